@@ -1,0 +1,43 @@
+/**
+ * Builds dist/: one ESM bundle per entry with shared chunks (a bundle halves the start-up of `palimpsest mcp`), beside the type declarations of
+ * the library when `--types` is given.
+ */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const entries = { cli: 'src/cli/main.ts', index: 'src/index.ts' };
+
+rmSync(join(root, 'dist'), { recursive: true, force: true });
+await build({
+  absWorkingDir: root,
+  entryPoints: Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(join(root, file)))),
+  outdir: 'dist',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  legalComments: 'none',
+  sourcemap: false,
+  // Ships a native binary next to its own package.json and must be found from there.
+  external: ['@vscode/ripgrep'],
+  // CommonJS dependencies inside an ESM bundle still call require() for Node's own modules.
+  banner: {
+    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+  },
+  chunkNames: 'chunks/[name]-[hash]',
+  logLevel: 'warning',
+});
+if (existsSync(join(root, 'dist/cli.js'))) chmodSync(join(root, 'dist/cli.js'), 0o755);
+
+if (process.argv.includes('--types')) {
+  const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.types.json'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  process.exitCode = tsc.status ?? 1;
+}
