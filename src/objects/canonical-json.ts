@@ -1,0 +1,56 @@
+import stringify from 'json-stable-stringify';
+import { DocumentError, quoted } from './errors.js';
+
+/** Plain JSON data: what a hash is taken over and what a nested value in the database may be. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+const DEEPEST = 200;
+
+function check(value: unknown, path: string, depth: number): void {
+  if (depth > DEEPEST)
+    throw new DocumentError('invalid-value', `the value at ${path.slice(0, 80)} is nested deeper than ${DEEPEST} levels`);
+  if (value === null || typeof value === 'boolean') return;
+  if (typeof value === 'string') {
+    if (!value.isWellFormed())
+      throw new DocumentError('lone-surrogate', `the text at ${path} holds half a surrogate pair and cannot be stored exactly`);
+    return;
+  }
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value))
+      throw new DocumentError('not-finite', `the number at ${path} is ${value}; only finite numbers can be hashed`);
+    return;
+  }
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) check(value[i], `${path}[${i}]`, depth + 1);
+    return;
+  }
+  if (typeof value === 'object') {
+    const prototype = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) {
+      throw new DocumentError(
+        'invalid-value',
+        `the value at ${path} is a ${prototype?.constructor?.name ?? 'foreign object'}, not plain data`,
+      );
+    }
+    for (const [key, member] of Object.entries(value)) {
+      if (!key.isWellFormed()) throw new DocumentError('lone-surrogate', `the key ${quoted(key)} at ${path} holds half a surrogate pair`);
+      check(member, `${path}.${key}`, depth + 1);
+    }
+    return;
+  }
+  throw new DocumentError('invalid-value', `the value at ${path} is ${typeof value}, which JSON cannot hold`);
+}
+
+/** Refuses what canonical JSON cannot write faithfully: numbers that are not finite, lone surrogates, undefined, anything but plain data. */
+export function assertPlainJson(value: unknown, name = 'value'): asserts value is Json {
+  check(value, name, 0);
+}
+
+/**
+ * Canonical JSON (decision A1): keys sorted at every depth by UTF-16 code units, no whitespace. json-stable-stringify defines the bytes.
+ * Throws DocumentError for whatever `assertPlainJson` refuses.
+ */
+export function canonicalJson(value: unknown): string {
+  assertPlainJson(value);
+  return stringify(value) as string;
+}

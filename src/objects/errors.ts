@@ -1,0 +1,32 @@
+/** What can be wrong with a value that wants to become an object or a part of one. */
+export type DocumentErrorCode =
+  | 'invalid-id'
+  | 'invalid-path'
+  | 'unknown-type'
+  | 'unknown-source-type'
+  | 'unknown-field'
+  | 'missing-field'
+  | 'invalid-value'
+  | 'not-finite'
+  | 'lone-surrogate'
+  | 'hash-mismatch';
+
+/**
+ * Thrown when a value cannot be an object, an id or a path of the object model [§2].
+ * Callers branch on `code`; the message names the value and what would be accepted.
+ */
+export class DocumentError extends Error {
+  override readonly name = 'DocumentError';
+  readonly code: DocumentErrorCode;
+
+  constructor(code: DocumentErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** A value in an error message: JSON, at most 120 characters, so that no message carries a document. */
+export function quoted(value: unknown): string {
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return text.length > 120 ? `${text.slice(0, 117)}...` : text;
+}

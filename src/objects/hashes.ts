@@ -1,0 +1,43 @@
+import { hash } from 'node:crypto';
+import { canonicalJson } from './canonical-json.js';
+import { DocumentError } from './errors.js';
+import type { Sha256 } from './ids.js';
+import type { ObjectType } from './object-type.js';
+import type { Source } from './source.js';
+
+/** SHA-256 of bytes as they are: what `file_hash` is [§2.4, decision A3]. */
+export function hashBytes(bytes: Uint8Array): Sha256 {
+  return hash('sha256', bytes) as Sha256;
+}
+
+/** SHA-256 of a text's UTF-8 bytes: what `content_hash` is [§2.4]. A lone surrogate is refused, since it would be stored differently. */
+export function hashText(text: string): Sha256 {
+  if (!text.isWellFormed())
+    throw new DocumentError('lone-surrogate', 'the text holds half a surrogate pair; make it well-formed before hashing');
+  return hash('sha256', text) as Sha256;
+}
+
+/** `identity_hash` of a sourced object: over its type and source binding; it is its `xt/id` too [§2.4, §2.5]. */
+export function sourcedIdentityHash(type: ObjectType, source: Source): Sha256 {
+  return hashText(canonicalJson({ type, source }));
+}
+
+/** `identity_hash` of an unsourced object: over its type and assigned id [§2.4, §2.5]. */
+export function assignedIdentityHash(type: ObjectType, id: string): Sha256 {
+  return hashText(canonicalJson({ type, 'xt/id': id }));
+}
+
+/** `metadata_hash`: over the type-specific fields alone, those that are present [§2.4, §2.6, decision A2]. */
+export function metadataHash(fields: object): Sha256 {
+  return hashText(canonicalJson(fields));
+}
+
+/** `object_hash`: over the three hashes of a version; nulls stay nulls [§2.4]. A fingerprint, not a version's address (decision A7). */
+export function objectHash(parts: {
+  readonly file_hash: Sha256 | null;
+  readonly content_hash: Sha256 | null;
+  readonly metadata_hash: Sha256;
+}): Sha256 {
+  const { file_hash, content_hash, metadata_hash } = parts;
+  return hashText(canonicalJson({ file_hash, content_hash, metadata_hash }));
+}

@@ -1,0 +1,94 @@
+import { posix } from 'node:path';
+import { DocumentError, quoted } from './errors.js';
+
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+/** A SHA-256 digest: 64 lower-case hexadecimal digits. */
+export type Sha256 = Branded<'Sha256'>;
+/** The namespace that a canonical path belongs to [§5.4]. */
+export type FilesystemId = Branded<'FilesystemId'>;
+/** A path as the agent writes and sees it [§5.3]; may be relative. */
+export type AgentPath = Branded<'AgentPath'>;
+/** An absolute, POSIX-normalised path on the host; the only kind that a source binding holds [§2.3]. */
+export type CanonicalPath = Branded<'CanonicalPath'>;
+/** The `xt/id` of any object [§2.2]. */
+export type ObjectId = Branded<'ObjectId'>;
+/** The stable identifier of a session [§3.1], without the `session:` of its object id. */
+export type SessionId = Branded<'SessionId'>;
+
+const DIGEST = /^[0-9a-f]{64}$/;
+const SESSION = /^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,199}$/;
+const LONGEST_ID = 512;
+const LONGEST_PATH = 4096;
+
+function requireText(value: string, what: string, longest: number): void {
+  if (value === '') throw new DocumentError('invalid-id', `${what} is empty`);
+  if (value.length > longest) throw new DocumentError('invalid-id', `${what} ${quoted(value)} is longer than ${longest} characters`);
+  if (!value.isWellFormed())
+    throw new DocumentError('lone-surrogate', `${what} ${quoted(value)} holds half a surrogate pair and cannot be stored exactly`);
+}
+
+/** Accepts exactly 64 lower-case hexadecimal digits. */
+export function sha256(value: string): Sha256 {
+  if (!DIGEST.test(value))
+    throw new DocumentError('invalid-id', `${quoted(value)} is no SHA-256 digest: 64 lower-case hexadecimal digits are`);
+  return value as Sha256;
+}
+
+/** Accepts any non-empty text; the database trusts declared ids [§5.4]. */
+export function filesystemId(value: string): FilesystemId {
+  requireText(value, 'filesystem id', LONGEST_ID);
+  return value as FilesystemId;
+}
+
+function requirePath(value: string): void {
+  if (value === '') throw new DocumentError('invalid-path', 'the path is empty; name a file or a folder');
+  if (value.includes('\0')) throw new DocumentError('invalid-path', `the path ${quoted(value)} holds a NUL character`);
+  if (value.length > LONGEST_PATH)
+    throw new DocumentError('invalid-path', `the path ${quoted(value)} is longer than ${LONGEST_PATH} characters`);
+  if (!value.isWellFormed()) throw new DocumentError('lone-surrogate', `the path ${quoted(value)} holds half a surrogate pair`);
+}
+
+/** Accepts a path as an agent gives it: non-empty, without NUL, well-formed; not normalised. */
+export function agentPath(value: string): AgentPath {
+  requirePath(value);
+  return value as AgentPath;
+}
+
+/** Accepts an absolute path and normalises it the POSIX way; never follows links, folds case or normalises Unicode (decision C9). */
+export function canonicalPath(value: string): CanonicalPath {
+  requirePath(value);
+  if (!posix.isAbsolute(value)) throw new DocumentError('invalid-path', `the canonical path ${quoted(value)} is not absolute`);
+  const normal = posix.normalize(value);
+  return (normal.length > 1 && normal.endsWith('/') ? normal.slice(0, -1) : normal).replace(/^\/\/+/, '/') as CanonicalPath;
+}
+
+/** Accepts any non-empty, well-formed text of at most 512 characters. */
+export function objectId(value: string): ObjectId {
+  requireText(value, 'object id', LONGEST_ID);
+  return value as ObjectId;
+}
+
+/** Accepts letters, digits and `. _ : @ + -`, beginning with a letter or digit, at most 200 characters. */
+export function sessionId(value: string): SessionId {
+  if (!SESSION.test(value)) {
+    throw new DocumentError(
+      'invalid-id',
+      `${quoted(value)} is no session id: use up to 200 letters, digits and . _ : @ + - beginning with a letter or digit`,
+    );
+  }
+  return value as SessionId;
+}
+
+/** The ids of a session's three infrastructure objects (decision B1). */
+export const sessionObjectId = (session: SessionId): ObjectId => `session:${session}` as ObjectId;
+export const chatObjectId = (session: SessionId): ObjectId => `chat:${session}` as ObjectId;
+export const systemPromptObjectId = (session: SessionId): ObjectId => `system_prompt:${session}` as ObjectId;
+
+const INFRASTRUCTURE = /^(session|chat|system_prompt):/;
+
+/** Whether an id is one of the fixed forms of infrastructure objects, which an agent never activates [§2.1]. */
+export function isInfrastructureId(id: string): boolean {
+  return INFRASTRUCTURE.test(id);
+}
