@@ -59,7 +59,7 @@ function freezeDeep<V>(value: V): V {
 /** Makes a version: computes all five hashes [§2.4] and freezes the document. Throws DocumentError when a field is unknown, missing or not plain data. */
 export function sealVersion<T extends ObjectType>(unsealed: Unsealed<T>): ObjectVersion<T> {
   const { type, content, file_hash } = unsealed;
-  const fields: object = unsealed.fields;
+  const fields = unsealed.fields as object;
   const source = unsealed.source ?? null;
   if (KINDS[type].sourced !== (source !== null)) {
     throw new DocumentError(
