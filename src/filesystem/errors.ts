@@ -45,6 +45,11 @@ export class PatternError extends Error {
   }
 }
 
+/** A path or pattern in a message: JSON-quoted, the middle of a very long one left out. */
+export function named(path: string): string {
+  return JSON.stringify(path.length > 400 ? `${path.slice(0, 200)}[...]${path.slice(-180)}` : path);
+}
+
 interface Failure {
   readonly code: SourceErrorCode;
   readonly says: string;
@@ -77,7 +82,7 @@ const BY_ERRNO: Readonly<Record<string, Failure>> = {
 
 /** The system's name of a failure (`ENOENT`), or `undefined` for anything that is not a failed system call. */
 export function errnoOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return undefined;
+  if (typeof error !== 'object' || error === null || !('code' in error) || !('syscall' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
@@ -86,5 +91,5 @@ export function sourceErrorFrom(error: unknown, path: string): unknown {
   const errno = errnoOf(error);
   if (errno === undefined) return error;
   const failure = BY_ERRNO[errno] ?? { code: 'io', says: `could not be used: the system answered ${errno}` };
-  return new SourceError(failure.code, path, `${JSON.stringify(path)} ${failure.says}`, { cause: error });
+  return new SourceError(failure.code, path, `${named(path)} ${failure.says}`, { cause: error });
 }

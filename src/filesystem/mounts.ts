@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { type AgentPath, agentPath, type CanonicalPath, canonicalPath, type FilesystemId, filesystemId } from '../objects/ids.js';
-import { SourceError } from './errors.js';
+import { named, SourceError } from './errors.js';
 
 /** One mount mapping [§5.3]: what the agent sees at `agentPrefix` is the host's `canonicalPrefix`. */
 export interface MountMapping {
@@ -47,7 +47,7 @@ function replacePrefix(path: string, from: string, to: string): string {
 
 function normalPrefix(value: string, what: string): CanonicalPath {
   if (!posix.isAbsolute(value)) {
-    throw new SourceError('invalid-path', value, `the ${what} ${JSON.stringify(value)} of a mount is not absolute; begin it with /`);
+    throw new SourceError('invalid-path', value, `the ${what} ${named(value)} of a mount is not absolute; begin it with /`);
   }
   return canonicalPath(value);
 }
@@ -65,7 +65,7 @@ export function parseMount(text: string): MountSetting {
   const canonicalPrefix = hasId ? rest.slice(0, comma) : rest;
   const id = hasId ? rest.slice(comma + 1) : undefined;
   if (agentPrefix === '' || canonicalPrefix === '' || id === '') {
-    throw new SourceError('invalid-path', text, `the mount ${JSON.stringify(text)} is not of the form AGENT=CANONICAL[,FSID]`);
+    throw new SourceError('invalid-path', text, `the mount ${named(text)} is not of the form AGENT=CANONICAL[,FSID]`);
   }
   normalPrefix(agentPrefix, 'agent prefix');
   normalPrefix(canonicalPrefix, 'canonical prefix');
@@ -97,7 +97,7 @@ export class MountTable {
     const prefixes = this.mappings.map((mapping) => mapping.agentPrefix);
     const twice = prefixes.find((prefix, index) => prefixes.indexOf(prefix) !== index);
     if (twice !== undefined) {
-      throw new SourceError('invalid-path', twice, `two mounts have the agent prefix ${JSON.stringify(twice)}; keep one of them`);
+      throw new SourceError('invalid-path', twice, `two mounts have the agent prefix ${named(twice)}; keep one of them`);
     }
     this.#byAgentPrefix = [...this.mappings].sort((a, b) => b.agentPrefix.length - a.agentPrefix.length);
     this.#byCanonicalPrefix = [...this.mappings].sort((a, b) => b.canonicalPrefix.length - a.canonicalPrefix.length);

@@ -1,0 +1,106 @@
+import { isUtf8 } from 'node:buffer';
+import { type BigIntStats, constants, existsSync } from 'node:fs';
+import { type FileHandle, open, readlink, realpath, stat } from 'node:fs/promises';
+import { posix } from 'node:path';
+import { errnoOf, named, SourceError, sourceErrorFrom } from './errors.js';
+import type { AllowedRoots } from './roots.js';
+
+/** An open file or folder that was verified to lie inside the roots; whoever opens it closes the handle. */
+export interface OpenInside {
+  readonly handle: FileHandle;
+  /** Taken from the open file itself, not from its name. */
+  readonly stats: BigIntStats;
+}
+
+/** What something other than a regular file is. */
+export type IrregularKind = 'directory' | 'fifo' | 'socket' | 'device' | 'symlink';
+
+const DELETED = ' (deleted)';
+const FILE_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+const FOLDER_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIRECTORY;
+
+/** Whether the kernel tells where an open file lies, and lets a folder's entries be reached through its handle. */
+const HANDLES_HAVE_PATHS = process.platform === 'linux' && existsSync('/proc/self/fd');
+
+/** What the file is if it is not regular; `undefined` for a regular one. */
+export function irregularKind(stats: {
+  isFile(): boolean;
+  isDirectory(): boolean;
+  isFIFO(): boolean;
+  isSocket(): boolean;
+  isSymbolicLink(): boolean;
+}): IrregularKind | undefined {
+  if (stats.isFile()) return undefined;
+  if (stats.isDirectory()) return 'directory';
+  if (stats.isSymbolicLink()) return 'symlink';
+  if (stats.isFIFO()) return 'fifo';
+  return stats.isSocket() ? 'socket' : 'device';
+}
+
+/** The error for something that is not a regular file. */
+export function notRegularError(kind: IrregularKind, shown: string): SourceError {
+  if (kind === 'directory') return new SourceError('is-directory', shown, `${named(shown)} is a folder, not a file`);
+  return new SourceError('not-regular', shown, `${named(shown)} is a ${kind}, not a regular file`);
+}
+
+/** A name inside an open folder that stays inside that very folder, whatever its path is renamed to meanwhile (where the system offers it). */
+export function entryPath(folder: FileHandle, folderPath: string, name: string): string {
+  return HANDLES_HAVE_PATHS ? `/proc/self/fd/${folder.fd}/${name}` : posix.join(folderPath, name);
+}
+
+/** Where an open file really lies. */
+async function realPathOf({ handle, stats }: OpenInside, path: string): Promise<string> {
+  if (HANDLES_HAVE_PATHS) {
+    const bytes = await readlink(`/proc/self/fd/${handle.fd}`, 'buffer');
+    const real = isUtf8(bytes) ? bytes.toString('utf8') : '';
+    return stats.nlink === 0n && real.endsWith(DELETED) ? real.slice(0, -DELETED.length) : real;
+  }
+  const real = await realpath(path);
+  const named = await stat(real, { bigint: true });
+  return named.dev === stats.dev && named.ino === stats.ino ? real : '';
+}
+
+function replaced(shown: string): SourceError {
+  return new SourceError('changed-underneath', shown, `${named(shown)} was moved or replaced while it was opened; try again`);
+}
+
+async function openVerified(roots: AllowedRoots, path: string, flags: number, shown: string): Promise<OpenInside> {
+  let handle: FileHandle;
+  try {
+    handle = await open(path, flags);
+  } catch (error) {
+    // A canonical path has no links: one at its end was put there since.
+    throw errnoOf(error) === 'ELOOP' ? replaced(shown) : sourceErrorFrom(error, shown);
+  }
+  try {
+    const opened = { handle, stats: await handle.stat({ bigint: true }) };
+    // A file unlinked between opening and looking has an nlink of 1 here and a path that ends in " (deleted)"; the second look settles it.
+    let real = await realPathOf(opened, path);
+    if (real !== path && real === path + DELETED) real = await realPathOf({ handle, stats: await handle.stat({ bigint: true }) }, path);
+    if (real === path) return opened;
+    throw roots.holds(real) ? replaced(shown) : new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders`);
+  } catch (error) {
+    await handle.close();
+    throw sourceErrorFrom(error, shown);
+  }
+}
+
+/**
+ * Opens a regular file for reading by its canonical path and verifies on the open file itself that it is that path and inside the roots,
+ * so that a folder or file swapped for a link between check and use gains nothing. Never blocks on a pipe or a device.
+ * Throws {@link SourceError}, among them `changed-underneath` when the path no longer is canonical.
+ */
+export async function openFileInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
+  if (!roots.holds(path)) throw new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders`);
+  const opened = await openVerified(roots, path, FILE_FLAGS, shown);
+  const irregular = irregularKind(opened.stats);
+  if (irregular === undefined) return opened;
+  await opened.handle.close();
+  throw notRegularError(irregular, shown);
+}
+
+/** Opens a folder by its canonical path, verified like {@link openFileInside}. */
+export async function openFolderInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
+  if (!roots.holds(path)) throw new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders`);
+  return openVerified(roots, path, FOLDER_FLAGS, shown);
+}
