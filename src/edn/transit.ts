@@ -1,0 +1,135 @@
+import transit from 'transit-js';
+import { checkDate, checkDepth, checkNumber, checkString } from './checks.js';
+import { EdnError } from './errors.js';
+import { EdnDouble, EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword } from './values.js';
+
+/**
+ * The transit+json text of a value, for bulk writes.
+ *
+ * Whole numbers are written as longs, fractions as doubles, instants with milliseconds. The same checks as for EDN hold.
+ *
+ * @throws {EdnError} `bad-number`, `bad-string`, `too-deep`, `not-a-value`
+ */
+export const encodeTransit = (value: EdnValue): string => {
+  checkWritable(value, 0);
+  return transit.writer('json', { handlers: WRITE_HANDLERS, unpack: (map) => map }).write(value);
+};
+
+/**
+ * The value of one transit+json text.
+ *
+ * @throws {EdnError} `truncated` if the text is no complete JSON, `bad-number` for integers beyond 2^53 and for NaN and the infinities,
+ * `unsupported` for kinds of values that no document of ours holds
+ */
+export const decodeTransit = (text: string): EdnValue => {
+  let read: unknown;
+  try {
+    // A reader keeps its key cache when a read throws, so each text gets its own.
+    read = transit.reader('json', READ_OPTIONS).read(text);
+  } catch (cause) {
+    if (cause instanceof EdnError) throw cause;
+    throw new EdnError('truncated', 'The text is not complete transit+json.', { cause });
+  }
+  return toEdnValue(read, 0);
+};
+
+const tagged = <T>(tag: string, rep: (value: T) => unknown): unknown =>
+  transit.makeWriteHandler<T>({ tag: () => tag, rep, stringRep: (value) => (tag.length === 1 ? String(rep(value)) : null) });
+
+const ofArray = (items: readonly EdnValue[]): { readonly forEach: unknown } => items;
+
+const WRITE_HANDLERS: unknown = transit.map([
+  Keyword,
+  tagged<Keyword>(':', (keyword) => keyword.name),
+  EdnSymbol,
+  tagged<EdnSymbol>('$', (symbol) => symbol.name),
+  EdnMap,
+  // A flat array is what the writer walks fastest; `unpack` hands it through.
+  tagged<EdnMap>('map', (map) => ofArray(map.flat)),
+  EdnList,
+  tagged<EdnList>('list', (list) => list.items),
+  EdnSet,
+  tagged<EdnSet>('set', (set) => set.items),
+  EdnTagged,
+  transit.makeWriteHandler<EdnTagged>({ tag: (value) => value.tag, rep: (value) => value.value, stringRep: () => null }),
+  EdnDouble,
+  // The writer emits the representation of a double as it stands, and a bare 1e20 would be read as a big integer.
+  tagged<EdnDouble>('d', (double) => `~d${double.value}`),
+]);
+
+const READ_OPTIONS = {
+  handlers: {
+    ':': (name: string) => new Keyword(name),
+    $: (name: string) => new EdnSymbol(name),
+    list: (items: EdnValue[]) => new EdnList(items),
+    set: (items: EdnValue[]) => new EdnSet(items),
+    m: (millis: string | number) => new Date(Number(millis)),
+    z: (name: string) => {
+      throw new EdnError('bad-number', `The database answered with the number ${String(name).slice(0, 10)}.`);
+    },
+    n: () => {
+      throw new EdnError('bad-number', 'The database answered with an integer beyond 64 bits.');
+    },
+  },
+  mapBuilder: {
+    init: (): unknown[] => [],
+    add: (flat: unknown[], key: unknown, value: unknown): unknown[] => {
+      flat.push(key, value);
+      return flat;
+    },
+    finalize: (flat: unknown[]): EdnMap => new EdnMap(flat as EdnValue[]),
+  },
+};
+
+function checkWritable(value: EdnValue, depth: number): void {
+  if (typeof value === 'string') {
+    checkString(value);
+    return;
+  }
+  if (typeof value === 'number') {
+    checkNumber(value);
+    return;
+  }
+  if (value === null || typeof value === 'boolean') return;
+  checkDepth(depth);
+  const children = childrenOf(value);
+  if (children !== undefined) {
+    for (const child of children) checkWritable(child, depth + 1);
+  } else if (value instanceof Date) {
+    checkDate(value);
+  } else if (!(value instanceof Keyword || value instanceof EdnSymbol || value instanceof EdnDouble)) {
+    throw new EdnError('not-a-value', 'Only EDN values can be written as transit.');
+  }
+}
+
+function childrenOf(value: EdnValue): readonly EdnValue[] | undefined {
+  if (Array.isArray(value)) return value;
+  if (value instanceof EdnMap) return value.flat;
+  if (value instanceof EdnList || value instanceof EdnSet) return value.items;
+  return value instanceof EdnTagged ? [value.value] : undefined;
+}
+
+/** Checks what the reader built, replacing in place the few kinds that it has classes of its own for. */
+function toEdnValue(value: unknown, depth: number): EdnValue {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number') return Object.is(value, -0) ? 0 : value;
+  checkDepth(depth);
+  if (Array.isArray(value)) return inPlace(value, depth);
+  if (value instanceof EdnMap) {
+    inPlace(value.flat as EdnValue[], depth);
+    return value;
+  }
+  if (value instanceof EdnList || value instanceof EdnSet) {
+    inPlace(value.items as EdnValue[], depth);
+    return value;
+  }
+  if (value instanceof Keyword || value instanceof EdnSymbol) return value;
+  if (value instanceof Date) return checkDate(value);
+  if (transit.isTaggedValue(value)) return new EdnTagged(value.tag, toEdnValue(value.rep, depth + 1));
+  throw new EdnError('bad-number', 'The database answered with an integer beyond 2^53, or with a kind of value that is not read here.');
+}
+
+function inPlace(items: unknown[], depth: number): EdnValue[] {
+  for (let i = 0; i < items.length; i += 1) items[i] = toEdnValue(items[i], depth + 1);
+  return items as EdnValue[];
+}

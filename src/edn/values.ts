@@ -1,0 +1,132 @@
+import { EdnError } from './errors.js';
+
+/**
+ * A value of the database's notation, in JavaScript.
+ *
+ * Vectors are arrays, `nil` is `null`, instants are `Date`s with milliseconds, integers are safe integers. Keywords, symbols, lists, sets, maps
+ * and tagged values are instances of the classes below and of nothing else: a plain object that came from outside is never taken for one.
+ */
+export type EdnValue =
+  | null
+  | boolean
+  | number
+  | string
+  | Date
+  | Keyword
+  | EdnSymbol
+  | EdnMap
+  | EdnList
+  | EdnSet
+  | EdnTagged
+  | EdnDouble
+  | readonly EdnValue[];
+
+const NAME_PART = '[A-Za-z_*!?$%&=<>+.-][\\w*!?$%&=<>+.-]*';
+const NAME = new RegExp(`^(?:${NAME_PART}/)?${NAME_PART}$`);
+const NUMBER_LIKE = /^[+.-]+\d/;
+const RESERVED_SYMBOLS: ReadonlySet<string> = new Set(['nil', 'true', 'false']);
+
+/** The longest name of a keyword, symbol or tag; longer tokens are refused both ways (reading one costs the square of its length). */
+export const MAX_NAME_LENGTH = 200;
+
+const checkName = (what: string, name: string): void => {
+  if (name.length > MAX_NAME_LENGTH || !NAME.test(name)) {
+    throw new EdnError(
+      'bad-name',
+      `${JSON.stringify(name.slice(0, 40))} is no name for a ${what}: use letters, digits and . _ - * ! ? $ % & = < > +, with at most one slash.`,
+    );
+  }
+};
+
+/** A keyword such as `:xt/id`; `name` is written without the colon. */
+export class Keyword {
+  /** @throws {EdnError} `bad-name` if the name could be read as anything but one keyword. */
+  constructor(readonly name: string) {
+    checkName('keyword', name);
+    Object.freeze(this);
+  }
+}
+
+/** A symbol such as `?e` or `pull`. */
+export class EdnSymbol {
+  /** @throws {EdnError} `bad-name` if the name could be read as anything but one symbol. */
+  constructor(readonly name: string) {
+    checkName('symbol', name);
+    if (RESERVED_SYMBOLS.has(name) || NUMBER_LIKE.test(name)) {
+      throw new EdnError('bad-name', `${JSON.stringify(name)} would be read as a value, not as a symbol.`);
+    }
+    Object.freeze(this);
+  }
+}
+
+/** A list `(a b c)`. */
+export class EdnList {
+  constructor(readonly items: readonly EdnValue[]) {}
+}
+
+/** A set `#{a b}`. Members are not compared: whoever builds one sees to it that they differ. */
+export class EdnSet {
+  constructor(readonly items: readonly EdnValue[]) {}
+}
+
+/** A map with keys of any kind in a fixed order. */
+export class EdnMap {
+  /** @param flat keys and values in turn: `[k0, v0, k1, v1, …]`. Keys are not compared: whoever builds one sees to it that they differ. */
+  constructor(readonly flat: readonly EdnValue[]) {}
+
+  /** The value under the keyword `:name`; `undefined` if there is none. */
+  get(name: string): EdnValue | undefined {
+    for (let i = 0; i < this.flat.length; i += 2) {
+      const key = this.flat[i];
+      if (key instanceof Keyword && key.name === name) return this.flat[i + 1];
+    }
+    return undefined;
+  }
+
+  get size(): number {
+    return this.flat.length / 2;
+  }
+}
+
+/** A tagged value `#tag value`. */
+export class EdnTagged {
+  /** @throws {EdnError} `bad-name` */
+  constructor(
+    readonly tag: string,
+    readonly value: EdnValue,
+  ) {
+    checkName('tag', tag);
+  }
+}
+
+/** A whole number that is to travel as a double because it lies beyond the safe integers. Written only; reading gives a plain number. */
+export class EdnDouble {
+  /** @throws {EdnError} `bad-number` if it is not finite. */
+  constructor(readonly value: number) {
+    if (!Number.isFinite(value)) throw new EdnError('bad-number', `${value} is not a finite number.`);
+  }
+}
+
+/** The keyword `:name`. @throws {EdnError} `bad-name` */
+export const kw = (name: string): Keyword => new Keyword(name);
+
+/** The symbol `name`. @throws {EdnError} `bad-name` */
+export const sym = (name: string): EdnSymbol => new EdnSymbol(name);
+
+/** The list of `items`. */
+export const list = (...items: readonly EdnValue[]): EdnList => new EdnList(items);
+
+/** A map whose keys are keywords; entries that are `undefined` are left out. The names are the caller's own constants. */
+export const kwMap = (entries: Readonly<Record<string, EdnValue | undefined>>): EdnMap => {
+  const flat: EdnValue[] = [];
+  for (const [name, value] of Object.entries(entries)) {
+    if (value !== undefined) flat.push(kw(name), value);
+  }
+  return new EdnMap(flat);
+};
+
+/** The elements of a vector, list or set; `undefined` for any other value. */
+export const elements = (value: EdnValue | undefined): readonly EdnValue[] | undefined => {
+  if (Array.isArray(value)) return value;
+  return value instanceof EdnList || value instanceof EdnSet ? value.items : undefined;
+};

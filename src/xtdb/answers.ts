@@ -1,0 +1,143 @@
+import { EdnError } from '../edn/errors.js';
+import { parse } from '../edn/parse.js';
+import { decodeTransit } from '../edn/transit.js';
+import { EdnMap, type EdnValue, Keyword } from '../edn/values.js';
+import { XtdbError, type XtdbErrorCode } from './errors.js';
+
+/** What the database can be asked to answer in. */
+export type MediaType = 'application/edn' | 'application/transit+json';
+
+/** The whole of an HTTP answer, before anybody believed it. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly text: string;
+}
+
+const DECODERS: Readonly<Record<MediaType, (text: string) => EdnValue>> = {
+  'application/edn': parse,
+  'application/transit+json': decodeTransit,
+};
+
+/**
+ * The value that an answer carries; `undefined` if the node says that it does not know what was asked for.
+ *
+ * A success counts only if its body is one complete form of a kind that we asked for.
+ *
+ * @param what the request as it may stand in a message: method and path
+ * @throws {XtdbError}
+ */
+export const interpretAnswer = (answer: RawAnswer, what: string): EdnValue | undefined => {
+  if (answer.status === 200 || answer.status === 202) return decodeBody(answer, what);
+  if (answer.status === 404) {
+    // A node that knows the endpoint says in the body what it did not find.
+    if (answer.text.trim() !== '' && mediaTypeOf(answer) !== undefined) return undefined;
+    throw new XtdbError('bad-response', `${what}: 404, there is no such endpoint: is this an XTDB 1.24 node?`, { status: 404 });
+  }
+  throw refusal(answer, what);
+};
+
+const mediaTypeOf = (answer: RawAnswer): MediaType | undefined => {
+  const media = answer.contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  return Object.hasOwn(DECODERS, media) ? (media as MediaType) : undefined;
+};
+
+function decodeBody(answer: RawAnswer, what: string): EdnValue {
+  const { status } = answer;
+  if (answer.text === '') throw new XtdbError('bad-response', `${what}: ${status} with an empty body.`, { status });
+  const media = mediaTypeOf(answer);
+  if (media === undefined) {
+    throw new XtdbError(
+      'bad-response',
+      `${what}: ${status} in ${JSON.stringify(answer.contentType.slice(0, 60))}, which was not asked for.`,
+      { status },
+    );
+  }
+  try {
+    return DECODERS[media](answer.text);
+  } catch (cause) {
+    if (!(cause instanceof EdnError)) throw cause;
+    throw new XtdbError('bad-response', `${what}: ${status}, but the answer cannot be read: ${cause.message}`, { status, cause });
+  }
+}
+
+const CODE_OF_STATUS: Readonly<Record<number, XtdbErrorCode>> = {
+  400: 'bad-request',
+  401: 'unauthorised',
+  403: 'forbidden',
+  405: 'bad-request',
+  408: 'timeout',
+  413: 'too-large',
+  414: 'too-large',
+  415: 'bad-request',
+  429: 'busy',
+  431: 'too-large',
+  503: 'busy',
+  504: 'timeout',
+};
+
+/** The only parts of an error body that are looked at: bodies echo documents and queries. */
+interface ErrorBody {
+  readonly type: string;
+  readonly key: string;
+  readonly message: string;
+  readonly className: string;
+}
+
+function refusal(answer: RawAnswer, what: string): XtdbError {
+  const { status } = answer;
+  const body = errorBody(answer);
+  const code = refusalCode(status, body);
+  const said = [body.key, body.message, body.className].filter((part) => part !== '').join(', ');
+  return new XtdbError(code, `${what}: ${status}${said === '' ? '' : ` (${said})`}${NEXT_STEP[code] ?? ''}`, {
+    status,
+    ...(body.key === '' ? {} : { errorKey: body.key }),
+  });
+}
+
+function refusalCode(status: number, body: ErrorBody): XtdbErrorCode {
+  if (body.type === 'node-out-of-sync') return 'out-of-sync';
+  if (/ingester/i.test(`${body.type} ${body.key} ${body.message}`)) return 'ingester-failed';
+  const known = CODE_OF_STATUS[status];
+  if (known !== undefined) return known;
+  if (status < 500) return status < 400 ? 'bad-response' : 'bad-request';
+  return /Timeout/.test(`${body.className} ${body.key}`) ? 'timeout' : 'server-error';
+}
+
+const NEXT_STEP: Readonly<Partial<Record<XtdbErrorCode, string>>> = {
+  unauthorised: '. Check the token of the node.',
+  'ingester-failed': '. Restart the node; its log says why it stopped indexing.',
+};
+
+function errorBody(answer: RawAnswer): ErrorBody {
+  const media = mediaTypeOf(answer);
+  let value: EdnValue = null;
+  if (media !== undefined) {
+    try {
+      value = DECODERS[media](answer.text);
+    } catch {
+      // An echoed operation can hold forms that nobody can read; the status still tells enough.
+    }
+  }
+  const field = (name: string): string => (value instanceof EdnMap ? scrub(value.get(name)) : '');
+  return {
+    type: field('xtdb.error/error-type'),
+    key: field('xtdb.error/error-key'),
+    message: field('xtdb.error/message') || field('error'),
+    className: field('class'),
+  };
+}
+
+const MAX_SAID = 200;
+
+/** One short line without quoted data: what stands behind a brace or in long quotes may be somebody's document. */
+function scrub(value: EdnValue | undefined): string {
+  if (value instanceof Keyword) return value.name;
+  if (typeof value !== 'string') return '';
+  return value
+    .replace(/[{[][\s\S]*$/, '…')
+    .replace(/"[^"]{30,}("|$)/g, '"…"')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+    .slice(0, MAX_SAID);
+}

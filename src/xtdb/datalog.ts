@@ -1,0 +1,117 @@
+import { EdnError } from '../edn/errors.js';
+import { print } from '../edn/print.js';
+import { EdnDouble, EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword, kw, kwMap, list, sym } from '../edn/values.js';
+import type { AttributeName } from './attributes.js';
+import { XtdbError } from './errors.js';
+
+/** What a query answers with in one column: a variable, a pull or an aggregate. */
+export type FindElement = EdnSymbol | EdnList;
+
+/** How an argument is bound: `?x`, a collection `[?x ...]`, a tuple or a relation. */
+export type InBinding = EdnSymbol | readonly EdnValue[];
+
+/** A condition: a triple, a predicate `[(>= ?n ?lo)]`, or a list such as `(not …)`. */
+export type WhereClause = readonly EdnValue[] | EdnList;
+
+/**
+ * A Datalog query as data [§3.7]. Values that vary belong into the arguments (`in`), never into the clauses: each distinct query is compiled once and
+ * kept, and an argument can never become syntax.
+ */
+export interface DatalogQuery {
+  readonly find: readonly FindElement[];
+  readonly in?: readonly InBinding[];
+  readonly where?: readonly WhereClause[];
+  /** Variables or aggregates that stand in `find`. */
+  readonly orderBy?: readonly (readonly [FindElement, 'asc' | 'desc'])[];
+  /** Applied by the database to its bag of rows, before equal rows are merged. */
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
+/** `(pull ?e [*])`, or only the attributes named. */
+export const pull = (entity: EdnSymbol, attributes: readonly AttributeName[] | '*' = '*'): EdnList =>
+  list(PULL, entity, attributes === '*' ? [STAR] : attributes.map((name) => kw(name)));
+
+/** `[?e :attribute ?v]`; without a value `[?e :attribute]`, which asks only that the attribute is there. */
+export const triple = (entity: EdnSymbol, attribute: AttributeName, value?: EdnSymbol): readonly EdnValue[] =>
+  value === undefined ? [entity, kw(attribute)] : [entity, kw(attribute), value];
+
+/** `[(name ?a ?b)]`, such as `[(>= ?n ?lo)]`. */
+export const predicate = (name: string, ...args: readonly EdnSymbol[]): readonly EdnValue[] => [list(sym(name), ...args)];
+
+/** `(count ?e)`, `(max ?n)` and their like. */
+export const aggregate = (name: string, variable: EdnSymbol): EdnList => list(sym(name), variable);
+
+/** `[?x ...]`: one binding for each member of an argument that is a vector. */
+export const each = (variable: EdnSymbol): readonly EdnValue[] => [variable, ELLIPSIS];
+
+/** `[[?x ?y]]`: one binding for each tuple of an argument that is a vector of tuples. */
+export const relation = (...variables: readonly EdnSymbol[]): readonly EdnValue[] => [[...variables]];
+
+const PULL = sym('pull');
+const STAR = sym('*');
+const ELLIPSIS = sym('...');
+
+/**
+ * The EDN text of a query with its arguments.
+ *
+ * @throws {XtdbError} `bad-request` if a value has no EDN form or a limit is no whole number
+ */
+export const encodeQuery = (query: DatalogQuery, args: readonly EdnValue[]): string => {
+  const { orderBy, limit, offset } = query;
+  for (const count of [limit, offset]) {
+    if (count !== undefined && (!Number.isSafeInteger(count) || count < 0))
+      throw new XtdbError('bad-request', 'A limit or offset is a whole number from 0.');
+  }
+  try {
+    return print(
+      kwMap({
+        query: kwMap({
+          find: query.find,
+          in: query.in,
+          where: query.where,
+          'order-by': orderBy?.map(([element, direction]) => [element, kw(direction)]),
+          limit,
+          offset,
+        }),
+        'in-args': args.length === 0 ? undefined : args,
+      }),
+    );
+  } catch (cause) {
+    if (!(cause instanceof EdnError)) throw cause;
+    throw new XtdbError('bad-request', `The query cannot be written: ${cause.message}`, { cause });
+  }
+};
+
+/** The rows with equal ones merged, in the order of their first appearance: over HTTP the database answers with a bag. */
+export const distinctRows = (rows: readonly (readonly EdnValue[])[]): readonly (readonly EdnValue[])[] => {
+  const seen = new Set<string>();
+  return rows.filter((row) => {
+    const key = keyOf(row);
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
+};
+
+/** A text that two values share only if they are equal. Strings carry their length, so that no content can look like structure. */
+function keyOf(value: EdnValue): string {
+  if (typeof value === 'string') return `"${value.length}:${value}`;
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') return `${value};`;
+  if (Array.isArray(value)) return `[${value.map(keyOf).join('')}]`;
+  if (value instanceof Keyword) return `:${value.name};`;
+  if (value instanceof EdnSymbol) return `'${value.name};`;
+  if (value instanceof Date) return `@${value.getTime()};`;
+  if (value instanceof EdnMap) return `{${mapEntryKeys(value).sort().join('')}}`;
+  if (value instanceof EdnList) return `(${value.items.map(keyOf).join('')})`;
+  if (value instanceof EdnSet) return `#{${value.items.map(keyOf).sort().join('')}}`;
+  if (value instanceof EdnTagged) return `#${value.tag} ${keyOf(value.value)}`;
+  if (value instanceof EdnDouble) return `${value.value};`;
+  throw new XtdbError('bad-response', 'A row holds a kind of value that is not read here.');
+}
+
+function mapEntryKeys(map: EdnMap): string[] {
+  const entries: string[] = [];
+  for (let i = 0; i < map.flat.length; i += 2) entries.push(`${keyOf(map.flat[i] ?? null)}${keyOf(map.flat[i + 1] ?? null)}`);
+  return entries;
+}

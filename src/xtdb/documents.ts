@@ -1,0 +1,177 @@
+import { checkDepth, checkNumber, checkString } from '../edn/checks.js';
+import { EdnError } from '../edn/errors.js';
+import { EdnDouble, EdnMap, type EdnValue, Keyword } from '../edn/values.js';
+import { ATTRIBUTES, type AttributeName, type AttributeType, attributeType } from './attributes.js';
+import { XtdbError } from './errors.js';
+
+/** A value inside a document: JSON. */
+export type StoredValue = string | number | boolean | null | readonly StoredValue[] | { readonly [key: string]: StoredValue };
+
+/** A flat document as it is stored: attributes from the list of `attributes.ts`, `xt/id` always among them. */
+export type StoredDocument = Readonly<Record<string, StoredValue>> & { readonly 'xt/id': string };
+
+/**
+ * The database form of a document: a map with a keyword for each attribute.
+ *
+ * Two equal documents give equal bytes to hash, whatever the order of their keys: whole numbers are longs, always.
+ *
+ * @throws {XtdbError} `bad-request`, naming the attribute that is not on the list or whose value has the wrong type
+ */
+export const fromDocument = (document: StoredDocument): EdnMap => {
+  const flat: EdnValue[] = [];
+  for (const [name, value] of Object.entries(document)) {
+    const type = attributeType(name);
+    if (type === undefined) throw new XtdbError('bad-request', `${where(document, name)} is not an attribute that documents may have.`);
+    try {
+      flat.push(keywordOf(name as AttributeName), CODECS[type].write(value));
+    } catch (cause) {
+      if (!(cause instanceof EdnError)) throw cause;
+      throw new XtdbError('bad-request', `${where(document, name)} cannot be stored as ${type}: ${cause.message}`, { cause });
+    }
+  }
+  if (!Object.hasOwn(document, 'xt/id')) throw new XtdbError('bad-request', 'A document needs the attribute xt/id.');
+  return new EdnMap(flat);
+};
+
+/**
+ * The document behind a value that a read answered with.
+ *
+ * @throws {XtdbError} `bad-response` if it is no document of ours: an attribute that is not on the list, or a value of the wrong type
+ */
+export const toDocument = (value: EdnValue): StoredDocument => {
+  if (!(value instanceof EdnMap)) throw new XtdbError('bad-response', 'The database answered with something that is no document.');
+  const document: Record<string, StoredValue> = {};
+  for (let i = 0; i < value.flat.length; i += 2) {
+    const key = value.flat[i];
+    const type = key instanceof Keyword ? attributeType(key.name) : undefined;
+    if (!(key instanceof Keyword) || type === undefined) {
+      throw new XtdbError(
+        'bad-response',
+        `A stored document has the attribute ${key instanceof Keyword ? `:${key.name}` : 'of another kind'}, which this version does not know.`,
+      );
+    }
+    document[key.name] = readAttribute(key.name, type, value.flat[i + 1]);
+  }
+  if (typeof document['xt/id'] !== 'string') throw new XtdbError('bad-response', 'A stored document has no string as its id.');
+  return document as StoredDocument;
+};
+
+/**
+ * The value of one attribute that a query bound by itself, as it would stand in the document.
+ *
+ * @throws {XtdbError} `bad-response`
+ */
+export const toAttribute = (name: AttributeName, value: EdnValue): StoredValue => readAttribute(name, ATTRIBUTES[name], value);
+
+function readAttribute(name: string, type: AttributeType, value: EdnValue | undefined): StoredValue {
+  try {
+    return CODECS[type].read(value);
+  } catch (cause) {
+    if (!(cause instanceof EdnError)) throw cause;
+    throw new XtdbError('bad-response', `The stored attribute ${name} is not ${type}: ${cause.message}`, { cause });
+  }
+}
+
+const where = (document: StoredDocument, name: string): string =>
+  `${JSON.stringify(name.slice(0, 60))} of ${JSON.stringify(String(document['xt/id']).slice(0, 80))}`;
+
+const KEYWORDS = new Map<AttributeName, Keyword>();
+
+const keywordOf = (name: AttributeName): Keyword => {
+  const known = KEYWORDS.get(name) ?? new Keyword(name);
+  KEYWORDS.set(name, known);
+  return known;
+};
+
+interface Codec {
+  readonly write: (value: unknown) => EdnValue;
+  readonly read: (value: EdnValue | undefined) => StoredValue;
+}
+
+const expected = (what: string, value: unknown): EdnError =>
+  new EdnError('not-a-value', `expected ${what}, not ${value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value}.`);
+
+const aString = (value: unknown): string => {
+  if (typeof value !== 'string') throw expected('a string', value);
+  return checkString(value);
+};
+
+const aNonEmptyString = (value: unknown): string => {
+  if (value === '') throw new EdnError('not-a-value', 'the string is empty.');
+  return aString(value);
+};
+
+const aNullableString = (value: unknown): string | null => (value === null ? null : aString(value));
+
+const aLong = (value: unknown): number => {
+  if (typeof value !== 'number' || !Number.isInteger(value)) throw expected('a whole number', value);
+  return checkNumber(value);
+};
+
+const aBoolean = (value: unknown): boolean => {
+  if (typeof value !== 'boolean') throw expected('a boolean', value);
+  return value;
+};
+
+const CODECS: Readonly<Record<AttributeType, Codec>> = {
+  id: { write: aNonEmptyString, read: aNonEmptyString },
+  string: { write: aString, read: aString },
+  'nullable-string': { write: aNullableString, read: aNullableString },
+  long: { write: aLong, read: aLong },
+  boolean: { write: aBoolean, read: aBoolean },
+  nested: { write: (value) => wrapNested(value), read: (value) => unwrapNested(value) },
+};
+
+/** What a nested value that is no map is stored under: a map costs one index key, a vector one for each element. */
+const VALUE_KEY = 'v';
+/** What a map is stored under that would otherwise look like one of these two wrappers. */
+const MAP_KEY = 'm';
+
+/** Always a map with string keys, so that the attribute has one index type; only null stays null. */
+function wrapNested(value: unknown): EdnValue {
+  if (value === null) return null;
+  const inner = writeJson(value, 0);
+  if (!(inner instanceof EdnMap)) return new EdnMap([VALUE_KEY, inner]);
+  return inner.flat.length === 2 && (inner.flat[0] === VALUE_KEY || inner.flat[0] === MAP_KEY) ? new EdnMap([MAP_KEY, inner]) : inner;
+}
+
+function unwrapNested(value: EdnValue | undefined): StoredValue {
+  if (value === null) return null;
+  if (!(value instanceof EdnMap)) throw expected('a map', value);
+  const [key, inner] = value.flat;
+  return readJson(value.flat.length === 2 && inner !== undefined && (key === VALUE_KEY || key === MAP_KEY) ? inner : value);
+}
+
+function writeJson(value: unknown, depth: number): EdnValue {
+  checkDepth(depth);
+  if (value === null || typeof value === 'boolean') return value;
+  if (typeof value === 'string') return checkString(value);
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? new EdnDouble(value) : checkNumber(value);
+  if (Array.isArray(value)) return Array.from(value, (item) => writeJson(item, depth + 1));
+  if (typeof value !== 'object' || !isPlain(value)) throw new EdnError('not-a-value', `a ${typeof value} is no JSON value.`);
+  const flat: EdnValue[] = [];
+  for (const [key, member] of Object.entries(value)) flat.push(checkString(key), writeJson(member, depth + 1));
+  return new EdnMap(flat);
+}
+
+const isPlain = (value: object): boolean => {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+};
+
+function readJson(value: EdnValue): StoredValue {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number') return value;
+  if (Array.isArray(value)) return value.map(readJson);
+  if (!(value instanceof EdnMap)) throw expected('JSON', value);
+  const object: Record<string, StoredValue> = {};
+  for (let i = 0; i < value.flat.length; i += 2) {
+    const key = value.flat[i];
+    const member = value.flat[i + 1];
+    if (typeof key !== 'string' || member === undefined) throw expected('a string as a key', key);
+    // An assignment would set the prototype instead of a member of that name.
+    if (key === '__proto__')
+      Object.defineProperty(object, key, { value: readJson(member), enumerable: true, writable: true, configurable: true });
+    else object[key] = readJson(member);
+  }
+  return object;
+}

@@ -1,0 +1,75 @@
+/** What can go wrong between us and the database. */
+export type XtdbErrorCode =
+  /** No connection, or it broke: the node is not there, or went away during the request. */
+  | 'unreachable'
+  /** The time limit of the request passed. */
+  | 'timeout'
+  /** The caller's AbortSignal fired. */
+  | 'aborted'
+  /** The request is wrong: refused by us before anything was sent, or by the node. */
+  | 'bad-request'
+  /** The basis asked for lies ahead of what the node has indexed. */
+  | 'out-of-sync'
+  | 'unauthorised'
+  /** Refused as a matter of policy, such as a write to a read-only node. */
+  | 'forbidden'
+  /** The request or the answer is larger than allowed. */
+  | 'too-large'
+  /** The node has as much running as it allows; the same request may succeed later. */
+  | 'busy'
+  | 'server-error'
+  /** The node's indexer has stopped: it answers stale data and takes no transaction until it is restarted. */
+  | 'ingester-failed'
+  /** The answer is cut off, is no EDN or transit, or is not what this request is answered with. */
+  | 'bad-response'
+  /** The client was closed. */
+  | 'closed';
+
+/** What an XtdbError knows beside its code and message. */
+export interface XtdbErrorDetails {
+  /** The HTTP status, where there was an answer. */
+  readonly status?: number;
+  /** XTDB's own `:xtdb.error/error-key`, without its namespace's meaning being interpreted. */
+  readonly errorKey?: string;
+  /** True if a transaction may have been accepted although its receipt never arrived. */
+  readonly outcomeUnknown?: boolean;
+  readonly cause?: unknown;
+}
+
+/**
+ * A failed request to the database.
+ *
+ * Callers match `code`. Messages hold the request's method and path and the database's own error key and message, cut to a bounded length; never
+ * a document, a query argument or a token.
+ */
+export class XtdbError extends Error {
+  override readonly name = 'XtdbError';
+  readonly status: number | undefined;
+  readonly errorKey: string | undefined;
+  /**
+   * True if the request was a submission that the node may have taken although we never learned its transaction id: look for it in the
+   * transaction log before sending it again.
+   */
+  readonly outcomeUnknown: boolean;
+
+  constructor(
+    readonly code: XtdbErrorCode,
+    message: string,
+    details: XtdbErrorDetails = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.status = details.status;
+    this.errorKey = details.errorKey;
+    this.outcomeUnknown = details.outcomeUnknown ?? false;
+  }
+
+  /** The same failure, marked as one after which nobody knows whether the transaction was taken. */
+  withUnknownOutcome(): XtdbError {
+    return new XtdbError(this.code, `${this.message} Whether the transaction was taken is unknown.`, {
+      ...(this.status === undefined ? {} : { status: this.status }),
+      ...(this.errorKey === undefined ? {} : { errorKey: this.errorKey }),
+      outcomeUnknown: true,
+      cause: this.cause,
+    });
+  }
+}

@@ -1,0 +1,266 @@
+import { isUtf8 } from 'node:buffer';
+import type { Pool } from 'undici';
+import type { EdnValue } from '../edn/values.js';
+import { describeAddress, type NodeAddress } from './address.js';
+import { interpretAnswer, type MediaType } from './answers.js';
+import { XtdbError } from './errors.js';
+
+/** A parameter of a request's URL; `undefined` leaves it out. Instants travel with milliseconds. */
+export type Param = string | number | boolean | Date | undefined;
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST';
+  /** The endpoint below `/_xtdb`, such as `/entity`. */
+  readonly path: string;
+  readonly params?: Readonly<Record<string, Param>>;
+  readonly body?: { readonly type: MediaType; readonly text: string };
+  readonly accept: MediaType;
+  /** Milliseconds from the moment the address is known until the answer is complete. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** True for a submission: its failures say whether the node may have taken it, and it is never sent twice. */
+  readonly writes?: boolean;
+  /** Requests that the node holds back on purpose have connections of their own, so that they never delay the others. */
+  readonly waits?: boolean;
+  /** Told each piece of a successful body; answers with the text to take for the whole as soon as it has seen enough. */
+  readonly enough?: (piece: string) => string | undefined;
+}
+
+export interface HttpOptions {
+  readonly connections: number;
+  readonly maxRequestBytes: number;
+  readonly maxAnswerBytes: number;
+}
+
+type Ending = 'timeout' | 'aborted' | 'closed';
+
+/** Whether a request got as far as being handed to a connection. */
+interface Progress {
+  sent: boolean;
+}
+
+interface Connection {
+  readonly address: NodeAddress;
+  readonly work: Pool;
+  readonly wait: Pool;
+}
+
+/** Failures of connecting: nothing was sent. */
+const NOT_SENT: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOENT',
+  'EACCES',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+const MAX_WAIT_CONNECTIONS = 4;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/**
+ * The one way to the node: sends a request, waits within its limit, and answers with a value or throws an XtdbError.
+ *
+ * Owns its connections; `close()` ends them and every request that is still under way. A request that only reads is sent a second time if its
+ * connection turned out to be dead.
+ */
+export class XtdbHttp {
+  readonly #address: NodeAddress | (() => Promise<NodeAddress>);
+  readonly #options: HttpOptions;
+  readonly #running = new Set<(ending: Ending) => void>();
+  #connection: Promise<Connection> | undefined;
+  #opened: Connection | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(address: NodeAddress | (() => Promise<NodeAddress>), options: HttpOptions) {
+    this.#address = address;
+    this.#options = options;
+  }
+
+  /**
+   * Sends one request. `undefined` means that the node does not know what was asked for.
+   *
+   * @throws {XtdbError}
+   */
+  async send(request: HttpRequest): Promise<EdnValue | undefined> {
+    const what = `${request.method} /_xtdb${request.path}`;
+    const body = request.body === undefined ? undefined : Buffer.from(request.body.text, 'utf8');
+    if (body !== undefined && body.length > this.#options.maxRequestBytes) {
+      throw new XtdbError('too-large', `${what}: a body of ${body.length} bytes is over the limit of ${this.#options.maxRequestBytes}.`);
+    }
+    const progress: Progress = { sent: false };
+    try {
+      return await this.#attempt(request, what, body, progress);
+    } catch (error) {
+      const deadConnection = error instanceof XtdbError && error.code === 'unreachable' && progress.sent;
+      if (!deadConnection || request.writes === true) throw error;
+      return await this.#attempt(request, what, body, progress);
+    }
+  }
+
+  /** Ends every connection and request. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#shutDown();
+    return this.#closing;
+  }
+
+  async #shutDown(): Promise<void> {
+    for (const end of this.#running) end('closed');
+    const opened = this.#opened;
+    this.#opened = undefined;
+    if (opened !== undefined) await Promise.all([opened.work.destroy(), opened.wait.destroy()]);
+  }
+
+  async #attempt(request: HttpRequest, what: string, body: Buffer | undefined, progress: Progress): Promise<EdnValue | undefined> {
+    if (this.#closing !== undefined) throw new XtdbError('closed', `${what}: the client is closed.`);
+    if (request.signal?.aborted === true)
+      throw new XtdbError('aborted', `${what}: aborted before it was sent.`, { cause: request.signal.reason });
+    const controller = new AbortController();
+    let ending: Ending | undefined;
+    const end = (how: Ending): void => {
+      ending ??= how;
+      controller.abort();
+    };
+    const onAbort = (): void => end('aborted');
+    let timer: NodeJS.Timeout | undefined;
+    this.#running.add(end);
+    request.signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      const connection = await abortable(this.#connect(), controller.signal);
+      timer = setTimeout(() => end('timeout'), request.timeoutMs);
+      progress.sent = true;
+      return await this.#exchange(connection, request, what, body, controller.signal);
+    } catch (error) {
+      const failure = this.#failure(error, ending, what, request);
+      if (failure.code === 'unreachable') this.#connection = undefined;
+      throw request.writes === true && progress.sent && mayHaveBeenTaken(failure) ? failure.withUnknownOutcome() : failure;
+    } finally {
+      clearTimeout(timer);
+      this.#running.delete(end);
+      request.signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  async #exchange(
+    connection: Connection,
+    request: HttpRequest,
+    what: string,
+    body: Buffer | undefined,
+    signal: AbortSignal,
+  ): Promise<EdnValue | undefined> {
+    const pool = request.waits === true ? connection.wait : connection.work;
+    const response = await pool.request({
+      method: request.method,
+      path: `/_xtdb${request.path}${queryString(request.params ?? {})}`,
+      headers: {
+        accept: request.accept,
+        ...(request.body === undefined ? {} : { 'content-type': request.body.type }),
+        ...(connection.address.kind === 'tcp' ? { authorization: `Bearer ${connection.address.token}` } : {}),
+      },
+      body: body ?? null,
+      signal,
+    });
+    const status = response.statusCode;
+    const contentType = String(response.headers['content-type'] ?? '');
+    let text: string;
+    try {
+      text = await this.#readBody(response.body, what, status === 200 ? request.enough : undefined);
+    } catch (cause) {
+      if (signal.aborted || cause instanceof XtdbError) throw cause;
+      throw new XtdbError('bad-response', `${what}: ${status}, but the answer was cut off.`, { status, cause });
+    }
+    return interpretAnswer({ status, contentType, text }, what);
+  }
+
+  async #readBody(body: AsyncIterable<Buffer>, what: string, enough: HttpRequest['enough']): Promise<string> {
+    const pieces: Buffer[] = [];
+    const decoder = enough === undefined ? undefined : new TextDecoder('utf-8', { fatal: true });
+    let size = 0;
+    for await (const piece of body) {
+      size += piece.length;
+      if (size > this.#options.maxAnswerBytes) {
+        throw new XtdbError(
+          'too-large',
+          `${what}: the answer is over the limit of ${this.#options.maxAnswerBytes} bytes: ask for less at once.`,
+        );
+      }
+      const whole = decoder === undefined ? undefined : enough?.(decoder.decode(piece, { stream: true }));
+      if (whole !== undefined) return whole;
+      pieces.push(piece);
+    }
+    const bytes = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces, size);
+    if (!isUtf8(bytes)) throw new XtdbError('bad-response', `${what}: the answer is not UTF-8.`);
+    return bytes.toString('utf8');
+  }
+
+  #connect(): Promise<Connection> {
+    this.#connection ??= this.#open();
+    return this.#connection;
+  }
+
+  async #open(): Promise<Connection> {
+    const address = typeof this.#address === 'function' ? await this.#address() : this.#address;
+    const before = this.#opened;
+    if (before !== undefined && JSON.stringify(before.address) === JSON.stringify(address)) return before;
+    // Loaded here, not at the top: the library costs 0.1 s, which a process that never asks the database need not pay.
+    const { Pool: UndiciPool } = await import('undici');
+    if (this.#closing !== undefined) throw new XtdbError('closed', 'The client is closed.');
+    const open = (connections: number): Pool =>
+      new UndiciPool(address.kind === 'unix' ? 'http://localhost' : address.origin, {
+        ...(address.kind === 'unix' ? { socketPath: address.socketPath } : {}),
+        connections,
+        pipelining: 1,
+        connect: { timeout: CONNECT_TIMEOUT_MS },
+        // Every request has one limit over its whole length, so the library's own two are off.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      });
+    const connection = { address, work: open(this.#options.connections), wait: open(MAX_WAIT_CONNECTIONS) };
+    this.#opened = connection;
+    if (before !== undefined) await Promise.all([before.work.close(), before.wait.close()]);
+    return connection;
+  }
+
+  #failure(error: unknown, ending: Ending | undefined, what: string, request: HttpRequest): XtdbError {
+    if (ending === 'timeout') return new XtdbError('timeout', `${what}: no complete answer within ${request.timeoutMs} ms.`);
+    if (ending === 'aborted') return new XtdbError('aborted', `${what}: aborted by the caller.`, { cause: request.signal?.reason });
+    if (ending === 'closed') return new XtdbError('closed', `${what}: the client was closed before the answer came.`);
+    if (error instanceof XtdbError) return error;
+    const code = errorCode(error);
+    if (code.startsWith('HPE_') || code.startsWith('UND_ERR_RES') || code === 'UND_ERR_HEADERS_OVERFLOW') {
+      return new XtdbError('bad-response', `${what}: the answer is not HTTP as it should be (${code}).`, { cause: error });
+    }
+    const at = this.#opened === undefined ? '' : ` at ${describeAddress(this.#opened.address)}`;
+    const why = error instanceof Error ? error.message.slice(0, 200) : 'no reason given';
+    return new XtdbError('unreachable', `${what}: cannot reach the node${at}: ${why}. Is it running?`, { cause: error });
+  }
+}
+
+const errorCode = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : '';
+
+/** True unless it is certain that the node refused the submission or never saw it. */
+function mayHaveBeenTaken(failure: XtdbError): boolean {
+  if (failure.status !== undefined) return failure.status < 300 || failure.status >= 500 ? failure.status !== 503 : false;
+  return failure.code !== 'unreachable' || !NOT_SENT.has(errorCode(failure.cause));
+}
+
+function queryString(params: Readonly<Record<string, Param>>): string {
+  const pairs = Object.entries(params).flatMap(([name, value]) =>
+    value === undefined
+      ? []
+      : [`${encodeURIComponent(name)}=${encodeURIComponent(value instanceof Date ? value.toISOString() : String(value))}`],
+  );
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
+}
+
+/** The promise's outcome, or a rejection as soon as the signal fires; the promise itself runs on. */
+function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
