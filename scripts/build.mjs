@@ -25,9 +25,13 @@ await build({
   sourcemap: false,
   // Ships a native binary next to its own package.json and must be found from there.
   external: ['@vscode/ripgrep'],
-  // CommonJS dependencies inside an ESM bundle still call require() for Node's own modules.
+  // CommonJS dependencies inside an ESM bundle still call require() for Node's own modules and ask for their own file's name.
   banner: {
-    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+    js: [
+      "import { createRequire as __createRequire } from 'node:module';",
+      'const require = __createRequire(import.meta.url);',
+      "const __filename = require('node:url').fileURLToPath(import.meta.url);",
+    ].join(' '),
   },
   chunkNames: 'chunks/[name]-[hash]',
   logLevel: 'warning',

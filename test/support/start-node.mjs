@@ -1,4 +1,24 @@
-/** Starts one in-memory XTDB node for the whole live suite. */
+import { execFile } from 'node:child_process';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const run = promisify(execFile);
+
+/**
+ * Builds dist/ and starts one in-memory XTDB node for the whole live suite, through the built command.
+ * Tests find its socket in PALIMPSEST_TEST_SOCKET, its data folder in PALIMPSEST_TEST_DATA; they keep apart by id prefixes of their own.
+ */
 export default async function startNode() {
-  throw new Error('BUG: the test node is not wired yet');
+  await run(process.execPath, [join(root, 'scripts', 'build.mjs')], { cwd: root });
+  const dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-test-'));
+  const args = [join(root, 'dist', 'cli.js'), 'node', 'start', '--data', dataDir, '--profile', 'memory', '--idle-exit', '600', '--json'];
+  const started = await run(process.execPath, args).catch((error) => {
+    throw new Error(`the test node did not start: ${error.stdout || error.stderr || error.message}`);
+  });
+  process.env.PALIMPSEST_TEST_SOCKET = JSON.parse(started.stdout).address.socketPath;
+  process.env.PALIMPSEST_TEST_DATA = dataDir;
 }

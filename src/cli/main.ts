@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { nodeCommand } from './node-command.js';
+
+/** The version in package.json, which lies above the built program. */
+function packageVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : 'unknown';
+}
+
+// Each command is declared in a light file of its own and loads its work when it runs: `palimpsest mcp` must answer at once.
+const program = new Command('palimpsest')
+  .description('A bitemporal context service for LLM agents, on XTDB 1.24')
+  .version(packageVersion())
+  .addCommand(nodeCommand());
+
+await program.parseAsync();

@@ -1,0 +1,12 @@
+/** Runs a command's action; a failure becomes one line on stderr (with `--json`, one object on stdout) and exit code 1. */
+export async function reportFailure(flags: { readonly json?: boolean }, action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'error';
+    if (flags.json) console.log(JSON.stringify({ error: { code, message } }));
+    else console.error(`palimpsest: ${message}`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,70 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { NODE_PROFILES, type NodeProfile } from '../node/state-file.js';
+
+/** What the environment and the flags say, before anything is opened. */
+export interface Settings {
+  /** Data folder: `--data`, else PALIMPSEST_DATA, else `palimpsest` in the XDG data folder. */
+  readonly dataDir: string;
+  readonly profile: NodeProfile;
+  /** Cache folder: `palimpsest` in the XDG cache folder. */
+  readonly cacheDir: string;
+  /** The XDG runtime folder, where there is one. */
+  readonly runtimeDir: string | undefined;
+  readonly javaHome: string | undefined;
+  /** XTDB_URL: a node that someone else runs; then none is started. */
+  readonly xtdbUrl: string | undefined;
+}
+
+/** The flags that the commands share. */
+export interface SharedFlags {
+  readonly data?: string;
+  readonly profile?: string;
+}
+
+/** An empty variable counts as one that is not set, as the XDG rules ask. */
+function variable(env: NodeJS.ProcessEnv, name: string): string | undefined {
+  const value = env[name];
+  return value === undefined || value === '' ? undefined : value;
+}
+
+/** Reads the profile; undefined when there is none of that name. */
+export function parseProfile(text: string): NodeProfile | undefined {
+  return NODE_PROFILES.find((profile) => profile === text);
+}
+
+/** Brings flags, environment and defaults together; flags win. Throws TypeError for an unknown profile. */
+export function readSettings(env: NodeJS.ProcessEnv, flags: SharedFlags): Settings {
+  const named = flags.profile ?? variable(env, 'PALIMPSEST_PROFILE') ?? 'rocksdb';
+  const profile = parseProfile(named);
+  if (profile === undefined)
+    throw new TypeError(`There is no profile ${JSON.stringify(named)}. Choose one of: ${NODE_PROFILES.join(', ')}.`);
+  return {
+    dataDir:
+      flags.data ??
+      variable(env, 'PALIMPSEST_DATA') ??
+      join(variable(env, 'XDG_DATA_HOME') ?? join(homedir(), '.local', 'share'), 'palimpsest'),
+    profile,
+    cacheDir: join(variable(env, 'XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'palimpsest'),
+    runtimeDir: variable(env, 'XDG_RUNTIME_DIR'),
+    javaHome: variable(env, 'JAVA_HOME'),
+    xtdbUrl: variable(env, 'XTDB_URL'),
+  };
+}
+
+/** The settings as options of `ensureNode`, `undefined` ones left out. */
+export function nodeOptions(settings: Settings): {
+  readonly dataDir: string;
+  readonly profile: NodeProfile;
+  readonly cacheDir: string;
+  readonly runtimeDir?: string;
+  readonly javaHome?: string;
+} {
+  return {
+    dataDir: settings.dataDir,
+    profile: settings.profile,
+    cacheDir: settings.cacheDir,
+    ...(settings.runtimeDir === undefined ? {} : { runtimeDir: settings.runtimeDir }),
+    ...(settings.javaHome === undefined ? {} : { javaHome: settings.javaHome }),
+  };
+}

@@ -1,0 +1,125 @@
+import { chmod, mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import { z } from 'zod';
+import { NodeError, systemCode } from './errors.js';
+
+/** The layout of the data folder that this version reads and writes. */
+export const DATA_FORMAT = 1;
+
+/** The places in one data folder. */
+export interface DataFolder {
+  /** Absolute, symbolic links resolved: one folder is one node, however it is named. */
+  readonly dir: string;
+  readonly stateFile: string;
+  readonly logFile: string;
+  /** Held by whoever starts or stops the node. */
+  readonly startLock: string;
+  /** Kernel lock held by the node itself for its whole life. */
+  readonly nodeLock: string;
+  /** One file for each process that uses the node. */
+  readonly usersDir: string;
+  /** The JVM's own temporary folder. */
+  readonly tmpDir: string;
+}
+
+/** The places in a data folder, which need not exist. */
+export function dataFolderAt(dir: string): DataFolder {
+  return {
+    dir,
+    stateFile: join(dir, 'node.json'),
+    logFile: join(dir, 'logs', 'node.log'),
+    startLock: join(dir, 'start.lock'),
+    nodeLock: join(dir, 'node.lock'),
+    usersDir: join(dir, 'users'),
+    tmpDir: join(dir, 'tmp'),
+  };
+}
+
+/** The data folder of that name, links resolved; undefined when there is none. Creates nothing. */
+export async function findDataFolder(dataDir: string): Promise<DataFolder | undefined> {
+  try {
+    return dataFolderAt(await realpath(resolve(dataDir)));
+  } catch {
+    return undefined;
+  }
+}
+
+const markerSchema = z.object({ format: z.int().positive() });
+
+/** Judges the text of the marker file. Throws NodeError `data-corrupt` or `data-newer`. */
+export function checkMarker(text: string, path: string): void {
+  let format: number;
+  try {
+    format = markerSchema.parse(JSON.parse(text)).format;
+  } catch (cause) {
+    throw new NodeError(
+      'data-corrupt',
+      `${path} does not say which format the data folder has (it should be like {"format":${DATA_FORMAT}}). Restore it from a backup, or name another folder with --data.`,
+      { cause },
+    );
+  }
+  if (format > DATA_FORMAT) {
+    throw new NodeError(
+      'data-newer',
+      `${path} says format ${format}; this version knows formats up to ${DATA_FORMAT}. Use the newer version of Palimpsest that made it, or name another folder with --data.`,
+    );
+  }
+}
+
+function folderProblem(dir: string, error: unknown): NodeError {
+  const code = systemCode(error);
+  const reason = error instanceof Error ? error.message : String(error);
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new NodeError('no-space', `There is no space left for the data folder ${dir} (${reason}). Free some, then try again.`, {
+      cause: error,
+    });
+  }
+  return new NodeError(
+    'data-unwritable',
+    `The data folder ${dir} cannot be written (${reason}). Give yourself access to it, or name another with --data or PALIMPSEST_DATA.`,
+    { cause: error },
+  );
+}
+
+async function checkOrWriteMarker(dir: string): Promise<void> {
+  const path = join(dir, 'palimpsest.json');
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw folderProblem(dir, error);
+    const found = (await readdir(dir)).filter((name) => name === 'golden' || name === 'index');
+    if (found.length > 0) {
+      throw new NodeError(
+        'data-corrupt',
+        `${dir} holds a database (${found.join(', ')}) but no palimpsest.json that says its format. Restore that file, or name another folder with --data.`,
+      );
+    }
+    await writeFileAtomic(path, `${JSON.stringify({ format: DATA_FORMAT })}\n`);
+    return;
+  }
+  checkMarker(text, path);
+}
+
+/**
+ * Makes the data folder ready for use, for the owner alone, and checks its format.
+ * Throws NodeError `data-unwritable`, `no-space`, `data-corrupt` or `data-newer`.
+ */
+export async function openDataFolder(dataDir: string): Promise<DataFolder> {
+  const wanted = resolve(dataDir);
+  try {
+    if ((await mkdir(wanted, { recursive: true, mode: 0o700 })) !== undefined) await chmod(wanted, 0o700);
+    const folder = dataFolderAt(await realpath(wanted));
+    await mkdir(join(folder.dir, 'logs'), { recursive: true, mode: 0o700 });
+    await mkdir(folder.usersDir, { recursive: true, mode: 0o700 });
+    // An existing folder may have lost its write permission since.
+    const probe = join(folder.usersDir, `.probe-${process.pid}`);
+    await writeFile(probe, 'x');
+    await rm(probe, { force: true });
+    await checkOrWriteMarker(folder.dir);
+    return folder;
+  } catch (error) {
+    throw error instanceof NodeError || systemCode(error) === undefined ? error : folderProblem(wanted, error);
+  }
+}

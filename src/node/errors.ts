@@ -1,0 +1,44 @@
+/** What can keep a node from running. Every code has its own next step, which the message names. */
+export type NodeErrorCode =
+  | 'no-java'
+  | 'java-too-old'
+  | 'no-maven'
+  | 'no-network'
+  | 'no-space'
+  | 'build-failed'
+  | 'incomplete-package'
+  | 'data-unwritable'
+  | 'data-corrupt'
+  | 'data-newer'
+  | 'profile-mismatch'
+  | 'locked'
+  | 'start-failed'
+  | 'out-of-memory'
+  | 'ready-timeout'
+  | 'ingester-failed'
+  | 'stop-failed'
+  | 'aborted';
+
+/**
+ * Thrown when the database node cannot be built, started, reached or stopped.
+ * Callers branch on `code`; the message says what failed, with which value, and what to do next.
+ */
+export class NodeError extends Error {
+  override readonly name = 'NodeError';
+  readonly code: NodeErrorCode;
+
+  constructor(code: NodeErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** The code of a failed system call (`ENOENT`, `EACCES`, …), or undefined for any other thrown value. */
+export function systemCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** Throws NodeError `aborted` when the caller has given up. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new NodeError('aborted', 'Waiting for the node was cancelled by the caller.', { cause: signal.reason });
+}

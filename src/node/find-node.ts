@@ -1,0 +1,83 @@
+import type { DataFolder } from './data-folder.js';
+import { endProcess } from './end-process.js';
+import { NodeError } from './errors.js';
+import { waitFor } from './pause.js';
+import { probeNode } from './probe.js';
+import { isAlive } from './process-identity.js';
+import { DEFAULT_READY_TIMEOUT_MS, failureOf, type RunningNode, readyTimeout, runningNode, type StartOptions } from './start-node.js';
+import { type NodeState, readState } from './state-file.js';
+
+const PROBE_LIMIT_MS = 10_000;
+
+/** What the state file and the processes it names say together. */
+export type NodeLiveness =
+  /** Nothing runs: no state, or one that a crash left behind. */
+  | { readonly kind: 'none'; readonly state: NodeState | undefined }
+  | { readonly kind: 'supervised'; readonly state: NodeState }
+  /** The supervisor was killed and the JVM was not: it works, but nobody would start it again. */
+  | { readonly kind: 'orphaned'; readonly state: NodeState };
+
+/** Judges a state by which of its processes live. */
+export function judgeLiveness(state: NodeState | undefined, alive: { readonly supervisor: boolean; readonly jvm: boolean }): NodeLiveness {
+  if (state === undefined) return { kind: 'none', state };
+  if (alive.supervisor && state.phase !== 'failed') return { kind: 'supervised', state };
+  if (alive.jvm) return { kind: 'orphaned', state };
+  return { kind: 'none', state };
+}
+
+/** Reads the state of a data folder and looks whether its processes live. */
+export async function readLiveness(folder: DataFolder): Promise<NodeLiveness> {
+  const state = await readState(folder.stateFile);
+  if (state === undefined) return judgeLiveness(undefined, { supervisor: false, jvm: false });
+  const [supervisor, jvm] = await Promise.all([isAlive(state.supervisor), state.jvm === null ? false : isAlive(state.jvm)]);
+  return judgeLiveness(state, { supervisor, jvm });
+}
+
+function checkProfile(folder: DataFolder, state: NodeState, options: StartOptions): void {
+  if (state.profile === options.profile) return;
+  throw new NodeError(
+    'profile-mismatch',
+    `A node of profile ${state.profile} runs on ${folder.dir}, and profile ${options.profile} was asked for. Stop it with: palimpsest node stop, or name another folder with --data.`,
+  );
+}
+
+async function checkIngester(folder: DataFolder, node: RunningNode): Promise<RunningNode | undefined> {
+  const answer = await probeNode(node.address, PROBE_LIMIT_MS);
+  if (answer?.ingesterFailed === true) {
+    throw new NodeError(
+      'ingester-failed',
+      `The node of ${folder.dir} answers, but its indexer has failed: it would serve stale data. Restart it (palimpsest node stop, then start); if it fails again, see palimpsest node logs.`,
+    );
+  }
+  return answer === undefined ? undefined : node;
+}
+
+/**
+ * The node that runs on a data folder, once it answers; undefined when none does.
+ * Waits for one that is starting or coming back, and ends an orphan that does not answer. Throws NodeError `profile-mismatch`, `ingester-failed`, `ready-timeout`, `aborted` or the failure of a start that was waited for.
+ */
+export async function findNode(folder: DataFolder, options: StartOptions): Promise<RunningNode | undefined> {
+  const limitMs = options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
+  let waited = false;
+  const found = await waitFor<RunningNode | 'none'>(
+    async () => {
+      const liveness = await readLiveness(folder);
+      if (liveness.kind === 'none') {
+        if (waited && liveness.state?.phase === 'failed') throw failureOf(liveness.state);
+        return 'none';
+      }
+      // One that is about to go is waited for and then replaced.
+      if (liveness.state.phase !== 'stopping') checkProfile(folder, liveness.state, options);
+      waited = true;
+      const candidate = runningNode(liveness.state);
+      const node = candidate === undefined ? undefined : await checkIngester(folder, candidate);
+      if (node !== undefined) return node;
+      if (liveness.kind === 'supervised') return undefined;
+      if (liveness.state.jvm !== null) await endProcess(liveness.state.jvm);
+      return 'none';
+    },
+    { limitMs, signal: options.signal },
+  );
+  if (found === undefined) throw readyTimeout(folder, limitMs);
+  return found === 'none' ? undefined : found;
+}

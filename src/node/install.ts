@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { removeOldInstallations } from './cache-cleanup.js';
+import { compileFront, makeArchive } from './compile-front.js';
+import { NodeError, systemCode } from './errors.js';
+import { withLock } from './file-lock.js';
+import { installationKey, readFrontFiles } from './installation-key.js';
+import type { Java } from './java.js';
+import { copyDependencies } from './maven.js';
+
+/** A node ready to be started: everything that the first start makes and later ones reuse. */
+export interface Installation {
+  readonly key: string;
+  /** Class path in order; the compiled front comes first. */
+  readonly jars: readonly string[];
+  /** Class-data archive; null where the JVM can make none. */
+  readonly archive: string | null;
+}
+
+export interface InstallOptions {
+  readonly java: Java;
+  readonly frontDir: string;
+  /** Configuration of a node without files, for the run that makes the archive. */
+  readonly memoryConfig: string;
+  readonly cacheDir: string;
+  readonly signal?: AbortSignal | undefined;
+  onProgress?(message: string): void;
+}
+
+const FRONT_JAR = 'front.jar';
+const manifestSchema = z.object({ jars: z.array(z.string()).min(2), archive: z.boolean() });
+
+/** The installation in `dir` when it is complete: its manifest is written last. */
+async function readInstallation(dir: string, key: string): Promise<Installation | undefined> {
+  try {
+    const manifest = manifestSchema.parse(JSON.parse(await readFile(join(dir, 'installation.json'), 'utf8')));
+    // The clean-up of old installations goes by this time.
+    await utimes(dir, new Date(), new Date()).catch(() => undefined);
+    return { key, jars: manifest.jars.map((jar) => join(dir, jar)), archive: manifest.archive ? join(dir, 'front.jsa') : null };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Fetches and compiles in a folder of its own, which gets its real name only when it is whole. */
+async function buildJars(dir: string, options: InstallOptions): Promise<void> {
+  const draft = join(options.cacheDir, `.draft-${randomUUID()}`);
+  try {
+    await mkdir(join(draft, 'lib'), { recursive: true, mode: 0o700 });
+    options.onProgress?.('Fetching XTDB and its libraries with Maven (first start only) …');
+    await copyDependencies(join(options.frontDir, 'pom.xml'), join(draft, 'lib'), options.signal);
+    const names = (await readdir(join(draft, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
+    options.onProgress?.(`Compiling the node (${names.length} libraries; first start only) …`);
+    await compileFront(
+      {
+        java: options.java,
+        frontDir: options.frontDir,
+        jars: names.map((name) => join(draft, 'lib', name)),
+        classesDir: join(draft, 'classes'),
+        jar: join(draft, FRONT_JAR),
+      },
+      options.signal,
+    );
+    await rm(dir, { recursive: true, force: true });
+    await rename(draft, dir);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+async function build(dir: string, key: string, options: InstallOptions): Promise<Installation> {
+  await buildJars(dir, options);
+  const names = (await readdir(join(dir, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
+  const jars = [FRONT_JAR, ...names.map((name) => join('lib', name))];
+  options.onProgress?.('Making the class-data archive (first start only) …');
+  const archive = await makeArchive(
+    {
+      java: options.java,
+      jars: jars.map((jar) => join(dir, jar)),
+      configFile: options.memoryConfig,
+      // A short path, since a socket lies in it.
+      workDir: join(tmpdir(), `palimpsest-${randomUUID().slice(0, 8)}`),
+      archive: join(dir, 'front.jsa'),
+    },
+    options.signal,
+  );
+  await writeFile(join(dir, 'installation.json'), `${JSON.stringify({ jars, archive }, null, 2)}\n`);
+  return { key, jars: jars.map((jar) => join(dir, jar)), archive: archive ? join(dir, 'front.jsa') : null };
+}
+
+function cacheProblem(cacheDir: string, error: unknown): NodeError {
+  const reason = error instanceof Error ? error.message : String(error);
+  if (systemCode(error) === 'ENOSPC' || systemCode(error) === 'EDQUOT') {
+    return new NodeError(
+      'no-space',
+      `There is no space left for building the node in ${cacheDir} (${reason}). Free about 200 MB, then try again.`,
+      {
+        cause: error,
+      },
+    );
+  }
+  return new NodeError(
+    'build-failed',
+    `The node cannot be built in ${cacheDir} (${reason}). Give yourself access to it, or set XDG_CACHE_HOME.`,
+    {
+      cause: error,
+    },
+  );
+}
+
+/**
+ * The installation for these sources and this Java, built on first need (about a minute) and whenever either changes.
+ * Of several processes one builds and the others wait for it. Throws NodeError `no-maven`, `no-network`, `no-space`, `build-failed`, `aborted`.
+ */
+export async function ensureInstallation(options: InstallOptions): Promise<Installation> {
+  try {
+    const key = installationKey({ java: options.java.fingerprint, files: await readFrontFiles(options.frontDir) });
+    const dir = join(options.cacheDir, `node-${key}`);
+    const present = await readInstallation(dir, key);
+    if (present !== undefined) return present;
+    await mkdir(options.cacheDir, { recursive: true, mode: 0o700 });
+    const waiting = (pid: number): void => options.onProgress?.(`Process ${pid} is building the node; waiting for it …`);
+    return await withLock(join(options.cacheDir, `node-${key}.lock`), { signal: options.signal, onWait: waiting }, async () => {
+      const meanwhile = await readInstallation(dir, key);
+      if (meanwhile !== undefined) return meanwhile;
+      const installation = await build(dir, key, options);
+      await removeOldInstallations(options.cacheDir, key);
+      return installation;
+    });
+  } catch (error) {
+    throw error instanceof NodeError || systemCode(error) === undefined ? error : cacheProblem(options.cacheDir, error);
+  }
+}

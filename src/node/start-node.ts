@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { DataFolder } from './data-folder.js';
+import { NodeError, type NodeErrorCode, systemCode } from './errors.js';
+import { ensureInstallation } from './install.js';
+import { findJava } from './java.js';
+import { DEFAULT_HEAP_MEGABYTES, type LaunchPlan } from './launch.js';
+import { readLogTail } from './log-file.js';
+import { type PackageFiles, packageFiles } from './package-root.js';
+import { waitFor } from './pause.js';
+import { makeRuntimeFolder, socketIn } from './runtime-folder.js';
+import { type NodeProfile, type NodeState, type OwnNodeAddress, readState } from './state-file.js';
+
+/** How a node is started when there is none. */
+export interface StartOptions {
+  readonly profile: NodeProfile;
+  /** Limit for the start of the JVM until it answers, without the one-time build; default 60 s. */
+  readonly readyTimeoutMs?: number;
+  /** The node stops itself after so long without a request; 0 is never; default 1800. */
+  readonly idleExitSeconds?: number;
+  /** Most memory of the JVM's heap, in megabytes. */
+  readonly heapMegabytes?: number;
+  /** `unix` (the default, except on Windows) or `tcp` on the loopback address with a bearer token. */
+  readonly transport?: 'unix' | 'tcp';
+  readonly signal?: AbortSignal;
+  /** Where built nodes are kept; default `~/.cache/palimpsest`. */
+  readonly cacheDir?: string;
+  /** Where a socket goes when the data folder's path is too long for one (the XDG runtime folder). */
+  readonly runtimeDir?: string;
+  /** Where Java is looked for before the PATH. */
+  readonly javaHome?: string;
+  /** Told about steps that take long. */
+  onProgress?(message: string): void;
+}
+
+export const DEFAULT_READY_TIMEOUT_MS = 60_000;
+export const DEFAULT_IDLE_EXIT_SECONDS = 1_800;
+
+const CONFIG_FILES: Readonly<Record<NodeProfile, string>> = { memory: 'memory.edn', rocksdb: 'xtdb.edn' };
+
+/** A node that answers. */
+export interface RunningNode {
+  readonly pid: number;
+  readonly address: OwnNodeAddress;
+  readonly state: NodeState;
+}
+
+/** The running node of a state; undefined while it is not ready. */
+export function runningNode(state: NodeState | undefined): RunningNode | undefined {
+  return state?.phase === 'ready' && state.jvm !== null && state.address !== null
+    ? { pid: state.jvm.pid, address: state.address, state }
+    : undefined;
+}
+
+/** The error that a state in phase `failed` stands for. */
+export function failureOf(state: NodeState): NodeError {
+  // The state file is written by this program alone, with these codes.
+  return new NodeError(
+    (state.failure?.code ?? 'start-failed') as NodeErrorCode,
+    state.failure?.message ?? 'The node did not start. See: palimpsest node logs',
+  );
+}
+
+/** The error of a node that was not ready in time. It goes on starting: a long log takes long to index. */
+export function readyTimeout(folder: DataFolder, limitMs: number): NodeError {
+  return new NodeError(
+    'ready-timeout',
+    `The node of ${folder.dir} was not ready within ${limitMs / 1000} s and goes on starting. Look at it with: palimpsest node logs. Then try again, or wait longer with --ready-timeout.`,
+  );
+}
+
+async function makePlan(folder: DataFolder, files: PackageFiles, options: StartOptions): Promise<LaunchPlan> {
+  const java = await findJava({ javaHome: options.javaHome, signal: options.signal });
+  const installation = await ensureInstallation({
+    java,
+    frontDir: files.frontDir,
+    memoryConfig: join(files.frontDir, CONFIG_FILES.memory),
+    cacheDir: options.cacheDir ?? join(homedir(), '.cache', 'palimpsest'),
+    signal: options.signal,
+    ...(options.onProgress === undefined ? {} : { onProgress: (message: string) => options.onProgress?.(message) }),
+  });
+  const runtimeFolder = await makeRuntimeFolder(folder.dir, options.runtimeDir);
+  const isTcp = (options.transport ?? (process.platform === 'win32' ? 'tcp' : 'unix')) === 'tcp';
+  const tokenFile = join(runtimeFolder, 'token');
+  if (isTcp) {
+    await rm(tokenFile, { force: true });
+    await writeFile(tokenFile, randomBytes(32).toString('base64url'), { mode: 0o600 });
+  }
+  return {
+    dataDir: folder.dir,
+    profile: options.profile,
+    java: java.command,
+    javaMajor: java.major,
+    jars: [...installation.jars],
+    archive: installation.archive,
+    configFile: join(files.frontDir, CONFIG_FILES[options.profile]),
+    socketPath: isTcp ? null : socketIn(runtimeFolder),
+    tokenFile: isTcp ? tokenFile : null,
+    idleExitSeconds: options.idleExitSeconds ?? DEFAULT_IDLE_EXIT_SECONDS,
+    heapMegabytes: options.heapMegabytes ?? DEFAULT_HEAP_MEGABYTES[options.profile],
+  };
+}
+
+/**
+ * Starts the node of a data folder under a supervisor of its own, detached from this process, and waits until it is ready.
+ * To be called by the holder of the start lock, when no node runs. Throws NodeError.
+ */
+export async function startNode(folder: DataFolder, options: StartOptions): Promise<RunningNode> {
+  const files = packageFiles();
+  const plan = await makePlan(folder, files, options);
+  await rm(folder.stateFile, { force: true });
+  await mkdir(join(folder.dir, 'logs'), { recursive: true, mode: 0o700 });
+  options.onProgress?.('Starting XTDB …');
+  const logFd = openSync(folder.logFile, 'a', 0o600);
+  const supervisor = spawn(process.execPath, [files.cli, 'node', 'supervise', '--plan', JSON.stringify(plan)], {
+    cwd: folder.dir,
+    detached: true,
+    stdio: ['ignore', 'ignore', logFd],
+  });
+  closeSync(logFd);
+  let ended: string | undefined;
+  supervisor.on('error', (error) => {
+    ended = `${systemCode(error) ?? 'error'}: ${error.message}`;
+  });
+  supervisor.on('exit', (code, signal) => {
+    ended = signal === null ? `exit code ${code}` : `signal ${signal}`;
+  });
+  supervisor.unref();
+  const limitMs = options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
+  const outcome = await waitFor(
+    async () => {
+      const hasEnded = ended;
+      const state = await readState(folder.stateFile);
+      if (state?.supervisor.pid === supervisor.pid) {
+        if (state?.phase === 'failed') return failureOf(state);
+        const node = runningNode(state);
+        if (node !== undefined) return node;
+      }
+      if (hasEnded === undefined) return undefined;
+      const tail = (await readLogTail(folder.logFile, 8)) ?? '';
+      return new NodeError(
+        'start-failed',
+        `The supervisor of the node of ${folder.dir} ended at once (${hasEnded}). Its log ends:\n${tail}`,
+      );
+    },
+    { limitMs, signal: options.signal },
+  );
+  if (outcome === undefined) throw readyTimeout(folder, limitMs);
+  if (outcome instanceof NodeError) throw outcome;
+  return outcome;
+}

@@ -1,0 +1,73 @@
+import { readFile, rm } from 'node:fs/promises';
+import writeFileAtomic from 'write-file-atomic';
+import { z } from 'zod';
+import type { NodeErrorCode } from './errors.js';
+import { type ProcessIdentity, processIdentitySchema } from './process-identity.js';
+
+/** What the node keeps: `memory` forgets everything when it stops, `rocksdb` is durable. */
+export type NodeProfile = 'memory' | 'rocksdb';
+export const NODE_PROFILES: readonly NodeProfile[] = ['memory', 'rocksdb'];
+
+/** Where a started node stands: `restarting` means it crashed and will be back, `failed` is final. */
+export type NodePhase = 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
+
+const addressSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('unix'), socketPath: z.string() }),
+  z.object({ kind: z.literal('tcp'), origin: z.string(), token: z.string() }),
+]);
+
+const stateSchema = z.object({
+  format: z.literal(1),
+  phase: z.enum(['starting', 'ready', 'restarting', 'stopping', 'failed']),
+  supervisor: processIdentitySchema,
+  /** The JVM; null while none runs. */
+  jvm: processIdentitySchema.nullable(),
+  /** Null until the node has said it is ready. */
+  address: addressSchema.nullable(),
+  profile: z.enum(['memory', 'rocksdb']),
+  /** XTDB's version; null until the node has said it. */
+  version: z.string().nullable(),
+  /** ISO instant of the first start. */
+  startedAt: z.string(),
+  restarts: z.int().nonnegative(),
+  /** How the JVM ended last; null when it never did. */
+  frontExit: z.object({ code: z.int().nullable(), signal: z.string().nullable(), at: z.string() }).nullable(),
+  /** Set in phase `failed` only. */
+  failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+});
+
+/** The address of a node that we started ourselves. */
+export type OwnNodeAddress = z.infer<typeof addressSchema>;
+
+/** What `node.json` says: written by the supervisor alone, read by everybody else. */
+export type NodeState = Readonly<z.infer<typeof stateSchema>> & {
+  readonly failure: { readonly code: NodeErrorCode | string; readonly message: string } | null;
+};
+
+/** Reads a state out of the text of `node.json`; undefined when the text is not one (half written, or from another version). */
+export function parseState(text: string): NodeState | undefined {
+  try {
+    return stateSchema.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads the state file; undefined when there is none or it cannot be understood, which both mean that no node is known. */
+export async function readState(path: string): Promise<NodeState | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : parseState(text);
+}
+
+/** Replaces the state file in one step; readable by its owner alone, since an address may carry a token. */
+export async function writeState(path: string, state: NodeState): Promise<void> {
+  await writeFileAtomic(path, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600, fsync: false });
+}
+
+/** Removes the state file if it still belongs to that supervisor, so that nobody removes the state of a successor. */
+export async function removeState(path: string, supervisor: ProcessIdentity): Promise<void> {
+  const state = await readState(path);
+  if (state === undefined || (state.supervisor.pid === supervisor.pid && state.supervisor.started === supervisor.started)) {
+    await rm(path, { force: true });
+  }
+}

@@ -1,0 +1,32 @@
+import { rm } from 'node:fs/promises';
+import { type DataFolder, findDataFolder } from './data-folder.js';
+import { endProcess } from './end-process.js';
+import { NodeError } from './errors.js';
+import { readLiveness } from './find-node.js';
+import type { ProcessIdentity } from './process-identity.js';
+import { removeState } from './state-file.js';
+
+/** Stops the node of an existing data folder; true when one ran. What a crash left behind is removed as well. */
+export async function stopNodeOf(folder: DataFolder): Promise<boolean> {
+  const { kind, state } = await readLiveness(folder);
+  if (state === undefined) return false;
+  const end = async (identity: ProcessIdentity): Promise<void> => {
+    if (await endProcess(identity)) return;
+    throw new NodeError(
+      'stop-failed',
+      `Process ${identity.pid} of the node of ${folder.dir} does not end. End it by hand: kill -9 ${identity.pid}`,
+    );
+  };
+  // The supervisor first: it would only start the JVM again.
+  if (kind === 'supervised') await end(state.supervisor);
+  if (state.jvm !== null) await end(state.jvm);
+  await removeState(folder.stateFile, state.supervisor);
+  if (state.address?.kind === 'unix' && kind !== 'supervised') await rm(state.address.socketPath, { force: true });
+  return kind !== 'none';
+}
+
+/** Stops the node of a data folder; false when none ran there. Throws NodeError `stop-failed`. */
+export async function stopNode(dataDir: string): Promise<boolean> {
+  const folder = await findDataFolder(dataDir);
+  return folder === undefined ? false : stopNodeOf(folder);
+}

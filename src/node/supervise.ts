@@ -1,0 +1,174 @@
+import { mkdir, readFile, rm, utimes } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { dataFolderAt } from './data-folder.js';
+import { type FrontExit, judgeFrontExit, restartDelayMs } from './front-exit.js';
+import { type FrontProcess, type ReadyLine, startFront } from './front-process.js';
+import type { LaunchPlan } from './launch.js';
+import { type LogFile, openLogFile } from './log-file.js';
+import { pause } from './pause.js';
+import { identifySelf, type ProcessIdentity } from './process-identity.js';
+import { type NodeState, type OwnNodeAddress, removeState, writeState } from './state-file.js';
+
+/** A JVM that stayed up this long is healthy again: the next crash counts as a first one. */
+const HEALTHY_MS = 60_000;
+/** Crashes in a row without ever being ready after which another try is pointless. */
+const GIVE_UP_AFTER = 3;
+/** XTDB itself waits up to 10 s for a clean close. */
+const STOP_LIMIT_MS = 20_000;
+const DAY_MS = 86_400_000;
+
+export interface SuperviseOptions {
+  readonly plan: LaunchPlan;
+  /** Environment for the JVM. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Fires when the node shall stop. */
+  readonly stop: AbortSignal;
+}
+
+async function addressOf(ready: ReadyLine, plan: LaunchPlan): Promise<OwnNodeAddress> {
+  if (plan.socketPath !== null) return { kind: 'unix', socketPath: plan.socketPath };
+  const token = plan.tokenFile === null ? '' : (await readFile(plan.tokenFile, 'utf8')).trim();
+  return { kind: 'tcp', origin: `http://127.0.0.1:${ready.port ?? 0}`, token };
+}
+
+/** One supervised node: the state that is on disk, and the JVM it speaks of. */
+class Supervision {
+  readonly #plan: LaunchPlan;
+  readonly #options: SuperviseOptions;
+  readonly #log: LogFile;
+  readonly #stateFile: string;
+  #state: NodeState;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(options: SuperviseOptions, self: ProcessIdentity, log: LogFile) {
+    this.#options = options;
+    this.#plan = options.plan;
+    this.#log = log;
+    this.#stateFile = dataFolderAt(options.plan.dataDir).stateFile;
+    this.#state = {
+      format: 1,
+      phase: 'starting',
+      supervisor: self,
+      jvm: null,
+      address: null,
+      profile: options.plan.profile,
+      version: null,
+      startedAt: new Date().toISOString(),
+      restarts: 0,
+      frontExit: null,
+      failure: null,
+    };
+  }
+
+  /** Changes the state in memory at once and on disk in order. */
+  #set(change: Partial<NodeState>): Promise<void> {
+    this.#state = { ...this.#state, ...change };
+    const state = this.#state;
+    this.#writing = this.#writing
+      .then(() => writeState(this.#stateFile, state))
+      .catch((error: unknown) => this.#say(`state not written: ${String(error)}`));
+    return this.#writing;
+  }
+
+  #say(message: string): void {
+    this.#log.write(`${new Date().toISOString()} supervisor: ${message}\n`);
+  }
+
+  async #runOnce(plan: LaunchPlan): Promise<{ readonly exit: FrontExit; readonly readyForMs: number | undefined }> {
+    const { tmpDir } = dataFolderAt(plan.dataDir);
+    await rm(tmpDir, { recursive: true, force: true });
+    await mkdir(tmpDir, { recursive: true, mode: 0o700 });
+    // A socket left by a killed JVM would keep the next one from binding.
+    if (plan.socketPath !== null) await rm(plan.socketPath, { force: true });
+    let readyAt: number | undefined;
+    let over = false;
+    const front: FrontProcess = startFront(plan, {
+      env: this.#options.env,
+      log: this.#log,
+      onReady: (line) => {
+        readyAt = performance.now();
+        void addressOf(line, plan).then((address) => {
+          return over || this.#options.stop.aborted ? undefined : this.#set({ phase: 'ready', address, version: line.version });
+        });
+      },
+    });
+    let killTimer: NodeJS.Timeout | undefined;
+    const onStop = (): void => {
+      void this.#set({ phase: 'stopping' });
+      front.kill('SIGTERM');
+      killTimer = setTimeout(() => front.kill('SIGKILL'), STOP_LIMIT_MS);
+    };
+    this.#options.stop.addEventListener('abort', onStop, { once: true });
+    if (this.#options.stop.aborted) onStop();
+    void front.identity.then((identity) => identity && this.#set({ jvm: identity }));
+    const exit = await front.ended;
+    over = true;
+    clearTimeout(killTimer);
+    this.#options.stop.removeEventListener('abort', onStop);
+    return { exit, readyForMs: readyAt === undefined ? undefined : performance.now() - readyAt };
+  }
+
+  async run(): Promise<number> {
+    const { stop } = this.#options;
+    let crashes = 0;
+    let wasEverReady = false;
+    let plan = this.#plan;
+    await this.#set({});
+    for (;;) {
+      const { exit, readyForMs } = await this.#runOnce(plan);
+      const wasReady = readyForMs !== undefined;
+      wasEverReady ||= wasReady;
+      const frontExit = { code: exit.code, signal: exit.signal, at: new Date().toISOString() };
+      const verdict = judgeFrontExit(exit, { wasReady, dataDir: plan.dataDir });
+      if (stop.aborted || verdict.kind === 'clean') {
+        this.#say(stop.aborted ? 'stopped' : 'the node ended by itself (idle)');
+        return this.#leave();
+      }
+      crashes = (readyForMs ?? 0) >= HEALTHY_MS ? 1 : crashes + 1;
+      const hopeless = !wasEverReady && crashes >= GIVE_UP_AFTER;
+      if (verdict.kind === 'failed' || hopeless) {
+        const failure =
+          verdict.kind === 'failed'
+            ? { code: verdict.error.code, message: verdict.error.message }
+            : {
+                code: 'start-failed',
+                message: `The node of ${plan.dataDir} was ended ${crashes} times before it was ready (${verdict.reason}). See: palimpsest node logs`,
+              };
+        this.#say(`gave up: ${failure.message}`);
+        await this.#set({ phase: 'failed', jvm: null, address: null, frontExit, failure });
+        return 1;
+      }
+      // A JVM that dies before it is ready may have met an archive that does not fit it.
+      if (!wasReady) plan = { ...plan, archive: null };
+      const delay = restartDelayMs(crashes);
+      this.#say(`the node crashed (${verdict.reason}); starting it again${delay > 0 ? ` in ${delay} ms` : ''}`);
+      await this.#set({ phase: 'restarting', jvm: null, frontExit, restarts: this.#state.restarts + 1 });
+      await pause(delay, stop).catch(() => undefined);
+      if (stop.aborted) return this.#leave();
+    }
+  }
+
+  async #leave(): Promise<number> {
+    await this.#writing;
+    if (this.#plan.socketPath !== null) await rm(this.#plan.socketPath, { force: true });
+    await rm(dataFolderAt(this.#plan.dataDir).tmpDir, { recursive: true, force: true });
+    await removeState(this.#stateFile, this.#state.supervisor);
+    return 0;
+  }
+}
+
+/**
+ * Runs the node of a plan until it is told to stop or ends by itself: writes the state file, keeps the log, starts the JVM again after a crash.
+ * Resolves to the exit code of this process: 0 after a clean end, 1 when the node cannot run (the state file then says why).
+ */
+export async function superviseNode(options: SuperviseOptions): Promise<number> {
+  const log = openLogFile(dataFolderAt(options.plan.dataDir).logFile);
+  // Shows the clean-up of the cache that this installation is in use.
+  const touch = setInterval(() => void utimes(dirname(options.plan.jars[0] ?? '.'), new Date(), new Date()).catch(() => undefined), DAY_MS);
+  try {
+    return await new Supervision(options, await identifySelf(), log).run();
+  } finally {
+    clearInterval(touch);
+    log.close();
+  }
+}
