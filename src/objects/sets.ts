@@ -53,3 +53,37 @@ export function applyChanges(sets: SessionSets, changes: SetChanges): SessionSet
   }
   return { index, active, pinned };
 }
+
+/**
+ * Folds many steps' changes into sets in time linear in the changes. Mutable on purpose and never shared: `sets()` gives immutable copies.
+ * The order is that of `applyChanges`.
+ */
+export class SetsFold {
+  readonly #index: Set<ObjectId>;
+  readonly #active: Set<ObjectId>;
+  readonly #pinned: Set<ObjectId>;
+
+  constructor(start: SessionSets = EMPTY_SETS) {
+    this.#index = new Set(start.index);
+    this.#active = new Set(start.active);
+    this.#pinned = new Set(start.pinned);
+  }
+
+  apply(changes: SetChanges): this {
+    for (const id of changes.index ?? []) this.#index.add(id);
+    for (const id of changes.deactivate ?? []) this.#active.delete(id);
+    for (const id of changes.unpin ?? []) this.#pinned.delete(id);
+    for (const id of changes.activate ?? []) this.#active.add(this.#known(id));
+    for (const id of changes.pin ?? []) this.#pinned.add(this.#known(id));
+    return this;
+  }
+
+  sets(): SessionSets {
+    return { index: [...this.#index], active: [...this.#active], pinned: [...this.#pinned] };
+  }
+
+  #known(id: ObjectId): ObjectId {
+    if (this.#index.has(id)) return id;
+    throw new DocumentError('invalid-value', `${quoted(id)} would become active or pinned without being in the session index`);
+  }
+}

@@ -1,0 +1,82 @@
+import type { Sha256 } from '../objects/ids.js';
+import { isObjectType, type ObjectType } from '../objects/object-type.js';
+import { type ObjectVersion, restoreVersion } from '../objects/seal.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import { StoreError } from './errors.js';
+import { INLINE_UNITS, textParts } from './text-parts.js';
+
+/** Storage-only attributes of a head (decision G2): no hash covers them and no reader of versions sees them. */
+export interface HeadMarks {
+  /** A file that is confirmed deleted (decision C3). */
+  readonly gone?: boolean;
+  /** SHA-256 of the whole text of an abridged tool output, kept as chunks (decisions B8, C6). */
+  readonly whole?: Sha256;
+  /** Length of a tool call's content in UTF-16 units, so that sizes are known without reading it. */
+  readonly size?: number;
+  /** Lease epoch of a session (decision F5). */
+  readonly epoch?: number;
+  /** The last step that a chat's or session's version includes (decision G4). */
+  readonly upto?: number;
+}
+
+const MARKS = ['gone', 'whole', 'size', 'epoch', 'upto'] as const;
+
+/** Fields that are folded from steps instead of being stored in the head (decisions G2, G4). */
+export const FOLDED: Readonly<Record<ObjectType, readonly string[]>> = {
+  file: [],
+  toolcall: [],
+  system_prompt: [],
+  chat: ['turns', 'toolcall_refs'],
+  session: ['session_index', 'metadata_pool', 'active_set', 'pinned_set'],
+};
+
+/** A version as the database holds it: the head, and the parts that hold what is too long for it. */
+export interface StoredParts {
+  readonly head: StoredDocument;
+  readonly texts: readonly StoredDocument[];
+}
+
+/**
+ * Splits a version into its head and text parts [decision G2]. Nulls stay explicit; a `content` that lies in parts is left out of the head, where
+ * `content_hash` names them.
+ */
+export function toStored(version: ObjectVersion, marks: HeadMarks = {}): StoredParts {
+  const head: Record<string, unknown> = { ...version };
+  for (const field of FOLDED[version.type]) delete head[field];
+  for (const mark of MARKS) if (marks[mark] !== undefined) head[mark] = marks[mark];
+  const { content, content_hash } = version;
+  if (content === null || content_hash === null || content.length <= INLINE_UNITS) return { head: head as StoredDocument, texts: [] };
+  delete head['content'];
+  return { head: head as StoredDocument, texts: textParts(content, content_hash) };
+}
+
+/** Whether a document of the database is the head of an object, not a part. */
+export function isHead(document: StoredDocument): boolean {
+  return isObjectType(document['type']);
+}
+
+/** The marks of a head. */
+export function marksOf(head: StoredDocument): HeadMarks {
+  return Object.fromEntries(MARKS.filter((mark) => head[mark] !== undefined).map((mark) => [mark, head[mark]])) as HeadMarks;
+}
+
+/** The hash of the text parts that a head's content lies in; undefined when the head holds its content itself or has none. */
+export function contentPartHash(head: StoredDocument): Sha256 | undefined {
+  return Object.hasOwn(head, 'content') ? undefined : (head['content_hash'] as Sha256);
+}
+
+/**
+ * The SSOT document of a head, every hash checked. `content` is the text of its parts when it has some; `folded` are the fields folded from steps.
+ * Throws DocumentError `hash-mismatch` on damage.
+ */
+export function fromStored(head: StoredDocument, content: string | undefined, folded: Readonly<Record<string, unknown>> = {}): ObjectVersion {
+  const document: Record<string, unknown> = { ...head, ...folded };
+  for (const mark of MARKS) delete document[mark];
+  if (!Object.hasOwn(document, 'content')) {
+    if (content === undefined) {
+      throw new StoreError('missing-part', `the content of ${JSON.stringify(head['xt/id'])} lies in chunk:${head['content_hash']}, which the database does not hold`);
+    }
+    document['content'] = content;
+  }
+  return restoreVersion(document);
+}

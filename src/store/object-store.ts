@@ -1,0 +1,84 @@
+import type { ObjectVersion } from '../objects/seal.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import type { TxOp } from '../xtdb/transactions.js';
+import type { XtdbClient } from '../xtdb/xtdb-client.js';
+import { type HeadMarks, toStored } from './head.js';
+import { StoreSnapshot } from './store-snapshot.js';
+import { TextCache } from './text-cache.js';
+import { WritePath, type Written } from './write-path.js';
+
+/** A version to be written. */
+export interface Put {
+  readonly version: ObjectVersion;
+  readonly marks?: HeadMarks;
+  /** From when on it holds (decision F7); the database's own moment when absent. */
+  readonly validTime?: Date;
+  /** Compare and set: the head that must stand there now, null for none. Absent: no guard. */
+  readonly expect?: StoredDocument | null;
+}
+
+/** Content-addressed parts never change, so they hold from the beginning of time: every as-of read that sees a head sees its parts. */
+const ALWAYS = new Date(0);
+
+/** Versions in and out of the database; reads hang on a snapshot with a fixed basis, writes go through one ordered path. */
+export class ObjectStore {
+  readonly writes: WritePath;
+  readonly #xtdb: XtdbClient;
+  readonly #cache: TextCache;
+
+  constructor(xtdb: XtdbClient, cache: TextCache = new TextCache()) {
+    this.#xtdb = xtdb;
+    this.#cache = cache;
+    this.writes = new WritePath(xtdb);
+  }
+
+  /** The objects as they stand now; sees everything that this client has committed. */
+  now(): Promise<StoreSnapshot> {
+    return this.asOf({});
+  }
+
+  /** The objects as they stood at a valid time, as known at a transaction; what is left out means now. */
+  async asOf(basis: { readonly validTime?: Date; readonly txId?: number }): Promise<StoreSnapshot> {
+    return new StoreSnapshot(await this.#xtdb.db(basis), this.#cache);
+  }
+
+  /**
+   * Writes many versions as one transaction: all or nothing. Resolves to false, with nothing written, when a guard (`expect`) did not hold.
+   */
+  async putMany(puts: readonly Put[]): Promise<Written<boolean>> {
+    const ops = puts.flatMap((put) => this.putOps(put));
+    if (ops.length === 0) return { result: true, txId: undefined };
+    // One attempt: whoever set the guard decides anew.
+    let tried = false;
+    const written = await this.writes.write('put', async () => {
+      if (tried) return { ops: [], result: false };
+      tried = true;
+      return { ops, result: true };
+    });
+    if (written.result) this.markStored(ops);
+    return written;
+  }
+
+  /** The operations that write one version: its guard, the text parts that the database is not known to hold, and its head. */
+  putOps({ version, marks, validTime, expect }: Put): readonly TxOp[] {
+    const { head, texts } = toStored(version, marks);
+    if (version.content !== null && version.content_hash !== null) this.#cache.set(version.content_hash, version.content);
+    const guard: readonly TxOp[] = expect === undefined ? [] : [{ op: 'match', id: version['xt/id'], doc: expect }];
+    return [...guard, ...this.textOps(texts), { op: 'put', doc: head, ...(validTime === undefined ? {} : { validTime }) }];
+  }
+
+  /** The operations that write text parts, less those that are known to be there. */
+  textOps(parts: readonly StoredDocument[]): readonly TxOp[] {
+    return parts.filter((part) => !this.#cache.isStored(part['xt/id'])).map((doc) => ({ op: 'put', doc, validTime: ALWAYS }));
+  }
+
+  /** Remembers the text parts of a committed transaction, so that they are not sent again. */
+  markStored(ops: readonly TxOp[]): void {
+    for (const op of ops) if (op.op === 'put' && op.validTime === ALWAYS) this.#cache.markStored(op.doc['xt/id']);
+  }
+
+  /** Waits for writes under way and takes no more. Idempotent; the database client stays open, it belongs to whoever opened it. */
+  close(): Promise<void> {
+    return this.writes.close();
+  }
+}

@@ -1,0 +1,78 @@
+import { hashText } from '../objects/hashes.js';
+import { type ObjectId, type Sha256, type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
+import type { Message } from '../objects/object-type.js';
+import type { SessionSets, SetChanges } from '../objects/sets.js';
+import type { AnswerProof, Step } from '../objects/step.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import { StoreError } from './errors.js';
+import { INLINE_UNITS, textParts } from './text-parts.js';
+
+/** Steps between two snapshots of a session's sets (decision G3). */
+export const SNAPSHOT_EVERY = 100;
+
+type StoredMessage = Omit<Message, 'text'> & { readonly text?: string; readonly text_hash?: Sha256 };
+
+interface StepBody {
+  readonly turn: number;
+  readonly at: number;
+  readonly opens?: Step['opens'];
+  readonly message?: StoredMessage;
+  readonly call?: { readonly id: ObjectId; readonly answer?: AnswerProof };
+  readonly changes: SetChanges;
+  readonly fresh?: readonly ObjectId[];
+}
+
+/** The id of a step's part (decision G3). */
+export const stepId = (session: SessionId, seq: number): string => `step:${session}:${seq}`;
+
+/** A step as the database holds it, with the text parts of a long message. */
+export function toStepParts(step: Step): { readonly part: StoredDocument; readonly texts: readonly StoredDocument[] } {
+  const { session, seq, message, ...rest } = step;
+  let texts: readonly StoredDocument[] = [];
+  let stored: StoredMessage | undefined = message;
+  if (message !== undefined && message.text.length > INLINE_UNITS) {
+    const { text, ...others } = message;
+    const text_hash = hashText(text);
+    texts = textParts(text, text_hash);
+    stored = { ...others, text_hash };
+  }
+  const body = { ...rest, ...(stored === undefined ? {} : { message: stored }) };
+  const part = { 'xt/id': stepId(session, seq), type: 'step', session_ref: sessionObjectId(session), seq, body };
+  return { part: part as unknown as StoredDocument, texts };
+}
+
+/** The hash of the parts that hold a step's message text; undefined when the step holds it itself. */
+export function messagePartHash(part: StoredDocument): Sha256 | undefined {
+  return (part['body'] as unknown as StepBody).message?.text_hash;
+}
+
+/** Reads a step back; `text` is the text of the parts that `messagePartHash` named. */
+export function fromStepPart(part: StoredDocument, text?: string): Step {
+  const { message, ...rest } = part['body'] as unknown as StepBody;
+  const session = sessionId(String(part['session_ref']).slice('session:'.length));
+  const step = { session, seq: Number(part['seq']), ...rest };
+  if (message === undefined) return step;
+  const { text_hash, ...others } = message;
+  if (text_hash === undefined) return { ...step, message: others as Message };
+  if (text === undefined) throw new StoreError('missing-part', `the message of ${String(part['xt/id'])} lies in chunk:${text_hash}, which the database does not hold`);
+  return { ...step, message: { ...others, text } };
+}
+
+/** A snapshot of the sets after a step: the index only as far as it grew since the snapshot before, so that all of them together hold each id once. */
+export interface SetsSnapshot {
+  readonly seq: number;
+  readonly indexed: readonly ObjectId[];
+  readonly active: readonly ObjectId[];
+  readonly pinned: readonly ObjectId[];
+}
+
+/** The part of a snapshot: one nested value, so that it costs one key (decision G3). */
+export function toSnapshotPart(session: SessionId, seq: number, sets: SessionSets, indexedBefore: number): StoredDocument {
+  const body = { seq, indexed: sets.index.slice(indexedBefore), active: sets.active, pinned: sets.pinned };
+  return { 'xt/id': `snapshot:${session}:${seq}`, type: 'snapshot', snapshot_ref: sessionObjectId(session), body };
+}
+
+/** Reads a snapshot back. */
+export function fromSnapshotPart(part: StoredDocument): SetsSnapshot {
+  return part['body'] as unknown as SetsSnapshot;
+}

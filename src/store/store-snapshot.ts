@@ -1,0 +1,177 @@
+import { chatVersion, sessionVersion } from '../objects/infrastructure.js';
+import { type ObjectId, type Sha256, type SessionId, sessionId } from '../objects/ids.js';
+import type { Turn } from '../objects/object-type.js';
+import type { ObjectVersion } from '../objects/seal.js';
+import { type SessionSets, SetsFold } from '../objects/sets.js';
+import type { Step } from '../objects/step.js';
+import { withStep } from '../objects/turns.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
+import { contentPartHash, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
+import { headsWithTimes } from './queries.js';
+import { readSets, readSteps } from './read-steps.js';
+import { readTexts } from './read-texts.js';
+import type { TextCache } from './text-cache.js';
+
+/** A head as it stands at a basis: hashes and marks without the content. */
+export interface Head {
+  readonly document: StoredDocument;
+  readonly marks: HeadMarks;
+  /** From when on this version holds [decision F7]. */
+  readonly validTime: Date;
+}
+
+/** A version at a basis together with the store's marks. */
+export interface FoundVersion {
+  readonly version: ObjectVersion;
+  readonly marks: HeadMarks;
+}
+
+/** One entry of an object's history; `version` is undefined where the entity was deleted from the database. */
+export interface HistoryVersion {
+  readonly version: ObjectVersion | undefined;
+  readonly marks: HeadMarks;
+  readonly validTime: Date;
+  readonly txTime: Date;
+  readonly txId: number;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const sessionOf = (id: string): SessionId => sessionId(id.slice(id.indexOf(':') + 1));
+const isFolded = (document: StoredDocument): boolean => document['type'] === 'chat' || document['type'] === 'session';
+
+function setFields(sets: SessionSets): Fields {
+  return { session_index: sets.index, metadata_pool: sets.index, active_set: sets.active, pinned_set: sets.pinned };
+}
+
+function chatFields(session: SessionId, turns: readonly Turn[]): Fields {
+  const { turns: sealed, toolcall_refs } = chatVersion(session, turns);
+  return { turns: sealed, toolcall_refs };
+}
+
+/** The folded fields of a chat or session as they stood after each of some steps, in one pass over the steps. */
+function foldedAt(type: 'chat' | 'session', session: SessionId, steps: readonly Step[], bounds: readonly number[]): ReadonlyMap<number, Fields> {
+  const fields = new Map<number, Fields>();
+  const fold = new SetsFold();
+  let turns: readonly Turn[] = [];
+  let next = 0;
+  for (const bound of [...new Set(bounds)].sort((a, b) => a - b)) {
+    for (let step = steps[next]; step !== undefined && step.seq <= bound; step = steps[++next]) {
+      if (type === 'chat') turns = withStep(turns, step);
+      else fold.apply(step.changes);
+    }
+    fields.set(bound, type === 'chat' ? chatFields(session, turns) : setFields(fold.sets()));
+  }
+  return fields;
+}
+
+/**
+ * The objects as they stood at one basis: SSOT documents with exactly their keys, every hash checked (decision G1).
+ * All reads of one snapshot see the same valid time and transaction; nothing is ever written through it.
+ */
+export class StoreSnapshot {
+  readonly #db: DbSnapshot;
+  readonly #cache: TextCache;
+
+  constructor(db: DbSnapshot, cache: TextCache) {
+    this.#db = db;
+    this.#cache = cache;
+  }
+
+  get basis(): Basis {
+    return this.#db.basis;
+  }
+
+  /** The heads of many objects, one query: what indexing decides by. Unknown ids are absent. */
+  async heads(ids: readonly string[]): Promise<ReadonlyMap<string, Head>> {
+    const heads = new Map<string, Head>();
+    if (ids.length === 0) return heads;
+    for (const { document, validTime } of await headsWithTimes(this.#db, ids)) {
+      if (isHead(document)) heads.set(String(document['xt/id']), { document, marks: marksOf(document), validTime });
+    }
+    return heads;
+  }
+
+  /** Many objects in full; unknown ids are absent. */
+  async getMany(ids: readonly string[]): Promise<ReadonlyMap<ObjectId, FoundVersion>> {
+    const found = new Map<ObjectId, FoundVersion>();
+    if (ids.length === 0) return found;
+    const documents = [...(await this.#db.entities(ids)).values()].filter(isHead);
+    const texts = await this.#texts(documents);
+    for (const document of documents) {
+      const version = isFolded(document) ? await this.#foldedVersion(document) : fromStored(document, textOf(document, texts));
+      found.set(version['xt/id'], { version, marks: marksOf(document) });
+    }
+    return found;
+  }
+
+  /** One object in full; undefined when the database knows none by this id at this basis. */
+  async get(id: string): Promise<FoundVersion | undefined> {
+    return (await this.getMany([id])).get(id as ObjectId);
+  }
+
+  /** Every version of an object up to this basis, oldest first; empty for an unknown id. */
+  async history(id: string): Promise<readonly HistoryVersion[]> {
+    const entries = await this.#db.history(id, { order: 'asc', withDocs: true, withCorrections: true });
+    const documents = entries.flatMap(({ document }) => (document !== undefined && isHead(document) ? [document] : []));
+    const texts = await this.#texts(documents);
+    const folded = await this.#foldedHistory(id, documents);
+    return entries.map(({ document, validTime, txTime, txId }) => {
+      const moment = { validTime, txTime, txId };
+      if (document === undefined || !isHead(document)) return { ...moment, version: undefined, marks: {} };
+      const marks = marksOf(document);
+      return { ...moment, marks, version: fromStored(document, textOf(document, texts), folded.get(marks.upto ?? 0)) };
+    });
+  }
+
+  /** One step of a session; undefined when it is not written. */
+  async step(session: SessionId, seq: number): Promise<Step | undefined> {
+    return (await readSteps(this.#db, session, this.#cache, seq)).find((step) => step.seq === seq);
+  }
+
+  /** All steps of a session, in order; empty for an unknown session. */
+  steps(session: SessionId): Promise<readonly Step[]> {
+    return readSteps(this.#db, session, this.#cache);
+  }
+
+  /** The sets of a session, the last step that they include, and how much of the index the snapshots hold. */
+  sets(session: SessionId): ReturnType<typeof readSets> {
+    return readSets(this.#db, session, this.#cache);
+  }
+
+  /** The whole text kept under a hash as chunk parts (decision G5); undefined when only head and tail were kept. */
+  async text(hash: Sha256): Promise<string | undefined> {
+    return (await readTexts(this.#db, [hash], this.#cache)).get(hash);
+  }
+
+  #texts(documents: readonly StoredDocument[]): Promise<ReadonlyMap<Sha256, string>> {
+    const hashes = documents.map(contentPartHash).filter((hash) => hash !== undefined);
+    return readTexts(this.#db, hashes, this.#cache);
+  }
+
+  async #foldedHistory(id: string, documents: readonly StoredDocument[]): Promise<ReadonlyMap<number, Fields>> {
+    const first = documents[0];
+    if (first === undefined || !isFolded(first)) return new Map();
+    const bounds = documents.map((document) => marksOf(document).upto ?? 0);
+    return foldedAt(first['type'] as 'chat' | 'session', sessionOf(id), await this.steps(sessionOf(id)), bounds);
+  }
+
+  /** At a turn's ends the stored hashes are checked; inside a turn a reader gets head plus steps, sealed afresh (decision G4). */
+  async #foldedVersion(document: StoredDocument): Promise<ObjectVersion> {
+    const session = sessionOf(String(document['xt/id']));
+    const upto = marksOf(document).upto ?? 0;
+    if (document['type'] === 'session') {
+      const { sets, seq } = await this.sets(session);
+      return seq === upto ? fromStored(document, undefined, setFields(sets)) : sessionVersion(session, sets);
+    }
+    const steps = await this.steps(session);
+    const turns = steps.reduce(withStep, [] as readonly Turn[]);
+    return (steps.at(-1)?.seq ?? 0) === upto ? fromStored(document, undefined, chatFields(session, turns)) : chatVersion(session, turns);
+  }
+}
+
+function textOf(document: StoredDocument, texts: ReadonlyMap<Sha256, string>): string | undefined {
+  const hash = contentPartHash(document);
+  return hash === undefined ? undefined : texts.get(hash);
+}
