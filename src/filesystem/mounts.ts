@@ -131,6 +131,11 @@ export class MountTable {
     return this.#byCanonicalPrefix.find(({ canonicalPrefix }) => isWithin(path, canonicalPrefix))?.filesystemId;
   }
 
+  /** Whether device numbers are consulted at all. */
+  get knowsDevices(): boolean {
+    return this.#devices.size > 0;
+  }
+
   /** The filesystem of an unmapped path by its device number [§5.3]; `undefined` for an unknown device. */
   filesystemOfDevice(device: bigint): FilesystemId | undefined {
     return this.#devices.get(device);

@@ -86,20 +86,25 @@ async function openVerified(roots: AllowedRoots, path: string, flags: number, sh
 }
 
 /**
- * Opens a regular file for reading by its canonical path and verifies on the open file itself that it is that path and inside the roots,
+ * Opens whatever stands at a canonical path for reading and verifies on the open file itself that it is that path and inside the roots,
  * so that a folder or file swapped for a link between check and use gains nothing. Never blocks on a pipe or a device.
  * Throws {@link SourceError}, among them `changed-underneath` when the path no longer is canonical.
  */
-export async function openFileInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
+export async function openInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
   if (!roots.holds(path)) throw new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders`);
-  const opened = await openVerified(roots, path, FILE_FLAGS, shown);
+  return openVerified(roots, path, FILE_FLAGS, shown);
+}
+
+/** Opens a regular file like {@link openInside}; anything else is refused with `is-directory` or `not-regular`. */
+export async function openFileInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
+  const opened = await openInside(roots, path, shown);
   const irregular = irregularKind(opened.stats);
   if (irregular === undefined) return opened;
   await opened.handle.close();
   throw notRegularError(irregular, shown);
 }
 
-/** Opens a folder by its canonical path, verified like {@link openFileInside}. */
+/** Opens a folder by its canonical path, verified like {@link openInside}. */
 export async function openFolderInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
   if (!roots.holds(path)) throw new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders`);
   return openVerified(roots, path, FOLDER_FLAGS, shown);
