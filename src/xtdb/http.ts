@@ -22,8 +22,10 @@ export interface HttpRequest {
   readonly writes?: boolean;
   /** Requests that the node holds back on purpose have connections of their own, so that they never delay the others. */
   readonly waits?: boolean;
-  /** Told each piece of a successful body; answers with the text to take for the whole as soon as it has seen enough. */
-  readonly enough?: (piece: string) => string | undefined;
+  /**
+   * Makes the reader of one successful body: it is told each piece and answers with the text to take for the whole as soon as it has seen enough.
+   */
+  readonly enough?: () => (piece: string) => string | undefined;
 }
 
 export interface HttpOptions {
@@ -175,7 +177,8 @@ export class XtdbHttp {
 
   async #readBody(body: AsyncIterable<Buffer>, what: string, enough: HttpRequest['enough']): Promise<string> {
     const pieces: Buffer[] = [];
-    const decoder = enough === undefined ? undefined : new TextDecoder('utf-8', { fatal: true });
+    const decoder = new TextDecoder('utf-8', { fatal: true });
+    const takeWhole = enough?.();
     let size = 0;
     for await (const piece of body) {
       size += piece.length;
@@ -185,7 +188,7 @@ export class XtdbHttp {
           `${what}: the answer is over the limit of ${this.#options.maxAnswerBytes} bytes: ask for less at once.`,
         );
       }
-      const whole = decoder === undefined ? undefined : enough?.(decoder.decode(piece, { stream: true }));
+      const whole = takeWhole?.(decoder.decode(piece, { stream: true }));
       if (whole !== undefined) return whole;
       pieces.push(piece);
     }

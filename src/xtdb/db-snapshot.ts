@@ -1,0 +1,215 @@
+import { EdnMap, EdnTagged, type EdnValue, elements, sym } from '../edn/values.js';
+import { type DatalogQuery, distinctRows, each, encodeQuery, pull } from './datalog.js';
+import { type StoredDocument, toDocument } from './documents.js';
+import { XtdbError } from './errors.js';
+import type { HttpRequest, Param, XtdbHttp } from './http.js';
+import type { RequestOptions } from './requests.js';
+import { entityId, readReceipt } from './transactions.js';
+
+/** The moment that a database value stands for: what held at `validTime`, as the database knew it after transaction `txId`. */
+export interface Basis {
+  readonly validTime: Date;
+  /** `undefined` if no transaction was indexed yet. */
+  readonly txId: number | undefined;
+  /** `undefined` if the basis was asked for by transaction id alone, or if there is no transaction. */
+  readonly txTime: Date | undefined;
+}
+
+/** One version in an entity's history. */
+export interface HistoryEntry {
+  readonly txId: number;
+  readonly txTime: Date;
+  readonly validTime: Date;
+  /** `undefined` if documents were not asked for, and for a deletion. */
+  readonly document: StoredDocument | undefined;
+  /** True if the entity ended here. */
+  readonly deleted: boolean;
+}
+
+/** Which part of a history to read, and how. */
+export interface HistoryOptions extends RequestOptions {
+  readonly order: 'asc' | 'desc';
+  readonly withDocs?: boolean;
+  /** Also the versions that a later transaction replaced at their very valid time. */
+  readonly withCorrections?: boolean;
+  /** Versions that begin at this valid time or later. The version already in force then is not among them. */
+  readonly from?: Date;
+  /** Versions that begin before this valid time. */
+  readonly to?: Date;
+}
+
+/** Which version of an entity is current in a database value. */
+export interface EntityTx {
+  readonly txId: number;
+  readonly txTime: Date;
+  readonly validTime: Date;
+  /** XTDB's own hash of the document; not one of the five hashes of the object model. */
+  readonly contentHash: string;
+}
+
+/** How many documents one query asks for. */
+const BATCH = 500;
+/** How many batches are under way at once; the node runs few queries at a time. */
+const BATCHES_IN_FLIGHT = 3;
+const ABSENT_HASH = /^0{40}$/;
+
+/**
+ * The database at one moment: every read of a snapshot sees the same valid time and the same transactions, however long it is kept.
+ *
+ * All methods take a time limit and an AbortSignal, and throw XtdbError. Not found is `undefined`.
+ */
+export class DbSnapshot {
+  readonly #http: XtdbHttp;
+  readonly #timeoutMs: number;
+
+  constructor(
+    http: XtdbHttp,
+    readonly basis: Basis,
+    timeoutMs: number,
+  ) {
+    this.#http = http;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** The document of one entity. */
+  async entity(id: string, options: RequestOptions = {}): Promise<StoredDocument | undefined> {
+    const value = await this.#get('/entity', { eid: entityId(id) }, options);
+    return value === undefined ? undefined : toDocument(value);
+  }
+
+  /** The documents of many entities, one query for each 500 ids. Ids without a document are not among the keys. */
+  async entities(ids: readonly string[], options: RequestOptions = {}): Promise<ReadonlyMap<string, StoredDocument>> {
+    const wanted = [...new Set(ids.map(entityId))];
+    const batches = Array.from({ length: Math.ceil(wanted.length / BATCH) }, (_, i) => wanted.slice(i * BATCH, (i + 1) * BATCH));
+    const found = new Map<string, StoredDocument>();
+    const worker = async (): Promise<void> => {
+      for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) await this.#entityBatch(batch, found, options);
+    };
+    await Promise.all(Array.from({ length: Math.min(BATCHES_IN_FLIGHT, batches.length) }, worker));
+    return found;
+  }
+
+  /** The rows of a Datalog query, equal ones merged. Documents that it pulls are read with `toDocument`, single values with `toAttribute`. */
+  async query(
+    query: DatalogQuery,
+    args: readonly EdnValue[] = [],
+    options: RequestOptions = {},
+  ): Promise<readonly (readonly EdnValue[])[]> {
+    return distinctRows(await this.#rows(query, args, options));
+  }
+
+  /**
+   * The versions of an entity up to this snapshot's moment, by valid time. Documents come with each version if `withDocs` is set.
+   * An entity that is unknown or was evicted has none.
+   */
+  async history(id: string, options: HistoryOptions): Promise<readonly HistoryEntry[]> {
+    const value = await this.#get(
+      '/entity',
+      {
+        eid: entityId(id),
+        history: true,
+        'sort-order': options.order,
+        'with-docs': options.withDocs === true,
+        'with-corrections': options.withCorrections === true,
+        ...historyBounds(options),
+      },
+      options,
+    );
+    const entries = elements(value);
+    if (entries === undefined) throw new XtdbError('bad-response', 'The database answered with something that is no history.');
+    return entries.map((entry) => readHistoryEntry(entry, options.withDocs === true));
+  }
+
+  /** Which version of an entity is current. */
+  async entityTx(id: string, options: RequestOptions = {}): Promise<EntityTx | undefined> {
+    const value = await this.#get('/entity-tx', { eid: entityId(id) }, options, 'application/edn');
+    return value === undefined ? undefined : { ...readVersion(value), contentHash: readHash(value) };
+  }
+
+  async #entityBatch(ids: readonly string[], found: Map<string, StoredDocument>, options: RequestOptions): Promise<void> {
+    const e = sym('?e');
+    let rows: readonly (readonly EdnValue[])[];
+    try {
+      rows = await this.#rows({ find: [e, pull(e)], in: [each(e)] }, [ids], options);
+    } catch (error) {
+      if (!(error instanceof XtdbError) || error.code !== 'too-large' || ids.length === 1) throw error;
+      const half = Math.ceil(ids.length / 2);
+      await this.#entityBatch(ids.slice(0, half), found, options);
+      await this.#entityBatch(ids.slice(half), found, options);
+      return;
+    }
+    for (const [id, document] of rows) {
+      if (typeof id === 'string' && document !== null && document !== undefined) found.set(id, toDocument(document));
+    }
+  }
+
+  async #rows(query: DatalogQuery, args: readonly EdnValue[], options: RequestOptions): Promise<readonly (readonly EdnValue[])[]> {
+    const text = encodeQuery(query, args);
+    const answer = await this.#send(
+      {
+        method: 'POST',
+        path: '/query',
+        params: this.#basisParams(),
+        body: { type: 'application/edn', text },
+        accept: 'application/transit+json',
+      },
+      options,
+    );
+    const rows = elements(answer)?.map((row) => elements(row));
+    if (rows === undefined || !rows.every((row) => row !== undefined)) {
+      throw new XtdbError('bad-response', 'The database answered a query with something that is no list of rows.');
+    }
+    return rows;
+  }
+
+  #get(
+    path: string,
+    params: Readonly<Record<string, Param>>,
+    options: RequestOptions,
+    accept: HttpRequest['accept'] = 'application/transit+json',
+  ): Promise<EdnValue | undefined> {
+    return this.#send({ method: 'GET', path, params: { ...params, ...this.#basisParams() }, accept }, options);
+  }
+
+  #send(request: Omit<HttpRequest, 'timeoutMs' | 'signal'>, options: RequestOptions): Promise<EdnValue | undefined> {
+    return this.#http.send({ ...request, timeoutMs: options.timeoutMs ?? this.#timeoutMs, signal: options.signal });
+  }
+
+  #basisParams(): Readonly<Record<string, Param>> {
+    return { 'valid-time': this.basis.validTime, 'tx-id': this.basis.txId };
+  }
+}
+
+/** XTDB takes the start as inclusive and the end as exclusive in the direction of reading; times have milliseconds. */
+function historyBounds({ order, from, to }: HistoryOptions): Readonly<Record<string, Param>> {
+  if (order === 'asc') return { 'start-valid-time': from, 'end-valid-time': to };
+  return { 'start-valid-time': justBefore(to), 'end-valid-time': justBefore(from) };
+}
+
+const justBefore = (time: Date | undefined): Date | undefined => (time === undefined ? undefined : new Date(time.getTime() - 1));
+
+function readHistoryEntry(value: EdnValue, withDocs: boolean): HistoryEntry {
+  const deleted = ABSENT_HASH.test(readHash(value));
+  const document = value instanceof EdnMap ? value.get('xtdb.api/doc') : undefined;
+  if (withDocs && !deleted && (document === undefined || document === null)) {
+    throw new XtdbError('bad-response', 'A version in a history came without its document.');
+  }
+  return {
+    ...readVersion(value),
+    deleted,
+    document: deleted || document === undefined || document === null ? undefined : toDocument(document),
+  };
+}
+
+function readVersion(value: EdnValue): Omit<EntityTx, 'contentHash'> {
+  const validTime = value instanceof EdnMap ? value.get('xtdb.api/valid-time') : undefined;
+  if (!(validTime instanceof Date)) throw new XtdbError('bad-response', 'A version came without its valid time.');
+  return { ...readReceipt(value), validTime };
+}
+
+function readHash(value: EdnValue): string {
+  const hash = value instanceof EdnMap ? value.get('xtdb.api/content-hash') : undefined;
+  const text = hash instanceof EdnTagged ? hash.value : hash;
+  if (typeof text !== 'string') throw new XtdbError('bad-response', 'A version came without its hash.');
+  return text;
+}

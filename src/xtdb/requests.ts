@@ -1,0 +1,62 @@
+import type { EdnValue } from '../edn/values.js';
+import { XtdbError } from './errors.js';
+import type { HttpRequest, XtdbHttp } from './http.js';
+import { readStatus } from './status.js';
+
+/** Limits of one call. */
+export interface RequestOptions {
+  /** Milliseconds; where the node is still being started, from the moment it is there. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** How long one held-back request may keep its connection; longer waits are made of several. */
+const MAX_HELD_MS = 10_000;
+/** What the node may take beyond the wait that it was asked for. */
+const MARGIN_MS = 5_000;
+
+/**
+ * Asks the node something that it answers once it has indexed transaction `txId`, again and again until `timeoutMs` have passed.
+ *
+ * @throws {XtdbError} `timeout` if the transaction was not indexed within the limit, `ingester-failed` if it never will be
+ */
+export const askOnceIndexed = async (
+  http: XtdbHttp,
+  request: Omit<HttpRequest, 'timeoutMs' | 'waits'>,
+  txId: number,
+  timeoutMs: number,
+): Promise<EdnValue | undefined> => {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const left = deadline - performance.now();
+    const held = Math.max(1, Math.min(MAX_HELD_MS, Math.ceil(left)));
+    try {
+      return await http.send({
+        ...request,
+        params: { ...request.params, 'await-tx-id': txId, 'await-tx-timeout': held },
+        timeoutMs: held + MARGIN_MS,
+        waits: true,
+      });
+    } catch (error) {
+      if (!(error instanceof XtdbError)) throw error;
+      if (error.code === 'server-error' && (await ingesterHasFailed(http, request.signal))) {
+        throw new XtdbError(
+          'ingester-failed',
+          `Transaction ${txId} will not be indexed: the node has stopped indexing. Restart it; its log says why.`,
+          {
+            cause: error,
+          },
+        );
+      }
+      if (error.code !== 'timeout') throw error;
+      if (performance.now() >= deadline) {
+        throw new XtdbError('timeout', `Transaction ${txId} was not indexed within ${timeoutMs} ms.`, { cause: error });
+      }
+    }
+  }
+};
+
+async function ingesterHasFailed(http: XtdbHttp, signal: AbortSignal | undefined): Promise<boolean> {
+  const status = readStatus(await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: MARGIN_MS, signal }));
+  return status.ingesterFailed;
+}
