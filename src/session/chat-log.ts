@@ -1,0 +1,38 @@
+import { List } from 'immutable';
+import type { ObjectId } from '../objects/ids.js';
+import type { Message, Turn } from '../objects/object-type.js';
+import type { Step } from '../objects/step.js';
+
+/** A chat under way: its closed turns, and the steps of the running one, so that a long turn is not copied at every step. */
+export interface ChatLog {
+  readonly closed: List<Turn>;
+  readonly running: List<Step>;
+}
+
+export const NO_CHAT: ChatLog = { closed: List(), running: List() };
+
+/** The turn that some steps of one turn make up, as `withStep` would build it, in time linear in the steps. */
+function turnOf(number: number, steps: Iterable<Step>): Turn {
+  const rows: { readonly message: Message; readonly refs: ObjectId[] }[] = [];
+  for (const { message, call } of steps) {
+    if (message !== undefined) rows.push({ message, refs: [...(message.toolcall_refs ?? [])] });
+    if (call === undefined) continue;
+    if (rows.at(-1)?.message.role !== 'assistant') rows.push({ message: { role: 'assistant', text: '' }, refs: [] });
+    rows.at(-1)?.refs.push(call.id);
+  }
+  const messages = rows.map(({ message, refs }) => (refs.length === 0 ? message : { ...message, toolcall_refs: refs }));
+  return { turn: number, messages };
+}
+
+/** The chat after one more step; the step is of the running turn or opens the next one. */
+export function chatAfter({ closed, running }: ChatLog, step: Step): ChatLog {
+  const last = running.last();
+  if (last === undefined || last.turn === step.turn) return { closed, running: running.push(step) };
+  return { closed: closed.push(turnOf(last.turn, running)), running: List.of(step) };
+}
+
+/** All turns with their messages (decision B6). */
+export function turnsOf({ closed, running }: ChatLog): readonly Turn[] {
+  const last = running.last();
+  return last === undefined ? closed.toArray() : [...closed, turnOf(last.turn, running)];
+}

@@ -1,0 +1,24 @@
+/** What can go wrong with a session and its steps. */
+export type SessionErrorCode =
+  | 'sequence-gap'
+  | 'out-of-order'
+  | 'wrong-session'
+  | 'unknown-object'
+  | 'infrastructure-object'
+  | 'repeated-call'
+  | 'invalid-message'
+  | 'unknown-session'
+  | 'closed'
+  | 'lease-held'
+  | 'node-unavailable';
+
+/** Thrown when a step does not fit its session, or a session cannot be worked with [§3]. Callers branch on `code`. */
+export class SessionError extends Error {
+  override readonly name = 'SessionError';
+  readonly code: SessionErrorCode;
+
+  constructor(code: SessionErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}

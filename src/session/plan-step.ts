@@ -1,0 +1,144 @@
+import { assertPlainJson } from '../objects/canonical-json.js';
+import { quoted } from '../objects/errors.js';
+import { isInfrastructureId, type ObjectId } from '../objects/ids.js';
+import type { Message } from '../objects/object-type.js';
+import type { SetChanges } from '../objects/sets.js';
+import type { AnswerProof, Step } from '../objects/step.js';
+import { collapse, DEFAULT_WINDOW, type WindowPolicy } from './auto-collapse.js';
+import { SessionError } from './errors.js';
+import type { SessionState } from './session-state.js';
+import { DEFAULT_PAUSE_MS, openingOf, type TurnHint } from './turn-rule.js';
+
+/** What governs the steps of a session: the window of auto-collapse, and the pause after which a call begins a turn. */
+export interface StepPolicy {
+  readonly window: WindowPolicy;
+  readonly pauseMs: number;
+}
+
+export const DEFAULT_POLICY: StepPolicy = Object.freeze({ window: DEFAULT_WINDOW, pauseMs: DEFAULT_PAUSE_MS });
+
+/** The agent's own changes of its sets [§3.3]. Within one step removals come before additions. */
+export interface SetVerbs {
+  readonly activate?: readonly ObjectId[];
+  readonly deactivate?: readonly ObjectId[];
+  readonly pin?: readonly ObjectId[];
+  readonly unpin?: readonly ObjectId[];
+}
+
+/** A tool call that is about to become a step [§5.7]. */
+export interface CallPlan {
+  readonly call: ObjectId;
+  /** Moment of acknowledgement, milliseconds since 1970. */
+  readonly at: number;
+  /** When the call began; `at` when absent. A call that runs for minutes is no pause (decision B7). */
+  readonly startedAt?: number;
+  readonly turnRef?: string;
+  readonly answer?: AnswerProof;
+  /** Files that were read whole: they become active (decision D8). */
+  readonly activateFiles: readonly ObjectId[];
+  /** Every file that was read or mentioned, in order: they enter index and pool. */
+  readonly index: readonly ObjectId[];
+  readonly verbs?: SetVerbs;
+}
+
+interface Cause {
+  readonly at: number;
+  readonly hint: TurnHint;
+  readonly message?: Message;
+  readonly call?: { readonly id: ObjectId; readonly answer?: AnswerProof };
+  readonly index: readonly ObjectId[];
+  readonly activate: readonly ObjectId[];
+  readonly verbs: SetVerbs;
+}
+
+function withoutEmpty(changes: SetChanges): SetChanges {
+  return Object.fromEntries(Object.entries(changes).filter(([, ids]) => ids.length > 0));
+}
+
+/** The changes that really change something, each id once. */
+function effective(state: SessionState, { index, activate, verbs }: Cause): SetChanges {
+  const deactivate = new Set((verbs.deactivate ?? []).filter((id) => state.isActive(id)));
+  const unpin = new Set((verbs.unpin ?? []).filter((id) => state.isPinned(id)));
+  return {
+    index: [...new Set(index)].filter((id) => !state.has(id)),
+    activate: [...new Set([...activate, ...(verbs.activate ?? [])])].filter((id) => !state.isActive(id) || deactivate.has(id)),
+    deactivate: [...deactivate],
+    pin: [...new Set(verbs.pin)].filter((id) => !state.isPinned(id) || unpin.has(id)),
+    unpin: [...unpin],
+  };
+}
+
+/** Adds what the window closes on to the removals; what this very step would have activated is then not activated at all. */
+function withCollapse(state: SessionState, changes: SetChanges, collapsed: readonly ObjectId[]): SetChanges {
+  if (collapsed.length === 0) return changes;
+  const gone = new Set(collapsed);
+  return {
+    ...changes,
+    activate: (changes.activate ?? []).filter((id) => !gone.has(id)),
+    deactivate: [...new Set([...(changes.deactivate ?? []), ...collapsed.filter((id) => state.isActive(id))])],
+  };
+}
+
+function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
+  const infrastructure = [...cause.index, ...Object.values(cause.verbs).flat()].find(isInfrastructureId);
+  if (infrastructure !== undefined) {
+    throw new SessionError(
+      'infrastructure-object',
+      `${quoted(infrastructure)} is an infrastructure object; only files and tool calls enter the sets`,
+    );
+  }
+  const opens = openingOf(state, cause.hint, policy.pauseMs);
+  const changes = effective(state, cause);
+  const fresh = cause.verbs.activate ?? [];
+  const draft: Step = {
+    session: state.id,
+    seq: state.seq + 1,
+    turn: state.turn + (opens === undefined ? 0 : 1),
+    at: Math.max(cause.at, state.lastAt + 1),
+    ...(opens === undefined ? {} : { opens }),
+    ...(cause.message === undefined ? {} : { message: cause.message }),
+    ...(cause.call === undefined ? {} : { call: cause.call }),
+    changes,
+    ...(fresh.length === 0 ? {} : { fresh: [...new Set(fresh)] }),
+  };
+  const collapsed = collapse(state.after(draft), policy.window);
+  return { ...draft, changes: withoutEmpty(withCollapse(state, changes, collapsed)) };
+}
+
+/**
+ * The step of a tool call [§5.6, §5.7]: files enter index and pool, whole reads and the call itself the active set, then the agent's verbs apply, then
+ * the window closes (decision D4). `at` is made to rise strictly (decision F7); only real changes are listed.
+ * Throws SessionError: `repeated-call` for an id that the session has, `infrastructure-object`, `unknown-object` for verbs on what is not in the index.
+ */
+export function planCall(state: SessionState, plan: CallPlan, policy: StepPolicy): Step {
+  const { call, at, answer } = plan;
+  if (state.has(call))
+    throw new SessionError('repeated-call', `session ${state.id} already has an object ${quoted(call)}; a tool call is written once`);
+  const cause: Cause = {
+    at,
+    hint: { startedAt: plan.startedAt ?? at, turnRef: plan.turnRef },
+    call: answer === undefined ? { id: call } : { id: call, answer },
+    index: [...plan.index, ...plan.activateFiles, call],
+    activate: [...plan.activateFiles, call],
+    verbs: plan.verbs ?? {},
+  };
+  return planStep(state, cause, policy);
+}
+
+/**
+ * The step of one message (decision B6); a user message opens a turn. Throws SessionError `invalid-message` for a message that lists tool calls:
+ * they join it when they are recorded; DocumentError for text that cannot be stored exactly.
+ */
+export function planMessage(state: SessionState, message: Message, at: number, policy: StepPolicy): Step {
+  assertPlainJson(message, 'message');
+  if (message.toolcall_refs !== undefined) {
+    throw new SessionError('invalid-message', 'a message is reported without toolcall_refs: tool calls join it when they are recorded');
+  }
+  const hint = { startedAt: at, userMessage: message.role === 'user' };
+  return planStep(state, { at, hint, message, index: [], activate: [], verbs: {} }, policy);
+}
+
+/** The step of changes to the sets without a tool call, as a library makes them. Throws SessionError like `planCall`. */
+export function planVerbs(state: SessionState, verbs: SetVerbs, at: number, policy: StepPolicy): Step {
+  return planStep(state, { at, hint: { startedAt: at }, index: [], activate: [], verbs }, policy);
+}

@@ -1,0 +1,145 @@
+import type { ObjectId, SessionId } from '../objects/ids.js';
+import type { Turn } from '../objects/object-type.js';
+import type { SessionSets } from '../objects/sets.js';
+import type { Step, TurnRule } from '../objects/step.js';
+import { type ChatLog, chatAfter, NO_CHAT, turnsOf } from './chat-log.js';
+import { SessionError } from './errors.js';
+import { type LiveSets, NO_LIVE_SETS, plainSets, setsAfter } from './live-sets.js';
+import { NO_RESULTS, newestResults, type ResultWindow, type WindowEntry, windowAfter, windowEntries } from './result-window.js';
+
+interface Folded {
+  readonly id: SessionId;
+  readonly seq: number;
+  readonly turn: number;
+  readonly lastAt: number;
+  readonly opens: Step['opens'];
+  readonly sets: LiveSets;
+  readonly results: ResultWindow;
+  readonly chat: ChatLog;
+}
+
+/**
+ * A session at one moment: the fold of its steps so far [§3, decision G3]. Immutable; made by `emptySession` and `applyStep` only.
+ * `has`, `isActive`, `isPinned` and `isToolResult` take constant time; `sets`, `turns` and `window` are built when first asked for.
+ */
+export class SessionState {
+  private readonly folded: Folded;
+  #sets: SessionSets | undefined;
+  #turns: readonly Turn[] | undefined;
+
+  private constructor(folded: Folded) {
+    this.folded = folded;
+  }
+
+  static empty(id: SessionId): SessionState {
+    const nothing = { seq: 0, turn: 0, lastAt: 0, opens: undefined, sets: NO_LIVE_SETS, results: NO_RESULTS, chat: NO_CHAT };
+    return new SessionState({ id, ...nothing });
+  }
+
+  get id(): SessionId {
+    return this.folded.id;
+  }
+  /** The last step's number; 0 before the first. */
+  get seq(): number {
+    return this.folded.seq;
+  }
+  /** The running turn's number; 0 before the first. */
+  get turn(): number {
+    return this.folded.turn;
+  }
+  /** Moment of the last step, milliseconds since 1970; 0 before the first. */
+  get lastAt(): number {
+    return this.folded.lastAt;
+  }
+  /** The client's own id of the running turn, where its first call brought one (decision B7). */
+  get turnRef(): string | undefined {
+    return this.folded.opens?.ref;
+  }
+  /** The rule that began the running turn (decision B7); undefined before the first. */
+  get turnRule(): TurnRule | undefined {
+    return this.folded.opens?.rule;
+  }
+  /** Index, active and pinned set in insertion order [§3.1]. */
+  get sets(): SessionSets {
+    this.#sets ??= plainSets(this.folded.sets);
+    return this.#sets;
+  }
+  /** The chat's turns with their messages (decision B6). */
+  get turns(): readonly Turn[] {
+    this.#turns ??= turnsOf(this.folded.chat);
+    return this.#turns;
+  }
+  /** Which tool results became fresh in which turn, oldest first (decision D4). */
+  get window(): readonly WindowEntry[] {
+    return windowEntries(this.folded.results);
+  }
+
+  /** Whether an object is in the session index. */
+  has(id: ObjectId): boolean {
+    return this.folded.sets.index.has(id);
+  }
+  isActive(id: ObjectId): boolean {
+    return this.folded.sets.active.has(id);
+  }
+  isPinned(id: ObjectId): boolean {
+    return this.folded.sets.pinned.has(id);
+  }
+  /** Whether an object is a tool call of this session. */
+  isToolResult(id: ObjectId): boolean {
+    return this.folded.sets.calls.has(id);
+  }
+  /** Active tool results that no pin protects, in the order in which they became so [§4.3]. */
+  collapsible(): Iterable<ObjectId> {
+    return this.folded.sets.loose;
+  }
+  /** The results that became fresh last in a turn, newest first. */
+  newestResults(turn: number, count: number): readonly ObjectId[] {
+    return newestResults(this.folded.results, turn, count);
+  }
+
+  /** The session after one more step; see `applyStep`. */
+  after(step: Step): SessionState {
+    const before = this.folded;
+    requireNext(before, step);
+    const sets = setsAfter(before.sets, step);
+    const fresh = [...(step.call === undefined ? [] : [step.call.id]), ...(step.fresh ?? [])].filter((id) => sets.calls.has(id));
+    return new SessionState({
+      id: before.id,
+      seq: step.seq,
+      turn: step.turn,
+      lastAt: step.at,
+      opens: step.turn === before.turn ? before.opens : step.opens,
+      sets,
+      results: windowAfter(before.results, step.turn, fresh),
+      chat: chatAfter(before.chat, step),
+    });
+  }
+}
+
+function requireNext(before: Folded, step: Step): void {
+  if (step.session !== before.id) {
+    throw new SessionError('wrong-session', `step ${step.seq} belongs to session ${step.session}, not to ${before.id}`);
+  }
+  if (step.seq !== before.seq + 1) {
+    throw new SessionError('sequence-gap', `session ${before.id} stands at step ${before.seq}; step ${step.seq} cannot follow`);
+  }
+  const opens = step.opens !== undefined;
+  if (step.turn !== before.turn + (opens ? 1 : 0) || step.turn < 1) {
+    throw new SessionError(
+      'out-of-order',
+      `step ${step.seq} of session ${before.id} ${opens ? 'opens' : 'continues'} turn ${step.turn}, after turn ${before.turn}`,
+    );
+  }
+  if (!(step.at > before.lastAt)) {
+    throw new SessionError('out-of-order', `step ${step.seq} of session ${before.id} is dated ${step.at}, not after ${before.lastAt}`);
+  }
+}
+
+/** A session before its first step. */
+export const emptySession = (id: SessionId): SessionState => SessionState.empty(id);
+
+/**
+ * Folds one step into a session [decision G3]. Neither copies nor changes the input; the cost does not grow with the session.
+ * Throws SessionError: `wrong-session`, `sequence-gap` (seq not the next one), `out-of-order` (turn or moment), `unknown-object` (invariants of D1).
+ */
+export const applyStep = (state: SessionState, step: Step): SessionState => state.after(step);
