@@ -3,7 +3,7 @@
  * the library when `--types` is given.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -11,11 +11,12 @@ import { build } from 'esbuild';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const entries = { cli: 'src/cli/main.ts', index: 'src/index.ts' };
 
-rmSync(join(root, 'dist'), { recursive: true, force: true });
+// Built aside and then moved into place, so that a program started meanwhile finds the old files or the new ones.
+const draft = join(root, 'node_modules', `.dist-${process.pid}`);
 await build({
   absWorkingDir: root,
   entryPoints: Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(join(root, file)))),
-  outdir: 'dist',
+  outdir: draft,
   bundle: true,
   splitting: true,
   format: 'esm',
@@ -36,7 +37,10 @@ await build({
   chunkNames: 'chunks/[name]-[hash]',
   logLevel: 'warning',
 });
-if (existsSync(join(root, 'dist/cli.js'))) chmodSync(join(root, 'dist/cli.js'), 0o755);
+if (existsSync(join(draft, 'cli.js'))) chmodSync(join(draft, 'cli.js'), 0o755);
+if (existsSync(join(root, 'dist'))) renameSync(join(root, 'dist'), `${draft}-old`);
+renameSync(draft, join(root, 'dist'));
+rmSync(`${draft}-old`, { recursive: true, force: true });
 
 if (process.argv.includes('--types')) {
   const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.types.json'], {

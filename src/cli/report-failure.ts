@@ -1,10 +1,12 @@
+import { errorText, systemCode } from '../node/errors.js';
+
 /** Runs a command's action; a failure becomes one line on stderr (with `--json`, one object on stdout) and exit code 1. */
 export async function reportFailure(flags: { readonly json?: boolean }, action: () => Promise<void>): Promise<void> {
   try {
     await action();
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'error';
+    const message = errorText(error);
+    const code = systemCode(error) ?? 'error';
     if (flags.json) console.log(JSON.stringify({ error: { code, message } }));
     else console.error(`palimpsest: ${message}`);
     process.exitCode = 1;

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:f
 import { join, resolve } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
-import { NodeError, systemCode } from './errors.js';
+import { errorText, NodeError, systemCode } from './errors.js';
 
 /** The layout of the data folder that this version reads and writes. */
 export const DATA_FORMAT = 1;
@@ -69,7 +69,7 @@ export function checkMarker(text: string, path: string): void {
 
 function folderProblem(dir: string, error: unknown): NodeError {
   const code = systemCode(error);
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorText(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new NodeError('no-space', `There is no space left for the data folder ${dir} (${reason}). Free some, then try again.`, {
       cause: error,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { removeOldInstallations } from './cache-cleanup.js';
 import { compileFront, makeArchive } from './compile-front.js';
-import { NodeError, systemCode } from './errors.js';
+import { errorText, NodeError, systemCode } from './errors.js';
 import { withLock } from './file-lock.js';
 import { installationKey, readFrontFiles } from './installation-key.js';
 import type { Java } from './java.js';
@@ -92,7 +92,7 @@ async function build(dir: string, key: string, options: InstallOptions): Promise
 }
 
 function cacheProblem(cacheDir: string, error: unknown): NodeError {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorText(error);
   if (systemCode(error) === 'ENOSPC' || systemCode(error) === 'EDQUOT') {
     return new NodeError(
       'no-space',
