@@ -1,0 +1,143 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { EdnError, type EdnErrorCode } from '../../../src/edn/errors.js';
+import { decodeTransit, encodeTransit } from '../../../src/edn/transit.js';
+import { EdnDouble, EdnList, EdnMap, EdnSet, EdnTagged, type EdnValue, kw, kwMap, list, sym } from '../../../src/edn/values.js';
+
+const codeOf = (act: () => unknown): EdnErrorCode | undefined => {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof EdnError) return error.code;
+    throw error;
+  }
+  return undefined;
+};
+
+const roundTrip = (value: EdnValue): EdnValue => decodeTransit(encodeTransit(value));
+
+describe('writing transit', () => {
+  test('a submission has the form that the wire documents', () => {
+    const doc = new EdnMap([kw('xt/id'), 'a', kw('args'), new EdnMap(['~:a', 1, '^ ', 2, ':x', null])]);
+    expect(encodeTransit(kwMap({ 'tx-ops': [[kw('xtdb.api/put'), doc, new Date(5)]] }))).toBe(
+      '["^ ","~:tx-ops",[["~:xtdb.api/put",["^ ","~:xt/id","a","~:args",["^ ","~~:a",1,"~^ ",2,":x",null]],"~m5"]]]',
+    );
+  });
+
+  test('whole numbers are longs, fractions doubles, and a number beyond the longs says that it is a double', () => {
+    expect(encodeTransit([1, -0, 1.5, Number.MAX_SAFE_INTEGER, new EdnDouble(1e20)])).toBe(
+      '[1,0,1.5,9007199254740991,"~d100000000000000000000"]',
+    );
+    expect(roundTrip([new EdnDouble(1e20)])).toEqual([1e20]);
+  });
+
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])('the number %d is refused', (number) => {
+    expect(codeOf(() => encodeTransit([number]))).toBe('bad-number');
+  });
+
+  test.each([undefined, () => 1, 10n, {}, { constructor: 1 }, new Map(), Buffer.from('x')])('%p is refused', (value) => {
+    expect(codeOf(() => encodeTransit([value as EdnValue]))).toBe('not-a-value');
+  });
+
+  test('lone surrogates, invalid dates and endless nesting are refused', () => {
+    let deep: EdnValue = [];
+    for (let i = 0; i < 20_000; i += 1) deep = [deep];
+    expect(codeOf(() => encodeTransit(['\ud83d']))).toBe('bad-string');
+    expect(codeOf(() => encodeTransit(new Date(Number.NaN)))).toBe('not-a-value');
+    expect(codeOf(() => encodeTransit(deep))).toBe('too-deep');
+  });
+});
+
+describe('reading transit', () => {
+  test('rows with documents, cached keys and tagged ids are read', () => {
+    const text =
+      '["~#list",[["a",["^ ","~:xt/id","a","~:type","file"]],["b",["^ ","^1","b","^2","file"]],["c",["~#xtdb/oid","00ff"]],["d","~m1700000000123"]]]';
+    expect(decodeTransit(text)).toEqual(
+      new EdnList([
+        ['a', kwMap({ 'xt/id': 'a', type: 'file' })],
+        ['b', kwMap({ 'xt/id': 'b', type: 'file' })],
+        ['c', new EdnTagged('xtdb/oid', '00ff')],
+        ['d', new Date(1_700_000_000_123)],
+      ]),
+    );
+  });
+
+  test.each([
+    ['', 'truncated'],
+    ['["~#list",[["a"', 'truncated'],
+    ['["^ ","~:a",1]x', 'truncated'],
+    ['<html>', 'truncated'],
+    ['["~i9007199254740993"]', 'bad-number'],
+    ['["~n123456789012345678901234567890"]', 'bad-number'],
+    ['["~zNaN"]', 'bad-number'],
+    ['[["~#cmap",[[1],2]]]', 'bad-number'],
+    ['["~:a b"]', 'bad-name'],
+  ])('%j is refused', (text, code) => {
+    expect(codeOf(() => decodeTransit(text))).toBe(code);
+  });
+
+  test('a read that failed leaves nothing behind for the next one', () => {
+    expect(codeOf(() => decodeTransit('[["^ ","~:first","a"],"~zNaN"]'))).toBe('bad-number');
+    expect(decodeTransit('[["^ ","~:other","b"],["^ ","^0","c"]]')).toEqual([kwMap({ other: 'b' }), kwMap({ other: 'c' })]);
+  });
+});
+
+describe('writing and reading transit agree', () => {
+  test.each([
+    '',
+    '~',
+    '~:a',
+    '~#tag',
+    '^',
+    '^ ',
+    '^0',
+    '`',
+    '~~',
+    '~m5',
+    ':x',
+    '"',
+    '\u0000\u001b\u007f',
+    '\u2028',
+    '\ufeff',
+    '😀',
+    'x} [:xtdb.api/evict',
+  ])('for the string %j as value, element and key, written twice', (text) => {
+    const value = [text, [text, text], new EdnMap([text, text]), new EdnMap([text, 1]), kw('long-name'), kw('long-name')];
+    expect(roundTrip(value)).toEqual(value);
+  });
+
+  const { value } = fc.letrec<{ value: EdnValue }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.constant(null),
+      fc.boolean(),
+      fc.maxSafeInteger().map((n) => n + 0),
+      fc.double({ noNaN: true, noDefaultInfinity: true }).filter((n) => !Number.isInteger(n)),
+      fc.string({ unit: 'binary' }),
+      fc.stringMatching(/^[~^`:"]{1,3}[ a-z0-9#]{0,4}$/),
+      fc.date({ noInvalidDate: true }),
+      fc.constantFrom(kw('xt/id'), kw('a'), sym('?e'), kw('xtdb.api/put')),
+      fc.array(tie('value'), { maxLength: 5 }),
+      fc.array(tie('value'), { maxLength: 3 }).map((items) => list(...items)),
+      fc.array(tie('value'), { maxLength: 3 }).map((items) => new EdnSet(items)),
+      fc
+        .uniqueArray(fc.oneof(fc.string(), fc.stringMatching(/^[~^`]{1,2}[ a-z0-9#:]{0,6}$/)), { maxLength: 20 })
+        .chain((keys) =>
+          fc
+            .array(tie('value'), { minLength: keys.length, maxLength: keys.length })
+            .map((values) => new EdnMap(keys.flatMap((key, i) => [key, values[i] ?? null]))),
+        ),
+    ),
+  }));
+  test('for any value', () => {
+    fc.assert(
+      fc.property(value, (original) => expect(roundTrip(original)).toEqual(original)),
+      { numRuns: 500 },
+    );
+  });
+
+  test('for many distinct long keys, more than the key cache holds', () => {
+    const documents = Array.from({ length: 3 }, () => new EdnMap(Array.from({ length: 3000 }, (_, i) => [`attribute-${i}`, i]).flat()));
+    expect(roundTrip(documents)).toEqual(documents);
+  });
+});
