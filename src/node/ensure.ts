@@ -40,7 +40,10 @@ async function findOrStart(
   const onWait = (pid: number): void => options.onProgress?.(`Process ${pid} is starting or stopping the node; waiting for it …`);
   return withLock(folder.startLock, { signal: options.signal, onWait }, async () => {
     const node = await findNode(folder, options);
-    return node === undefined ? { node: await startNode(folder, options), started: true } : { node, started: false };
+    if (node !== undefined) return { node, started: false };
+    // Registrations of processes that died without leaving are swept out now and then; a start is slow anyway.
+    await countUsers(folder);
+    return { node: await startNode(folder, options), started: true };
   });
 }
 

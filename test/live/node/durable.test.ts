@@ -1,0 +1,34 @@
+import { mkdtemp, readdir, rm, truncate } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ensureNode, nodeStatus, stopNode } from '../../../src/node/index.js';
+
+let dataDir: string;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-durable-'));
+});
+afterAll(async () => {
+  await stopNode(dataDir);
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+describe('a durable node', () => {
+  test('it keeps its stores in the data folder and can be aborted while waited for', async () => {
+    const abort = new AbortController();
+    const given = ensureNode({ dataDir, profile: 'rocksdb', signal: abort.signal });
+    abort.abort();
+    await expect(given).rejects.toMatchObject({ code: 'aborted' });
+    const node = await ensureNode({ dataDir, profile: 'rocksdb', onExit: 'stop-last' });
+    expect(node).toMatchObject({ profile: 'rocksdb', version: '1.24.3' });
+    await node.release();
+    expect(await readdir(dataDir)).toEqual(expect.arrayContaining(['golden', 'index']));
+  });
+
+  test('with a damaged store it does not start, says so, and remembers it', async () => {
+    await truncate(join(dataDir, 'golden', 'CURRENT'), 3);
+    const failing = ensureNode({ dataDir, profile: 'rocksdb' });
+    await expect(failing).rejects.toMatchObject({ code: 'data-corrupt', message: expect.stringContaining('backup') });
+    expect(await nodeStatus(dataDir)).toMatchObject({ running: false, failure: { code: 'data-corrupt' } });
+  });
+});

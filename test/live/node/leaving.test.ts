@@ -1,0 +1,54 @@
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ensureNode, nodeStatus, stopNode } from '../../../src/node/index.js';
+import { waitFor } from '../../../src/node/pause.js';
+import { probeNode } from '../../../src/node/probe.js';
+
+let root: string;
+let dataDir: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'palimpsest-leave-'));
+  dataDir = join(root, 'data');
+});
+afterEach(async () => {
+  await stopNode(dataDir);
+  await rm(root, { recursive: true, force: true });
+});
+
+describe('how a node ends when nobody needs it', () => {
+  test('the last of its users stops it, under a data folder too long for a socket', async () => {
+    dataDir = join(root, 'x'.repeat(60), 'y'.repeat(60));
+    await mkdir(join(root, 'runtime'), { mode: 0o700 });
+    const options = { dataDir, profile: 'memory', onExit: 'stop-last', runtimeDir: join(root, 'runtime') } as const;
+    const first = await ensureNode(options);
+    const second = await ensureNode(options);
+    expect([first.started, second.started, second.pid]).toEqual([true, false, first.pid]);
+    expect(first.address.kind === 'unix' && dirname(dirname(first.address.socketPath))).toBe(join(root, 'runtime', 'palimpsest'));
+    await first.release();
+    await first.release();
+    expect(await probeNode(second.address, 5_000)).toBeDefined();
+    expect(await nodeStatus(dataDir)).toMatchObject({ running: true, users: 1 });
+    await second.release();
+    expect(await nodeStatus(dataDir)).toMatchObject({ running: false, failure: null });
+  });
+
+  test('an idle node on TCP, which asks for its token, ends by itself and leaves no state', async () => {
+    const node = await ensureNode({ dataDir, profile: 'memory', transport: 'tcp', idleExitSeconds: 2 });
+    await node.release();
+    if (node.address.kind !== 'tcp') throw new Error('a TCP address was asked for');
+    expect(node.address.origin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(node.address.token.length).toBeGreaterThan(20);
+    expect(await probeNode({ ...node.address, token: 'wrong' }, 5_000)).toBeUndefined();
+    // Looked for in the file, since asking the node would keep it from being idle.
+    const gone = async (): Promise<true | undefined> =>
+      readFile(join(dataDir, 'node.json')).then(
+        () => undefined,
+        () => true as const,
+      );
+    expect(await waitFor(gone, { limitMs: 20_000 })).toBe(true);
+    expect(await probeNode(node.address, 5_000)).toBeUndefined();
+    expect(await readFile(join(dataDir, 'logs', 'node.log'), 'utf8')).toContain('ended by itself');
+  });
+});

@@ -1,0 +1,109 @@
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { findJava } from '../../../src/node/java.js';
+import { runCli } from '../../support/run-cli.js';
+import { withTemporaryFolder } from '../../support/temporary-folder.js';
+
+/** Puts a command of that name into a folder, in place of one that this machine might have. */
+async function fakeCommand(dir: string, name: string, script: string): Promise<void> {
+  await mkdir(dir, { recursive: true });
+  await writeFile(join(dir, name), `#!/bin/sh\n${script}\n`);
+  await chmod(join(dir, name), 0o755);
+}
+
+async function realJavaHome(): Promise<string> {
+  const java = await findJava({ javaHome: process.env.JAVA_HOME });
+  return dirname(dirname(java.command));
+}
+
+/** The error of a start in an empty cache, with nothing but `bin` on the PATH. */
+async function failedStart(
+  dir: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<{ readonly code: string; readonly message: string }> {
+  const { code, stdout } = await runCli(['node', 'start', '--json', '--profile', 'memory', '--data', join(dir, 'data')], {
+    PATH: join(dir, 'bin'),
+    JAVA_HOME: undefined,
+    XDG_CACHE_HOME: join(dir, 'cache'),
+    ...env,
+  });
+  expect(code).toBe(1);
+  return JSON.parse(stdout).error;
+}
+
+const readMessage = (text: string): unknown => expect.stringContaining(text);
+
+describe('a node that cannot start says why and what to do', () => {
+  test('no Java', () =>
+    withTemporaryFolder(async (dir) => {
+      expect(await failedStart(dir, {})).toEqual({ code: 'no-java', message: readMessage('Install a JDK of version 17') });
+      const withHome = await failedStart(dir, { JAVA_HOME: '/nowhere' });
+      expect(withHome).toEqual({ code: 'no-java', message: readMessage('/nowhere') });
+    }));
+
+  test('Java too old', () =>
+    withTemporaryFolder(async (dir) => {
+      await fakeCommand(join(dir, 'bin'), 'java', `echo 'openjdk version "11.0.2" 2019-01-15' >&2`);
+      expect(await failedStart(dir, {})).toEqual({ code: 'java-too-old', message: readMessage('is version 11.0.2') });
+    }));
+
+  test('no Maven', () =>
+    withTemporaryFolder(async (dir) => {
+      const error = await failedStart(dir, { JAVA_HOME: await realJavaHome() });
+      expect(error).toEqual({ code: 'no-maven', message: readMessage('Install Apache Maven') });
+      expect(await readdir(join(dir, 'cache', 'palimpsest'))).toEqual([]);
+    }));
+
+  test('no network for the first start', () =>
+    withTemporaryFolder(async (dir) => {
+      const said =
+        '[ERROR] Plugin org.apache.maven.plugins:maven-dependency-plugin:3.6.1 or one of its dependencies could not be resolved: Could not transfer artifact from/to central (https://repo.maven.apache.org/maven2): repo.maven.apache.org: Temporary failure in name resolution';
+      await fakeCommand(join(dir, 'bin'), 'mvn', `echo '${said}'; exit 1`);
+      const error = await failedStart(dir, { JAVA_HOME: await realJavaHome() });
+      expect(error).toEqual({ code: 'no-network', message: readMessage('Temporary failure in name resolution') });
+      expect(error.message).toContain('Check the connection');
+    }));
+
+  test('no space for the first start', () =>
+    withTemporaryFolder(async (dir) => {
+      await fakeCommand(join(dir, 'bin'), 'mvn', `echo '[ERROR] Error copying artifact: No space left on device'; exit 1`);
+      expect(await failedStart(dir, { JAVA_HOME: await realJavaHome() })).toMatchObject({ code: 'no-space' });
+    }));
+
+  test('a cache folder that cannot be made', () =>
+    withTemporaryFolder(async (dir) => {
+      await writeFile(join(dir, 'file'), '');
+      const error = await failedStart(dir, { JAVA_HOME: await realJavaHome(), XDG_CACHE_HOME: join(dir, 'file') });
+      expect(error).toEqual({ code: 'build-failed', message: readMessage('XDG_CACHE_HOME') });
+    }));
+
+  test('a data folder that cannot be written, is corrupt or newer', () =>
+    withTemporaryFolder(async (dir) => {
+      const start = async (data: string): Promise<string> => {
+        const { code, stderr } = await runCli(['node', 'start', '--data', data]);
+        expect(code).toBe(1);
+        return stderr;
+      };
+      await writeFile(join(dir, 'file'), '');
+      expect(await start(join(dir, 'file', 'data'))).toMatch(/^palimpsest: The data folder .* cannot be written/);
+      await writeFile(join(dir, 'palimpsest.json'), '{"for');
+      expect(await start(dir)).toMatch(/^palimpsest: .*does not say which format/);
+      await writeFile(join(dir, 'palimpsest.json'), '{"format":7}');
+      expect(await start(dir)).toMatch(/^palimpsest: .*says format 7/);
+    }));
+});
+
+describe('a node that does not run', () => {
+  test('status, stop and logs say so and make nothing', () =>
+    withTemporaryFolder(async (dir) => {
+      const data = join(dir, 'none');
+      const status = await runCli(['node', 'status', '--json', '--data', data]);
+      expect([status.code, JSON.parse(status.stdout)]).toEqual([3, { running: false, dataDir: data, failure: null }]);
+      const stop = await runCli(['node', 'stop', '--json', '--data', data]);
+      expect([stop.code, JSON.parse(stop.stdout)]).toEqual([0, { stopped: false }]);
+      const logs = await runCli(['node', 'logs', '--json', '--data', data]);
+      expect(JSON.parse(logs.stdout)).toEqual({ path: null, text: null });
+      expect(await readdir(dir)).toEqual([]);
+    }));
+});

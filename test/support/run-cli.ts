@@ -1,0 +1,30 @@
+import { spawn } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const cli = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'dist', 'cli.js');
+
+/** How a run of the built command line program ended. */
+export interface CliResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the built `palimpsest` with this environment on top of the own one; an undefined value removes a variable. */
+export function runCli(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}): Promise<CliResult> {
+  const merged: NodeJS.ProcessEnv = { ...process.env, NODE_OPTIONS: undefined, ...env };
+  const child = spawn(process.execPath, [cli, ...args], { env: merged, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
+  });
+}
