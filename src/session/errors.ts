@@ -10,6 +10,7 @@ export type SessionErrorCode =
   | 'unknown-session'
   | 'closed'
   | 'lease-held'
+  | 'taken-over'
   | 'node-unavailable';
 
 /** Thrown when a step does not fit its session, or a session cannot be worked with [§3]. Callers branch on `code`. */

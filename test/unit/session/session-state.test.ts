@@ -1,0 +1,167 @@
+import { describe, expect, test } from '@jest/globals';
+import { objectId, sessionId } from '../../../src/objects/ids.js';
+import type { Step } from '../../../src/objects/step.js';
+import { SessionError } from '../../../src/session/errors.js';
+import { DEFAULT_POLICY, planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
+import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
+
+const SID = sessionId('s1');
+const step = (more: Partial<Step>): Step => ({
+  session: SID,
+  seq: 1,
+  turn: 1,
+  at: 10,
+  opens: { rule: 'first-step' },
+  changes: {},
+  ...more,
+});
+
+function codeOf(act: () => unknown): string | undefined {
+  try {
+    act();
+  } catch (error) {
+    return error instanceof SessionError ? error.code : String(error);
+  }
+  return undefined;
+}
+
+describe('folding steps (decision G3)', () => {
+  test('an empty session has met nothing and stands before its first turn', () => {
+    const state = emptySession(SID);
+    expect([state.seq, state.turn, state.lastAt, state.turnRef, state.turnRule]).toEqual([0, 0, 0, undefined, undefined]);
+    expect([state.sets, state.turns, state.window]).toEqual([{ index: [], active: [], pinned: [] }, [], []]);
+  });
+
+  test('a gap, a repeat and a foreign step are refused', () => {
+    const state = applyStep(emptySession(SID), step({}));
+    expect(codeOf(() => applyStep(state, step({ seq: 3, at: 11 })))).toBe('sequence-gap');
+    expect(codeOf(() => applyStep(state, step({})))).toBe('sequence-gap');
+    expect(codeOf(() => applyStep(state, step({ seq: 2, session: sessionId('s2') })))).toBe('wrong-session');
+  });
+
+  test('a step that skips, repeats or silently opens a turn, or is not later, is refused', () => {
+    const state = applyStep(emptySession(SID), step({}));
+    const { opens: _, ...plain } = step({ seq: 2, at: 11 });
+    expect(codeOf(() => applyStep(state, { ...plain, turn: 2 }))).toBe('out-of-order');
+    expect(codeOf(() => applyStep(state, step({ seq: 2, at: 11, turn: 1 })))).toBe('out-of-order');
+    expect(codeOf(() => applyStep(state, step({ seq: 2, at: 11, turn: 3 })))).toBe('out-of-order');
+    expect(codeOf(() => applyStep(state, { ...plain, at: 10 }))).toBe('out-of-order');
+    expect(codeOf(() => applyStep(state, { ...plain, at: Number.NaN }))).toBe('out-of-order');
+    const { opens: __, ...unopened } = step({ turn: 0 });
+    expect(codeOf(() => applyStep(emptySession(SID), unopened))).toBe('out-of-order');
+  });
+
+  test('activating or pinning what is not in the index is refused, and the state stays as it was', () => {
+    const state = emptySession(SID);
+    expect(codeOf(() => applyStep(state, step({ changes: { activate: [objectId('x')] } })))).toBe('unknown-object');
+    expect(codeOf(() => applyStep(state, step({ changes: { pin: [objectId('x')] } })))).toBe('unknown-object');
+    expect([state.seq, state.sets.index]).toEqual([0, []]);
+  });
+
+  test('an earlier state stays what it was, and two futures of it do not mix', () => {
+    const [a, b, c] = ['a', 'b', 'c'].map(objectId);
+    const first = applyStep(
+      emptySession(SID),
+      planCall(emptySession(SID), { call: a as never, at: 1, activateFiles: [], index: [] }, DEFAULT_POLICY),
+    );
+    const left = applyStep(first, planCall(first, { call: b as never, at: 2, activateFiles: [], index: [] }, DEFAULT_POLICY));
+    const right = applyStep(first, planCall(first, { call: c as never, at: 2, activateFiles: [], index: [] }, DEFAULT_POLICY));
+    expect([first.sets.index, left.sets.index, right.sets.index]).toEqual([[a], [a, b], [a, c]]);
+    expect([first.has(b as never), left.has(c as never), right.has(b as never)]).toEqual([false, false, false]);
+  });
+
+  test('calls join the last assistant message of their turn, or one without words', () => {
+    let state = emptySession(SID);
+    const add = (next: Step) => {
+      state = applyStep(state, next);
+    };
+    add(planMessage(state, { role: 'user', text: 'go' }, 1, DEFAULT_POLICY));
+    add(planCall(state, { call: objectId('c1'), at: 2, activateFiles: [], index: [] }, DEFAULT_POLICY));
+    add(planMessage(state, { role: 'assistant', text: 'More.', name: 'bob' }, 3, DEFAULT_POLICY));
+    add(planCall(state, { call: objectId('c2'), at: 4, activateFiles: [], index: [] }, DEFAULT_POLICY));
+    add(planCall(state, { call: objectId('c3'), at: 5, activateFiles: [], index: [] }, DEFAULT_POLICY));
+    add(planMessage(state, { role: 'user', text: 'again' }, 6, DEFAULT_POLICY));
+    expect(state.turns).toEqual([
+      {
+        turn: 1,
+        messages: [
+          { role: 'user', text: 'go' },
+          { role: 'assistant', text: '', toolcall_refs: ['c1'] },
+          { role: 'assistant', text: 'More.', name: 'bob', toolcall_refs: ['c2', 'c3'] },
+        ],
+      },
+      { turn: 2, messages: [{ role: 'user', text: 'again' }] },
+    ]);
+  });
+});
+
+/** Every object that a value consists of. */
+function reachable(root: unknown, known: ReadonlySet<object> = new Set()): Set<object> {
+  const found = new Set<object>();
+  const queue: unknown[] = [root];
+  while (queue.length > 0) {
+    const value = queue.pop();
+    if (value === null || typeof value !== 'object' || found.has(value) || known.has(value)) continue;
+    found.add(value);
+    queue.push(...Object.values(value));
+    if (value instanceof Map || value instanceof Set) queue.push(...value.keys(), ...value.values());
+  }
+  return found;
+}
+
+/** How many slots a step had to write: those of every object of the later state that the earlier one does not share. */
+function slotsCopied(before: SessionState, after: SessionState): number {
+  const shared = reachable(before);
+  let slots = 0;
+  for (const value of reachable(after, shared))
+    slots += value instanceof Map || value instanceof Set ? value.size : Object.keys(value).length;
+  return slots;
+}
+
+function sessionOf(calls: number, everyTurn: number): SessionState {
+  let state = emptySession(SID);
+  for (let i = 0; i < calls; i++) {
+    if (i % everyTurn === 0) state = applyStep(state, planMessage(state, { role: 'user', text: `m${i}` }, i, DEFAULT_POLICY));
+    const file = objectId(`file-${i}`);
+    state = applyStep(state, planCall(state, { call: objectId(`call-${i}`), at: i, activateFiles: [file], index: [file] }, DEFAULT_POLICY));
+  }
+  return state;
+}
+
+describe('the cost of a step', () => {
+  const next = (state: SessionState) => {
+    const file = objectId('another-file');
+    return applyStep(state, planCall(state, { call: objectId('another'), at: 1e6, activateFiles: [file], index: [file] }, DEFAULT_POLICY));
+  };
+
+  test('is the same in a session of 20,000 ids and 10,000 active files as in a small one, in one long turn and in many', () => {
+    for (const everyTurn of [10_000, 5]) {
+      const small = sessionOf(100, everyTurn);
+      const large = sessionOf(10_000, everyTurn);
+      expect(large.sets.index).toHaveLength(20_000);
+      expect(large.sets.active.length).toBeGreaterThan(10_000);
+      const [few, many] = [slotsCopied(small, next(small)), slotsCopied(large, next(large))];
+      expect(few).toBeGreaterThan(10);
+      // A tree of 32 branches is one or two nodes deeper at a hundred times the size; a copied list would be 20,000.
+      expect(many).toBeLessThan(few + 500);
+      expect(many).toBeLessThan(1500);
+    }
+  });
+
+  test('is the same for changes in the middle of the sets', () => {
+    const large = sessionOf(10_000, 50);
+    const changes = planVerbs(
+      large,
+      { deactivate: [objectId('file-5000')], pin: [objectId('call-77')], activate: [objectId('call-78')] },
+      1e6,
+      DEFAULT_POLICY,
+    );
+    const after = applyStep(large, changes);
+    expect([after.isActive(objectId('file-5000')), after.isPinned(objectId('call-77')), after.isActive(objectId('call-78'))]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(slotsCopied(large, after)).toBeLessThan(1500);
+  });
+});
