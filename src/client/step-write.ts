@@ -1,10 +1,10 @@
-import { canonicalJson } from '../objects/canonical-json.js';
-import type { ObjectId, Sha256 } from '../objects/ids.js';
-import { sourcedIdentityHash } from '../objects/hashes.js';
-import type { ObjectVersion } from '../objects/seal.js';
-import type { Step } from '../objects/step.js';
 import { decideFile, type FileDecision, type FileObservation } from '../indexing/decide-file.js';
 import type { IndexOutcome } from '../indexing/outcome.js';
+import { canonicalJson } from '../objects/canonical-json.js';
+import { sourcedIdentityHash } from '../objects/hashes.js';
+import type { ObjectId, Sha256 } from '../objects/ids.js';
+import type { ObjectVersion } from '../objects/seal.js';
+import type { Step } from '../objects/step.js';
 import { SessionError } from '../session/errors.js';
 import type { HeadMarks } from '../store/head.js';
 import type { ObjectStore, Put } from '../store/object-store.js';
@@ -52,7 +52,7 @@ function distinct(files: readonly FileObservation[]): ReadonlyMap<ObjectId, File
 
 function currentOf(head: Head | undefined) {
   if (head === undefined) return undefined;
-  const fileHash = head.document['file_hash'] as Sha256 | null;
+  const fileHash = head.document.file_hash as Sha256 | null;
   return { fileHash, gone: head.marks.gone === true, validTime: head.validTime };
 }
 
@@ -82,13 +82,27 @@ function stepOps(store: ObjectStore, { step, snapshot, heads }: StepWrite): read
   ];
 }
 
+/** A whole read's call and its file hold the same text: it is sent once. */
+function withoutRepeatedTexts(ops: readonly TxOp[]): readonly TxOp[] {
+  const sent = new Set<string>();
+  return ops.filter((op) => {
+    if (op.op !== 'put' || (op.doc.type !== 'chunk' && op.doc.type !== 'chunks')) return true;
+    const repeated = sent.has(op.doc['xt/id']);
+    sent.add(op.doc['xt/id']);
+    return !repeated;
+  });
+}
+
 /** After an aborted or lost attempt: whether the step is there already; throws when another writer holds the session. */
 async function alreadyApplied(snapshot: StoreSnapshot, { step, lease }: StepWrite): Promise<boolean> {
   const there = await snapshot.step(step.session, step.seq);
   if (there !== undefined && canonicalJson(there) === canonicalJson(step)) return true;
   const head = (await snapshot.heads([lease['xt/id']])).get(lease['xt/id']);
   if (there !== undefined || head === undefined || canonicalJson(head.document) !== canonicalJson(lease)) {
-    throw new SessionError('taken-over', `session ${step.session} was continued by another writer; open it again to go on from where it stands`);
+    throw new SessionError(
+      'taken-over',
+      `session ${step.session} was continued by another writer; open it again to go on from where it stands`,
+    );
   }
   return false;
 }
@@ -102,7 +116,8 @@ export function planStep(store: ObjectStore, write: StepWrite, nowMs: number): (
   let last: StepResult | undefined;
   return async (attempt) => {
     const snapshot = attempt > 1 || files.size > 0 ? await store.now() : undefined;
-    if (attempt > 1 && snapshot !== undefined && last !== undefined && (await alreadyApplied(snapshot, write))) return { ops: [], result: last };
+    if (attempt > 1 && snapshot !== undefined && last !== undefined && (await alreadyApplied(snapshot, write)))
+      return { ops: [], result: last };
     const heads = (await snapshot?.heads([...files.keys()])) ?? new Map<string, Head>();
     const ops: TxOp[] = [{ op: 'match', id: write.lease['xt/id'], doc: write.lease }];
     const outcomes = new Map<ObjectId, IndexOutcome>();
@@ -114,8 +129,9 @@ export function planStep(store: ObjectStore, write: StepWrite, nowMs: number): (
       if (decision.write !== undefined) written.push(decision.write);
     }
     ops.push(...callOps(store, write), ...stepOps(store, write));
+    const distinctOps = withoutRepeatedTexts(ops);
     if (write.call !== undefined) written.push({ version: write.call.version, marks: { size: write.call.version.content?.length ?? 0 } });
-    last = { outcomes, written, ops };
-    return { ops, result: last };
+    last = { outcomes, written, ops: distinctOps };
+    return { ops: distinctOps, result: last };
   };
 }

@@ -29,7 +29,13 @@ export interface FileDecision {
 
 const UNCHANGED: FileDecision = { outcome: 'unchanged' };
 
-function updated(current: CurrentFile | undefined, version: ObjectVersion<'file'>, sinceMs: number, nowMs: number, marks: HeadMarks = {}): FileDecision {
+function updated(
+  current: CurrentFile | undefined,
+  version: ObjectVersion<'file'>,
+  sinceMs: number,
+  nowMs: number,
+  marks: HeadMarks = {},
+): FileDecision {
   const validTime = versionTime(sinceMs, nowMs, current?.validTime);
   return { outcome: current === undefined ? 'created' : 'updated', write: { version, marks, validTime } };
 }

@@ -46,13 +46,13 @@ export function toStored(version: ObjectVersion, marks: HeadMarks = {}): StoredP
   for (const mark of MARKS) if (marks[mark] !== undefined) head[mark] = marks[mark];
   const { content, content_hash } = version;
   if (content === null || content_hash === null || content.length <= INLINE_UNITS) return { head: head as StoredDocument, texts: [] };
-  delete head['content'];
+  delete head.content;
   return { head: head as StoredDocument, texts: textParts(content, content_hash) };
 }
 
 /** Whether a document of the database is the head of an object, not a part. */
 export function isHead(document: StoredDocument): boolean {
-  return isObjectType(document['type']);
+  return isObjectType(document.type);
 }
 
 /** The marks of a head. */
@@ -62,21 +62,28 @@ export function marksOf(head: StoredDocument): HeadMarks {
 
 /** The hash of the text parts that a head's content lies in; undefined when the head holds its content itself or has none. */
 export function contentPartHash(head: StoredDocument): Sha256 | undefined {
-  return Object.hasOwn(head, 'content') ? undefined : (head['content_hash'] as Sha256);
+  return Object.hasOwn(head, 'content') ? undefined : (head.content_hash as Sha256);
 }
 
 /**
  * The SSOT document of a head, every hash checked. `content` is the text of its parts when it has some; `folded` are the fields folded from steps.
  * Throws DocumentError `hash-mismatch` on damage.
  */
-export function fromStored(head: StoredDocument, content: string | undefined, folded: Readonly<Record<string, unknown>> = {}): ObjectVersion {
+export function fromStored(
+  head: StoredDocument,
+  content: string | undefined,
+  folded: Readonly<Record<string, unknown>> = {},
+): ObjectVersion {
   const document: Record<string, unknown> = { ...head, ...folded };
   for (const mark of MARKS) delete document[mark];
   if (!Object.hasOwn(document, 'content')) {
     if (content === undefined) {
-      throw new StoreError('missing-part', `the content of ${JSON.stringify(head['xt/id'])} lies in chunk:${head['content_hash']}, which the database does not hold`);
+      throw new StoreError(
+        'missing-part',
+        `the content of ${JSON.stringify(head['xt/id'])} lies in chunk:${head.content_hash}, which the database does not hold`,
+      );
     }
-    document['content'] = content;
+    document.content = content;
   }
   return restoreVersion(document);
 }

@@ -1,8 +1,8 @@
 import { type ObjectId, type SessionId, sessionObjectId } from '../objects/ids.js';
 import { EMPTY_SETS, type SessionSets, SetsFold } from '../objects/sets.js';
 import type { Step } from '../objects/step.js';
-import type { StoredDocument } from '../xtdb/documents.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
+import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import { snapshotParts, stepParts } from './queries.js';
 import { readTexts } from './read-texts.js';
@@ -37,7 +37,11 @@ export async function readSteps(db: DbSnapshot, session: SessionId, cache: TextC
 }
 
 /** The sets of a session at a basis: the snapshots and the steps since the last one (decision G3). */
-export async function readSets(db: DbSnapshot, session: SessionId, cache: TextCache): Promise<{ readonly sets: SessionSets; readonly seq: number; readonly indexedAtSnapshot: number }> {
+export async function readSets(
+  db: DbSnapshot,
+  session: SessionId,
+  cache: TextCache,
+): Promise<{ readonly sets: SessionSets; readonly seq: number; readonly indexedAtSnapshot: number }> {
   const id = sessionObjectId(session);
   const snapshots: readonly SetsSnapshot[] = (await snapshotParts(db, id)).map(fromSnapshotPart).sort(bySeq);
   const last = snapshots.at(-1);

@@ -1,6 +1,6 @@
 import type { Sha256 } from '../objects/ids.js';
-import type { StoredDocument } from '../xtdb/documents.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
+import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import type { TextCache } from './text-cache.js';
 import { chunkId, chunkListId } from './text-parts.js';
@@ -12,13 +12,13 @@ async function readChunks(db: DbSnapshot, hashes: readonly string[]): Promise<Re
   const texts = new Map<string, string>();
   for (let i = 0; i < hashes.length; i += CHUNKS_AT_ONCE) {
     const ids = hashes.slice(i, i + CHUNKS_AT_ONCE).map(chunkId);
-    for (const [id, part] of await db.entities(ids)) texts.set(id.slice('chunk:'.length), String(part['text']));
+    for (const [id, part] of await db.entities(ids)) texts.set(id.slice('chunk:'.length), String(part.text));
   }
   return texts;
 }
 
 function chunksOf(list: StoredDocument): readonly string[] {
-  return (list['body'] as unknown as { readonly chunks: readonly string[] }).chunks;
+  return (list.body as unknown as { readonly chunks: readonly string[] }).chunks;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { hashText } from '../objects/hashes.js';
-import { type ObjectId, type Sha256, type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
+import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { Message } from '../objects/object-type.js';
 import type { SessionSets, SetChanges } from '../objects/sets.js';
 import type { AnswerProof, Step } from '../objects/step.js';
@@ -15,7 +15,7 @@ type StoredMessage = Omit<Message, 'text'> & { readonly text?: string; readonly 
 interface StepBody {
   readonly turn: number;
   readonly at: number;
-  readonly opens?: Step['opens'];
+  readonly opens?: NonNullable<Step['opens']>;
   readonly message?: StoredMessage;
   readonly call?: { readonly id: ObjectId; readonly answer?: AnswerProof };
   readonly changes: SetChanges;
@@ -43,18 +43,22 @@ export function toStepParts(step: Step): { readonly part: StoredDocument; readon
 
 /** The hash of the parts that hold a step's message text; undefined when the step holds it itself. */
 export function messagePartHash(part: StoredDocument): Sha256 | undefined {
-  return (part['body'] as unknown as StepBody).message?.text_hash;
+  return (part.body as unknown as StepBody).message?.text_hash;
 }
 
 /** Reads a step back; `text` is the text of the parts that `messagePartHash` named. */
 export function fromStepPart(part: StoredDocument, text?: string): Step {
-  const { message, ...rest } = part['body'] as unknown as StepBody;
-  const session = sessionId(String(part['session_ref']).slice('session:'.length));
-  const step = { session, seq: Number(part['seq']), ...rest };
+  const { message, ...rest } = part.body as unknown as StepBody;
+  const session = sessionId(String(part.session_ref).slice('session:'.length));
+  const step = { session, seq: Number(part.seq), ...rest };
   if (message === undefined) return step;
   const { text_hash, ...others } = message;
   if (text_hash === undefined) return { ...step, message: others as Message };
-  if (text === undefined) throw new StoreError('missing-part', `the message of ${String(part['xt/id'])} lies in chunk:${text_hash}, which the database does not hold`);
+  if (text === undefined)
+    throw new StoreError(
+      'missing-part',
+      `the message of ${String(part['xt/id'])} lies in chunk:${text_hash}, which the database does not hold`,
+    );
   return { ...step, message: { ...others, text } };
 }
 
@@ -74,5 +78,5 @@ export function toSnapshotPart(session: SessionId, seq: number, sets: SessionSet
 
 /** Reads a snapshot back. */
 export function fromSnapshotPart(part: StoredDocument): SetsSnapshot {
-  return part['body'] as unknown as SetsSnapshot;
+  return part.body as unknown as SetsSnapshot;
 }

@@ -1,12 +1,12 @@
+import { type ObjectId, type SessionId, type Sha256, sessionId } from '../objects/ids.js';
 import { chatVersion, sessionVersion } from '../objects/infrastructure.js';
-import { type ObjectId, type Sha256, type SessionId, sessionId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { type SessionSets, SetsFold } from '../objects/sets.js';
 import type { Step } from '../objects/step.js';
 import { withStep } from '../objects/turns.js';
-import type { StoredDocument } from '../xtdb/documents.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
+import type { StoredDocument } from '../xtdb/documents.js';
 import { contentPartHash, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
 import { headsWithTimes } from './queries.js';
 import { readSets, readSteps } from './read-steps.js';
@@ -39,7 +39,7 @@ export interface HistoryVersion {
 type Fields = Readonly<Record<string, unknown>>;
 
 const sessionOf = (id: string): SessionId => sessionId(id.slice(id.indexOf(':') + 1));
-const isFolded = (document: StoredDocument): boolean => document['type'] === 'chat' || document['type'] === 'session';
+const isFolded = (document: StoredDocument): boolean => document.type === 'chat' || document.type === 'session';
 
 function setFields(sets: SessionSets): Fields {
   return { session_index: sets.index, metadata_pool: sets.index, active_set: sets.active, pinned_set: sets.pinned };
@@ -51,7 +51,12 @@ function chatFields(session: SessionId, turns: readonly Turn[]): Fields {
 }
 
 /** The folded fields of a chat or session as they stood after each of some steps, in one pass over the steps. */
-function foldedAt(type: 'chat' | 'session', session: SessionId, steps: readonly Step[], bounds: readonly number[]): ReadonlyMap<number, Fields> {
+function foldedAt(
+  type: 'chat' | 'session',
+  session: SessionId,
+  steps: readonly Step[],
+  bounds: readonly number[],
+): ReadonlyMap<number, Fields> {
   const fields = new Map<number, Fields>();
   const fold = new SetsFold();
   let turns: readonly Turn[] = [];
@@ -154,14 +159,14 @@ export class StoreSnapshot {
     const first = documents[0];
     if (first === undefined || !isFolded(first)) return new Map();
     const bounds = documents.map((document) => marksOf(document).upto ?? 0);
-    return foldedAt(first['type'] as 'chat' | 'session', sessionOf(id), await this.steps(sessionOf(id)), bounds);
+    return foldedAt(first.type as 'chat' | 'session', sessionOf(id), await this.steps(sessionOf(id)), bounds);
   }
 
   /** At a turn's ends the stored hashes are checked; inside a turn a reader gets head plus steps, sealed afresh (decision G4). */
   async #foldedVersion(document: StoredDocument): Promise<ObjectVersion> {
     const session = sessionOf(String(document['xt/id']));
     const upto = marksOf(document).upto ?? 0;
-    if (document['type'] === 'session') {
+    if (document.type === 'session') {
       const { sets, seq } = await this.sets(session);
       return seq === upto ? fromStored(document, undefined, setFields(sets)) : sessionVersion(session, sets);
     }

@@ -1,6 +1,6 @@
+import { XtdbError } from '../xtdb/errors.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
-import { XtdbError } from '../xtdb/errors.js';
 import { StoreError } from './errors.js';
 
 /** What a plan decided: the operations of one transaction (none when there is nothing to write) and what to report when they are committed. */
@@ -88,8 +88,12 @@ export class WritePath {
         lost = error;
       }
     }
-    throw new StoreError('conflict', `another writer changed what this write was guarded by ${ATTEMPTS} times in a row; read again and retry`, {
-      cause: lost,
-    });
+    throw new StoreError(
+      'conflict',
+      `another writer changed what this write was guarded by ${ATTEMPTS} times in a row; read again and retry`,
+      {
+        cause: lost,
+      },
+    );
   }
 }

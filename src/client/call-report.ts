@@ -1,0 +1,55 @@
+import type { SourceReading } from '../filesystem/read-source.js';
+import type { IndexOutcome } from '../indexing/outcome.js';
+import type { Json } from '../objects/canonical-json.js';
+import type { ObjectId } from '../objects/ids.js';
+import type { FilesystemSource } from '../objects/source.js';
+import type { VerbPlan } from './verb-plan.js';
+
+/** A file that a call read, by its source's own bytes (decision C1). */
+export interface ReportedReading {
+  readonly source: FilesystemSource;
+  readonly reading: SourceReading;
+  /** True for a whole read, which activates the file; false for a part of it (decision D8). */
+  readonly activate: boolean;
+}
+
+/** An existing regular file that a call's output mentioned [§5.6, Discovery]. */
+export interface ReportedMention {
+  readonly source: FilesystemSource;
+  readonly mtimeMs: number;
+}
+
+/** One finished tool call, as it is to be recorded [§5.7]. */
+export interface CallReport {
+  readonly tool: string;
+  readonly args: { readonly [key: string]: Json };
+  readonly argsDisplay?: string;
+  readonly status: 'ok' | 'fail';
+  /** The output as it is stored: whole, without headers or hints of ours (decision B8). */
+  readonly content: string;
+  /** The harness's own id of the call (decision B2). */
+  readonly callId?: string;
+  /** When the call began, milliseconds since 1970; a long call is no pause (decision B7). */
+  readonly startedAt?: number;
+  /** The client's own id of the turn (decision B7). */
+  readonly turnRef?: string;
+  readonly readings?: readonly ReportedReading[];
+  readonly mentions?: readonly ReportedMention[];
+  /** What activate, deactivate, pin or unpin decided. */
+  readonly plan?: VerbPlan;
+  /** What the agent is shown, made once the call's object id is known; its hash is kept with the step (decision E7). */
+  readonly answer: (callId: ObjectId) => string;
+}
+
+/** A call that is committed. */
+export interface RecordedCall {
+  readonly callId: ObjectId;
+  /** Exactly the text whose hash was kept. */
+  readonly answer: string;
+  /** What indexing did to each file of the call [§5.6]. */
+  readonly outcomes: ReadonlyMap<ObjectId, IndexOutcome>;
+  /** What the window collapsed in this step [§4.3]. */
+  readonly collapsed: readonly ObjectId[];
+  /** The transaction that holds the step. */
+  readonly txId: number | undefined;
+}

@@ -1,0 +1,106 @@
+import { randomInt } from 'node:crypto';
+import { type SessionId, sessionId } from '../objects/ids.js';
+import { SessionError } from '../session/errors.js';
+import { DEFAULT_POLICY, type StepPolicy } from '../session/plan-step.js';
+import { ObjectStore } from '../store/object-store.js';
+import type { NodeAddress } from '../xtdb/address.js';
+import { createXtdbClient, type XtdbClient } from '../xtdb/xtdb-client.js';
+import { ContextSession } from './context-session.js';
+import { FileAccess, type FileAccessOptions } from './file-access.js';
+import { MetadataCache } from './metadata-cache.js';
+import { openHeldSession } from './open-session.js';
+import type { SessionEnvironment } from './session-environment.js';
+
+/** How a client is made. */
+export interface ContextClientOptions extends FileAccessOptions {
+  /** Where the database listens, or how to find out; asked for at the first read or write. */
+  readonly address: NodeAddress | (() => Promise<NodeAddress>);
+  readonly policy?: StepPolicy;
+  readonly strict?: boolean;
+  readonly shortIds?: boolean;
+  /** Milliseconds since 1970; the machine's clock when absent. */
+  readonly clock?: () => number;
+}
+
+const LETTERS = 'abcdefghjkmnpqrstvwxyz0123456789';
+
+/** A new session's id: the day and eight random letters, short because tool call ids carry it. */
+export function newSessionId(now: Date): SessionId {
+  const random = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+  return sessionId(`${now.toISOString().slice(0, 10).replaceAll('-', '')}-${random}`);
+}
+
+/**
+ * The context manager process [§5.1]: wraps an agent's tools, keeps its sessions, assembles its context. One client serves several sessions over one
+ * database and one set of files. Whoever creates it closes it.
+ */
+export class ContextClient {
+  readonly files: FileAccess;
+  readonly store: ObjectStore;
+  readonly #xtdb: XtdbClient;
+  readonly #environment: SessionEnvironment;
+  readonly #sessions = new Map<SessionId, Promise<ContextSession>>();
+  #closing: Promise<void> | undefined;
+
+  private constructor(xtdb: XtdbClient, files: FileAccess, options: ContextClientOptions) {
+    this.#xtdb = xtdb;
+    this.files = files;
+    this.store = new ObjectStore(xtdb);
+    this.#environment = {
+      store: this.store,
+      files,
+      cache: new MetadataCache(files),
+      policy: options.policy ?? DEFAULT_POLICY,
+      strict: options.strict ?? false,
+      shortIds: options.shortIds ?? false,
+      clock: options.clock ?? Date.now,
+    };
+  }
+
+  /** Opens the roots and mounts; the database is not asked for yet. Throws SourceError for roots that do not exist. */
+  static async create(options: ContextClientOptions): Promise<ContextClient> {
+    const files = await FileAccess.open(options);
+    return new ContextClient(createXtdbClient(options.address), files, options);
+  }
+
+  /** Resolves when the database answers; throws XtdbError when it does not. */
+  async ready(): Promise<void> {
+    await this.#xtdb.status();
+  }
+
+  /**
+   * Opens a session: the existing one of this id with its chat and sets, or a new one; without an id always a new one. Opening one that this client
+   * has open gives the same. Throws SessionError, XtdbError, DocumentError `invalid-id`.
+   */
+  openSession(options: { readonly id?: string } = {}): Promise<ContextSession> {
+    if (this.#closing !== undefined) return Promise.reject(new SessionError('closed', 'the client is closed; make a new one'));
+    const id = options.id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(options.id);
+    const open = this.#sessions.get(id);
+    if (open !== undefined) return open;
+    const opening = openHeldSession(this.#environment, id).then((held) => new ContextSession(this.#environment, held));
+    this.#sessions.set(id, opening);
+    opening.catch(() => this.#sessions.delete(id));
+    return opening;
+  }
+
+  /** Closes one session and forgets it, so that opening it again reads it afresh. */
+  async closeSession(session: ContextSession): Promise<void> {
+    this.#sessions.delete(session.id);
+    await session.close();
+  }
+
+  /** Closes every session, waits for writes under way, closes the connections. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const sessions = await Promise.allSettled(this.#sessions.values());
+    const closed = await Promise.allSettled(sessions.flatMap((session) => (session.status === 'fulfilled' ? [session.value.close()] : [])));
+    await this.store.close();
+    await this.#xtdb.close();
+    const failed = closed.find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+}

@@ -1,0 +1,100 @@
+import { type SessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
+import { systemPromptVersion } from '../objects/infrastructure.js';
+import { SessionError } from '../session/errors.js';
+import { applyStep, emptySession, type SessionState } from '../session/session-state.js';
+import { toStored } from '../store/head.js';
+import type { Put } from '../store/object-store.js';
+import type { StoreSnapshot } from '../store/store-snapshot.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import type { SessionEnvironment } from './session-environment.js';
+import { type HeadPosition, headsAt } from './turn-heads.js';
+
+/** A session as this process holds it: the fold of its steps, where its head stands, and the head itself, which guards every write (decision F5). */
+export interface HeldSession {
+  readonly state: SessionState;
+  readonly position: HeadPosition;
+  readonly lease: StoredDocument;
+  readonly prompt: string | null;
+  /** Ids of the index that the snapshots hold already. */
+  readonly indexedAtSnapshot: number;
+}
+
+/** The head that a set of puts leaves behind for a session. */
+export function leaseOf(puts: readonly Put[], session: SessionId): StoredDocument {
+  const put = puts.findLast(({ version }) => version['xt/id'] === sessionObjectId(session));
+  if (put === undefined) throw new Error('BUG: heads without the session');
+  return toStored(put.version, put.marks).head;
+}
+
+async function create({ store, clock }: SessionEnvironment, id: SessionId): Promise<HeldSession | undefined> {
+  const state = emptySession(id);
+  const { puts, position } = headsAt(state, undefined, clock(), 1);
+  const prompt: Put = { version: systemPromptVersion(id, null), validTime: new Date(position.at) };
+  const { result } = await store.putMany([...puts, prompt].map((put) => ({ ...put, expect: null })));
+  return result ? { state, position, lease: leaseOf(puts, id), prompt: null, indexedAtSnapshot: 0 } : undefined;
+}
+
+/** Reads a session back without taking it over: its fold, head and prompt at a snapshot; undefined for an unknown one. */
+async function read(snapshot: StoreSnapshot, id: SessionId): Promise<HeldSession | undefined> {
+  const heads = await snapshot.heads([sessionObjectId(id)]);
+  const head = heads.get(sessionObjectId(id));
+  if (head === undefined) return undefined;
+  const [steps, { indexedAtSnapshot }, prompt] = await Promise.all([
+    snapshot.steps(id),
+    snapshot.sets(id),
+    snapshot.get(systemPromptObjectId(id)),
+  ]);
+  const { epoch = 1, upto = 0 } = head.marks;
+  return {
+    state: steps.reduce(applyStep, emptySession(id)),
+    position: { epoch, upto, at: head.validTime.getTime() },
+    lease: head.document,
+    prompt: prompt?.version.content ?? null,
+    indexedAtSnapshot,
+  };
+}
+
+async function loadMetadata({ cache }: SessionEnvironment, snapshot: StoreSnapshot, state: SessionState): Promise<void> {
+  const heads = await snapshot.heads(state.sets.index);
+  for (const { document, marks } of heads.values()) cache.learn(document, marks);
+}
+
+/**
+ * Takes an existing session over: the epoch in its head rises by match and put, so that whoever held it before learns so at its next step
+ * (decision F5). The head then includes every step.
+ */
+async function takeOver(environment: SessionEnvironment, held: HeldSession): Promise<HeldSession | undefined> {
+  const { store, clock } = environment;
+  const { puts, position } = headsAt(held.state, held.position, clock(), held.position.epoch + 1);
+  const guarded = puts.map((put) => (put.version.type === 'session' ? { ...put, expect: held.lease } : put));
+  const { result } = await store.putMany(guarded);
+  return result ? { ...held, position, lease: leaseOf(puts, held.state.id) } : undefined;
+}
+
+/**
+ * Opens a session: the existing one of this id, with its chat, sets and metadata, or a new one. Throws SessionError `taken-over` when others keep
+ * opening it at the same time, XtdbError when the database cannot be reached.
+ */
+export async function openHeldSession(environment: SessionEnvironment, id: SessionId): Promise<HeldSession> {
+  for (let attempt = 1; attempt <= 5; attempt++) {
+    const snapshot = await environment.store.now();
+    const existing = await read(snapshot, id);
+    const held = existing === undefined ? await create(environment, id) : await takeOver(environment, existing);
+    if (held === undefined) continue;
+    await loadMetadata(environment, snapshot, held.state);
+    return held;
+  }
+  throw new SessionError('taken-over', `session ${id} is being opened by several writers at once; try again`);
+}
+
+/** Reads a held session again after a write whose outcome was lost; throws SessionError `taken-over` when its epoch has moved on. */
+export async function reloadHeldSession(environment: SessionEnvironment, before: HeldSession): Promise<HeldSession> {
+  const { id } = before.state;
+  const snapshot = await environment.store.now();
+  const held = await read(snapshot, id);
+  if (held === undefined || held.position.epoch !== before.position.epoch) {
+    throw new SessionError('taken-over', `session ${id} was continued by another writer; open it again to go on from where it stands`);
+  }
+  await loadMetadata(environment, snapshot, held.state);
+  return held;
+}

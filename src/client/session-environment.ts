@@ -1,0 +1,18 @@
+import type { StepPolicy } from '../session/plan-step.js';
+import type { ObjectStore } from '../store/object-store.js';
+import type { FileAccess } from './file-access.js';
+import type { MetadataCache } from './metadata-cache.js';
+
+/** What the sessions of one client share. */
+export interface SessionEnvironment {
+  readonly store: ObjectStore;
+  readonly files: FileAccess;
+  readonly cache: MetadataCache;
+  readonly policy: StepPolicy;
+  /** Literal behaviour of every divergence that has one (decision E8). */
+  readonly strict: boolean;
+  /** Renders the shortest unique prefixes instead of full ids (decision D6). */
+  readonly shortIds: boolean;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}

@@ -1,0 +1,65 @@
+import { sym } from '../edn/values.js';
+import type { ObjectId } from '../objects/ids.js';
+import { type DatalogQuery, each, predicate, pull, triple } from '../xtdb/datalog.js';
+import type { DbSnapshot } from '../xtdb/db-snapshot.js';
+import { type StoredDocument, toDocument } from '../xtdb/documents.js';
+import { StoreError } from './errors.js';
+
+const e = sym('?e');
+const ref = sym('?ref');
+const seq = sym('?seq');
+const from = sym('?from');
+const since = sym('?since');
+
+const HEADS: DatalogQuery = {
+  find: [e, pull(e), since],
+  in: [each(e)],
+  where: [triple(e, 'xt/id'), [startValidTime(), since]],
+};
+
+const STEPS: DatalogQuery = {
+  find: [e, pull(e)],
+  in: [ref, from],
+  where: [triple(e, 'session_ref', ref), triple(e, 'seq', seq), predicate('>=', seq, from)],
+};
+
+const SNAPSHOTS: DatalogQuery = { find: [e, pull(e)], in: [ref], where: [triple(e, 'snapshot_ref', ref)] };
+
+function startValidTime() {
+  const [call] = predicate('get-start-valid-time', e);
+  if (call === undefined) throw new Error('BUG: a predicate without its call');
+  return call;
+}
+
+/** A head with the beginning of the valid time of the version that is current at the snapshot's basis. */
+export interface TimedDocument {
+  readonly document: StoredDocument;
+  readonly validTime: Date;
+}
+
+/** Ids a query; documents of heads are small. */
+const HEADS_AT_ONCE = 500;
+
+/** The documents under many ids with the time from which on each holds; ids that the database does not know are absent. */
+export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Promise<readonly TimedDocument[]> {
+  const pages: (readonly string[])[] = [];
+  for (let i = 0; i < ids.length; i += HEADS_AT_ONCE) pages.push(ids.slice(i, i + HEADS_AT_ONCE));
+  const rows = (await Promise.all(pages.map((page) => db.query(HEADS, [page])))).flat();
+  return rows.map(([, document, validTime]) => {
+    if (!(validTime instanceof Date)) throw new StoreError('corrupt-part', 'the database answered with a version that has no valid time');
+    return { document: toDocument(document ?? null), validTime };
+  });
+}
+
+const documents = (rows: readonly (readonly unknown[])[]): readonly StoredDocument[] =>
+  rows.map(([, document]) => toDocument(document as never));
+
+/** The step parts of a session from a sequence number on, in no order. */
+export async function stepParts(db: DbSnapshot, session: ObjectId, first: number): Promise<readonly StoredDocument[]> {
+  return documents(await db.query(STEPS, [session, first]));
+}
+
+/** The snapshot parts of a session, in no order. */
+export async function snapshotParts(db: DbSnapshot, session: ObjectId): Promise<readonly StoredDocument[]> {
+  return documents(await db.query(SNAPSHOTS, [session]));
+}
