@@ -1,0 +1,54 @@
+(ns front.config
+  "XTDB's configuration, read from an EDN file and made safe."
+  (:require [clojure.edn :as edn]
+            [clojure.java.io :as io]
+            [clojure.walk :as walk])
+  (:import (java.nio.file Path)))
+
+(set! *warn-on-reflection* true)
+
+(defn- invalid [message]
+  (ex-info message {::invalid true}))
+
+(defn invalid?
+  "Whether this exception says that the configuration file is wrong."
+  [e]
+  (true? (::invalid (ex-data e))))
+
+(defn- read-map [^Path file]
+  (let [config (try
+                 (edn/read-string (slurp (.toFile file)))
+                 (catch Exception e
+                   (throw (invalid (str "Cannot read " file ": " (ex-message e))))))]
+    (if (map? config)
+      config
+      (throw (invalid (str file " does not hold a map"))))))
+
+(def ^:private path-keys [:db-dir :root-path :path])
+
+(defn- resolve-path [^Path data k value]
+  (let [given (.toPath (io/file value))]
+    (cond
+      (.isAbsolute given) value
+      data (str (.resolve (.toAbsolutePath data) given))
+      :else (throw (invalid (str (name k) " " value " is relative; name the data folder with --data"))))))
+
+(defn- resolve-paths [data config]
+  (walk/postwalk
+   (fn [part]
+     (if (map? part)
+       (reduce (fn [m k] (if (string? (get m k)) (update m k #(resolve-path data k %)) m)) part path-keys)
+       part))
+   config))
+
+(defn- only-pure-functions [config]
+  ;; Absent means every function there is; an empty vector means XTDB's own list of pure ones.
+  (update-in config [:xtdb/query-engine :fn-allow-list] #(or % [])))
+
+(defn load-config
+  "The configuration of this file: relative paths resolved against `data`, functions in queries limited whatever the file says of them.
+  Throws an exception of `invalid?`."
+  [file data]
+  (->> (read-map file)
+       (resolve-paths data)
+       only-pure-functions))

@@ -1,0 +1,22 @@
+(ns front.endpoints.node
+  "The node itself: its status, its basis, its attributes."
+  (:require [front.endpoints.basis :as basis]
+            [xtdb.api :as xt]))
+
+(defn status
+  "GET /status: 500 only where XTDB's wire has it, with an inactive Kafka."
+  [{:keys [node]} _]
+  (let [status (xt/status node)]
+    {:status (if (get status :xtdb.zk/zk-active? true) 200 500)
+     :body status}))
+
+(defn db
+  "GET /db: the basis that the parameters resolve to."
+  [context {:keys [params]}]
+  (let [db (basis/db context params)]
+    {:status 200, :body (merge {::xt/valid-time (xt/valid-time db)} (xt/db-basis db))}))
+
+(defn attribute-stats
+  "GET /attribute-stats: how many documents have each attribute, approximately."
+  [{:keys [node]} _]
+  {:status 200, :body (xt/attribute-stats node)})

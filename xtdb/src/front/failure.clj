@@ -1,0 +1,64 @@
+(ns front.failure
+  "What an exception is on the wire: XTDB's status codes and error maps."
+  (:require [clojure.tools.logging :as log]
+            [front.refusal :as refusal]
+            [xtdb.codec :as c])
+  (:import (java.util Collection Date Map UUID)
+           (java.util.concurrent TimeoutException)
+           (xtdb.api NodeOutOfSyncException)
+           (xtdb.codec EDNId Id)))
+
+(set! *warn-on-reflection* true)
+
+(def ^:private longest-text 2000)
+(def ^:private most-items 50)
+(def ^:private deepest 12)
+
+(defn plain
+  "A value made only of what every EDN reader knows, long parts shortened.
+
+  XTDB's error maps echo operations and queries; ids and bytes in them become strings, and so does whatever is not data."
+  ([v] (plain v 0))
+  ([v depth]
+   (let [deeper #(plain % (inc depth))]
+     (cond
+       (or (nil? v) (boolean? v) (number? v) (keyword? v) (symbol? v)) v
+       (instance? UUID v) v
+       (instance? Date v) v
+       (string? v) (if (> (count v) longest-text) (str (subs v 0 longest-text) "…") v)
+       (or (instance? Id v) (instance? EDNId v)) (str v)
+       (bytes? v) (deeper (c/base64-writer v))
+       (> depth deepest) "…"
+       (instance? Map v) (into {} (map (fn [[k item]] [(deeper k) (deeper item)])) (take most-items v))
+       (set? v) (into #{} (map deeper) (take most-items v))
+       (vector? v) (into [] (map deeper) (take most-items v))
+       (or (seq? v) (instance? Collection v)) (apply list (map deeper (take most-items v)))
+       :else (deeper (pr-str (class v)))))))
+
+(defn- causes [^Throwable e]
+  (take 20 (take-while some? (iterate #(.getCause ^Throwable %) e))))
+
+(defn- known-cause [e]
+  (first (filter #(or (instance? xtdb.IllegalArgumentException %)
+                      (instance? NodeOutOfSyncException %)
+                      (refusal/answer %))
+                 (causes e))))
+
+(defn- timeout-cause [e]
+  (first (filter #(instance? TimeoutException %) (causes e))))
+
+(defn- server-error [^Throwable e]
+  {:status 500, :body {:type "exception", :class (.getName (class e))}})
+
+(defn answer
+  "The answer to a request that ended in this exception."
+  [^Throwable e]
+  (let [known (known-cause e)]
+    (cond
+      (some-> known refusal/answer) (update (refusal/answer known) :body plain)
+      known {:status 400, :body (plain (ex-data known))}
+      (timeout-cause e) (server-error (timeout-cause e))
+      (some #(instance? StackOverflowError %) (causes e))
+      {:status 400, :body (:body (refusal/answer (refusal/illegal-argument :too-deep "Nested too deeply")))}
+      :else (do (log/error e "A request failed")
+                (server-error e)))))

@@ -1,0 +1,148 @@
+(ns front.main
+  "Starts an XTDB node and its HTTP front, says when they are ready, and ends both cleanly."
+  (:gen-class)
+  (:require [clojure.string :as str]
+            [clojure.tools.logging :as log]
+            [front.access :as access]
+            [front.activity :as activity]
+            [front.config :as config]
+            [front.flags :as flags]
+            [front.lock :as lock]
+            [front.modules]
+            [front.server :as server]
+            [front.slots :as slots]
+            [front.start-failure :as start-failure]
+            [front.transit :as transit]
+            [front.warm :as warm]
+            [xtdb.api :as xt]
+            [xtdb.node :as node])
+  (:import (java.io Closeable)
+           (java.lang ProcessHandle)
+           (java.nio.file Files Path)))
+
+(set! *warn-on-reflection* true)
+
+(def ^:private usage-code 64)
+
+(defn- version []
+  (:xtdb.version/version node/xtdb-version))
+
+(defn- exit! [code]
+  (flush)
+  (System/exit code))
+
+(defn- fail! [{:keys [code message exit]}]
+  (binding [*out* *err*]
+    (println (str "front: " code ": " message)))
+  (exit! exit))
+
+(defn- json-text [v]
+  (if (nil? v) "null" (str \" (str/replace (str v) #"[\\\"]" "\\\\$0") \")))
+
+(defn- say-ready! [{:keys [socket port]}]
+  (println (str "{\"ready\":true,\"pid\":" (.pid (ProcessHandle/current))
+                ",\"socket\":" (json-text socket)
+                ",\"port\":" (or port "null")
+                ",\"version\":" (json-text (version)) "}"))
+  (flush))
+
+(defn- read-token [^Path file]
+  (let [token (str/trim (Files/readString file))]
+    (when (str/blank? token)
+      (throw (ex-info (str "The token file " file " is empty") {})))
+    token))
+
+(defn- context [node {:keys [port token-file] :as flags}]
+  {:node node
+   :gate (access/gate {:tcp? (some? port), :token (some-> token-file read-token)})
+   :activity (activity/start)
+   :slots (slots/open (:max-queries flags) (:query-timeout flags))
+   :await-ms (:await-timeout flags)
+   :max-rows (:max-rows flags)
+   :max-body (:max-body flags)
+   :read-only? (:read-only flags)})
+
+(defn- listen! [context flags]
+  (try
+    (server/start! context flags)
+    (catch Exception e
+      (throw (ex-info (str "Cannot listen on " (or (:socket flags) (str "port " (:port flags)))) {:front/bind true} e)))))
+
+(defn- open-front
+  "The node and its front, listening. What was opened is closed again when a later step fails."
+  [flags]
+  (let [^Closeable node (xt/start-node (config/load-config (:config flags) (:data flags)))]
+    (try
+      (let [context (context node flags)]
+        (assoc context :listening (listen! context flags)))
+      (catch Throwable e
+        (.close node)
+        (throw e)))))
+
+(defn- close-front! [{:keys [listening slots node]}]
+  (server/stop! listening)
+  (.close ^Closeable slots)
+  (.close ^Closeable node))
+
+(defn- watch-idle! [{:keys [activity]} seconds stop]
+  (when (pos? seconds)
+    (doto (Thread. (fn []
+                     (loop []
+                       (Thread/sleep 250)
+                       (if (activity/idle-for? activity seconds)
+                         (deliver stop :idle)
+                         (recur))))
+                   "front-idle")
+      (.setDaemon true)
+      (.start))))
+
+(defn- on-signal!
+  "SIGTERM and SIGINT end in a clean close and exit code 0."
+  [stop closed]
+  (.addShutdownHook (Runtime/getRuntime)
+                    (Thread. (fn []
+                               (when (deliver stop :signal)
+                                 (deref closed 15000 nil)
+                                 (.halt (Runtime/getRuntime) 0)))
+                             "front-shutdown")))
+
+(defn- serve [flags]
+  (let [stop (promise)
+        closed (promise)
+        front (open-front flags)]
+    (on-signal! stop closed)
+    (say-ready! (:listening front))
+    (watch-idle! front (:idle-exit flags) stop)
+    (log/info "Stopping:" (name @stop))
+    (try
+      (close-front! front)
+      (finally
+        (deliver closed true)))))
+
+(defn- start [flags]
+  (transit/limit-parser! (:max-body flags))
+  (if (or (nil? (:lock flags)) (lock/take! (:lock flags)))
+    (if (:warm flags)
+      (warm/run (assoc flags :open open-front, :close close-front!))
+      (serve flags))
+    (fail! {:code "locked", :message (str "Another process holds " (:lock flags)), :exit start-failure/lock-held-code})))
+
+(defn -main
+  "See README.md for the flags and exit codes."
+  [& args]
+  (let [flags (try
+                (flags/parse args)
+                (catch clojure.lang.ExceptionInfo e
+                  (binding [*out* *err*]
+                    (println (str "front: usage: " (ex-message e)))
+                    (println flags/usage))
+                  (exit! usage-code)))]
+    (if (:version flags)
+      (println (version))
+      (try
+        (start flags)
+        (catch Throwable e
+          (log/debug e "Did not start")
+          (fail! (start-failure/reason e)))))
+    ;; XTDB's own threads would keep the process alive.
+    (exit! 0)))

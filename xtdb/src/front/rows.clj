@@ -1,0 +1,55 @@
+(ns front.rows
+  "Items of an answer as they are found: counted, and closed the moment the last one is out."
+  (:require [front.refusal :as refusal])
+  (:import (java.io Closeable)
+           (java.util Iterator)))
+
+(set! *warn-on-reflection* true)
+
+(defrecord Rows [^Iterator items ^Closeable source]
+  Closeable
+  (close [_] (.close source)))
+
+(defn- closing-once ^Closeable [^Closeable source]
+  (let [closed? (atom false)]
+    (reify Closeable
+      (close [_]
+        (when (compare-and-set! closed? false true)
+          (.close source))))))
+
+(defn- too-many [limit]
+  (refusal/illegal-argument :too-many-rows (str "More than " limit " rows; add :limit or narrow the query")))
+
+(defn from-cursor
+  "The items of an XTDB cursor through `f`. With `limit`, throws a 400 refusal at the item beyond it.
+  The cursor closes before the end is reported, so a query is over when its last byte leaves."
+  [^Iterator cursor f limit]
+  (let [source (closing-once cursor)
+        seen (volatile! 0)]
+    (->Rows (reify Iterator
+              (hasNext [_]
+                (or (.hasNext cursor)
+                    (do (.close source) false)))
+              (next [_]
+                (when (and limit (> (long (vswap! seen inc)) (long limit)))
+                  (throw (too-many limit)))
+                (f (.next cursor))))
+            source)))
+
+(defn with-first
+  "The rows after one more."
+  [{:keys [^Iterator items] :as rows} item]
+  (let [pending? (volatile! true)]
+    (assoc rows :items (reify Iterator
+                         (hasNext [_] (or @pending? (.hasNext items)))
+                         (next [_]
+                           (if @pending?
+                             (do (vreset! pending? false) item)
+                             (.next items)))))))
+
+(defn mapped
+  "The rows, each through `f`."
+  [{:keys [^Iterator items] :as rows} f]
+  (assoc rows :items (reify Iterator
+                       (hasNext [_] (.hasNext items))
+                       (next [_] (f (.next items))))))

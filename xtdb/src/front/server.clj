@@ -1,0 +1,85 @@
+(ns front.server
+  "Jetty: one connector, a unix socket or TCP on the loopback address, in front of the handler."
+  (:require [front.activity :as activity]
+            [front.handler :as handler]
+            [front.socket :as socket])
+  (:import (java.nio.file Files Path)
+           (org.eclipse.jetty.server AbstractConnector ConnectionFactory Handler Handler$Abstract HttpConfiguration HttpConnectionFactory
+                                     Request Request$Handler Response Server ServerConnector)
+           (org.eclipse.jetty.server.handler GracefulHandler)
+           (org.eclipse.jetty.unixdomain.server UnixDomainServerConnector)
+           (org.eclipse.jetty.util BufferUtil Callback)
+           (org.eclipse.jetty.util.thread QueuedThreadPool)))
+
+(set! *warn-on-reflection* true)
+
+(def ^:private most-threads 64)
+(def ^:private largest-head 65536)
+(def ^:private connection-idle-ms 120000)
+(def ^:private stop-ms 3000)
+
+(defn- connection-factories []
+  (let [config (doto (HttpConfiguration.)
+                 (.setRequestHeaderSize largest-head)
+                 (.setSendServerVersion false)
+                 (.setSendXPoweredBy false))]
+    (into-array ConnectionFactory [(HttpConnectionFactory. config)])))
+
+(defn- unix-connector ^UnixDomainServerConnector [server path]
+  (socket/clear! path)
+  (doto (UnixDomainServerConnector. ^Server server ^"[Lorg.eclipse.jetty.server.ConnectionFactory;" (connection-factories))
+    (.setUnixDomainPath path)))
+
+(defn- tcp-connector ^ServerConnector [server port]
+  (doto (ServerConnector. ^Server server ^"[Lorg.eclipse.jetty.server.ConnectionFactory;" (connection-factories))
+    (.setHost "127.0.0.1")
+    (.setPort port)))
+
+(defn- front-handler ^Handler [context]
+  (proxy [Handler$Abstract] []
+    (handle [^Request request ^Response response ^Callback callback]
+      (activity/track! (:activity context) request)
+      ;; A long await reads and writes nothing; that is no reason to end it.
+      (.addIdleTimeoutListener request (reify java.util.function.Predicate (test [_ _] false)))
+      (handler/handle context request response callback)
+      true)))
+
+(defn- bare-errors ^Request$Handler []
+  (reify Request$Handler
+    (handle [_ _request response callback]
+      (.write ^Response response true BufferUtil/EMPTY_BUFFER ^Callback callback)
+      true)))
+
+(defn- new-server ^Server [context]
+  (let [threads (doto (QueuedThreadPool. (int most-threads) (int 4))
+                  (.setName "front-http")
+                  (.setDaemon true))]
+    (doto (Server. threads)
+      (.setHandler ^Handler (GracefulHandler. (front-handler context)))
+      (.setErrorHandler (bare-errors))
+      (.setStopTimeout stop-ms))))
+
+(defrecord Listening [^Server server ^Path socket port])
+
+(defn start!
+  "Listens on `:socket` (a path) or `:port` (0 picks one). Throws IOException when it cannot."
+  [context {:keys [^Path socket port]}]
+  (let [server (new-server context)
+        ^AbstractConnector connector (if socket (unix-connector server socket) (tcp-connector server port))]
+    (.setIdleTimeout connector connection-idle-ms)
+    (.addConnector server connector)
+    (try
+      (.start server)
+      (catch Throwable e
+        (.stop server)
+        (throw e)))
+    (when socket
+      (socket/make-private! socket))
+    (->Listening server socket (when-not socket (.getLocalPort ^ServerConnector connector)))))
+
+(defn stop!
+  "Lets requests that run finish for a moment, then stops listening and removes the socket."
+  [{:keys [^Server server ^Path socket]}]
+  (.stop server)
+  (when socket
+    (Files/deleteIfExists socket)))

@@ -1,0 +1,45 @@
+(ns front.socket
+  "The unix socket's place: a folder that only its user can open, and no live socket there already."
+  (:import (java.io IOException)
+           (java.net StandardProtocolFamily UnixDomainSocketAddress)
+           (java.nio.channels SocketChannel)
+           (java.nio.file Files LinkOption Path)
+           (java.nio.file.attribute PosixFilePermission PosixFilePermissions)))
+
+(set! *warn-on-reflection* true)
+
+(def ^:private no-links (make-array LinkOption 0))
+
+(def ^:private owner-only
+  #{PosixFilePermission/OWNER_READ PosixFilePermission/OWNER_WRITE PosixFilePermission/OWNER_EXECUTE})
+
+(defn- check-folder! [^Path folder]
+  (when-not (Files/isDirectory folder no-links)
+    (throw (IOException. (str "There is no folder " folder))))
+  (let [open-to-others (remove owner-only (Files/getPosixFilePermissions folder no-links))
+        owner (str (Files/getOwner folder no-links))]
+    (when (seq open-to-others)
+      (throw (IOException. (str "Others can open " folder "; make it private with chmod 700"))))
+    (when-not (= owner (System/getProperty "user.name"))
+      (throw (IOException. (str folder " belongs to " owner))))))
+
+(defn- answering? [^Path path]
+  (try
+    (with-open [channel (SocketChannel/open StandardProtocolFamily/UNIX)]
+      (.connect channel (UnixDomainSocketAddress/of path)))
+    (catch IOException _ false)))
+
+(defn clear!
+  "Makes way for a socket at `path`: the folder must be private, and a socket left by a process that is gone is removed.
+  Throws IOException otherwise."
+  [^Path path]
+  (check-folder! (.getParent (.toAbsolutePath path)))
+  (when (Files/exists path (into-array LinkOption [LinkOption/NOFOLLOW_LINKS]))
+    (when (answering? path)
+      (throw (IOException. (str "Another process listens on " path))))
+    (Files/delete path)))
+
+(defn make-private!
+  "Leaves the socket itself to its owner."
+  [^Path path]
+  (Files/setPosixFilePermissions path (PosixFilePermissions/fromString "rw-------")))

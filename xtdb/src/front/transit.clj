@@ -1,0 +1,86 @@
+(ns front.transit
+  "Transit (JSON) in and out, with XTDB's own tags."
+  (:require [cognitect.transit :as transit]
+            [front.entity-ref]
+            [front.scan :as scan]
+            [xtdb.codec :as c])
+  (:import (com.fasterxml.jackson.core StreamReadConstraints)
+           (front.entity_ref EntityRef)
+           (java.io ByteArrayInputStream OutputStream)
+           (java.time Duration Instant LocalDate LocalDateTime LocalTime ZonedDateTime)
+           (java.util AbstractCollection Iterator)
+           (xtdb.codec EDNId Id)))
+
+(set! *warn-on-reflection* true)
+
+(defn limit-parser!
+  "Bounds what the JSON parser under Transit reads: nesting, digits, and strings no longer than a body may be."
+  [max-body]
+  (StreamReadConstraints/overrideDefaultStreamReadConstraints
+   (-> (StreamReadConstraints/builder)
+       (.maxNestingDepth (* 2 scan/max-depth))
+       (.maxNumberLength scan/max-digits)
+       (.maxStringLength (int (min max-body Integer/MAX_VALUE)))
+       (.build))))
+
+(defn- long-number-guard [convert]
+  (transit/read-handler
+   (fn [digits]
+     (when (> (count digits) scan/max-digits)
+       (throw (ex-info "Transit refused: number-too-long" {:fault :number-too-long})))
+     (convert digits))))
+
+(def ^:private read-handlers
+  {"n" (long-number-guard #(bigint (BigInteger. ^String %)))
+   "f" (long-number-guard #(BigDecimal. ^String %))
+   "xtdb/oid" (transit/read-handler c/id-edn-reader)
+   "xtdb/base64" (transit/read-handler c/base64-reader)
+   "xtdb/duration" (transit/read-handler c/duration-reader)
+   "xtdb/instant" (transit/read-handler c/instant-reader)
+   "xtdb/zdt" (transit/read-handler c/zdt-reader)
+   "xtdb/local-date" (transit/read-handler c/local-date-reader)
+   "xtdb/local-time" (transit/read-handler c/local-time-reader)
+   "xtdb/local-date-time" (transit/read-handler c/local-date-time-reader)})
+
+(defn read-one
+  "The value that these bytes hold. Throws when they are cut off or are not Transit."
+  [^bytes body]
+  (transit/read (transit/reader (ByteArrayInputStream. body) :json {:handlers read-handlers})))
+
+;; Transit asks a collection for its size before it walks it, which would realise a lazy sequence.
+(deftype ^:private Items [^Iterator items])
+
+(defn- sizeless ^AbstractCollection [^Iterator items]
+  (proxy [AbstractCollection] []
+    (size [] 0)
+    (isEmpty [] false)
+    (iterator [] items)))
+
+(def ^:private sizeless-class (class (sizeless nil)))
+
+(defn- text-handler [tag]
+  (transit/write-handler (constantly tag) str))
+
+(def ^:private write-handlers
+  {EntityRef (transit/write-handler (constantly "xtdb.http/entity-ref") :eid)
+   Id (text-handler "xtdb/oid")
+   EDNId (text-handler "xtdb/oid")
+   (Class/forName "[B") (transit/write-handler (constantly "xtdb/base64") #(c/base64-writer %))
+   Duration (text-handler "xtdb/duration")
+   Instant (text-handler "xtdb/instant")
+   ZonedDateTime (text-handler "xtdb/zdt")
+   LocalDate (text-handler "xtdb/local-date")
+   LocalTime (text-handler "xtdb/local-time")
+   LocalDateTime (text-handler "xtdb/local-date-time")
+   Items (transit/write-handler (constantly "list") #(sizeless (.-items ^Items %)))
+   sizeless-class (transit/write-handler (constantly "array") identity)})
+
+(defn write
+  "Writes one value."
+  [v ^OutputStream out]
+  (transit/write (transit/writer out :json {:handlers write-handlers}) v))
+
+(defn write-list
+  "Writes the items as one list, each as the iterator yields it."
+  [^Iterator items ^OutputStream out]
+  (write (Items. items) out))
