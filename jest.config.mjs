@@ -22,5 +22,6 @@ export default {
       globalTeardown: '<rootDir>/test/support/stop-node.mjs',
     },
   ],
+  reporters: ['default', '<rootDir>/test/support/closing-line.mjs'],
   testTimeout: 30_000,
 };

@@ -1,23 +1,8 @@
-import type { SourceReading } from '../filesystem/read-source.js';
 import type { IndexOutcome } from '../indexing/outcome.js';
 import type { Json } from '../objects/canonical-json.js';
 import type { ObjectId } from '../objects/ids.js';
-import type { FilesystemSource } from '../objects/source.js';
+import type { ReportedMention, ReportedReading } from './reported-files.js';
 import type { VerbPlan } from './verb-plan.js';
-
-/** A file that a call read, by its source's own bytes (decision C1). */
-export interface ReportedReading {
-  readonly source: FilesystemSource;
-  readonly reading: SourceReading;
-  /** True for a whole read, which activates the file; false for a part of it (decision D8). */
-  readonly activate: boolean;
-}
-
-/** An existing regular file that a call's output mentioned [§5.6, Discovery]. */
-export interface ReportedMention {
-  readonly source: FilesystemSource;
-  readonly mtimeMs: number;
-}
 
 /** One finished tool call, as it is to be recorded [§5.7]. */
 export interface CallReport {

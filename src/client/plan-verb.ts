@@ -6,8 +6,8 @@ import type { FilesystemSource } from '../objects/source.js';
 import { resolveReference } from '../session/resolve-reference.js';
 import type { SessionState } from '../session/session-state.js';
 import type { Verb } from '../session/verb-outcome.js';
-import type { ReportedReading } from './call-report.js';
 import { metadataOf } from './metadata-cache.js';
+import type { ReportedReading } from './reported-files.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { activationFailure, asReading, simpleEntry, unresolved, type VerbEntry, type VerbPlan } from './verb-plan.js';
 

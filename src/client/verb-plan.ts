@@ -5,7 +5,7 @@ import type { FilesystemSource } from '../objects/source.js';
 import type { Resolution } from '../session/resolve-reference.js';
 import type { SessionState } from '../session/session-state.js';
 import { type Verb, verbOutcome } from '../session/verb-outcome.js';
-import type { ReportedReading } from './call-report.js';
+import type { ReportedReading } from './reported-files.js';
 
 /** Why a verb did nothing for one object (decisions D3, D5). */
 export type VerbFailure =
