@@ -1,0 +1,34 @@
+import type { ObjectId, Sha256 } from '../objects/ids.js';
+import type { AssemblyOptions } from './layout.js';
+
+/** The four sections of a context, in their order [§4.1]. */
+export type SectionName = 'system' | 'pool' | 'chat' | 'active';
+
+/** The version of the renderers' output; it rises when the same state would give other bytes (decision E7). */
+export const RENDERER_VERSION = 1;
+
+/** Where the body of an active object stands: beginning and length in UTF-16 units; of a block without a body, its end and 0 (decision E3). */
+export interface BlockPlace {
+  readonly id: ObjectId;
+  readonly offset: number;
+  readonly chars: number;
+}
+
+/** Length in UTF-16 units and hash of a section's text. */
+export interface SectionRecord {
+  readonly name: SectionName;
+  readonly chars: number;
+  readonly sha256: Sha256;
+}
+
+/** What proves an assembly later (decision E7); the same state gives the same record. Empty sections are not listed. */
+export interface AssemblyRecord {
+  readonly renderer: 'text' | 'messages';
+  readonly version: number;
+  readonly options: AssemblyOptions;
+  readonly sections: readonly SectionRecord[];
+  /** In the order of the active set. Offsets count from the beginning of the whole text (`text`) or of the block's own part (`messages`). */
+  readonly blocks: readonly BlockPlace[];
+  readonly chars: number;
+  readonly sha256: Sha256;
+}

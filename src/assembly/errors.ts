@@ -1,0 +1,13 @@
+/** What can keep a context from being assembled. */
+export type AssemblyErrorCode = 'unknown-object';
+
+/** Thrown when the parts of a context do not fit together [§4]: the chat refers to what the pool does not hold. */
+export class AssemblyError extends Error {
+  override readonly name = 'AssemblyError';
+  readonly code: AssemblyErrorCode;
+
+  constructor(code: AssemblyErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,96 @@
+import { quoted } from '../objects/errors.js';
+import type { ObjectId } from '../objects/ids.js';
+import type { Message, Turn } from '../objects/object-type.js';
+import { AssemblyError } from './errors.js';
+import type { ObjectMetadata } from './metadata.js';
+import { metadataLine, referenceLine } from './metadata-line.js';
+import { type NameOf, namesOf } from './names.js';
+
+/** What the agent's harness chose of the rendering. */
+export interface AssemblyOptions {
+  /** The letter of §4.1 where a ruling departs from it (decision E8). */
+  readonly strict: boolean;
+  /** Shortest unique prefixes instead of full ids (decision D6). */
+  readonly shortIds: boolean;
+}
+
+/** An active object; null content (a deleted file that is still active) is told from empty text. */
+export interface ActiveObject {
+  readonly metadata: ObjectMetadata;
+  readonly content: string | null;
+}
+
+/** Everything that a context is made of [§4.1]; pool in insertion order, active objects in activation order (decision E5). */
+export interface AssemblyInput {
+  /** Null: the harness has set none. */
+  readonly systemPrompt: string | null;
+  readonly pool: readonly ObjectMetadata[];
+  readonly turns: readonly Turn[];
+  readonly active: readonly ActiveObject[];
+  readonly options: AssemblyOptions;
+}
+
+/** A message of the chat and the lines of its tool calls. */
+export interface ChatEntry {
+  readonly message: Message;
+  readonly references: readonly string[];
+}
+
+/** One block of active content: its header line and its body; a null body means the header stands alone. */
+export interface Block {
+  readonly id: ObjectId;
+  readonly header: string;
+  readonly body: string | null;
+}
+
+/** The four sections in parts, before a renderer puts them together. */
+export interface Layout {
+  readonly system: string;
+  readonly pool: readonly string[];
+  readonly chat: readonly ChatEntry[];
+  readonly blocks: readonly Block[];
+}
+
+function chatEntry(message: Message, calls: ReadonlyMap<ObjectId, ObjectMetadata>, nameOf: NameOf): ChatEntry {
+  const references = (message.toolcall_refs ?? []).map((id) => {
+    const call = calls.get(id);
+    if (call?.type !== 'toolcall')
+      throw new AssemblyError('unknown-object', `the chat refers to the tool call ${quoted(id)}, which the pool does not hold`);
+    return referenceLine(call, nameOf);
+  });
+  return { message, references };
+}
+
+/** The active file that a whole read repeats word for word; undefined when there is none (decision E4). */
+function repeatedFile(metadata: ObjectMetadata, active: ReadonlyMap<ObjectId, ObjectMetadata>): ObjectId | undefined {
+  if (metadata.type !== 'toolcall' || !metadata.wholeRead || metadata.contentHash === null) return undefined;
+  const [ref, ...others] = metadata.fileRefs;
+  const file = ref === undefined || others.length > 0 ? undefined : active.get(ref);
+  return file?.type === 'file' && file.state === 'indexed' && file.contentHash === metadata.contentHash ? file.id : undefined;
+}
+
+function block({ metadata, content }: ActiveObject, active: ReadonlyMap<ObjectId, ObjectMetadata>, nameOf: NameOf, strict: boolean): Block {
+  const { id } = metadata;
+  const header = `ACTIVE_CONTENT id=${nameOf(id)}`;
+  const file = strict ? undefined : repeatedFile(metadata, active);
+  if (file !== undefined) return { id, header, body: `file_ref id=${nameOf(file)}` };
+  // A deleted file stays in the active set (decision C3) without content; an empty line below its header would claim that it is an empty file.
+  return { id, header, body: metadata.contentHash === null ? null : content };
+}
+
+/** Lays out the four sections of a context [§4.1]. Throws AssemblyError `unknown-object` for a call in the chat that the pool does not hold. */
+export function layoutOf({ systemPrompt, pool, turns, active, options }: AssemblyInput): Layout {
+  const { strict, shortIds } = options;
+  const nameOf = namesOf(
+    [...pool, ...active.map(({ metadata }) => metadata)].map(({ id }) => id),
+    shortIds,
+  );
+  const pooled = new Map(pool.map((metadata) => [metadata.id, metadata]));
+  const activated = new Map(active.map(({ metadata }) => [metadata.id, metadata]));
+  return {
+    system: systemPrompt ?? '',
+    pool: pool.map((metadata) => metadataLine(metadata, nameOf, strict)),
+    chat: turns.flatMap(({ messages }) => messages.map((message) => chatEntry(message, pooled, nameOf))),
+    blocks: active.map((object) => block(object, activated, nameOf, strict)),
+  };
+}

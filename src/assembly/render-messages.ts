@@ -1,0 +1,77 @@
+import { canonicalJson } from '../objects/canonical-json.js';
+import { hashText } from '../objects/hashes.js';
+import type { ObjectId } from '../objects/ids.js';
+import { blockText, bodyPlace } from './assemble.js';
+import { type AssemblyRecord, RENDERER_VERSION, type SectionName, type SectionRecord } from './assembly-record.js';
+import { type AssemblyInput, type ChatEntry, type Layout, layoutOf } from './layout.js';
+
+/** One text of a message; `id` names the active object whose block it is. */
+export interface RenderedPart {
+  readonly text: string;
+  readonly id?: ObjectId;
+}
+
+/** One message for a model; pool and active content speak in the role of the user. */
+export interface RenderedMessage {
+  readonly section: Exclude<SectionName, 'system'>;
+  readonly role: string;
+  readonly name?: string;
+  readonly parts: readonly RenderedPart[];
+}
+
+/** A context as messages with parts (decision E3). */
+export interface MessageAssembly {
+  /** Null when there is none, or an empty one. */
+  readonly system: string | null;
+  readonly messages: readonly RenderedMessage[];
+  /** Its hashes and lengths are those of canonical JSON: of all of `{system, messages}`, of a section's messages; the system section's are of its text. */
+  readonly record: AssemblyRecord;
+}
+
+function chatMessage({ message, references }: ChatEntry): readonly RenderedMessage[] {
+  const { role, name, text } = message;
+  const parts = [...(text === '' ? [] : [{ text }]), ...(references.length === 0 ? [] : [{ text: references.join('\n') }])];
+  return parts.length === 0 ? [] : [{ section: 'chat', role, ...(name === undefined ? {} : { name }), parts }];
+}
+
+function messagesOf({ pool, chat, blocks }: Layout): readonly RenderedMessage[] {
+  const summary: RenderedMessage = { section: 'pool', role: 'user', parts: [{ text: pool.join('\n') }] };
+  const content: RenderedMessage = {
+    section: 'active',
+    role: 'user',
+    parts: blocks.map((block) => ({ id: block.id, text: blockText(block) })),
+  };
+  return [...(pool.length === 0 ? [] : [summary]), ...chat.flatMap(chatMessage), ...(blocks.length === 0 ? [] : [content])];
+}
+
+function sectionRecords(system: string | null, messages: readonly RenderedMessage[]): readonly SectionRecord[] {
+  const names = [...new Set(messages.map(({ section }) => section))];
+  const texts: (readonly [SectionName, string])[] = names.map((name) => [
+    name,
+    canonicalJson(messages.filter(({ section }) => section === name)),
+  ]);
+  if (system !== null) texts.unshift(['system', system]);
+  return texts.map(([name, text]) => ({ name, chars: text.length, sha256: hashText(text) }));
+}
+
+/**
+ * Renders a context for models that take messages in parts: the system prompt apart, then in the order of §4.1 the pool as one part, the chat's
+ * messages with their reference lines as a part of their own, and one part for each active block, so that no content can pass for another block.
+ * Pure like `assemble`; same errors.
+ */
+export function renderMessages(input: AssemblyInput): MessageAssembly {
+  const layout = layoutOf(input);
+  const system = layout.system === '' ? null : layout.system;
+  const messages = messagesOf(layout);
+  const whole = canonicalJson({ system, messages });
+  const record: AssemblyRecord = {
+    renderer: 'messages',
+    version: RENDERER_VERSION,
+    options: { strict: input.options.strict, shortIds: input.options.shortIds },
+    sections: sectionRecords(system, messages),
+    blocks: layout.blocks.map((block) => bodyPlace(block, 0)),
+    chars: whole.length,
+    sha256: hashText(whole),
+  };
+  return { system, messages, record };
+}
