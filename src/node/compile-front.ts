@@ -9,7 +9,8 @@ const PATH_SEPARATOR = process.platform === 'win32' ? ';' : ':';
 
 /** Compiles the front and puts the classes into a jar; one JVM does both, so that a Java without the `jar` tool will do. */
 const COMPILE_AND_PACK = `
-(let [[classes jar] *command-line-args*
+(let [classes (System/getProperty "front.classes")
+      jar (System/getProperty "front.jar")
       root (java.io.File. ^String classes)]
   (binding [*compile-path* classes] (compile 'front.main))
   (with-open [out (java.util.zip.ZipOutputStream. (java.io.FileOutputStream. ^String jar))]
@@ -42,6 +43,8 @@ export async function compileFront(
     '-XX:+UseSerialGC',
     '-XX:TieredStopAtLevel=1',
     '-Dclojure.main.report=stderr',
+    `-Dfront.classes=${work.classesDir}`,
+    `-Dfront.jar=${work.jar}`,
     '-Dclojure.compiler.direct-linking=true',
     '-Dclojure.compiler.elide-meta=[:doc,:file,:line,:added]',
     '-cp',
@@ -49,8 +52,6 @@ export async function compileFront(
     'clojure.main',
     '-e',
     COMPILE_AND_PACK,
-    work.classesDir,
-    work.jar,
   ];
   const result = await runProcess(work.java.command, args, { limitMs: 600_000, signal });
   if (result?.code !== 0) throw buildFailure('compiling the front', result?.output ?? 'Java has gone');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { removeOldInstallations } from './cache-cleanup.js';
 import { compileFront, makeArchive } from './compile-front.js';
@@ -30,6 +30,9 @@ export interface InstallOptions {
   onProgress?(message: string): void;
 }
 
+/** The files of the front by their path in its folder. */
+type FrontFiles = ReadonlyMap<string, Buffer>;
+
 const FRONT_JAR = 'front.jar';
 const manifestSchema = z.object({ jars: z.array(z.string()).min(2), archive: z.boolean() });
 
@@ -46,24 +49,31 @@ async function readInstallation(dir: string, key: string): Promise<Installation 
 }
 
 /** Fetches and compiles in a folder of its own, which gets its real name only when it is whole. */
-async function buildJars(dir: string, options: InstallOptions): Promise<void> {
+async function buildJars(dir: string, files: FrontFiles, options: InstallOptions): Promise<void> {
   const draft = join(options.cacheDir, `.draft-${randomUUID()}`);
   try {
     await mkdir(join(draft, 'lib'), { recursive: true, mode: 0o700 });
     options.onProgress?.('Fetching XTDB and its libraries with Maven (first start only) …');
-    await copyDependencies(join(options.frontDir, 'pom.xml'), join(draft, 'lib'), options.signal);
+    // Built from what the key was made of, whatever happens to the files meanwhile.
+    const frontDir = join(draft, 'front');
+    for (const [name, bytes] of files) {
+      await mkdir(dirname(join(frontDir, name)), { recursive: true });
+      await writeFile(join(frontDir, name), bytes);
+    }
+    await copyDependencies(join(frontDir, 'pom.xml'), join(draft, 'lib'), options.signal);
     const names = (await readdir(join(draft, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
     options.onProgress?.(`Compiling the node (${names.length} libraries; first start only) …`);
     await compileFront(
       {
         java: options.java,
-        frontDir: options.frontDir,
+        frontDir,
         jars: names.map((name) => join(draft, 'lib', name)),
         classesDir: join(draft, 'classes'),
         jar: join(draft, FRONT_JAR),
       },
       options.signal,
     );
+    await rm(frontDir, { recursive: true, force: true });
     await rm(dir, { recursive: true, force: true });
     await rename(draft, dir);
   } finally {
@@ -71,8 +81,8 @@ async function buildJars(dir: string, options: InstallOptions): Promise<void> {
   }
 }
 
-async function build(dir: string, key: string, options: InstallOptions): Promise<Installation> {
-  await buildJars(dir, options);
+async function build(dir: string, key: string, files: FrontFiles, options: InstallOptions): Promise<Installation> {
+  await buildJars(dir, files, options);
   const names = (await readdir(join(dir, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
   const jars = [FRONT_JAR, ...names.map((name) => join('lib', name))];
   options.onProgress?.('Making the class-data archive (first start only) …');
@@ -117,7 +127,8 @@ function cacheProblem(cacheDir: string, error: unknown): NodeError {
  */
 export async function ensureInstallation(options: InstallOptions): Promise<Installation> {
   try {
-    const key = installationKey({ java: options.java.fingerprint, files: await readFrontFiles(options.frontDir) });
+    const files = await readFrontFiles(options.frontDir);
+    const key = installationKey({ java: options.java.fingerprint, files });
     const dir = join(options.cacheDir, `node-${key}`);
     const present = await readInstallation(dir, key);
     if (present !== undefined) return present;
@@ -126,7 +137,7 @@ export async function ensureInstallation(options: InstallOptions): Promise<Insta
     return await withLock(join(options.cacheDir, `node-${key}.lock`), { signal: options.signal, onWait: waiting }, async () => {
       const meanwhile = await readInstallation(dir, key);
       if (meanwhile !== undefined) return meanwhile;
-      const installation = await build(dir, key, options);
+      const installation = await build(dir, key, files, options);
       await removeOldInstallations(options.cacheDir, key);
       return installation;
     });

@@ -87,6 +87,7 @@ class Supervision {
       log: this.#log,
       onReady: (line) => {
         readyAt = performance.now();
+        this.#say(`the node is ready: XTDB ${line.version} (${plan.profile}), process ${line.pid}`);
         void addressOf(line, plan).then((address) => {
           return over || this.#options.stop.aborted ? undefined : this.#set({ phase: 'ready', address, version: line.version });
         });
