@@ -7,7 +7,7 @@ declare module 'transit-js' {
   interface Transit {
     writer(
       type: 'json',
-      options: { readonly handlers: unknown; readonly unpack: (value: unknown) => unknown },
+      options: { readonly handlers: unknown; readonly unpack: (value: unknown) => unknown; readonly cache: false },
     ): { write(value: unknown): string };
     reader(
       type: 'json',

@@ -12,7 +12,8 @@ import { EdnDouble, EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue
  */
 export const encodeTransit = (value: EdnValue): string => {
   checkWritable(value, 0);
-  return transit.writer('json', { handlers: WRITE_HANDLERS, unpack: (map) => map }).write(value);
+  // The writer's cache of names is a plain object: a key such as "__proto__" in an agent's data would write into Object.prototype.
+  return transit.writer('json', { handlers: WRITE_HANDLERS, unpack: (map) => map, cache: false }).write(value);
 };
 
 /**

@@ -98,6 +98,7 @@ function refusal(answer: RawAnswer, what: string): XtdbError {
 function refusalCode(status: number, body: ErrorBody): XtdbErrorCode {
   if (body.type === 'node-out-of-sync') return 'out-of-sync';
   if (/ingester/i.test(`${body.type} ${body.key} ${body.message}`)) return 'ingester-failed';
+  if (body.key === 'too-many-rows') return 'too-large';
   const known = CODE_OF_STATUS[status];
   if (known !== undefined) return known;
   if (status < 500) return status < 400 ? 'bad-response' : 'bad-request';

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { setTimeout } from 'node:timers/promises';
 import type { Pool } from 'undici';
 import type { EdnValue } from '../edn/values.js';
 import { describeAddress, type NodeAddress } from './address.js';
@@ -60,12 +61,14 @@ const NOT_SENT: ReadonlySet<string> = new Set([
 ]);
 const MAX_WAIT_CONNECTIONS = 4;
 const CONNECT_TIMEOUT_MS = 5_000;
+const BUSY_PAUSE_MS = 20;
+const MAX_BUSY_PAUSE_MS = 320;
 
 /**
  * The one way to the node: sends a request, waits within its limit, and answers with a value or throws an XtdbError.
  *
  * Owns its connections; `close()` ends them and every request that is still under way. A request that only reads is sent a second time if its
- * connection turned out to be dead.
+ * connection turned out to be dead, and again within its limit while the node has no room for it.
  */
 export class XtdbHttp {
   readonly #address: NodeAddress | (() => Promise<NodeAddress>);
@@ -91,13 +94,35 @@ export class XtdbHttp {
     if (body !== undefined && body.length > this.#options.maxRequestBytes) {
       throw new XtdbError('too-large', `${what}: a body of ${body.length} bytes is over the limit of ${this.#options.maxRequestBytes}.`);
     }
-    const progress: Progress = { sent: false };
+    if (request.writes === true) return this.#attempt(request, what, body, { sent: false });
+    const deadline = performance.now() + request.timeoutMs;
+    for (let attempt = 0; ; attempt += 1) {
+      const progress: Progress = { sent: false };
+      try {
+        return await this.#attempt(request, what, body, progress);
+      } catch (error) {
+        if (!(error instanceof XtdbError)) throw error;
+        const deadConnection = error.code === 'unreachable' && progress.sent && attempt === 0;
+        const busy = error.code === 'busy' && performance.now() < deadline;
+        if (!deadConnection && !busy) throw error;
+        if (busy) await this.#pause(Math.min(BUSY_PAUSE_MS * 2 ** attempt, MAX_BUSY_PAUSE_MS), request.signal);
+      }
+    }
+  }
+
+  /** Lets a moment pass in which other processes' queries can end; the node has no way of telling when there is room. */
+  async #pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+    const controller = new AbortController();
+    const end = (): void => controller.abort();
+    this.#running.add(end);
     try {
-      return await this.#attempt(request, what, body, progress);
-    } catch (error) {
-      const deadConnection = error instanceof XtdbError && error.code === 'unreachable' && progress.sent;
-      if (!deadConnection || request.writes === true) throw error;
-      return await this.#attempt(request, what, body, progress);
+      await setTimeout(milliseconds, undefined, {
+        signal: signal === undefined ? controller.signal : AbortSignal.any([controller.signal, signal]),
+      });
+    } catch {
+      // The next attempt finds out by itself whether it was the client or the caller who ended the pause.
+    } finally {
+      this.#running.delete(end);
     }
   }
 
@@ -130,7 +155,7 @@ export class XtdbHttp {
     request.signal?.addEventListener('abort', onAbort, { once: true });
     try {
       const connection = await abortable(this.#connect(), controller.signal);
-      timer = setTimeout(() => end('timeout'), request.timeoutMs);
+      timer = globalThis.setTimeout(() => end('timeout'), request.timeoutMs);
       progress.sent = true;
       return await this.#exchange(connection, request, what, body, controller.signal);
     } catch (error) {
@@ -231,8 +256,12 @@ export class XtdbHttp {
     if (ending === 'closed') return new XtdbError('closed', `${what}: the client was closed before the answer came.`);
     if (error instanceof XtdbError) return error;
     const code = errorCode(error);
-    if (code.startsWith('HPE_') || code.startsWith('UND_ERR_RES') || code === 'UND_ERR_HEADERS_OVERFLOW') {
-      return new XtdbError('bad-response', `${what}: the answer is not HTTP as it should be (${code}).`, { cause: error });
+    if (
+      (error instanceof Error && error.name === 'HTTPParserError') ||
+      code.startsWith('UND_ERR_RES') ||
+      code === 'UND_ERR_HEADERS_OVERFLOW'
+    ) {
+      return new XtdbError('bad-response', `${what}: the answer is not HTTP as it should be.`, { cause: error });
     }
     const at = this.#opened === undefined ? '' : ` at ${describeAddress(this.#opened.address)}`;
     const why = error instanceof Error ? error.message.slice(0, 200) : 'no reason given';

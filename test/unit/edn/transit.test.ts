@@ -35,7 +35,8 @@ describe('writing transit', () => {
     expect(codeOf(() => encodeTransit([number]))).toBe('bad-number');
   });
 
-  test.each([undefined, () => 1, 10n, {}, { constructor: 1 }, new Map(), Buffer.from('x')])('%p is refused', (value) => {
+  const foreign: readonly unknown[] = [undefined, () => 1, 10n, {}, { constructor: 1 }, new Map(), Buffer.from('x')];
+  test.each(foreign)('%p is refused', (value) => {
     expect(codeOf(() => encodeTransit([value as EdnValue]))).toBe('not-a-value');
   });
 
@@ -105,6 +106,17 @@ describe('writing and reading transit agree', () => {
     const value = [text, [text, text], new EdnMap([text, text]), new EdnMap([text, 1]), kw('long-name'), kw('long-name')];
     expect(roundTrip(value)).toEqual(value);
   });
+
+  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf'])(
+    'for the key %j, which leaves the prototype of objects alone',
+    (key) => {
+      const before = Object.getOwnPropertyNames(Object.prototype);
+      const value = [new EdnMap([key, 1]), new EdnMap([key, new EdnMap([key, 'x'])])];
+      expect(roundTrip(value)).toEqual(value);
+      expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
+      expect(Object.getOwnPropertyNames(Object)).not.toContain('0');
+    },
+  );
 
   const { value } = fc.letrec<{ value: EdnValue }>((tie) => ({
     value: fc.oneof(
