@@ -1,0 +1,48 @@
+import type { AssemblyInput } from '../../../src/assembly/layout.js';
+import type { ObjectMetadata } from '../../../src/assembly/metadata.js';
+import { hashText } from '../../../src/objects/hashes.js';
+import { objectId } from '../../../src/objects/ids.js';
+import type { Message } from '../../../src/objects/object-type.js';
+
+/** Metadata of a file with the given text; null is no text. */
+export function fileOf(id: string, text: string | null, more: Partial<ObjectMetadata<'file'>> = {}): ObjectMetadata<'file'> {
+  const hash = text === null ? null : hashText(text);
+  return {
+    type: 'file',
+    id: objectId(id),
+    displayPath: `/${id}.ts`,
+    fileType: 'ts',
+    charCount: text?.length ?? 0,
+    state: text === null ? 'stub' : 'indexed',
+    fileHash: hash,
+    contentHash: hash,
+    ...more,
+  };
+}
+
+/** Metadata of a tool call with the given output. */
+export function callOf(id: string, output: string | null, more: Partial<ObjectMetadata<'toolcall'>> = {}): ObjectMetadata<'toolcall'> {
+  const contentHash = output === null ? null : hashText(output);
+  return {
+    type: 'toolcall',
+    id: objectId(id),
+    tool: 'bash',
+    status: 'ok',
+    contentHash,
+    charCount: output?.length ?? 0,
+    fileRefs: [],
+    wholeRead: false,
+    ...more,
+  };
+}
+
+/** An input that is empty but for what is given. */
+export function inputOf(
+  more: Omit<Partial<AssemblyInput>, 'options'> & { readonly strict?: boolean; readonly shortIds?: boolean },
+): AssemblyInput {
+  const { strict = false, shortIds = false, ...parts } = more;
+  return { systemPrompt: null, pool: [], turns: [], active: [], options: { strict, shortIds }, ...parts };
+}
+
+/** One turn with some messages. */
+export const turnOf = (...messages: readonly Message[]) => [{ turn: 1, messages }];
