@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { ContextClient, type ContextClientOptions } from '../../src/client/context-client.js';
+import type { ReportedReading } from '../../src/client/reported-files.js';
+import { filesystemId } from '../../src/objects/ids.js';
+import type { NodeAddress } from '../../src/xtdb/address.js';
+
+/** The address of the suite's node. */
+export function testAddress(): NodeAddress {
+  const socketPath = process.env['PALIMPSEST_TEST_SOCKET'];
+  if (socketPath === undefined) throw new Error('PALIMPSEST_TEST_SOCKET is not set: run through the live project of jest');
+  return { kind: 'unix', socketPath };
+}
+
+/** A client over a folder, on a filesystem id of its own, so that tests never share a file's object. */
+export function openClient(root: string, options: Partial<ContextClientOptions> = {}): Promise<ContextClient> {
+  return ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystemId(`fs-${randomUUID()}`), ...options });
+}
+
+/** Reads a file the way a whole read does. */
+export async function wholeRead(client: ContextClient, path: string): Promise<ReportedReading> {
+  const { source } = await client.files.locate(path);
+  return { source, reading: await client.files.read(source), activate: true };
+}
+
+/** Mentions of existing files, the way a listing reports them. */
+export async function mentions(client: ContextClient, paths: readonly string[]) {
+  return Promise.all(paths.map(async (path) => ({ source: (await client.files.locate(path)).source, mtimeMs: 1_700_000_000_000 })));
+}
+
+/** Counts the requests that this process sends while some work runs, by path without its parameters. */
+export async function countRequests<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly requests: Readonly<Record<string, number>> }> {
+  const requests: Record<string, number> = {};
+  const onRequest = (message: unknown): void => {
+    const { path } = (message as { readonly request: { readonly path: string } }).request;
+    const name = path.split('?')[0] ?? path;
+    requests[name] = (requests[name] ?? 0) + 1;
+  };
+  subscribe('undici:request:create', onRequest);
+  try {
+    return { result: await work(), requests };
+  } finally {
+    unsubscribe('undici:request:create', onRequest);
+  }
+}
