@@ -1,0 +1,120 @@
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  type Implementation,
+  ListToolsRequestSchema,
+  type ServerCapabilities,
+  type ServerNotification,
+  type ServerRequest,
+  type Tool as ToolDefinition,
+} from '@modelcontextprotocol/sdk/types.js';
+import type { Logger } from './log.js';
+
+/** The longest result that is sent, in bytes of its JSON: both sides close a connection on a line of 10 MiB. */
+export const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
+
+/** One call as the protocol brings it. */
+export interface Exchange {
+  readonly signal: AbortSignal;
+  /** The request's `_meta`, with whatever the client adds to it. */
+  readonly meta: Readonly<Record<string, unknown>>;
+  /** Tells the client that the call is still being worked on; undefined when it did not ask to be told. */
+  readonly progress: ((message: string, done?: number, total?: number) => Promise<void>) | undefined;
+  /** The SDK's own view of the request. */
+  readonly request: RequestHandlerExtra<ServerRequest, ServerNotification>;
+}
+
+/** A tool as the protocol shows and calls it. */
+export interface ServedTool {
+  readonly definition: ToolDefinition;
+  call(args: unknown, exchange: Exchange): Promise<CallToolResult>;
+}
+
+/** What a server of one connection is made of. */
+export interface AdapterOptions {
+  readonly info: Implementation;
+  readonly instructions?: string;
+  /** Asked for at the first list or call, so that `initialize` waits for nothing. */
+  readonly tools: () => Promise<readonly ServedTool[]>;
+  /** Capabilities beside tools. */
+  readonly capabilities?: ServerCapabilities;
+  readonly log: Logger;
+}
+
+/** A failure of the protocol itself: an unknown tool or a malformed request. Everything else is a result with `isError`. */
+class RequestFailure extends Error {
+  override readonly name = 'RequestFailure';
+  constructor(
+    readonly code: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The result of a failed call: a text that begins with "Error: ". */
+export function failedCall(text: string): CallToolResult {
+  return { content: [{ type: 'text', text }], isError: true };
+}
+
+function withinLine(result: CallToolResult, name: string): CallToolResult {
+  const units = result.content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : LONGEST_RESULT_BYTES), 0);
+  // A UTF-16 unit takes at most six bytes of JSON.
+  if (units * 6 < LONGEST_RESULT_BYTES / 2) return result;
+  const bytes = Buffer.byteLength(JSON.stringify(result));
+  if (bytes <= LONGEST_RESULT_BYTES) return result;
+  return failedCall(
+    `Error: the answer of ${name} takes ${bytes} bytes on the wire; the most is ${LONGEST_RESULT_BYTES}.\nAsk for less of it with limit.`,
+  );
+}
+
+function exchangeOf(meta: Readonly<Record<string, unknown>>, request: Exchange['request'], log: Logger): Exchange {
+  const token = request._meta?.progressToken;
+  let steps = 0;
+  const progress = async (message: string, done?: number, total?: number): Promise<void> => {
+    if (token === undefined) return;
+    const params = { progressToken: token, progress: done ?? ++steps, ...(total === undefined ? {} : { total }), message };
+    await request
+      .sendNotification({ method: 'notifications/progress', params })
+      .catch((error: unknown) => log.debug({ err: error }, 'progress was not delivered'));
+  };
+  return { signal: request.signal, meta, progress: token === undefined ? undefined : progress, request };
+}
+
+/**
+ * One MCP server, for one connection: tools/list in one page and a fixed order, tools/call by name.
+ * The SDK's low-level server is used because it passes our JSON Schemas on as they are and lets an unknown tool be a protocol error.
+ */
+export function createProtocolServer(options: AdapterOptions): Server {
+  const { info, instructions, log } = options;
+  let loading: Promise<readonly ServedTool[]> | undefined;
+  const tools = (): Promise<readonly ServedTool[]> => {
+    loading ??= options.tools();
+    return loading;
+  };
+  const capabilities = { ...options.capabilities, tools: {} };
+  const server = new Server(info, { capabilities, ...(instructions === undefined ? {} : { instructions }) });
+  server.onerror = (error) => log.warn({ err: error }, 'protocol error');
+  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: (await tools()).map(({ definition }) => definition) }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, request) => {
+    const offered = await tools();
+    const tool = offered.find(({ definition }) => definition.name === params.name);
+    if (tool === undefined) {
+      const names = offered.map(({ definition }) => definition.name).join(', ');
+      throw new RequestFailure(ErrorCode.InvalidParams, `Unknown tool: ${params.name.slice(0, 100)}. Known tools: ${names}`);
+    }
+    const started = performance.now();
+    try {
+      const result = await tool.call(params.arguments ?? {}, exchangeOf(params._meta ?? {}, request, log));
+      log.debug({ tool: params.name, ms: Math.round(performance.now() - started), failed: result.isError === true }, 'call');
+      return withinLine(result, params.name);
+    } catch (error) {
+      log.error({ err: error, tool: params.name }, 'a call failed inside');
+      return failedCall(`Error: ${params.name} failed inside: ${error instanceof Error ? error.message.slice(0, 500) : 'unknown failure'}`);
+    }
+  });
+  return server;
+}

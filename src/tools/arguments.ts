@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { aliasesFor, IGNORED } from './argument-aliases.js';
+import type { ArgumentShape } from './input-schema.js';
+import { similarNames } from './similar-names.js';
+import { ToolError } from './tool-error.js';
+
+/** Arguments as the tool understands them, and what was not understood. */
+export interface ParsedArguments<Shape extends ArgumentShape> {
+  readonly values: z.output<z.ZodObject<Shape>>;
+  /** One short remark per argument that no one knows. */
+  readonly remarks: readonly string[];
+}
+
+type Kind = 'string' | 'number' | 'boolean' | 'array' | 'other';
+
+const KINDS: Readonly<Record<string, Kind>> = { string: 'string', number: 'number', boolean: 'boolean', array: 'array' };
+
+function kindOf(type: z.ZodType): Kind {
+  const { def } = type as unknown as { readonly def: { readonly type: string; readonly innerType?: z.ZodType } };
+  return def.innerType === undefined ? (KINDS[def.type] ?? 'other') : kindOf(def.innerType);
+}
+
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Mends what models commonly get wrong about a kind of value; whatever cannot be mended is left for the schema to refuse. */
+const MEND: Readonly<Record<Kind, (value: unknown) => unknown>> = {
+  string: (value) => (typeof value === 'number' ? String(value) : value),
+  number: (value) => (typeof value === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : value),
+  boolean: (value) => ({ true: true, false: false, '1': true, '0': false })[String(value)] ?? value,
+  array: (value) => {
+    if (Array.isArray(value)) return value;
+    const parsed = typeof value === 'string' && value.trimStart().startsWith('[') ? fromJson(value) : undefined;
+    return Array.isArray(parsed) ? parsed : [value];
+  },
+  other: (value) => value,
+};
+
+function remarkOn(key: string, known: readonly string[]): string {
+  const [near] = similarNames(key, known, 1);
+  const shown = key.length > 40 ? `${key.slice(0, 40)}...` : key;
+  return `unknown argument ${JSON.stringify(shown)} was ignored${near === undefined ? '' : `; did you mean "${near}"?`}`;
+}
+
+function issueText(issue: z.core.$ZodIssue, shape: ArgumentShape): string {
+  const [name, ...rest] = issue.path.map(String);
+  if (name === undefined) return issue.message;
+  const field = rest.reduce((text, part) => (/^\d+$/.test(part) ? `${text}[${part}]` : `${text}.${part}`), name);
+  const what = issue.message
+    .replace(/^Invalid input: /, '')
+    .replace(/^Too small: /, '')
+    .replace(/^Too big: /, '');
+  const description = shape[name]?.description;
+  return `"${field}": ${what}${rest.length === 0 && description !== undefined ? ` (${description})` : ''}`;
+}
+
+/**
+ * Reads the arguments of a call: aliases of other agents' tools are taken silently, numbers and lists given as text are mended, null means
+ * absent, unknown keys are remarked on and ignored. Throws ToolError `invalid-arguments` naming every wrong one.
+ */
+export function parseArguments<Shape extends ArgumentShape>(tool: string, shape: Shape, raw: unknown): ParsedArguments<Shape> {
+  if (raw !== undefined && raw !== null && (typeof raw !== 'object' || Array.isArray(raw))) {
+    throw new ToolError(
+      'invalid-arguments',
+      `the arguments of ${tool} are no object`,
+      `Give them by name: ${Object.keys(shape).join(', ')}.`,
+    );
+  }
+  const known = Object.keys(shape);
+  const given: Record<string, unknown> = { ...raw };
+  for (const [key, value] of Object.entries(given)) if (value === null || value === undefined) delete given[key];
+  aliasesFor(tool)(given);
+  const remarks: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(given)) {
+    const type = Object.hasOwn(shape, key) ? shape[key] : undefined;
+    if (type !== undefined) values[key] = MEND[kindOf(type)](value);
+    else if (!IGNORED.has(key)) remarks.push(remarkOn(key, known));
+  }
+  const parsed = z.object(shape).safeParse(values);
+  if (parsed.success) return { values: parsed.data, remarks: remarks.slice(0, 5) };
+  const problems = parsed.error.issues.slice(0, 5).map((issue) => issueText(issue, shape));
+  throw new ToolError(
+    'invalid-arguments',
+    `${tool}: ${problems.join('; ')}`,
+    remarks.length > 0 ? `Also: ${remarks.slice(0, 5).join('; ')}.` : undefined,
+  );
+}

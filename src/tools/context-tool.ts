@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { metadataLine } from '../assembly/metadata-line.js';
+import type { ContextSession, PoolEntry } from '../client/context-session.js';
+import { hashText } from '../objects/hashes.js';
+import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
+import { continuation, frame, frameSize, headerLine, lineRange, room } from './framing.js';
+import { type PageStart, pageOfPieces } from './page.js';
+import { shownId } from './shown-id.js';
+import type { Tool } from './tool.js';
+
+const SHAPE = {
+  full: z.boolean().optional().describe('Show the whole assembled context instead of the list (default false)'),
+  offset: z.int().min(1).optional().describe('First line (default 1)'),
+  column: z.int().min(1).optional().describe('First character within that line (default 1)'),
+};
+
+/** The last text shown of each session, so that its pages fit together although every call adds to the context. */
+type LastShown = WeakMap<ContextSession, { readonly full: boolean; readonly text: string }>;
+
+function sizeOf(entries: readonly PoolEntry[]): number {
+  return entries.reduce((sum, { metadata }) => sum + metadata.charCount, 0);
+}
+
+function entryLine({ metadata, pinned }: PoolEntry, withSize: boolean, work: Work): string {
+  const line = metadataLine(metadata, (id) => shownId(id, work), work.strict);
+  const size = withSize && metadata.type === 'toolcall' ? ` char_count=${metadata.charCount}` : '';
+  return `${line}${size}${pinned ? ' [pinned]' : ''}`;
+}
+
+function listText(pool: readonly PoolEntry[], work: Work): string {
+  const active = pool.filter((entry) => entry.active);
+  const resting = pool.filter((entry) => !entry.active);
+  const section = (title: string, entries: readonly PoolEntry[], withSize: boolean): readonly string[] =>
+    entries.length === 0 ? [] : [title, ...entries.map((entry) => entryLine(entry, withSize, work))];
+  const lines = [
+    ...section(`active (${active.length} objects, ${sizeOf(active)} characters):`, active, true),
+    ...section(`known, not active (${resting.length} objects):`, resting, false),
+  ];
+  return lines.length === 0 ? 'Nothing is known to this session yet. Read or list something.' : lines.join('\n');
+}
+
+async function textToShow(lastShown: LastShown, full: boolean, start: PageStart, work: Work): Promise<string> {
+  const before = lastShown.get(work.session);
+  const continues = start.offset > 1 || start.column > 1;
+  if (continues && before?.full === full) return before.text;
+  const text = full
+    ? (await work.session.assemble({ strict: work.strict, shortIds: work.shortIds })).text
+    : listText(work.session.pool(), work);
+  lastShown.set(work.session, { full, text });
+  return text;
+}
+
+async function perform(lastShown: LastShown, full: boolean, start: PageStart, work: Work): Promise<Performed> {
+  const { session } = work;
+  const text = await textToShow(lastShown, full, start, work);
+  const call = full ? { full: 'true' } : {};
+  const pool = session.pool();
+  const active = pool.filter((entry) => entry.active);
+  const fields = {
+    session: session.id,
+    turn: session.state.turn,
+    known: pool.length,
+    active: active.length,
+    pinned: pool.filter((entry) => entry.pinned).length,
+    active_chars: sizeOf(active),
+  };
+  const page = pageOfPieces([text], start, room(work.limits, frameSize('context', { ...fields, ...call }), 3), 'the context');
+  const sha256 = hashText(text);
+  const header = headerLine('context', { ...fields, lines: lineRange(page), chars: text.length });
+  return {
+    // The context must not come to contain itself: what is kept of it is what it takes to recognise it.
+    content: `${full ? 'assembled context' : 'list of the context'}: ${text.length} characters, sha256 ${sha256}`,
+    show: () => frame(header, page.text === '' ? '(nothing is assembled yet)' : page.text, [continuation(page, 'context', call)]),
+    meta: { session: session.id, known: pool.length, active: active.length, chars: text.length, sha256 },
+  };
+}
+
+/** `context`: what is in the pool and active now, with sizes; with `full` the assembled text [§4]. */
+export function contextTool(settings: ToolSettings): Tool {
+  const lastShown: LastShown = new WeakMap();
+  return defineTool(
+    {
+      name: 'context',
+      description: 'Show what your context holds: active objects with sizes, then all known ones.',
+      shape: SHAPE,
+      annotations: { readOnlyHint: true, openWorldHint: false },
+      perform: ({ full = false, offset = 1, column = 1 }, work) => perform(lastShown, full, { offset, column }, work),
+    },
+    settings,
+  );
+}

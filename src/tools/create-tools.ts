@@ -1,0 +1,59 @@
+import { bashTool } from './bash-tool.js';
+import { contextTool } from './context-tool.js';
+import type { ToolSettings } from './define-tool.js';
+import { editTool } from './edit-tool.js';
+import { findTool } from './find-tool.js';
+import { grepTool } from './grep-tool.js';
+import { lsTool } from './ls-tool.js';
+import { readTool } from './read-tool.js';
+import type { Tool } from './tool.js';
+import { treeTool } from './tree-tool.js';
+import { verbTool } from './verb-tools.js';
+import { writeTool } from './write-tool.js';
+
+/** The longest answer by default: the least of what common agents show a model whole. */
+export const DEFAULT_OUTPUT_LIMITS = { chars: 40_000, lines: 2_000 } as const;
+
+/** Bounds of a setting of the longest answer: below the first no hint fits, above the second a line of the protocol gets too long. */
+export const OUTPUT_CHARS = { least: 1_000, most: 1_000_000 } as const;
+
+/** Which tools an agent gets and how they answer. */
+export interface ToolOptions {
+  /** Whether `bash` is offered; it can do whatever this process can. */
+  readonly bash?: boolean;
+  /** Leaves out `write`, `edit` and `bash`. */
+  readonly readOnly?: boolean;
+  readonly maxOutputChars?: number;
+  readonly maxOutputLines?: number;
+  readonly strict?: boolean;
+  readonly shortIds?: boolean;
+}
+
+/** The tools of [§3.3], always in this order. */
+export function createTools(options: ToolOptions = {}): readonly Tool[] {
+  const {
+    bash = false,
+    readOnly = false,
+    maxOutputChars = DEFAULT_OUTPUT_LIMITS.chars,
+    maxOutputLines = DEFAULT_OUTPUT_LIMITS.lines,
+  } = options;
+  const settings: ToolSettings = {
+    limits: { chars: Math.min(OUTPUT_CHARS.most, Math.max(OUTPUT_CHARS.least, maxOutputChars)), lines: Math.max(20, maxOutputLines) },
+    strict: options.strict ?? false,
+    shortIds: options.shortIds ?? false,
+  };
+  return [
+    readTool(settings),
+    ...(readOnly ? [] : [writeTool(settings), editTool(settings)]),
+    lsTool(settings),
+    findTool(settings),
+    grepTool(settings),
+    treeTool(settings),
+    ...(bash && !readOnly ? [bashTool(settings)] : []),
+    verbTool('activate', settings),
+    verbTool('deactivate', settings),
+    verbTool('pin', settings),
+    verbTool('unpin', settings),
+    contextTool(settings),
+  ];
+}

@@ -1,0 +1,143 @@
+import type { CallReport, RecordedCall } from '../client/call-report.js';
+import { assertPlainJson, type Json } from '../objects/canonical-json.js';
+import type { ObjectId } from '../objects/ids.js';
+import { type ParsedArguments, parseArguments } from './arguments.js';
+import { describeFailure } from './describe-failure.js';
+import { frame, withinLimits } from './framing.js';
+import { type ArgumentShape, inputSchema } from './input-schema.js';
+import type { OutputLimits } from './page.js';
+import type { Tool, ToolAnnotations, ToolAnswer, ToolContext } from './tool.js';
+import { errorText, ToolError } from './tool-error.js';
+
+/** What all tools of one server have in common. */
+export interface ToolSettings {
+  /** The longest answer, header and hints included. */
+  readonly limits: OutputLimits;
+  /** Literal behaviour of every divergence that has one (decision E8). */
+  readonly strict: boolean;
+  /** Shows the shortest unique prefixes instead of full ids (decision D6). */
+  readonly shortIds: boolean;
+}
+
+/** What a tool works with; its limits are a little less than those of the settings when remarks have to be added. */
+export interface Work extends ToolContext, ToolSettings {}
+
+/** What a tool did, before it is recorded. */
+export interface Performed extends Pick<CallReport, 'readings' | 'mentions' | 'plan'> {
+  /** The output as it is stored: whole, without our header and hints (decision B8). */
+  readonly content: string;
+  /** `ok` if left out. */
+  readonly status?: 'ok' | 'fail';
+  /** What the agent is shown; never empty. */
+  readonly show: (callId: ObjectId) => string;
+  /** Data about the answer for programs. */
+  readonly meta?: { readonly [key: string]: Json };
+  /** What has happened outside the database and stays so even if the call cannot be recorded. */
+  readonly effect?: string;
+}
+
+/** What a tool is made of. */
+export interface ToolDefinition<Shape extends ArgumentShape> {
+  readonly name: string;
+  readonly description: string;
+  readonly shape: Shape;
+  readonly annotations: ToolAnnotations;
+  perform(args: ParsedArguments<Shape>['values'], work: Work): Promise<Performed>;
+}
+
+/** A failed call, with what it nevertheless learned about files. */
+export function failedPerformance(text: string, learned: Pick<Performed, 'readings' | 'mentions' | 'plan'> = {}): Performed {
+  return { content: text, status: 'fail', show: () => text, ...learned };
+}
+
+/** Keys that belong to the way a call was sent, not to the call. */
+const TRANSPORT_KEYS: ReadonlySet<string> = new Set(['wait_for_previous', 'session']);
+
+/** The arguments as they are recorded: as given, if they can be stored exactly. */
+function recordableArgs(raw: unknown): { readonly [key: string]: Json } {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return {};
+  const given = Object.fromEntries(Object.entries(raw).filter(([key]) => !TRANSPORT_KEYS.has(key)));
+  assertPlainJson(given, 'arguments');
+  return given as { readonly [key: string]: Json };
+}
+
+function asNotes(remarks: readonly string[]): readonly string[] {
+  return remarks.map((remark) => `[${remark}]`);
+}
+
+async function perform<Shape extends ArgumentShape>(definition: ToolDefinition<Shape>, raw: unknown, work: Work): Promise<Performed> {
+  const { values, remarks } = parseArguments(definition.name, definition.shape, raw);
+  work.signal.throwIfAborted();
+  const notes = asNotes(remarks);
+  if (notes.length === 0) return definition.perform(values, work);
+  const taken = notes.reduce((sum, note) => sum + note.length + 1, 0);
+  const limits = { chars: work.limits.chars - taken, lines: work.limits.lines - notes.length };
+  const performed = await definition.perform(values, { ...work, limits });
+  return { ...performed, show: (callId) => frame(performed.show(callId), '', notes) };
+}
+
+function answerOf(performed: Performed, recorded: RecordedCall): ToolAnswer {
+  return {
+    text: recorded.answer,
+    isError: performed.status === 'fail',
+    meta: {
+      ...performed.meta,
+      call: recorded.callId,
+      ...(recorded.txId === undefined ? {} : { tx: recorded.txId }),
+      ...(recorded.outcomes.size === 0 || recorded.outcomes.size > 50 ? {} : { outcomes: Object.fromEntries(recorded.outcomes) }),
+      ...(recorded.collapsed.length === 0 ? {} : { collapsed: recorded.collapsed.slice(0, 50) }),
+    },
+  };
+}
+
+/** The answer when a call could not be recorded: what did happen is said first, so that nobody repeats it blindly. */
+async function unrecorded(error: unknown, performed: Performed, work: Work): Promise<ToolAnswer> {
+  const { message, next } = await describeFailure(error, work);
+  const effect = performed.effect === undefined ? 'Nothing was changed.' : `${performed.effect} That stays, only its record is missing.`;
+  return {
+    text: errorText(`the call could not be recorded: ${message}`, `${effect}${next === undefined ? '' : ` ${next}`}`),
+    isError: true,
+    meta: {},
+  };
+}
+
+/** Makes a tool: reads the arguments, performs, records the call as an object, answers within the limits. */
+export function defineTool<Shape extends ArgumentShape>(definition: ToolDefinition<Shape>, settings: ToolSettings): Tool {
+  const { name, description, annotations } = definition;
+  return {
+    name,
+    description,
+    annotations,
+    inputSchema: inputSchema(definition.shape),
+    run: async (raw, call) => {
+      const work: Work = { ...call, ...settings };
+      let args: CallReport['args'] = {};
+      let performed: Performed;
+      try {
+        args = recordableArgs(raw);
+        performed = await perform(definition, raw, work);
+      } catch (error) {
+        const { message, next } = await describeFailure(error, work);
+        performed = failedPerformance(errorText(message, next), error instanceof ToolError ? error.learned : {});
+      }
+      const { content, status = 'ok', show, readings, mentions, plan } = performed;
+      try {
+        const recorded = await call.session.recordCall({
+          tool: name,
+          args,
+          status,
+          content,
+          answer: (callId) => withinLimits(show(callId), settings.limits),
+          ...(call.callId === undefined ? {} : { callId: call.callId }),
+          ...(call.turnRef === undefined ? {} : { turnRef: call.turnRef }),
+          ...(readings === undefined ? {} : { readings }),
+          ...(mentions === undefined ? {} : { mentions }),
+          ...(plan === undefined ? {} : { plan }),
+        });
+        return answerOf(performed, recorded);
+      } catch (error) {
+        return unrecorded(error, performed, work);
+      }
+    },
+  };
+}

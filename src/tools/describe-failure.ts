@@ -1,0 +1,66 @@
+import { posix } from 'node:path';
+import { PatternError, SourceError, type SourceErrorCode } from '../filesystem/errors.js';
+import { listDirectory } from '../filesystem/list-directory.js';
+import { DocumentError } from '../objects/errors.js';
+import { didYouMean, similarPaths } from './require-object.js';
+import { similarNames } from './similar-names.js';
+import type { ToolContext } from './tool.js';
+import { ToolError } from './tool-error.js';
+
+/** What failed, and what to do next, in words for a model. */
+export interface FailureText {
+  readonly message: string;
+  readonly next?: string;
+}
+
+type Next = (error: SourceError, call: ToolContext) => Promise<string> | string;
+
+/** The names in the folder of a missing path that are most like it, as the agent would write them. */
+async function neighbours(path: string, { client, session }: ToolContext): Promise<readonly string[]> {
+  const folder = posix.dirname(path);
+  try {
+    const { location } = await client.files.locate(folder);
+    const { entries } = await listDirectory(client.files.access.roots, location.path);
+    const near = similarNames(
+      posix.basename(path),
+      entries.map(({ name }) => name),
+    );
+    if (near.length > 0) return near.map((name) => posix.join(folder, name));
+  } catch (error) {
+    if (!(error instanceof SourceError)) throw error;
+  }
+  return similarPaths(path, session);
+}
+
+const NEXT: Readonly<Record<SourceErrorCode, Next>> = {
+  'not-found': async (error, call) =>
+    `${didYouMean(await neighbours(error.path, call))}List the folder to see what is there: ls path=${posix.dirname(error.path)}`,
+  'outside-roots': (_error, { client }) => `Allowed: ${client.files.access.roots.roots.slice(0, 5).join(', ')}`,
+  'is-directory': (error) => `List it instead: ls path=${error.path}`,
+  'not-regular': () => 'Only regular files can be used.',
+  'not-text': () => 'Give well-formed text.',
+  'no-permission': () => 'Use another file, or ask the user to change its permissions.',
+  unreachable: () => 'Use a file below a folder that is mounted here.',
+  'too-large': () => 'Use a smaller file.',
+  'invalid-path': () => 'Give the path of a file or folder as ls shows it.',
+  loop: () => 'Use the real path of the file.',
+  exists: () => 'Choose another name.',
+  'changed-underneath': (error) => `Look at it again: read path=${error.path}`,
+  io: () => 'Try again; if it happens again, tell the user.',
+};
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
+}
+
+/** Puts a failure into words: what failed, with the value as it was given, and the next call to make. */
+export async function describeFailure(error: unknown, call: ToolContext): Promise<FailureText> {
+  if (error instanceof ToolError) return { message: error.message, ...(error.next === undefined ? {} : { next: error.next }) };
+  if (error instanceof SourceError) return { message: `${error.message}.`, next: await NEXT[error.code](error, call) };
+  if (error instanceof PatternError)
+    return { message: `${error.message}.`, next: 'Mend the pattern, or set literal=true to search for it as plain text.' };
+  if (error instanceof DocumentError) return { message: `${error.message}.`, next: 'Give the value in another form.' };
+  if (isAbort(error)) return { message: 'the call was cancelled before it was done.' };
+  const message = error instanceof Error ? error.message : String(error);
+  return { message: /[.!?]$/.test(message) ? message : `${message}.` };
+}

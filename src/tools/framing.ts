@@ -1,0 +1,69 @@
+import { renderedValue } from '../assembly/rendered-value.js';
+import { cutBefore, type OutputLimits, type Page } from './page.js';
+
+type FieldValue = string | number | undefined;
+
+/** A value of a header: as the context renders it (decision E3), and quoted where a bracket could end the header. */
+export function headerValue(value: string | number): string {
+  const text = String(value);
+  const rendered = renderedValue(text);
+  return rendered === text && /[[\]]/.test(text) ? JSON.stringify(text) : rendered;
+}
+
+function fieldList(fields: Readonly<Record<string, FieldValue>>): string {
+  return Object.entries(fields)
+    .filter((entry): entry is [string, string | number] => entry[1] !== undefined)
+    .map(([name, value]) => ` ${name}=${headerValue(value)}`)
+    .join('');
+}
+
+/** The first line of an answer: `[file id=… path=… lines=1-20/20 chars=345]`. */
+export function headerLine(kind: string, fields: Readonly<Record<string, FieldValue>>): string {
+  return `[${kind}${fieldList(fields)}]`;
+}
+
+/** `1-20/20`, or `0` for an empty text. */
+export function lineRange(page: Page): string {
+  return page.totalLines === 0 ? '0' : `${page.firstLine}-${page.lastLine}/${page.totalLines}`;
+}
+
+/** The last line of a page after which more follows: what was shown and the call that continues it. */
+export function continuation(page: Page, call: string, fields: Readonly<Record<string, FieldValue>>): string | undefined {
+  if (page.next === undefined) return undefined;
+  const { offset, column } = page.next;
+  const more = column === undefined ? `${page.totalLines - offset + 1} more lines` : `line ${offset} goes on`;
+  return `[${more}. Continue: ${call}${fieldList({ ...fields, offset, column })}]`;
+}
+
+/** What a header and a continuation with these fields can take at most, both line ends included. */
+export function frameSize(kind: string, fields: Readonly<Record<string, FieldValue>>): number {
+  return 2 * fieldList(fields).length + kind.length + 160;
+}
+
+/** Puts an answer together: header first, body, notes last; a body without a line end at its end gets one before the notes. */
+export function frame(header: string, body: string, notes: readonly (string | undefined)[] = []): string {
+  const present = notes.filter((note) => note !== undefined);
+  const text = body === '' ? header : `${header}\n${body}`;
+  if (present.length === 0) return text;
+  return `${text}${text.endsWith('\n') ? '' : '\n'}${present.join('\n')}`;
+}
+
+/** The limits less what a frame takes. */
+export function room(limits: OutputLimits, chars: number, lines = 2): OutputLimits {
+  return { chars: Math.max(64, limits.chars - chars), lines: Math.max(1, limits.lines - lines) };
+}
+
+function linesIn(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+  return text.endsWith('\n') ? lines - 1 : lines;
+}
+
+/** The promise of the limits, kept whatever came before: an answer that is too long loses its middle. */
+export function withinLimits(text: string, limits: OutputLimits): string {
+  if (text.length <= limits.chars && linesIn(text) <= limits.lines) return text;
+  const end = cutBefore(text.slice(text.lastIndexOf('\n') + 1), Math.min(1_000, Math.floor(limits.chars / 3)));
+  const lines = text.split('\n', Math.max(1, limits.lines - 2));
+  const start = cutBefore(lines.join('\n'), Math.max(1, limits.chars - end.length - 40));
+  return `${start}\n[... cut at the output limit ...]\n${end}`.slice(0, limits.chars).toWellFormed();
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { unreachableError } from '../filesystem/access.js';
+import type { FoundLine } from '../filesystem/search-task.js';
+import { type SearchOptions, searchText } from '../filesystem/search-text.js';
+import type { ToolSettings, Work } from './define-tool.js';
+import { asGiven, discover } from './discover.js';
+import { type Listing, listingTool } from './listing.js';
+import { shownName } from './shown-name.js';
+import type { Tool } from './tool.js';
+
+const DEFAULT_LIMIT = 100;
+
+const SHAPE = {
+  pattern: z.string().min(1).describe('Regular expression'),
+  path: z.string().min(1).optional().describe('File or folder to search (default: the working folder)'),
+  glob: z.string().min(1).optional().describe('Only files that match, such as *.ts'),
+  ignoreCase: z.boolean().optional().describe('Default false'),
+  literal: z.boolean().optional().describe('Take the pattern as plain text (default false)'),
+  context: z.int().min(0).max(100).optional().describe('Lines around each match (default 0)'),
+  limit: z.int().min(1).max(10_000).optional().describe(`Most matches (default ${DEFAULT_LIMIT})`),
+};
+
+/** `src/a.ts:3: text` for matches, `src/a.ts-2- text` around them; `--` where lines are left out between two of a file or files. */
+function resultLines(found: readonly FoundLine[], nameOf: (path: string) => string, withGaps: boolean): readonly string[] {
+  const lines: string[] = [];
+  let before: FoundLine | undefined;
+  for (const line of found) {
+    const adjoins = before !== undefined && before.path === line.path && before.line + 1 === line.line;
+    if (withGaps && before !== undefined && !adjoins) lines.push('--');
+    const mark = line.isContext ? '-' : ':';
+    lines.push(`${nameOf(line.path)}${mark}${line.line}${mark} ${line.text}${line.cut ? ' [line cut]' : ''}`);
+    before = line;
+  }
+  return lines;
+}
+
+type Options = Pick<SearchOptions, 'glob' | 'ignoreCase' | 'literal' | 'context' | 'limit'>;
+
+async function list(pattern: string, path: string, options: Options, work: Work): Promise<Listing> {
+  const { files } = work.client;
+  const place = await files.locate(path);
+  if (!place.location.reachable) throw unreachableError(path);
+  const found = await searchText(files.access.roots, place.location.path, pattern, { ...options, signal: work.signal, shown: path });
+  const paths = [...new Set(found.lines.map((line) => line.path))];
+  const names = new Map(paths.map((one) => [one, shownName(asGiven(place, one))]));
+  const { mentions, note } = await discover(place, paths, work);
+  return {
+    fields: { path: place.display, matches: found.matches, files: paths.length },
+    lines: resultLines(found.lines, (one) => names.get(one) ?? one, (options.context ?? 0) > 0),
+    none: 'No matches found.',
+    notes: [
+      found.truncated
+        ? `[There are more than ${found.matches} matches. Narrow the pattern, path or glob, or give a larger limit.]`
+        : undefined,
+      found.timedOut ? '[The search took too long and was stopped; narrow the path or glob.]' : undefined,
+      found.skipped > 0
+        ? `[${found.skipped} lines or files were too long or have names that are not UTF-8, and were left out.]`
+        : undefined,
+      note,
+    ],
+    mentions,
+    meta: { path: place.display, matches: found.matches, files: paths.length, truncated: found.truncated || found.timedOut },
+  };
+}
+
+/** `grep`: lines of files by regular expression, ignore rules honoured. */
+export function grepTool(settings: ToolSettings): Tool {
+  return listingTool(
+    {
+      name: 'grep',
+      description: 'Search file contents, line by line. Ignored files (.gitignore), .git and binary files are skipped.',
+      shape: SHAPE,
+      list: ({ pattern, path = '.', limit = DEFAULT_LIMIT, glob, ...flags }, work) =>
+        list(
+          pattern,
+          path,
+          {
+            limit,
+            ...(glob === undefined ? {} : { glob }),
+            ignoreCase: flags.ignoreCase ?? false,
+            literal: flags.literal ?? false,
+            context: flags.context ?? 0,
+          },
+          work,
+        ),
+    },
+    settings,
+  );
+}

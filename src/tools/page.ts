@@ -1,0 +1,155 @@
+import { ToolError } from './tool-error.js';
+
+/** How much of a text one answer may hold. */
+export interface OutputLimits {
+  /** UTF-16 units. */
+  readonly chars: number;
+  readonly lines: number;
+}
+
+/** Where a page begins; lines and columns count from 1. */
+export interface PageStart {
+  readonly offset: number;
+  /** First character within that line, for lines longer than an answer. */
+  readonly column: number;
+  /** Lines asked for; undefined means as many as fit. */
+  readonly limit?: number | undefined;
+}
+
+/** A part of a text that an answer can hold: whole lines, or a piece of one line that is too long for any answer. */
+export interface Page {
+  /** The text exactly as it stands, line ends included. */
+  readonly text: string;
+  readonly firstLine: number;
+  readonly lastLine: number;
+  /** Lines of the whole text; an end of line at its end begins no further line. */
+  readonly totalLines: number;
+  /** UTF-16 units of the whole text. */
+  readonly totalChars: number;
+  /** Where the next page begins; undefined when nothing follows. */
+  readonly next?: { readonly offset: number; readonly column?: number };
+  /** Whether the page is the whole text. */
+  readonly whole: boolean;
+}
+
+/** Cuts a text that would split a surrogate pair one unit earlier. */
+export function cutBefore(text: string, units: number): string {
+  if (units >= text.length) return text;
+  const last = text.charCodeAt(units - 1);
+  return text.slice(0, units > 0 && last >= 0xd800 && last <= 0xdbff ? units - 1 : units);
+}
+
+/**
+ * Picks one page out of a text that arrives in pieces, and counts the rest.
+ * The pieces may be cut anywhere; only the page and the line being read are held in memory.
+ */
+export class PageReader {
+  readonly #start: PageStart;
+  readonly #limits: OutputLimits;
+  #taken: string[] = [];
+  #takenChars = 0;
+  #takenLines = 0;
+  #pending = '';
+  #line = 1;
+  #column = 0;
+  #totalChars = 0;
+  #next: { offset: number; column?: number } | undefined;
+
+  constructor(start: PageStart, limits: OutputLimits) {
+    this.#start = start;
+    this.#limits = { chars: Math.max(2, limits.chars), lines: Math.max(1, Math.min(limits.lines, start.limit ?? limits.lines)) };
+  }
+
+  /** Takes the next piece of the text. */
+  push(piece: string): void {
+    this.#totalChars += piece.length;
+    let position = 0;
+    while (position < piece.length) {
+      const lineEnd = piece.indexOf('\n', position);
+      const end = lineEnd < 0 ? piece.length : lineEnd + 1;
+      if (this.#next === undefined && this.#line >= this.#start.offset) this.#take(piece, position, end);
+      if (lineEnd < 0) {
+        this.#column += end - position;
+      } else {
+        if (this.#next === undefined && this.#line >= this.#start.offset) this.#commit();
+        this.#line++;
+        this.#column = 0;
+      }
+      position = end;
+    }
+  }
+
+  #take(piece: string, from: number, to: number): void {
+    const skipped = this.#line === this.#start.offset ? Math.max(0, this.#start.column - 1 - this.#column) : 0;
+    if (skipped >= to - from) return;
+    if (this.#takenLines >= this.#limits.lines) {
+      this.#next = { offset: this.#line };
+      return;
+    }
+    this.#pending += piece.slice(from + skipped, to);
+    if (this.#takenChars + this.#pending.length <= this.#limits.chars) return;
+    if (this.#takenLines > 0) {
+      this.#next = { offset: this.#line };
+    } else {
+      const part = cutBefore(this.#pending, this.#limits.chars);
+      const first = this.#line === this.#start.offset ? this.#start.column : 1;
+      this.#taken.push(part);
+      this.#takenLines = 1;
+      this.#next = { offset: this.#line, column: first + part.length };
+    }
+    this.#pending = '';
+  }
+
+  #commit(): void {
+    if (this.#pending === '') return;
+    this.#taken.push(this.#pending);
+    this.#takenChars += this.#pending.length;
+    this.#takenLines++;
+    this.#pending = '';
+  }
+
+  /** The page, once the whole text was pushed. */
+  end(): Page {
+    this.#commit();
+    const totalLines = this.#column > 0 ? this.#line : this.#line - 1;
+    const { offset, column } = this.#start;
+    return {
+      text: this.#taken.join(''),
+      firstLine: offset,
+      lastLine: offset + this.#takenLines - 1,
+      totalLines,
+      totalChars: this.#totalChars,
+      ...(this.#next === undefined ? {} : { next: this.#next }),
+      whole: offset === 1 && column === 1 && this.#next === undefined,
+    };
+  }
+}
+
+/** One page of a text that is at hand. */
+export function pageOf(text: string, start: PageStart, limits: OutputLimits): Page {
+  const reader = new PageReader(start, limits);
+  reader.push(text);
+  return reader.end();
+}
+
+/** One page of a text called `name`; throws ToolError `out-of-range` for a beginning past its end. */
+export function pageOfPieces(text: Iterable<string>, start: PageStart, limits: OutputLimits, name: string): Page {
+  const reader = new PageReader(start, limits);
+  for (const piece of text) reader.push(piece);
+  const page = reader.end();
+  if (start.offset > Math.max(1, page.totalLines)) {
+    throw new ToolError(
+      'out-of-range',
+      `offset ${start.offset} is past the end of ${name}, which has ${page.totalLines} lines.`,
+      `Use an offset from 1 to ${Math.max(1, page.totalLines)}.`,
+    );
+  }
+  if (page.text === '' && start.column > 1) {
+    throw new ToolError(
+      'out-of-range',
+      `column ${start.column} is past the end of line ${start.offset} of ${name}.`,
+      `Continue with offset=${start.offset + 1}.`,
+    );
+  }
+  return page;
+}

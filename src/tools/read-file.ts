@@ -1,0 +1,93 @@
+import type { LocatedFile } from '../client/file-access.js';
+import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/read-source.js';
+import type { Performed, Work } from './define-tool.js';
+import { continuation, frame, frameSize, headerLine, lineRange, room } from './framing.js';
+import { type PageStart, pageOfPieces } from './page.js';
+import { shownId } from './shown-id.js';
+import { ToolError } from './tool-error.js';
+
+/** Where a page of a file begins and how it is named in the answer. */
+export interface Wanted {
+  readonly start: PageStart;
+  /** How the agent names the file in the next call. */
+  readonly call: { readonly path?: string; readonly id?: string; readonly version?: number };
+}
+
+/** A reading that has text. */
+export type Readable = TextReading | LargeTextReading;
+
+/** The reading of a file that has text; throws ToolError saying what is wrong with any other, and what it learned. */
+export function requireReadable(reading: SourceReading, file: LocatedFile, name: string): Readable {
+  const learned = { readings: [{ source: file.source, reading, activate: false }] };
+  switch (reading.kind) {
+    case 'text':
+    case 'large-text':
+      return reading;
+    case 'binary':
+      throw new ToolError(
+        'not-text',
+        `${name} is not UTF-8 text (binary, ${reading.size} bytes).`,
+        'Its bytes cannot be shown; it is recorded by its hash only.',
+        learned,
+      );
+    case 'missing':
+      throw new ToolError('not-found', `${name} does not exist any more.`, 'List its folder with ls to see what is there.', learned);
+    case 'not-regular':
+      if (reading.what === 'directory')
+        throw new ToolError('not-text', `${name} is a folder, not a file.`, `List it instead: ls path=${name}`);
+      throw new ToolError('not-text', `${name} is a ${reading.what}, not a regular file.`, 'Only regular files can be read.');
+    case 'unreachable':
+      throw new ToolError(
+        'not-found',
+        `${name} cannot be read: ${UNREACHABLE[reading.reason]}.`,
+        'Use another file; what was stored of it before can be read by its id with a version.',
+      );
+  }
+}
+
+const UNREACHABLE: Readonly<Record<Extract<SourceReading, { kind: 'unreachable' }>['reason'], string>> = {
+  'no-permission': 'permission denied',
+  io: 'the system reports a read error',
+  'mount-absent': 'the folder or mount that holds it is not there',
+  'foreign-filesystem': 'it lies on a filesystem that cannot be reached from here',
+  'outside-roots': 'it lies outside the allowed folders',
+  loop: 'it runs through a loop of symbolic links',
+  'invalid-path': 'no file can have this name',
+};
+
+/** The text of a reading in pieces; head and tail only where it is kept no further (decision C6). */
+function pieces(reading: Readable): Iterable<string> {
+  if (reading.kind === 'text') return [reading.content];
+  return reading.chunks?.() ?? [reading.content];
+}
+
+const KEPT_NO_FURTHER = '[The file is over 64 MiB: only its beginning and end are kept, and shown here.]';
+
+/** Reads a file from its source, indexes it, and shows a page of it [§5.6, decisions C1, D8]. */
+export async function readFile(file: LocatedFile, wanted: Wanted, work: Work): Promise<Performed> {
+  const reading = await work.client.files.read(file.source, work.signal);
+  const name = file.location.shown;
+  const readable = requireReadable(reading, file, name);
+  const abridged = readable.kind === 'large-text' && readable.chunks === undefined;
+  const fields = { id: shownId(file.id, work), path: file.display };
+  const limits = room(work.limits, frameSize('file', { ...fields, ...wanted.call }) + (abridged ? KEPT_NO_FURTHER.length + 1 : 0), 3);
+  const page = pageOfPieces(pieces(readable), wanted.start, limits, name);
+  const whole = page.whole && !abridged;
+  const header = headerLine('file', { ...fields, lines: lineRange(page), chars: page.totalChars });
+  const body = page.totalChars === 0 ? '(empty file)' : page.text;
+  const notes = [abridged ? KEPT_NO_FURTHER : undefined, continuation(page, 'read', wanted.call)];
+  return {
+    content: page.text,
+    readings: [{ source: file.source, reading, activate: whole || work.strict }],
+    show: () => frame(header, body === '' ? '(empty line)' : body, notes),
+    meta: {
+      id: file.id,
+      path: file.display,
+      file_hash: readable.fileHash,
+      chars: page.totalChars,
+      lines: page.totalLines,
+      whole,
+      ...(page.next === undefined ? {} : { next: page.next }),
+    },
+  };
+}

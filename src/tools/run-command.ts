@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process';
+import { cutBefore } from './page.js';
+
+/** How a command is run. */
+export interface CommandOptions {
+  readonly command: string;
+  readonly cwd: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** Bytes of output that are kept, beginning and end; more is counted and dropped. */
+  readonly mostBytes: number;
+}
+
+/** How a command ended, and what it wrote to stdout and stderr, in the order it came. */
+export interface CommandEnd {
+  readonly output: string;
+  readonly exitCode: number | null;
+  readonly killedBy: NodeJS.Signals | null;
+  readonly why: 'exited' | 'timeout' | 'cancelled';
+  /** Bytes in the middle of the output that were not kept. */
+  readonly dropped: number;
+}
+
+/** Keeps the beginning and the end of a stream of bytes. */
+class Capture {
+  readonly #most: number;
+  #head: Buffer[] = [];
+  #headBytes = 0;
+  #tail: Buffer[] = [];
+  #tailBytes = 0;
+  #dropped = 0;
+
+  constructor(most: number) {
+    this.#most = Math.floor(most / 2);
+  }
+
+  push(chunk: Buffer): void {
+    const free = this.#most - this.#headBytes;
+    if (free > 0) {
+      const part = chunk.subarray(0, free);
+      this.#head.push(part);
+      this.#headBytes += part.length;
+    }
+    const rest = free > 0 ? chunk.subarray(free) : chunk;
+    if (rest.length === 0) return;
+    this.#tail.push(rest);
+    this.#tailBytes += rest.length;
+    for (let first = this.#tail[0]; first !== undefined && this.#tailBytes - first.length >= this.#most; first = this.#tail[0]) {
+      this.#tail.shift();
+      this.#tailBytes -= first.length;
+      this.#dropped += first.length;
+    }
+  }
+
+  end(): { readonly output: string; readonly dropped: number } {
+    const head = Buffer.concat(this.#head);
+    const tail = Buffer.concat(this.#tail);
+    if (this.#dropped === 0) return { output: Buffer.concat([head, tail]).toString('utf8'), dropped: 0 };
+    const text = `${cutBefore(head.toString('utf8'), this.#most)}\n[... ${this.#dropped} bytes of output dropped ...]\n${tail.toString('utf8')}`;
+    return { output: text, dropped: this.#dropped };
+  }
+}
+
+const GRACE_MS = 2_000;
+const DRAIN_MS = 300;
+
+/**
+ * Runs a shell command in a process group of its own; on timeout or cancellation the whole group is ended, first politely.
+ * What a command leaves running in the background keeps running after it exited on its own; its later output is not waited for.
+ */
+export function runCommand(options: CommandOptions): Promise<CommandEnd> {
+  const { command, cwd, timeoutMs, signal, mostBytes } = options;
+  return new Promise((resolve, reject) => {
+    const child = spawn('/bin/sh', ['-c', command], { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    const capture = new Capture(mostBytes);
+    let why: CommandEnd['why'] = 'exited';
+    let grace: NodeJS.Timeout | undefined;
+    let drain: NodeJS.Timeout | undefined;
+
+    const kill = (by: NodeJS.Signals): void => {
+      if (child.pid === undefined) return;
+      try {
+        process.kill(-child.pid, by);
+      } catch {
+        // The group is gone already.
+      }
+    };
+    const stop = (reason: 'timeout' | 'cancelled'): void => {
+      if (why !== 'exited') return;
+      why = reason;
+      kill('SIGTERM');
+      grace = setTimeout(() => kill('SIGKILL'), GRACE_MS);
+    };
+    const timer = setTimeout(() => stop('timeout'), timeoutMs);
+    const onAbort = (): void => stop('cancelled');
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+
+    const settle = (): void => {
+      for (const pending of [timer, grace, drain]) clearTimeout(pending);
+      signal.removeEventListener('abort', onAbort);
+    };
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => capture.push(chunk));
+    child.once('error', (error) => {
+      settle();
+      reject(error);
+    });
+    child.once('exit', () => {
+      // A background process may hold the pipes open for ever.
+      drain = setTimeout(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+      }, DRAIN_MS);
+      if (why !== 'exited') kill('SIGKILL');
+    });
+    child.once('close', (exitCode, killedBy) => {
+      settle();
+      resolve({ ...capture.end(), exitCode, killedBy, why });
+    });
+  });
+}

@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import type { ObjectMetadata } from '../assembly/metadata.js';
+import type { ContextSession } from '../client/context-session.js';
+import type { VerbEntry, VerbFailure, VerbPlan } from '../client/verb-plan.js';
+import { quoted } from '../objects/errors.js';
+import type { ObjectId } from '../objects/ids.js';
+import type { Verb } from '../session/verb-outcome.js';
+import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
+import { frame, headerLine, headerValue } from './framing.js';
+import { pageOf } from './page.js';
+import { candidateLines, didYouMean, knownReference, similarPaths } from './require-object.js';
+import { shownId } from './shown-id.js';
+import type { Tool } from './tool.js';
+import { errorText } from './tool-error.js';
+
+type Done = Extract<VerbEntry, { readonly ok: true }>;
+type Failed = Extract<VerbEntry, { readonly ok: false }>;
+
+interface Words {
+  readonly description: string;
+  readonly done: string;
+  /** Said of an object that already was as asked. */
+  readonly already: string;
+}
+
+const WORDS: Readonly<Record<Verb, Words>> = {
+  activate: {
+    description: 'Load objects into your active context and show them; unread files are read first. They stay until deactivated.',
+    done: 'activated',
+    already: 'active already',
+  },
+  deactivate: {
+    description: 'Remove objects from your active context. They stay listed and can be activated again.',
+    done: 'deactivated',
+    already: '',
+  },
+  pin: { description: 'Keep tool results active when older ones collapse on their own.', done: 'pinned', already: 'pinned already' },
+  unpin: { description: 'Let pinned objects collapse again.', done: 'unpinned', already: '' },
+};
+
+type Explain = (entry: Failed, session: ContextSession) => string;
+
+const WHY: Readonly<Record<VerbFailure, Explain>> = {
+  unknown: ({ reference }, session) =>
+    `is not known to this session. ${didYouMean(similarPaths(reference, session))}List with context, or read the file`,
+  ambiguous: ({ candidates = [] }, session) => `fits several objects; give more characters:\n${candidateLines(candidates, session)}`,
+  infrastructure: () => 'is part of the session itself; only files and tool calls can be chosen',
+  'not-active': () => 'is not active',
+  'not-pinned': () => 'is not pinned',
+  deleted: () => 'is deleted; an older version can be read with read id=... version=...',
+  'not-text': () => 'is not text and cannot be loaded',
+  inaccessible: () => 'cannot be read now: its source is not accessible',
+  'outside-roots': () => 'lies outside the allowed folders',
+};
+
+const nameOf = (metadata: ObjectMetadata): string =>
+  metadata.type === 'file' ? headerValue(metadata.displayPath) : `toolcall ${metadata.tool}`;
+
+function failureLine(entry: Failed, session: ContextSession): string {
+  return `${quoted(entry.reference)} ${WHY[entry.failure](entry, session)}`;
+}
+
+function doneLine(verb: Verb, entry: Done, work: Work): string {
+  const { done, already } = WORDS[verb];
+  const { metadata, changes } = entry;
+  return `${changes ? done : already} id=${shownId(entry.id, work)} ${nameOf(metadata)} chars=${metadata.charCount}`;
+}
+
+/** Sizes of the active set as the plan leaves it; the call that does it is not counted. */
+function activeLine(plan: VerbPlan, session: ContextSession): string {
+  const active = new Set<ObjectId>(session.state.sets.active);
+  const met = new Map<ObjectId, ObjectMetadata>();
+  for (const entry of plan.entries) {
+    if (!entry.ok) continue;
+    met.set(entry.id, entry.metadata);
+    if (plan.verb === 'activate') active.add(entry.id);
+    if (plan.verb === 'deactivate') active.delete(entry.id);
+  }
+  const chars = [...active].reduce((sum, id) => sum + ((met.get(id) ?? session.metadata(id))?.charCount ?? 0), 0);
+  return `active now: ${active.size} objects, ${chars} characters`;
+}
+
+/** Most of a text that is shown on activation: less than what is kept of the beginning of a large one (decision C6). */
+const LONGEST_SHOWN = 60_000;
+
+/** The contents of activated objects, as far as the answer has room; the rest is continued by `read`. */
+function contents(entries: readonly Done[], taken: number, work: Work): string {
+  let chars = Math.min(work.limits.chars, LONGEST_SHOWN) - taken;
+  let lines = work.limits.lines - 10;
+  const blocks: string[] = [];
+  for (const { id, metadata, text } of entries) {
+    const shown = shownId(id, work);
+    const fields =
+      metadata.type === 'file' ? { id: shown, path: metadata.displayPath } : { id: shown, tool: metadata.tool, status: metadata.status };
+    const header = headerLine(metadata.type, { ...fields, chars: metadata.charCount });
+    const space = chars - header.length - shown.length - 100;
+    if (text === undefined || space < 200 || lines < 5) {
+      blocks.push(`${header}\n[Not shown: no room left. Continue: read id=${shown}]`);
+      chars -= header.length + shown.length + 60;
+      continue;
+    }
+    const page = pageOf(text, { offset: 1, column: 1 }, { chars: space, lines: lines - 3 });
+    const more =
+      page.next === undefined
+        ? undefined
+        : `[More follows. Continue: read${Object.entries({ id: shown, ...page.next })
+            .map(([name, value]) => ` ${name}=${value}`)
+            .join('')}]`;
+    const block = frame(header, page.text === '' ? '(empty)' : page.text, [more]);
+    blocks.push(block.endsWith('\n') ? block.slice(0, -1) : block);
+    chars -= block.length + 1;
+    lines -= page.lastLine + 3;
+  }
+  return blocks.join('\n');
+}
+
+function performed(plan: VerbPlan, work: Work): Performed {
+  const done = plan.entries.filter((entry) => entry.ok);
+  const failed = plan.entries.filter((entry) => !entry.ok);
+  const failures = failed.map((entry) => failureLine(entry, work.session));
+  const meta = {
+    done: done.map(({ id }) => id).slice(0, 100),
+    failed: failed.map(({ reference, failure }) => ({ reference: reference.slice(0, 200), failure })).slice(0, 100),
+  };
+  if (done.length === 0) {
+    const text = errorText(`${plan.verb}: ${failures.join('\n')}`, 'Nothing was changed.');
+    return { content: text, status: 'fail', show: () => text, plan, meta };
+  }
+  const summary = [
+    ...done.map((entry) => doneLine(plan.verb, entry, work)),
+    ...failures.map((line) => `failed: ${line}`),
+    activeLine(plan, work.session),
+  ];
+  const content = summary.join('\n');
+  const show = (): string => (plan.verb === 'activate' ? `${content}\n${contents(done, content.length + 1, work)}` : content);
+  return { content, show, plan, meta };
+}
+
+const SHAPE = {
+  ids: z.array(z.string().min(1)).min(1).max(200).describe('Ids, unique prefixes (8+ characters) or paths of known objects'),
+};
+
+/** `activate`, `deactivate`, `pin`, `unpin` [§3.3, decisions D1 to D7]; several ids in one call are one step. */
+export function verbTool(verb: Verb, settings: ToolSettings): Tool {
+  return defineTool(
+    {
+      name: verb,
+      description: WORDS[verb].description,
+      shape: SHAPE,
+      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+      perform: async ({ ids }, work) => {
+        const references = await Promise.all(ids.map((id) => knownReference(id, work)));
+        return performed(await work.session.planVerb(verb, [...new Set(references)], work.signal), work);
+      },
+    },
+    settings,
+  );
+}
