@@ -16,8 +16,7 @@ export interface OpenInside {
 export type IrregularKind = 'directory' | 'fifo' | 'socket' | 'device' | 'symlink';
 
 const DELETED = ' (deleted)';
-const FILE_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
-const FOLDER_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIRECTORY;
+const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 /** Whether the kernel tells where an open file lies, and lets a folder's entries be reached through its handle. */
 const HANDLES_HAVE_PATHS = process.platform === 'linux' && existsSync('/proc/self/fd');
@@ -64,10 +63,10 @@ function replaced(shown: string): SourceError {
   return new SourceError('changed-underneath', shown, `${named(shown)} was moved or replaced while it was opened; try again`);
 }
 
-async function openVerified(roots: AllowedRoots, path: string, flags: number, shown: string): Promise<OpenInside> {
+async function openVerified(roots: AllowedRoots, path: string, shown: string): Promise<OpenInside> {
   let handle: FileHandle;
   try {
-    handle = await open(path, flags);
+    handle = await open(path, FLAGS);
   } catch (error) {
     // A canonical path has no links: one at its end was put there since.
     throw errnoOf(error) === 'ELOOP' ? replaced(shown) : sourceErrorFrom(error, shown);
@@ -92,7 +91,7 @@ async function openVerified(roots: AllowedRoots, path: string, flags: number, sh
  */
 export async function openInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
   if (!roots.holds(path)) throw new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders`);
-  return openVerified(roots, path, FILE_FLAGS, shown);
+  return openVerified(roots, path, shown);
 }
 
 /** Opens a regular file like {@link openInside}; anything else is refused with `is-directory` or `not-regular`. */
@@ -104,8 +103,10 @@ export async function openFileInside(roots: AllowedRoots, path: string, shown: s
   throw notRegularError(irregular, shown);
 }
 
-/** Opens a folder by its canonical path, verified like {@link openInside}. */
+/** Opens a folder like {@link openInside}; anything else is refused with `not-regular`. */
 export async function openFolderInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
-  if (!roots.holds(path)) throw new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders`);
-  return openVerified(roots, path, FOLDER_FLAGS, shown);
+  const opened = await openInside(roots, path, shown);
+  if (opened.stats.isDirectory()) return opened;
+  await opened.handle.close();
+  throw new SourceError('not-regular', shown, `${named(shown)} is not a folder`);
 }

@@ -89,7 +89,7 @@ async function enter(roots: AllowedRoots, folder: Folder, name: string, shown: s
     const path = posix.join(folder.path, name);
     return { handle: (await openFolderInside(roots, path, shown)).handle, path };
   } catch (error) {
-    if (error instanceof SourceError && error.code === 'not-found') {
+    if (error instanceof SourceError && error.code === 'not-regular') {
       throw new SourceError('not-regular', shown, `${named(shown)} cannot be made: a part of its path is no folder`, { cause: error });
     }
     throw sourceErrorFrom(error, shown);
