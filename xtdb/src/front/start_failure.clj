@@ -4,6 +4,7 @@
             [front.config :as config]
             [xtdb.codec :as c])
   (:import (java.net BindException)
+           (org.rocksdb RocksDBException Status Status$Code)
            (xtdb.api IndexVersionOutOfSyncException)))
 
 (set! *warn-on-reflection* true)
@@ -17,6 +18,12 @@
 (defn- rocksdb? [e]
   (some #(str/starts-with? (.getName (class %)) "org.rocksdb.") (causes e)))
 
+(defn- corruption? [e]
+  (some #(and (instance? RocksDBException %)
+              (when-let [^Status status (.getStatus ^RocksDBException %)]
+                (= Status$Code/Corruption (.getCode status))))
+        (causes e)))
+
 (def lock-held-code 75)
 (def failed-code 70)
 
@@ -26,7 +33,9 @@
     (not (rocksdb? e)) nil
     (re-find #"(?i)lock file|lock hold" said) :locked
     (re-find #"(?i)unsupported|not supported|unknown (format|version|option)|newer version|unrecognized|NotImplemented|Not implemented" said) :newer-data
-    (re-find #"(?i)corrupt|checksum|bad magic|mismatch|missing|no such file|does not exist|truncated" said) :corrupt-data))
+    (corruption? e) :corrupt-data
+    ;; RocksDB tells some damage as a wrong argument or a failed read: a log without its CURRENT file, a MANIFEST that is gone.
+    (re-find #"(?i)corrupt|checksum|bad magic|mismatch|missing|no such file|does not exist|truncated|existing log file" said) :corrupt-data))
 
 (defn- other-index-version [e]
   (first (filter #(instance? IndexVersionOutOfSyncException %) (causes e))))
