@@ -1,4 +1,5 @@
-import { type Assembly, type AssemblyRecord, assemble } from '../assembly/assemble.js';
+import { type Assembly, assemble } from '../assembly/assemble.js';
+import type { AssemblyRecord } from '../assembly/assembly-record.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { Basis } from '../xtdb/db-snapshot.js';

@@ -6,7 +6,7 @@ import type { Message } from '../objects/object-type.js';
 import type { Step } from '../objects/step.js';
 import { SessionError } from '../session/errors.js';
 import { planCall, planMessage } from '../session/plan-step.js';
-import { type Resolution, resolveReference } from '../session/resolve-reference.js';
+import type { Resolution } from '../session/resolve-reference.js';
 import { applyStep, type SessionState } from '../session/session-state.js';
 import type { Verb } from '../session/verb-outcome.js';
 import type { Put } from '../store/object-store.js';
@@ -18,6 +18,7 @@ import type { CallReport, RecordedCall } from './call-report.js';
 import { type LoadedObject, loadObject } from './load-object.js';
 import { type HeldSession, leaseOf, reloadHeldSession } from './open-session.js';
 import { planVerb } from './plan-verb.js';
+import { resolveInSession } from './resolve-in-session.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { stepFiles } from './step-files.js';
 import { planStep, type StepResult, type StepWrite } from './step-write.js';
@@ -112,10 +113,7 @@ export class ContextSession {
 
   /** The object of this session that a reference names (decision D6). */
   resolve(reference: string): Resolution {
-    return resolveReference(reference, this.state.sets.index, (id) => {
-      const metadata = this.metadata(id);
-      return metadata?.type === 'file' ? metadata.displayPath : undefined;
-    });
+    return resolveInSession(this.#environment, this.state, reference);
   }
 
   /** Decides activate, deactivate, pin or unpin for some references; reads what must be read, writes nothing. */

@@ -1,13 +1,12 @@
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import type { SourceReading } from '../filesystem/read-source.js';
 import { indexedFile } from '../objects/file.js';
-import type { ObjectId } from '../objects/ids.js';
 import type { FilesystemSource } from '../objects/source.js';
-import { resolveReference } from '../session/resolve-reference.js';
 import type { SessionState } from '../session/session-state.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { metadataOf } from './metadata-cache.js';
 import type { ReportedReading } from './reported-files.js';
+import { resolveInSession } from './resolve-in-session.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { activationFailure, asReading, simpleEntry, unresolved, type VerbEntry, type VerbPlan } from './verb-plan.js';
 
@@ -75,12 +74,8 @@ export async function planVerb(
   signal?: AbortSignal,
 ): Promise<VerbPlan> {
   const { cache } = environment;
-  const displayPathOf = (id: ObjectId): string | undefined => {
-    const metadata = cache.get(id);
-    return metadata?.type === 'file' ? metadata.displayPath : undefined;
-  };
   const decide = async (reference: string): Promise<Activation> => {
-    const resolution = resolveReference(reference, state.sets.index, displayPathOf);
+    const resolution = resolveInSession(environment, state, reference);
     if (resolution.kind !== 'found') return { entry: unresolved(reference, resolution) };
     const metadata = cache.get(resolution.id);
     if (metadata === undefined) return { entry: { reference, ok: false, failure: 'unknown', id: resolution.id } };
