@@ -1,7 +1,7 @@
 import { checkDate, checkString } from '../edn/checks.js';
 import { EdnError } from '../edn/errors.js';
 import { encodeTransit } from '../edn/transit.js';
-import { EdnMap, type EdnValue, Keyword, kw, kwMap } from '../edn/values.js';
+import { EdnMap, type EdnValue, elements, Keyword, kw, kwMap } from '../edn/values.js';
 import { fromDocument, type StoredDocument } from './documents.js';
 import { XtdbError } from './errors.js';
 
@@ -123,12 +123,12 @@ export interface TxLogOp {
 
 /** An entry of `/tx-log`. @throws {XtdbError} `bad-response` */
 export const readLogEntry = (value: EdnValue): TxLogEntry => {
-  const ops = value instanceof EdnMap ? value.get('xtdb.api/tx-ops') : undefined;
-  return { ...readReceipt(value), ops: Array.isArray(ops) ? ops.map(readLogOp) : undefined };
+  const ops = value instanceof EdnMap ? elements(value.get('xtdb.api/tx-ops')) : undefined;
+  return { ...readReceipt(value), ops: ops?.map(readLogOp) };
 };
 
 function readLogOp(value: EdnValue): TxLogOp {
-  const [op, ...args] = Array.isArray(value) ? value : [];
+  const [op, ...args] = elements(value) ?? [];
   if (!(op instanceof Keyword)) throw new XtdbError('bad-response', 'An operation in the log has no name.');
   return { op: op.name.replace(/^xtdb\.api\//, ''), args };
 }

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { XtdbError } from '../../../src/xtdb/errors.js';
+import type { TxReceipt } from '../../../src/xtdb/transactions.js';
+import { openTestClient, uniquePrefix } from '../../support/xtdb.js';
+
+const client = openTestClient();
+afterAll(() => client.close());
+const p = uniquePrefix();
+
+const at = (day: number): Date => new Date(Date.UTC(2024, 0, day, 12, 0, 0, 123));
+const id = `${p}versions`;
+const version = (n: number) => ({ 'xt/id': id, seq: n });
+
+describe('the past of one entity', () => {
+  const receipts: TxReceipt[] = [];
+  beforeAll(async () => {
+    // Days 1, 3 and 5, a deletion on day 7, then a correction of day 3.
+    for (const [n, day] of [
+      [1, 1],
+      [3, 3],
+      [5, 5],
+    ] as const) {
+      receipts.push((await client.execute([{ op: 'put', doc: version(n), validTime: at(day) }])).receipt);
+    }
+    receipts.push((await client.execute([{ op: 'delete', id, validTime: at(7) }])).receipt);
+    receipts.push((await client.execute([{ op: 'put', doc: version(33), validTime: at(3), endValidTime: at(5) }])).receipt);
+  });
+
+  test.each([
+    [0, undefined],
+    [1, 1],
+    [2, 1],
+    [3, 33],
+    [4, 33],
+    [5, 5],
+    [6, 5],
+    [7, undefined],
+  ])('as of day %d', async (day, seq) => {
+    const db = await client.db({ validTime: at(day) });
+    expect((await db.entity(id))?.seq).toBe(seq);
+    expect((await db.entities([id])).get(id)?.seq).toBe(seq);
+  });
+
+  test('as it was believed before the correction', async () => {
+    const before = receipts[3];
+    if (before === undefined) throw new Error('no receipt');
+    const db = await client.db({ validTime: at(4), txId: before.txId });
+    expect(db.basis).toMatchObject({ validTime: at(4), txId: before.txId });
+    expect((await db.entity(id))?.seq).toBe(3);
+    expect((await client.db({ validTime: at(4) })).basis.txId).toBeGreaterThan(before.txId);
+  });
+
+  test('history is told in both directions, with documents, deletions and milliseconds', async () => {
+    const db = await client.db();
+    const ascending = await db.history(id, { order: 'asc', withDocs: true });
+    expect(ascending.map((entry) => [entry.validTime.getTime(), entry.document?.seq, entry.deleted])).toEqual([
+      [at(1).getTime(), 1, false],
+      [at(3).getTime(), 33, false],
+      [at(5).getTime(), 5, false],
+      [at(7).getTime(), undefined, true],
+    ]);
+    expect(ascending.map((entry) => entry.txId)).toEqual([receipts[0]?.txId, receipts[4]?.txId, receipts[2]?.txId, receipts[3]?.txId]);
+    expect(ascending[0]?.txTime).toEqual(receipts[0]?.txTime);
+    expect(await db.history(id, { order: 'desc', withDocs: true })).toEqual([...ascending].reverse());
+    expect((await db.history(id, { order: 'asc' })).map((entry) => [entry.document, entry.deleted])).toEqual([
+      [undefined, false],
+      [undefined, false],
+      [undefined, false],
+      [undefined, true],
+    ]);
+  });
+
+  test('corrections are told when asked for', async () => {
+    const entries = await (await client.db()).history(id, { order: 'asc', withDocs: true, withCorrections: true });
+    expect(entries.map((entry) => entry.document?.seq)).toEqual(expect.arrayContaining([1, 3, 33, 5, undefined]));
+    expect(entries.length).toBeGreaterThan(4);
+  });
+
+  test.each(['asc', 'desc'] as const)(
+    'a part of the history is from the first moment up to but not including the last, %s',
+    async (order) => {
+      const entries = await (await client.db()).history(id, { order, withDocs: true, from: at(3), to: at(7) });
+      expect(new Set(entries.map((entry) => entry.document?.seq))).toEqual(new Set([33, 5]));
+      expect(entries).toHaveLength(2);
+    },
+  );
+
+  test('a history is that of its snapshot', async () => {
+    const before = receipts[1];
+    if (before === undefined) throw new Error('no receipt');
+    const entries = await (await client.db({ validTime: at(9), txId: before.txId })).history(id, { order: 'asc', withDocs: true });
+    expect(entries.map((entry) => entry.document?.seq)).toEqual([1, 3]);
+    const early = await (await client.db({ validTime: at(2) })).history(id, { order: 'asc', withDocs: true });
+    expect(early.map((entry) => entry.document?.seq)).toEqual([1]);
+  });
+
+  test('which transaction is current is told with its hash', async () => {
+    const tx = await (await client.db({ validTime: at(4) })).entityTx(id);
+    expect(tx).toMatchObject({ txId: receipts[4]?.txId, txTime: receipts[4]?.txTime, validTime: at(3) });
+  });
+});
+
+describe('a snapshot', () => {
+  test('never sees what was written after it was taken, not even at an earlier valid time', async () => {
+    const db = await client.db();
+    const late = { 'xt/id': `${p}late`, seq: 1 };
+    await client.execute([{ op: 'put', doc: late, validTime: at(1) }]);
+    expect(await db.entity(late['xt/id'])).toBeUndefined();
+    expect(await db.history(late['xt/id'], { order: 'asc' })).toEqual([]);
+    expect(await (await client.db()).entity(late['xt/id'])).toEqual(late);
+  });
+
+  test('of a transaction that another client submitted is waited for', async () => {
+    const other = openTestClient();
+    try {
+      const doc = { 'xt/id': `${p}other`, seq: 1 };
+      const { txId } = await other.submit([{ op: 'put', doc }]);
+      expect(await (await client.db({ txId })).entity(doc['xt/id'])).toEqual(doc);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('ahead of the log is refused: by transaction time at once, by transaction id after the limit', async () => {
+    const future = new Date(Date.now() + 3_600_000);
+    await expect(client.db({ txTime: future })).rejects.toMatchObject({ code: 'out-of-sync' });
+    const failure = await client.db({ txId: 99_000_000 }, { timeoutMs: 100 }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(XtdbError);
+    expect(failure).toMatchObject({ code: 'timeout' });
+  });
+
+  test('by transaction time sees that transaction', async () => {
+    const { receipt } = await client.execute([{ op: 'put', doc: { 'xt/id': `${p}by-time`, seq: 1 } }]);
+    const db = await client.db({ txTime: receipt.txTime });
+    expect(db.basis.txTime).toEqual(receipt.txTime);
+    expect(await db.entity(`${p}by-time`)).toEqual({ 'xt/id': `${p}by-time`, seq: 1 });
+  });
+});

@@ -1,0 +1,139 @@
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { XtdbError } from '../../../src/xtdb/errors.js';
+import type { TxReceipt } from '../../../src/xtdb/transactions.js';
+import { openTestClient, uniquePrefix } from '../../support/xtdb.js';
+
+const client = openTestClient();
+afterAll(() => client.close());
+const p = uniquePrefix();
+
+const failureOf = async (promise: Promise<unknown>): Promise<XtdbError> => {
+  const outcome = await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (!(outcome instanceof XtdbError)) throw new Error(`expected an XtdbError, not ${String(outcome)}`);
+  return outcome;
+};
+
+describe('a transaction', () => {
+  test('is submitted, then committed, and read by whoever submitted it', async () => {
+    const doc = { 'xt/id': `${p}own`, type: 'file', char_count: 3 };
+    const receipt = await client.submit([{ op: 'put', doc }]);
+    expect(await (await client.db()).entity(`${p}own`)).toEqual(doc);
+    expect(await client.awaitOutcome(receipt.txId)).toBe('committed');
+    expect(Math.abs(receipt.txTime.getTime() - Date.now())).toBeLessThan(60_000);
+  });
+
+  test('with a match that fails is aborted as a whole, later operations included', async () => {
+    const id = `${p}guarded`;
+    await client.execute([{ op: 'put', doc: { 'xt/id': id, status: 'one' } }]);
+    const { outcome } = await client.execute([
+      { op: 'put', doc: { 'xt/id': `${p}beside`, status: 'lost' } },
+      { op: 'match', id, doc: { 'xt/id': id, status: 'other' } },
+      { op: 'put', doc: { 'xt/id': id, status: 'two' } },
+    ]);
+    expect(outcome).toBe('aborted');
+    const db = await client.db();
+    expect(await db.entity(id)).toEqual({ 'xt/id': id, status: 'one' });
+    expect(await db.entity(`${p}beside`)).toBeUndefined();
+  });
+
+  test('compares whole documents, whatever the order of their keys', async () => {
+    const id = `${p}order`;
+    await client.execute([{ op: 'put', doc: { 'xt/id': id, status: 'one', args: { b: 1, a: [1.5, 2] } } }]);
+    const { outcome } = await client.execute([
+      { op: 'match', id, doc: { args: { a: [1.5, 2], b: 1 }, status: 'one', 'xt/id': id } },
+      { op: 'put', doc: { 'xt/id': id, status: 'two' } },
+    ]);
+    expect(outcome).toBe('committed');
+  });
+
+  test('of many racing insert-if-absent exactly one commits', async () => {
+    const id = `${p}race`;
+    const outcomes = await Promise.all(
+      Array.from({ length: 8 }, async (_, n) => {
+        const { outcome } = await client.execute([
+          { op: 'match', id, doc: null },
+          { op: 'put', doc: { 'xt/id': id, seq: n } },
+        ]);
+        return outcome === 'committed' ? [n] : [];
+      }),
+    );
+    const [winner, ...others] = outcomes.flat();
+    expect(others).toEqual([]);
+    expect(await (await client.db()).entity(id)).toEqual({ 'xt/id': id, seq: winner });
+  });
+
+  test('can delete and evict', async () => {
+    const id = `${p}gone`;
+    await client.execute([{ op: 'put', doc: { 'xt/id': id, status: 'here' } }]);
+    const before = await client.db();
+    await client.execute([{ op: 'delete', id }]);
+    expect(await (await client.db()).entity(id)).toBeUndefined();
+    expect(await before.entity(id)).toEqual({ 'xt/id': id, status: 'here' });
+    await client.execute([{ op: 'evict', id }]);
+    expect(await before.entity(id)).toBeUndefined();
+    expect(await (await client.db()).history(id, { order: 'asc', withDocs: true })).toEqual([]);
+  });
+
+  test('that was never submitted has no outcome within the limit', async () => {
+    const latest = await client.latestSubmittedTx();
+    const failure = await failureOf(client.awaitOutcome((latest ?? 0) + 1_000_000, { timeoutMs: 200 }));
+    expect(failure.code).toBe('timeout');
+  });
+
+  test('waiting for an outcome can be aborted', async () => {
+    const controller = new AbortController();
+    const waiting = failureOf(client.awaitOutcome(10_000_000, { signal: controller.signal }));
+    controller.abort();
+    expect((await waiting).code).toBe('aborted');
+  });
+});
+
+describe('the transaction log', () => {
+  test('names what was committed, in order, with the documents, and stops at the limit', async () => {
+    const start = (await client.latestCompletedTx())?.txId;
+    const receipts: TxReceipt[] = [];
+    for (const n of [1, 2, 3]) receipts.push(await client.submit([{ op: 'put', doc: { 'xt/id': `${p}log`, seq: n } }]));
+    const options = start === undefined ? {} : { afterTxId: start };
+    const log = await client.txLog({ ...options, withOps: true });
+    const mine = log.filter((entry) => receipts.some((receipt) => receipt.txId === entry.txId));
+    expect(mine.map(({ txId, txTime }) => ({ txId, txTime }))).toEqual(receipts);
+    expect(mine[1]?.ops?.[0]?.op).toBe('put');
+    const two = await client.txLog({ ...options, limit: 2, withOps: true });
+    expect(two).toEqual(log.slice(0, 2));
+    expect((await client.txLog({ ...options, limit: 1 }))[0]?.ops).toBeUndefined();
+  });
+
+  test('the latest transactions are known', async () => {
+    const { receipt } = await client.execute([{ op: 'put', doc: { 'xt/id': `${p}latest`, seq: 1 } }]);
+    expect(await client.latestSubmittedTx()).toBeGreaterThanOrEqual(receipt.txId);
+    expect((await client.latestCompletedTx())?.txId).toBeGreaterThanOrEqual(receipt.txId);
+  });
+});
+
+describe('the node', () => {
+  test('says what it is and that its indexer runs', async () => {
+    expect(await client.status()).toMatchObject({ version: '1.24.3', ingesterFailed: false, indexVersion: 22 });
+  });
+});
+
+describe('a client that is closed', () => {
+  test('answers every call with closed', async () => {
+    const other = openTestClient();
+    const db = await other.db();
+    await other.close();
+    await other.close();
+    const calls = [
+      other.status(),
+      other.db(),
+      other.submit([{ op: 'evict', id: 'x' }]),
+      other.awaitOutcome(1),
+      other.txLog(),
+      db.entity('x'),
+      db.entities(['x']),
+    ];
+    for (const call of calls) expect((await failureOf(call)).code).toBe('closed');
+  });
+});
