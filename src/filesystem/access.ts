@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { posix } from 'node:path';
 import type { AgentPath, CanonicalPath, FilesystemId } from '../objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 import { named, SourceError } from './errors.js';
@@ -42,7 +43,7 @@ export async function locate(access: FilesystemAccess, path: string, options: Lo
     return { path: translated.path, filesystemId: translated.filesystemId, exists: false, reachable: false, shown: path };
   }
   const resolved = await roots.resolve(translated.path, { mustExist: options.mustExist ?? true, shown: path });
-  const filesystemId = await filesystemOf(mounts, resolved.path, resolved.exists, translated);
+  const filesystemId = await filesystemOf(mounts, resolved.path, translated);
   return { path: resolved.path, filesystemId, exists: resolved.exists, reachable: true, shown: path };
 }
 
@@ -50,13 +51,21 @@ export async function locate(access: FilesystemAccess, path: string, options: Lo
 async function filesystemOf(
   mounts: MountTable,
   path: CanonicalPath,
-  exists: boolean,
   translated: { readonly filesystemId: FilesystemId; readonly viaMount: boolean },
 ): Promise<FilesystemId> {
   const mapped = mounts.filesystemOfCanonical(path);
   if (mapped !== undefined) return mapped;
-  if (translated.viaMount || !exists || !mounts.knowsDevices) return translated.filesystemId;
-  return mounts.filesystemOfDevice((await stat(path, { bigint: true })).dev) ?? translated.filesystemId;
+  if (translated.viaMount || !mounts.knowsDevices) return translated.filesystemId;
+  const device = await deviceOf(path);
+  return (device === undefined ? undefined : mounts.filesystemOfDevice(device)) ?? translated.filesystemId;
+}
+
+/** The device of a path; of the deepest folder that exists, for one that is still to be made. */
+async function deviceOf(path: string): Promise<bigint | undefined> {
+  for (let current = path; ; current = posix.dirname(current)) {
+    const stats = await stat(current, { bigint: true }).catch(() => undefined);
+    if (stats !== undefined || current === '/') return stats?.dev;
+  }
 }
 
 /** The source binding of a located file [§2.3]. */

@@ -97,8 +97,9 @@ class RecordCutter {
 }
 
 /** Runs a search program without a shell. It is killed on abort (which rejects), at the time limit, and when a record is refused. */
-export function runProgram(run: ProgramRun): Promise<ProgramOutcome> {
+export async function runProgram(run: ProgramRun): Promise<ProgramOutcome> {
   run.signal?.throwIfAborted();
+  if (run.timeoutMs <= 0) return { ended: 'timed-out', exitCode: null, stderr: '', oversize: 0 };
   return new Promise((resolve, reject) => {
     const child = spawn(run.binary, [...run.args], { cwd: run.cwd, stdio: ['ignore', 'pipe', 'pipe'] });
     const cutter = new RecordCutter();
