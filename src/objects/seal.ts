@@ -48,8 +48,9 @@ function checkFields(type: ObjectType, fields: object): void {
   }
 }
 
+/** Goes into what is frozen already too: a part may have come frozen at its surface only. Plain data has no cycles. */
 function freezeDeep<V>(value: V): V {
-  if (value !== null && typeof value === 'object' && !Object.isFrozen(value)) {
+  if (value !== null && typeof value === 'object') {
     Object.freeze(value);
     for (const member of Object.values(value)) freezeDeep(member);
   }
@@ -97,11 +98,16 @@ function unseal(document: Readonly<Record<string, unknown>>): Unsealed<ObjectTyp
     throw new DocumentError('unknown-type', `${quoted(type)} is no object type; known: ${Object.keys(FIELDS).join(', ')}`);
   const envelope = new Set<string>(['xt/id', 'type', 'source', 'content', ...HASHES]);
   const fields = Object.fromEntries(Object.entries(document).filter(([key]) => !envelope.has(key)));
-  const content = document['content'];
-  const fileHash = document['file_hash'];
+  const content = document.content;
+  const fileHash = document.file_hash;
   if (content !== null && typeof content !== 'string')
     throw new DocumentError('invalid-value', `the content of ${quoted(document['xt/id'])} is neither text nor null`);
-  const source = parseSource(document['source']);
+  if (document.source === undefined)
+    throw new DocumentError(
+      'missing-field',
+      `the document ${quoted(document['xt/id'])} has no source; unsourced objects have an explicit null`,
+    );
+  const source = parseSource(document.source);
   const base = { type, fields: fields as never, content, file_hash: fileHash === null ? null : sha256(String(fileHash)) };
   return (source === null ? { ...base, id: String(document['xt/id']) } : { ...base, source }) as Unsealed<ObjectType>;
 }
