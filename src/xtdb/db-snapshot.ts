@@ -51,6 +51,8 @@ export interface EntityTx {
 const BATCH = 500;
 /** How many batches are under way at once; the node runs few queries at a time. */
 const BATCHES_IN_FLIGHT = 3;
+/** The transaction id of a snapshot that was taken before there was any. */
+const BEFORE_FIRST_TX = -1;
 const ABSENT_HASH = /^0{40}$/;
 
 /**
@@ -149,7 +151,6 @@ export class DbSnapshot {
       {
         method: 'POST',
         path: '/query',
-        params: this.#basisParams(),
         body: { type: 'application/edn', text },
         accept: 'application/transit+json',
       },
@@ -168,15 +169,23 @@ export class DbSnapshot {
     options: RequestOptions,
     accept: HttpRequest['accept'] = 'application/transit+json',
   ): Promise<EdnValue | undefined> {
-    return this.#send({ method: 'GET', path, params: { ...params, ...this.#basisParams() }, accept }, options);
+    return this.#send({ method: 'GET', path, params, accept }, options);
   }
 
-  #send(request: Omit<HttpRequest, 'timeoutMs' | 'signal'>, options: RequestOptions): Promise<EdnValue | undefined> {
-    return this.#http.send({ ...request, timeoutMs: options.timeoutMs ?? this.#timeoutMs, signal: options.signal });
-  }
-
-  #basisParams(): Readonly<Record<string, Param>> {
-    return { 'valid-time': this.basis.validTime, 'tx-id': this.basis.txId };
+  async #send(request: Omit<HttpRequest, 'timeoutMs' | 'signal'>, options: RequestOptions): Promise<EdnValue | undefined> {
+    const limits = { timeoutMs: options.timeoutMs ?? this.#timeoutMs, signal: options.signal };
+    const ask = (txId: number | undefined): Promise<EdnValue | undefined> =>
+      this.#http.send({ ...request, params: { ...request.params, 'valid-time': this.basis.validTime, 'tx-id': txId }, ...limits });
+    if (this.basis.txId !== undefined) return ask(this.basis.txId);
+    try {
+      return await ask(BEFORE_FIRST_TX);
+    } catch (error) {
+      if (!(error instanceof XtdbError) || error.code !== 'out-of-sync') throw error;
+    }
+    // A node that has indexed nothing refuses every transaction id. Its answer without one counts only if it still has indexed nothing.
+    const answer = await ask(undefined);
+    const latest = await this.#http.send({ method: 'GET', path: '/latest-completed-tx', accept: 'application/edn', ...limits });
+    return latest === undefined ? answer : ask(BEFORE_FIRST_TX);
   }
 }
 
