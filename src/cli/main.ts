@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { mcpCommand } from './mcp-command.js';
 import { nodeCommand } from './node-command.js';
+import { serveCommand } from './serve-command.js';
 
 /** The version in package.json, which lies above the built program. */
 function packageVersion(): string {
@@ -10,9 +12,12 @@ function packageVersion(): string {
 }
 
 // Each command is declared in a light file of its own and loads its work when it runs: `palimpsest mcp` must answer at once.
+const version = packageVersion();
 const program = new Command('palimpsest')
   .description('A bitemporal context service for LLM agents, on XTDB 1.24')
-  .version(packageVersion())
+  .version(version)
+  .addCommand(mcpCommand(version))
+  .addCommand(serveCommand(version))
   .addCommand(nodeCommand());
 
 await program.parseAsync();

@@ -1,0 +1,171 @@
+import type { ContextClient } from '../client/context-client.js';
+import type { ContextSession } from '../client/context-session.js';
+import type { NodeHandle } from '../node/index.js';
+import type { NodeAddress } from '../xtdb/address.js';
+import type { Logger } from './log.js';
+import type { ServerSettings } from './server-settings.js';
+
+/** A session in use by one connection; whoever takes it gives it back. */
+export interface SessionLoan {
+  readonly session: ContextSession;
+  release(): Promise<void>;
+}
+
+interface OpenSession {
+  users: number;
+  readonly opening: Promise<ContextSession>;
+}
+
+/**
+ * The node, the client and the sessions behind a server. Nothing is loaded or started before it is asked for; a start that failed is tried again
+ * at the next request. Whoever creates it closes it.
+ */
+export class Backend {
+  readonly #settings: ServerSettings;
+  readonly #log: Logger;
+  readonly #listeners = new Set<(message: string) => void>();
+  readonly #sessions = new Map<string, OpenSession>();
+  readonly #leaving = new Set<Promise<unknown>>();
+  readonly #stop = new AbortController();
+  #starting: Promise<ContextClient> | undefined;
+  #client: ContextClient | undefined;
+  #node: NodeHandle | undefined;
+  #closing: Promise<void> | undefined;
+  #progress = 'starting the database';
+
+  constructor(settings: ServerSettings, log: Logger) {
+    this.#settings = settings;
+    this.#log = log;
+  }
+
+  /** Starts node and client in the background. */
+  warmUp(): void {
+    this.ready().catch((error: unknown) => this.#log.error({ err: error }, 'the database could not be started; the next call tries again'));
+  }
+
+  /** The client, once the database answers; `onProgress` is told what is going on meanwhile. Rejects with the reason why it cannot be. */
+  async ready(onProgress?: (message: string) => void): Promise<ContextClient> {
+    if (this.#closing !== undefined) throw new Error('this server is shutting down');
+    if (onProgress !== undefined) {
+      this.#listeners.add(onProgress);
+      onProgress(this.#progress);
+    }
+    try {
+      this.#starting ??= this.#start();
+      return await this.#starting;
+    } catch (error) {
+      this.#starting = undefined;
+      throw error;
+    } finally {
+      if (onProgress !== undefined) this.#listeners.delete(onProgress);
+    }
+  }
+
+  /** Whether calls need not wait. */
+  get isReady(): boolean {
+    return this.#client !== undefined && this.#starting !== undefined;
+  }
+
+  /** Takes a session by its name, opened or made if need be; without a name a new one. Connections that name the same session share it. */
+  async borrow(name: string | undefined): Promise<SessionLoan> {
+    const client = await this.ready();
+    await Promise.allSettled(this.#leaving);
+    if (name === undefined) {
+      const opening = client.openSession();
+      return this.#loan(client, await opening, { users: 1, opening });
+    }
+    const open = this.#sessions.get(name) ?? { users: 0, opening: client.openSession({ id: name }) };
+    open.users++;
+    this.#sessions.set(name, open);
+    try {
+      return this.#loan(client, await open.opening, open);
+    } catch (error) {
+      open.users--;
+      if (this.#sessions.get(name) === open) this.#sessions.delete(name);
+      throw error;
+    }
+  }
+
+  /** Closes the sessions, the client and the use of the node. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  #loan(client: ContextClient, session: ContextSession, open: OpenSession): SessionLoan {
+    let released: Promise<void> | undefined;
+    const release = async (): Promise<void> => {
+      open.users--;
+      if (open.users > 0) return;
+      if (this.#sessions.get(session.id) === open) this.#sessions.delete(session.id);
+      const leaving = client
+        .closeSession(session)
+        .catch((error: unknown) => this.#log.warn({ err: error, session: session.id }, 'a session did not close cleanly'));
+      this.#leaving.add(leaving);
+      await leaving;
+      this.#leaving.delete(leaving);
+    };
+    return {
+      session,
+      release: () => {
+        released ??= release();
+        return released;
+      },
+    };
+  }
+
+  #tell(message: string): void {
+    this.#progress = message;
+    this.#log.info(message);
+    for (const listener of this.#listeners) listener(message);
+  }
+
+  async #start(): Promise<ContextClient> {
+    const client = this.#client ?? (await this.#create());
+    this.#client = client;
+    await client.ready();
+    this.#tell('the database is ready');
+    return client;
+  }
+
+  async #create(): Promise<ContextClient> {
+    const { node, roots, cwd, mounts, policy, tools } = this.#settings;
+    const [{ ContextClient: Client }, { localFilesystemId }] = await Promise.all([
+      import('../client/context-client.js'),
+      import('../filesystem/filesystem-id.js'),
+    ]);
+    return Client.create({
+      address: () => this.#address(),
+      roots,
+      cwd,
+      mounts,
+      policy,
+      filesystemId: await localFilesystemId(node.dataDir),
+      ...(tools.strict === undefined ? {} : { strict: tools.strict }),
+      ...(tools.shortIds === undefined ? {} : { shortIds: tools.shortIds }),
+    });
+  }
+
+  /** Asked for at the first request and again whenever the node cannot be reached. */
+  async #address(): Promise<NodeAddress> {
+    if (this.#settings.nodeUrl !== undefined) {
+      const { parseNodeUrl } = await import('../xtdb/address.js');
+      return parseNodeUrl(this.#settings.nodeUrl);
+    }
+    const { ensureNode } = await import('../node/index.js');
+    const before = this.#node;
+    this.#node = await ensureNode({ ...this.#settings.node, signal: this.#stop.signal, onProgress: (message) => this.#tell(message) });
+    await before?.release();
+    return this.#node.address;
+  }
+
+  async #close(): Promise<void> {
+    this.#stop.abort();
+    await this.#starting?.catch(() => undefined);
+    try {
+      await this.#client?.close();
+    } finally {
+      await this.#node?.release();
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { ContextClient } from '../client/context-client.js';
+import type { Tool } from '../tools/tool.js';
+import { createProtocolServer, type Exchange, failedCall, type ServedTool } from './adapter.js';
+import type { Backend, SessionLoan } from './backend.js';
+import { callHints } from './call-hints.js';
+import { INSTRUCTIONS } from './instructions.js';
+import type { Logger } from './log.js';
+import type { ServerSettings } from './server-settings.js';
+
+/** How long a call waits for the database before it asks the agent to call again: less than the minute after which most clients give up. */
+const PATIENCE_MS = 50_000;
+const HEARTBEAT_MS = 2_000;
+
+/** One client's connection: its protocol server, and the sessions that its calls belong to. */
+export interface Connection {
+  readonly server: Server;
+  /** Resolves when no call is running. */
+  idle(): Promise<void>;
+  /** Gives the sessions back; the server itself is closed by whoever connected it. Idempotent. */
+  close(): Promise<void>;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Waits for the database; undefined when patience ran out before it was ready. */
+async function waitForDatabase(backend: Backend, exchange: Exchange): Promise<ContextClient | undefined> {
+  if (backend.isReady) return backend.ready();
+  let message = '';
+  const tell = (): void => void exchange.progress?.(message);
+  const heartbeat = setInterval(tell, HEARTBEAT_MS);
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), PATIENCE_MS);
+    exchange.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+  const ready = backend.ready((text) => {
+    message = text;
+    tell();
+  });
+  try {
+    return await Promise.race([ready, patience]);
+  } finally {
+    ready.catch(() => undefined);
+    clearInterval(heartbeat);
+    clearTimeout(timer);
+  }
+}
+
+/** The sessions of one connection, by the name that a call gives; all calls without a name share one new session. */
+class ConnectionSessions {
+  readonly #backend: Backend;
+  readonly #loans = new Map<string | undefined, Promise<SessionLoan>>();
+
+  constructor(backend: Backend) {
+    this.#backend = backend;
+  }
+
+  get(name: string | undefined): Promise<SessionLoan> {
+    const known = this.#loans.get(name);
+    if (known !== undefined) return known;
+    const loan = this.#backend.borrow(name);
+    this.#loans.set(name, loan);
+    loan.catch(() => this.#loans.delete(name));
+    return loan;
+  }
+
+  async release(): Promise<void> {
+    const loans = await Promise.allSettled(this.#loans.values());
+    await Promise.all(loans.map((loan) => (loan.status === 'fulfilled' ? loan.value.release() : undefined)));
+  }
+}
+
+/** A client's own name of a conversation as a session id: what an id cannot hold becomes a dash. */
+function sessionName(thread: string | undefined): string | undefined {
+  if (thread === undefined) return undefined;
+  const name = thread.replace(/[^A-Za-z0-9._:@+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '');
+  return name === '' ? undefined : name;
+}
+
+function sessionArgument(args: unknown): string | undefined {
+  const value = typeof args === 'object' && args !== null && 'session' in args ? args.session : undefined;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Serves the tools to one client. */
+export function openConnection(backend: Backend, settings: ServerSettings, log: Logger): Connection {
+  const sessions = new ConnectionSessions(backend);
+  const running = new Set<Promise<unknown>>();
+  let closing: Promise<void> | undefined;
+
+  const call = async (tool: Tool, args: unknown, exchange: Exchange): Promise<CallToolResult> => {
+    const hints = callHints(exchange.meta);
+    let client: ContextClient | undefined;
+    let loan: SessionLoan;
+    try {
+      client = await waitForDatabase(backend, exchange);
+      if (client === undefined)
+        return failedCall(
+          'Error: the database is still starting; nothing was done.\nCall again in a few seconds. The very first start builds it, which takes about a minute.',
+        );
+      loan = await sessions.get(settings.session ?? sessionArgument(args) ?? sessionName(hints.thread));
+    } catch (error) {
+      log.error({ err: error, tool: tool.name }, 'a call could not begin');
+      return failedCall(
+        `Error: ${tool.name} could not begin: ${messageOf(error).slice(0, 1_500)}\nNothing was done. Tell the user if it happens again.`,
+      );
+    }
+    const { callId, turnRef } = hints;
+    const answer = await tool.run(args, {
+      client,
+      session: loan.session,
+      signal: exchange.signal,
+      ...(callId === undefined ? {} : { callId }),
+      ...(turnRef === undefined ? {} : { turnRef }),
+    });
+    return {
+      content: [{ type: 'text', text: answer.text }],
+      ...(answer.isError ? { isError: true } : {}),
+      _meta: { palimpsest: { session: loan.session.id, ...answer.meta } },
+    };
+  };
+
+  const served = (tool: Tool): ServedTool => ({
+    definition: {
+      name: tool.name,
+      description: tool.description,
+      inputSchema: {
+        ...tool.inputSchema,
+        properties: { ...tool.inputSchema.properties },
+        required: [...(tool.inputSchema.required ?? [])],
+      },
+      annotations: tool.annotations,
+    },
+    call: (args, exchange) => {
+      const work = call(tool, args, exchange);
+      running.add(work);
+      const forget = (): void => void running.delete(work);
+      work.then(forget, forget);
+      return work;
+    },
+  });
+
+  const server = createProtocolServer({
+    info: { name: 'palimpsest', version: settings.version },
+    instructions: INSTRUCTIONS,
+    tools: async () => (await import('../tools/create-tools.js')).createTools(settings.tools).map(served),
+    log,
+  });
+  const idle = async (): Promise<void> => {
+    while (running.size > 0) await Promise.allSettled(running);
+  };
+  return {
+    server,
+    idle,
+    close: () => {
+      closing ??= idle().then(() => sessions.release());
+      return closing;
+    },
+  };
+}

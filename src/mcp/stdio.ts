@@ -1,0 +1,48 @@
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { Backend } from './backend.js';
+import { openConnection } from './connection.js';
+import { createLog, type LogLevel } from './log.js';
+import type { ServerSettings } from './server-settings.js';
+
+/** The longest line that is read; a long `write` comes as one. */
+const LONGEST_LINE_BYTES = 64 * 1024 * 1024;
+/** How long running calls may go on after the client has gone, by how it went. */
+const DRAIN_MS = { 'end of input': 120_000, signal: 3_000 } as const;
+const LAST_MS = 5_000;
+
+/**
+ * Serves one client over stdin and stdout until its input ends or a signal comes; then lets running calls finish, closes everything, and resolves.
+ * `initialize` is answered before anything else is loaded; node and client start right after it.
+ */
+export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): Promise<void> {
+  const log = createLog(logLevel);
+  const backend = new Backend(settings, log);
+  const connection = openConnection(backend, settings, log);
+  const transport = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: LONGEST_LINE_BYTES });
+  const ended = new Promise<keyof typeof DRAIN_MS>((resolve) => {
+    process.stdin.once('end', () => resolve('end of input'));
+    process.stdin.once('close', () => resolve('end of input'));
+    process.stdout.on('error', () => resolve('signal'));
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve('signal'));
+  });
+  connection.server.oninitialized = () => backend.warmUp();
+  await connection.server.connect(transport);
+
+  const why = await ended;
+  log.debug({ why }, 'shutting down');
+  await within(DRAIN_MS[why], connection.idle());
+  await connection.server.close();
+  // A node that does not answer any more must not keep the process alive.
+  setTimeout(() => process.exit(1), LAST_MS).unref();
+  await connection.close();
+  await backend.close();
+}
+
+async function within(milliseconds: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([work, limit]);
+  clearTimeout(timer);
+}
