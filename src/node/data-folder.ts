@@ -67,14 +67,30 @@ export function checkMarker(text: string, path: string): void {
   }
 }
 
-function folderProblem(dir: string, error: unknown): NodeError {
+const UNWRITABLE: ReadonlySet<string> = new Set([
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ENOENT',
+  'ENOTDIR',
+  'EEXIST',
+  'EISDIR',
+  'ELOOP',
+  'ENAMETOOLONG',
+  'EIO',
+]);
+
+/** The error that a failed write in the data folder stands for; anything else comes back as it is. */
+export function folderProblem(dir: string, error: unknown): unknown {
   const code = systemCode(error);
+  if (error instanceof NodeError || code === undefined) return error;
   const reason = errorText(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new NodeError('no-space', `There is no space left for the data folder ${dir} (${reason}). Free some, then try again.`, {
       cause: error,
     });
   }
+  if (!UNWRITABLE.has(code)) return error;
   return new NodeError(
     'data-unwritable',
     `The data folder ${dir} cannot be written (${reason}). Give yourself access to it, or name another with --data or PALIMPSEST_DATA.`,
@@ -120,6 +136,6 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
     await checkOrWriteMarker(folder.dir);
     return folder;
   } catch (error) {
-    throw error instanceof NodeError || systemCode(error) === undefined ? error : folderProblem(wanted, error);
+    throw folderProblem(wanted, error);
   }
 }

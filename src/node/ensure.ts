@@ -1,4 +1,4 @@
-import { type DataFolder, openDataFolder } from './data-folder.js';
+import { type DataFolder, folderProblem, openDataFolder } from './data-folder.js';
 import { lockHolder, withLock } from './file-lock.js';
 import { findNode } from './find-node.js';
 import { type RunningNode, type StartOptions, startNode } from './start-node.js';
@@ -63,7 +63,9 @@ async function leave(folder: DataFolder, registration: Registration, onExit: 'le
  */
 export async function ensureNode(options: EnsureNodeOptions): Promise<NodeHandle> {
   const folder = await openDataFolder(options.dataDir);
-  const registration = await registerUser(folder);
+  const registration = await registerUser(folder).catch((error: unknown) => {
+    throw folderProblem(folder.dir, error);
+  });
   try {
     const { node, started } = await findOrStart(folder, options);
     let leaving: Promise<void> | undefined;
@@ -80,6 +82,6 @@ export async function ensureNode(options: EnsureNodeOptions): Promise<NodeHandle
     };
   } catch (error) {
     await registration.remove();
-    throw error;
+    throw folderProblem(folder.dir, error);
   }
 }

@@ -14,6 +14,7 @@ import { type PackageFiles, packageFiles } from './package-root.js';
 import { waitFor } from './pause.js';
 import { makeRuntimeFolder, socketIn } from './runtime-folder.js';
 import { type NodeProfile, type NodeState, type OwnNodeAddress, readState } from './state-file.js';
+import { NO_SPACE_EXIT } from './supervise.js';
 
 /** How a node is started when there is none. */
 export interface StartOptions {
@@ -123,10 +124,12 @@ export async function startNode(folder: DataFolder, options: StartOptions): Prom
   });
   closeSync(logFd);
   let ended: string | undefined;
+  let isDiskFull = false;
   supervisor.on('error', (error) => {
     ended = `${systemCode(error) ?? 'error'}: ${error.message}`;
   });
   supervisor.on('exit', (code, signal) => {
+    isDiskFull = code === NO_SPACE_EXIT;
     ended = signal === null ? `exit code ${code}` : `signal ${signal}`;
   });
   supervisor.unref();
@@ -141,6 +144,8 @@ export async function startNode(folder: DataFolder, options: StartOptions): Prom
         if (node !== undefined) return node;
       }
       if (hasEnded === undefined) return undefined;
+      if (isDiskFull)
+        return new NodeError('no-space', `The disk of ${folder.dir} is full. Free some space on it, then start the node again.`);
       const tail = (await readLogTail(folder.logFile, 8)) ?? '';
       return new NodeError(
         'start-failed',

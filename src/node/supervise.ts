@@ -15,6 +15,8 @@ const HEALTHY_MS = 60_000;
 const GIVE_UP_AFTER = 3;
 /** XTDB itself waits up to 10 s for a clean close. */
 const STOP_LIMIT_MS = 20_000;
+/** Exit code that tells of a full disk, on which no state file can tell it. */
+export const NO_SPACE_EXIT = 28;
 const DAY_MS = 86_400_000;
 
 export interface SuperviseOptions {
@@ -137,7 +139,7 @@ class Supervision {
               };
         this.#say(`gave up: ${failure.message}`);
         await this.#set({ phase: 'failed', jvm: null, address: null, frontExit, failure });
-        return 1;
+        return failure.code === 'no-space' ? NO_SPACE_EXIT : 1;
       }
       // A JVM that dies before it is ready may have met an archive that does not fit it.
       if (!wasReady) plan = { ...plan, archive: null };
@@ -160,7 +162,7 @@ class Supervision {
 
 /**
  * Runs the node of a plan until it is told to stop or ends by itself: writes the state file, keeps the log, starts the JVM again after a crash.
- * Resolves to the exit code of this process: 0 after a clean end, 1 when the node cannot run (the state file then says why).
+ * Resolves to the exit code of this process: 0 after a clean end, else 1 or, on a full disk, 28 (the state file says why, where it could be written).
  */
 export async function superviseNode(options: SuperviseOptions): Promise<number> {
   const log = openLogFile(dataFolderAt(options.plan.dataDir).logFile);

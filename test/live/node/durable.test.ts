@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ensureNode, nodeStatus, stopNode } from '../../../src/node/index.js';
+import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 let dataDir: string;
 beforeAll(async () => {
@@ -12,6 +14,11 @@ afterAll(async () => {
   await stopNode(dataDir);
   await rm(dataDir, { recursive: true, force: true });
 });
+
+/** Mounts a file system of one megabyte there; false where that is not allowed. */
+function mountSmallDisk(dir: string): boolean {
+  return process.platform === 'linux' && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir]).status === 0;
+}
 
 describe('a durable node', () => {
   test('it keeps its stores in the data folder and can be aborted while waited for', async () => {
@@ -31,4 +38,16 @@ describe('a durable node', () => {
     await expect(failing).rejects.toMatchObject({ code: 'data-corrupt', message: expect.stringContaining('backup') });
     expect(await nodeStatus(dataDir)).toMatchObject({ running: false, failure: { code: 'data-corrupt' } });
   });
+
+  test('on a full disk it does not start and says so', () =>
+    withTemporaryFolder(async (dir) => {
+      // Only an administrator can make a small disk; elsewhere the judgement of such a failure is tested by itself.
+      if (!mountSmallDisk(dir)) return;
+      try {
+        await expect(ensureNode({ dataDir: dir, profile: 'rocksdb' })).rejects.toMatchObject({ code: 'no-space' });
+        expect(await nodeStatus(dir)).toMatchObject({ running: false });
+      } finally {
+        expect(spawnSync('umount', [dir]).status).toBe(0);
+      }
+    }));
 });

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { findJava } from '../../../src/node/java.js';
@@ -21,8 +21,9 @@ async function realJavaHome(): Promise<string> {
 async function failedStart(
   dir: string,
   env: Readonly<Record<string, string | undefined>>,
+  data = 'data',
 ): Promise<{ readonly code: string; readonly message: string }> {
-  const { code, stdout } = await runCli(['node', 'start', '--json', '--profile', 'memory', '--data', join(dir, 'data')], {
+  const { code, stdout } = await runCli(['node', 'start', '--json', '--profile', 'memory', '--data', join(dir, data)], {
     PATH: join(dir, 'bin'),
     JAVA_HOME: undefined,
     XDG_CACHE_HOME: join(dir, 'cache'),
@@ -63,6 +64,20 @@ describe('a node that cannot start says why and what to do', () => {
       const error = await failedStart(dir, { JAVA_HOME: await realJavaHome() });
       expect(error).toEqual({ code: 'no-network', message: readMessage('Temporary failure in name resolution') });
       expect(error.message).toContain('Check the connection');
+    }));
+
+  test('of two first starts at once, one builds and the other waits for it', () =>
+    withTemporaryFolder(async (dir) => {
+      const log = join(dir, 'log');
+      await fakeCommand(
+        join(dir, 'bin'),
+        'mvn',
+        `/bin/mkdir ${dir}/busy || echo overlap >> ${log}; /bin/sleep 0.3; /bin/rmdir ${dir}/busy; echo ran >> ${log}; echo '[ERROR] Unknown host'; exit 1`,
+      );
+      const env = { JAVA_HOME: await realJavaHome() };
+      const errors = await Promise.all([failedStart(dir, env), failedStart(dir, env, 'other')]);
+      expect(errors.map(({ code }) => code)).toEqual(['no-network', 'no-network']);
+      expect(await readFile(log, 'utf8')).toBe('ran\nran\n');
     }));
 
   test('no space for the first start', () =>
