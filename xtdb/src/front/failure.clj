@@ -50,6 +50,9 @@
 (defn- server-error [^Throwable e]
   {:status 500, :body {:type "exception", :class (.getName (class e))}})
 
+(defn- timeout [e]
+  (assoc-in (server-error e) [:body :message] (ex-message e)))
+
 (defn answer
   "The answer to a request that ended in this exception."
   [^Throwable e]
@@ -57,8 +60,14 @@
     (cond
       (some-> known refusal/answer) (update (refusal/answer known) :body plain)
       known {:status 400, :body (plain (ex-data known))}
-      (timeout-cause e) (server-error (timeout-cause e))
+      (timeout-cause e) (timeout (timeout-cause e))
       (some #(instance? StackOverflowError %) (causes e))
       {:status 400, :body (:body (refusal/answer (refusal/illegal-argument :too-deep "Nested too deeply")))}
       :else (do (log/error e "A request failed")
                 (server-error e)))))
+
+(defn summary
+  "This exception in a few words, for a log: never a document or a query."
+  [e]
+  (let [{:keys [status body]} (answer e)]
+    (str status " " (or (:xtdb.error/error-key body) (:class body) body) " " (or (:xtdb.error/message body) (:message body)))))

@@ -68,11 +68,22 @@
     (catch Exception e
       (throw (ex-info (str "Cannot listen on " (or (:socket flags) (str "port " (:port flags)))) {:front/bind true} e)))))
 
+(defn- check-log!
+  "An index ahead of the log has lost a part of the log under it: it would skip new transactions that get the lost ones' ids."
+  [node]
+  (let [indexed (::xt/tx-id (xt/latest-completed-tx node) -1)
+        logged (::xt/tx-id (xt/latest-submitted-tx node) -1)]
+    (when (> indexed logged)
+      (throw (ex-info (str "The transaction log ends at " logged " but the index has seen " indexed
+                           ": a part of the log is lost. Restore it from a backup, or remove the index to go on without that part")
+                      {:front/ahead true})))))
+
 (defn- open-front
   "The node and its front, listening. What was opened is closed again when a later step fails."
   [flags]
   (let [^Closeable node (xt/start-node (config/load-config (:config flags) (:data flags)))]
     (try
+      (check-log! node)
       (let [context (context node flags)]
         (assoc context :listening (listen! context flags)))
       (catch Throwable e

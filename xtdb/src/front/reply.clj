@@ -87,7 +87,7 @@
   "Answers with what this exception is on the wire, or cuts the connection when part of another answer is out already."
   [^Response response ^Callback callback media-type encode ^Throwable e]
   (if (.isCommitted response)
-    (do (log/warn "An answer was cut off:" (.toString e))
+    (do (log/warn "An answer was cut off:" (failure/summary e))
         (.failed callback e))
     (try
       (.reset response)

@@ -4,7 +4,6 @@
             [front.config :as config]
             [xtdb.codec :as c])
   (:import (java.net BindException)
-           (org.rocksdb RocksDBException Status Status$Code)
            (xtdb.api IndexVersionOutOfSyncException)))
 
 (set! *warn-on-reflection* true)
@@ -18,24 +17,19 @@
 (defn- rocksdb? [e]
   (some #(str/starts-with? (.getName (class %)) "org.rocksdb.") (causes e)))
 
-(defn- corruption? [e]
-  (some #(and (instance? RocksDBException %)
-              (when-let [^Status status (.getStatus ^RocksDBException %)]
-                (= Status$Code/Corruption (.getCode status))))
-        (causes e)))
-
 (def lock-held-code 75)
 (def failed-code 70)
 
-(defn- storage-failure [e said]
+(defn- storage-failure
+  "What RocksDB's words mean. It tells most damage only by describing it, so that is what remains."
+  [e said]
   (cond
-    (re-find #"(?i)no space left|disk quota|IO error.*\bspace\b" said) :no-space
+    (re-find #"(?i)no space left|disk quota" said) :no-space
     (not (rocksdb? e)) nil
     (re-find #"(?i)lock file|lock hold" said) :locked
-    (re-find #"(?i)unsupported|not supported|unknown (format|version|option)|newer version|unrecognized|NotImplemented|Not implemented" said) :newer-data
-    (corruption? e) :corrupt-data
-    ;; RocksDB tells some damage as a wrong argument or a failed read: a log without its CURRENT file, a MANIFEST that is gone.
-    (re-find #"(?i)corrupt|checksum|bad magic|mismatch|missing|no such file|does not exist|truncated|existing log file" said) :corrupt-data))
+    (re-find #"(?i)permission denied|read-only file system|too many open files" said) :start-failed
+    (re-find #"(?i)newer version|unsupported|not supported|unknown" said) :newer-data
+    :else :corrupt-data))
 
 (defn- other-index-version [e]
   (first (filter #(instance? IndexVersionOutOfSyncException %) (causes e))))
@@ -54,6 +48,7 @@
                          (other-index-version e) [:newer-data (index-message (other-index-version e))]
                          (= :locked storage) [:start-failed said]
                          storage [storage said]
+                         (:front/ahead (ex-data e)) [:corrupt-data said]
                          (:front/bind (ex-data e)) [:bind-failed said]
                          (some #(instance? BindException %) (causes e)) [:bind-failed said]
                          (some #(instance? xtdb.IllegalArgumentException %) (causes e)) [:config-invalid said]
