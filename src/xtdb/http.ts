@@ -232,10 +232,11 @@ export class XtdbHttp {
     const before = this.#opened;
     if (before !== undefined && JSON.stringify(before.address) === JSON.stringify(address)) return before;
     // Loaded here, not at the top: the library costs 0.1 s, which a process that never asks the database need not pay.
-    const { Pool: UndiciPool } = await import('undici');
+    // Taken from the default export: the bundler gives a CommonJS module no other.
+    const { default: undici } = await import('undici');
     if (this.#closing !== undefined) throw new XtdbError('closed', 'The client is closed.');
     const open = (connections: number): Pool =>
-      new UndiciPool(address.kind === 'unix' ? 'http://localhost' : address.origin, {
+      new undici.Pool(address.kind === 'unix' ? 'http://localhost' : address.origin, {
         ...(address.kind === 'unix' ? { socketPath: address.socketPath } : {}),
         connections,
         pipelining: 1,
