@@ -40,7 +40,9 @@ export class Backend {
 
   /** Starts node and client in the background. */
   warmUp(): void {
-    this.ready().catch((error: unknown) => this.#log.error({ err: error }, 'the database could not be started; the next call tries again'));
+    this.ready().catch((error: unknown) =>
+      this.#log.error({ reason: String(error) }, 'the database could not be started; the next call tries again'),
+    );
   }
 
   /** The client, once the database answers; `onProgress` is told what is going on meanwhile. Rejects with the reason why it cannot be. */

@@ -102,7 +102,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
         );
       loan = await sessions.get(settings.session ?? sessionArgument(args) ?? sessionName(hints.thread));
     } catch (error) {
-      log.error({ err: error, tool: tool.name }, 'a call could not begin');
+      log.error({ reason: String(error), tool: tool.name }, 'a call could not begin');
       return failedCall(
         `Error: ${tool.name} could not begin: ${messageOf(error).slice(0, 1_500)}\nNothing was done. Tell the user if it happens again.`,
       );
