@@ -32,14 +32,12 @@ export class IgnoreRules {
     this.folderIgnored = folderIgnored;
   }
 
-  /** Reads the rules that hold in a folder. Rules that ignore the folder itself are left out of what holds below it: it was named on purpose. */
+  /** Reads the rules that hold in a folder. In one that is itself ignored only its own hold, not those above: it was named on purpose. */
   static async load(folder: string): Promise<IgnoreRules> {
     const above = await rulesAbove(folder);
-    const ignoring = above.filter(({ base, matcher }) => matcher.ignores(`${posix.relative(base, folder)}/`));
     const folderIgnored = new IgnoreRules(above, false).ignores(folder, true);
     const own = await readRules(folder);
-    const chain = folderIgnored ? above.filter((rules) => !ignoring.includes(rules)) : above;
-    return new IgnoreRules(own === undefined ? chain : [...chain, own], folderIgnored);
+    return new IgnoreRules([...(folderIgnored ? [] : above), ...(own === undefined ? [] : [own])], folderIgnored);
   }
 
   /** The rules of a subfolder. */

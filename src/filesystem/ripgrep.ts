@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { SourceError } from './errors.js';
+import { IgnoreRules } from './ignore-rules.js';
 
 /** What a search program is asked to do; its records are handed over as they come. */
 export interface ProgramRun {
@@ -27,7 +28,7 @@ const LONGEST_RECORD = 4 * 1024 * 1024;
 const MOST_STDERR = 8192;
 
 /** Options with which ripgrep walks as this service does: `.gitignore` honoured everywhere, hidden files included, `.git` and links skipped, in a fixed order. */
-export const WALK_ARGS = [
+const WALK_ARGS = [
   '--no-config',
   '--hidden',
   '--no-require-git',
@@ -40,6 +41,12 @@ export const WALK_ARGS = [
   '--no-messages',
   '--color=never',
 ] as const;
+
+/** The walk's options in one folder: rules from above hold unless they ignore the folder itself. */
+export async function walkArgs(folder: string): Promise<readonly string[]> {
+  const { folderIgnored } = await IgnoreRules.load(folder);
+  return folderIgnored ? [...WALK_ARGS, '--no-ignore-parent'] : WALK_ARGS;
+}
 
 let located: Promise<string | undefined> | undefined;
 

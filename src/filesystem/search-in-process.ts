@@ -8,6 +8,8 @@ import { type FoundText, invalidRegex, LARGEST_SEARCHED, type SearchTask } from 
 import { walkFiles } from './walk.js';
 
 const LINES_AT_ONCE = 2000;
+/** What means the ends of a line when lines are looked at one by one, and those of the text otherwise. */
+const TEXT_ANCHOR = /\\[Az]/;
 
 /**
  * Searches without any program: a walk and a regular expression engine of linear time. Slower, and `\w`, `\d`, `\b` know ASCII only;
@@ -15,13 +17,15 @@ const LINES_AT_ONCE = 2000;
  */
 export async function searchInProcess(task: SearchTask): Promise<FoundText> {
   const deadline = performance.now() + task.timeoutMs;
-  const expression = compile(task);
+  const expression = compile(task, 0);
+  const wholeText = compile(task, RE2JS.MULTILINE);
   const collector = new LineCollector(task);
   for (const relative of await filesOf(task, collector)) {
     task.signal?.throwIfAborted();
     const path = posix.join(task.folder, relative);
     const text = await readText(task, path);
-    if (text === undefined) continue;
+    // Most files match nowhere, and one look at the whole text tells so much sooner than one at each line.
+    if (text === undefined || !(TEXT_ANCHOR.test(task.pattern) || wholeText.test(text))) continue;
     const outcome = await searchLines(task, collector, expression, path, text, deadline);
     collector.finish(true);
     if (outcome === 'timed-out') collector.timedOut = true;
@@ -30,10 +34,10 @@ export async function searchInProcess(task: SearchTask): Promise<FoundText> {
   return collector.result();
 }
 
-function compile(task: SearchTask): RE2JS {
+function compile(task: SearchTask, flags: number): RE2JS {
   try {
     const source = task.literal ? RE2JS.quote(task.pattern) : task.pattern;
-    return RE2JS.compile(source, task.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
+    return RE2JS.compile(source, task.ignoreCase ? flags | RE2JS.CASE_INSENSITIVE : flags);
   } catch (error) {
     const message = error instanceof Error ? error.message : 'it is no regular expression';
     throw invalidRegex(task.pattern, message.replace(/^error parsing regexp: /, ''), error);
@@ -49,7 +53,7 @@ async function filesOf(task: SearchTask, collector: LineCollector): Promise<read
   return walked.paths;
 }
 
-/** The text of a file; `undefined` where it is gone, closed, binary or too large. The one file that was named must open. */
+/** The text of a file, line ends as one character; `undefined` where it is gone, closed, binary or too large. The one file that was named must open. */
 async function readText(task: SearchTask, path: string): Promise<string | undefined> {
   const opened = await openFileInside(task.roots, path, task.file === undefined ? path : task.shown).catch((error: unknown) => {
     if (task.file === undefined && error instanceof SourceError) return undefined;
@@ -59,7 +63,7 @@ async function readText(task: SearchTask, path: string): Promise<string | undefi
   try {
     if (opened.stats.size > LARGEST_SEARCHED) return undefined;
     const bytes = await opened.handle.readFile();
-    return bytes.includes(0) ? undefined : bytes.toString('utf8');
+    return bytes.includes(0) ? undefined : bytes.toString('utf8').replaceAll('\r\n', '\n');
   } catch {
     return undefined;
   } finally {
@@ -77,7 +81,7 @@ async function searchLines(
   text: string,
   deadline: number,
 ): Promise<Outcome> {
-  const lines = text.split(/\r?\n/);
+  const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
   let shownTo = 0;
   for (const [index, line] of lines.entries()) {

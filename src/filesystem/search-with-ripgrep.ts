@@ -3,7 +3,7 @@ import { SourceError } from './errors.js';
 import { nameGlob } from './glob.js';
 import { LineCollector } from './line-collector.js';
 import { entryPath, openFolderInside } from './open-inside.js';
-import { runProgram, WALK_ARGS } from './ripgrep.js';
+import { runProgram, walkArgs } from './ripgrep.js';
 import { type FoundText, invalidRegex, LARGEST_SEARCHED, type SearchTask } from './search-task.js';
 
 /** Text in ripgrep's records: as text, or in base64 where it is not UTF-8. */
@@ -31,7 +31,7 @@ export async function searchWithRipgrep(task: SearchTask, binary: string): Promi
   try {
     const outcome = await runProgram({
       binary,
-      args: searchArgs(task),
+      args: searchArgs(task, await walkArgs(task.folder)),
       cwd: entryPath(handle, task.folder, ''),
       separator: NEWLINE,
       take: (record) => reader.take(record),
@@ -47,11 +47,11 @@ export async function searchWithRipgrep(task: SearchTask, binary: string): Promi
   return reader.collector.result();
 }
 
-function searchArgs(task: SearchTask): readonly string[] {
+function searchArgs(task: SearchTask, walk: readonly string[]): readonly string[] {
   const names = task.glob === undefined || task.file !== undefined ? undefined : nameGlob(task.glob);
   return [
     '--json',
-    ...WALK_ARGS,
+    ...walk,
     '--crlf',
     '--encoding=none',
     `--max-filesize=${LARGEST_SEARCHED}`,

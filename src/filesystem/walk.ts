@@ -5,7 +5,7 @@ import { posix } from 'node:path';
 import { SourceError } from './errors.js';
 import { IgnoreRules } from './ignore-rules.js';
 import { entryPath, openFolderInside } from './open-inside.js';
-import { ripgrepPath, runProgram, WALK_ARGS } from './ripgrep.js';
+import { ripgrepPath, runProgram, walkArgs } from './ripgrep.js';
 import type { AllowedRoots } from './roots.js';
 
 /** How a folder is walked. */
@@ -95,7 +95,7 @@ async function walkWithRipgrep(
   try {
     const outcome = await runProgram({
       binary,
-      args: ['--files', '--null', ...WALK_ARGS, '--', './'],
+      args: ['--files', '--null', ...(await walkArgs(folder)), '--', './'],
       cwd: entryPath(handle, folder, ''),
       separator: 0,
       take: (record) => collector.take(record.subarray(2)),

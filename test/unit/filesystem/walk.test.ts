@@ -25,6 +25,8 @@ beforeEach(async () => {
     'b.log': 'log',
     'keep.log': 'kept',
     'build/out.js': 'out',
+    'node_modules/p/build/x.js': 'x',
+    'node_modules/p/y.log': 'x',
     'src/build/in.js': 'in',
     'src/.gitignore': '!b.log\n*.tmp\n/only-here.ts\n',
     'src/b.log': 'kept by the deeper file',
@@ -72,7 +74,11 @@ describe.each([
   });
 
   test('of an ignored folder that is named itself shows what is in it', async () => {
-    expect((await walkFiles(roots, join(folder.inside, 'node_modules'), { ripgrep })).paths).toEqual(['p/index.js']);
+    expect((await walkFiles(roots, join(folder.inside, 'node_modules'), { ripgrep })).paths).toEqual([
+      'p/build/x.js',
+      'p/index.js',
+      'p/y.log',
+    ]);
   });
 
   test('stops at its limit and says so', async () => {
