@@ -107,6 +107,11 @@ describe('random sessions', () => {
           for (const id of active) {
             if (after.isToolResult(id) && !pinned.includes(id)) expect([...after.collapsible()]).toContain(id);
           }
+          const { index: met = [], activate = [], deactivate = [], pin = [], unpin = [] } = step.changes;
+          expect(met.some((id) => before.has(id))).toBe(false);
+          expect(deactivate.every((id) => before.isActive(id)) && unpin.every((id) => before.isPinned(id))).toBe(true);
+          expect(activate.some((id) => before.isActive(id) && !deactivate.includes(id))).toBe(false);
+          expect(pin.some((id) => before.isPinned(id) && !unpin.includes(id))).toBe(false);
           for (const [name, ids] of Object.entries(step.changes))
             expect([name, ids.length > 0, new Set(ids).size]).toEqual([name, true, ids.length]);
         });
