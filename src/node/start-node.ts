@@ -12,8 +12,9 @@ import { DEFAULT_HEAP_MEGABYTES, type LaunchPlan } from './launch.js';
 import { readLogTail } from './log-file.js';
 import { type PackageFiles, packageFiles } from './package-root.js';
 import { waitFor } from './pause.js';
+import { identifyProcess } from './process-identity.js';
 import { makeRuntimeFolder, socketIn } from './runtime-folder.js';
-import { type NodeProfile, type NodeState, type OwnNodeAddress, readState } from './state-file.js';
+import { announceState, type NodeProfile, type NodeState, type OwnNodeAddress, readState, startingState } from './state-file.js';
 import { NO_SPACE_EXIT } from './supervise.js';
 
 /** How a node is started when there is none. */
@@ -133,6 +134,9 @@ export async function startNode(folder: DataFolder, options: StartOptions): Prom
     ended = signal === null ? `exit code ${code}` : `signal ${signal}`;
   });
   supervisor.unref();
+  // Nobody else may take the node for absent, even if this process stops waiting before the supervisor has said a word.
+  const identity = supervisor.pid === undefined ? undefined : await identifyProcess(supervisor.pid);
+  if (identity !== undefined) await announceState(folder.stateFile, startingState(identity, plan.profile));
   const limitMs = options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
   const outcome = await waitFor(
     async () => {

@@ -1,7 +1,7 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
-import type { NodeErrorCode } from './errors.js';
+import { type NodeErrorCode, systemCode } from './errors.js';
 import { type ProcessIdentity, processIdentitySchema } from './process-identity.js';
 
 /** What the node keeps: `memory` forgets everything when it stops, `rocksdb` is durable. */
@@ -44,6 +44,23 @@ export type NodeState = Readonly<z.infer<typeof stateSchema>> & {
   readonly failure: { readonly code: NodeErrorCode | string; readonly message: string } | null;
 };
 
+/** The state of a node whose supervisor has just been started. */
+export function startingState(supervisor: ProcessIdentity, profile: NodeProfile): NodeState {
+  return {
+    format: 1,
+    phase: 'starting',
+    supervisor,
+    jvm: null,
+    address: null,
+    profile,
+    version: null,
+    startedAt: new Date().toISOString(),
+    restarts: 0,
+    frontExit: null,
+    failure: null,
+  };
+}
+
 /** Reads a state out of the text of `node.json`; undefined when the text is not one (half written, or from another version). */
 export function parseState(text: string): NodeState | undefined {
   try {
@@ -62,6 +79,13 @@ export async function readState(path: string): Promise<NodeState | undefined> {
 /** Replaces the state file in one step; readable by its owner alone, since an address may carry a token. */
 export async function writeState(path: string, state: NodeState): Promise<void> {
   await writeFileAtomic(path, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600, fsync: false });
+}
+
+/** Writes the first state of a supervisor on its behalf, unless it has already done so itself. */
+export async function announceState(path: string, state: NodeState): Promise<void> {
+  await writeFile(path, JSON.stringify(state), { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
+    if (systemCode(error) !== 'EEXIST') throw error;
+  });
 }
 
 /** Removes the state file if it still belongs to that supervisor, so that nobody removes the state of a successor. */

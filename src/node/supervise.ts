@@ -7,7 +7,7 @@ import type { LaunchPlan } from './launch.js';
 import { type LogFile, openLogFile } from './log-file.js';
 import { pause } from './pause.js';
 import { identifySelf, type ProcessIdentity } from './process-identity.js';
-import { type NodeState, type OwnNodeAddress, removeState, writeState } from './state-file.js';
+import { type NodeState, type OwnNodeAddress, removeState, startingState, writeState } from './state-file.js';
 
 /** A JVM that stayed up this long is healthy again: the next crash counts as a first one. */
 const HEALTHY_MS = 60_000;
@@ -47,19 +47,7 @@ class Supervision {
     this.#plan = options.plan;
     this.#log = log;
     this.#stateFile = dataFolderAt(options.plan.dataDir).stateFile;
-    this.#state = {
-      format: 1,
-      phase: 'starting',
-      supervisor: self,
-      jvm: null,
-      address: null,
-      profile: options.plan.profile,
-      version: null,
-      startedAt: new Date().toISOString(),
-      restarts: 0,
-      frontExit: null,
-      failure: null,
-    };
+    this.#state = startingState(self, options.plan.profile);
   }
 
   /** Changes the state in memory at once and on disk in order. */

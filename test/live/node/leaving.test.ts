@@ -35,7 +35,14 @@ describe('how a node ends when nobody needs it', () => {
   });
 
   test('an idle node on TCP, which asks for its token, ends by itself and leaves no state', async () => {
-    const node = await ensureNode({ dataDir, profile: 'memory', transport: 'tcp', idleExitSeconds: 2 });
+    const options = { dataDir, profile: 'memory', transport: 'tcp', idleExitSeconds: 2 } as const;
+    // Whoever does not want to wait leaves a node behind that goes on starting, and the next one finds it.
+    await expect(ensureNode({ ...options, readyTimeoutMs: 1 })).rejects.toMatchObject({
+      code: 'ready-timeout',
+      message: expect.stringContaining('--ready-timeout'),
+    });
+    const node = await ensureNode(options);
+    expect(node.started).toBe(false);
     await node.release();
     if (node.address.kind !== 'tcp') throw new Error('a TCP address was asked for');
     expect(node.address.origin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
