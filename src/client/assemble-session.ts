@@ -1,10 +1,12 @@
 import { type Assembly, assemble } from '../assembly/assemble.js';
 import type { AssemblyRecord } from '../assembly/assembly-record.js';
+import type { ObjectMetadata } from '../assembly/metadata.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
+import type { SessionState } from '../session/session-state.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import { metadataOf } from './metadata-cache.js';
-import type { HeldSession } from './open-session.js';
+import { type HeldSession, readHeldSession } from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
 
 /** The record of one assembly (decision E7): enough to rebuild it from the database alone. */
@@ -21,30 +23,79 @@ export interface SessionAssembly extends Assembly {
   readonly record: SessionAssemblyRecord;
 }
 
-/** Brings the metadata of a session's objects to a snapshot, unless nothing foreign was written since they were learned. */
-async function refresh({ cache }: SessionEnvironment, snapshot: StoreSnapshot, index: readonly ObjectId[]): Promise<void> {
-  if (cache.isCurrent(snapshot.basis.txId)) return;
-  for (const { document, marks } of (await snapshot.heads(index)).values()) cache.learn(document, marks);
+/** The literal behaviour, and short ids; the client's own settings where absent. */
+export interface AssembleOptions {
+  readonly strict?: boolean;
+  readonly shortIds?: boolean;
 }
 
-/** Assembles the context of a session at one basis, resolved once and carried through every read [§4]. */
-export async function assembleSession(
+type MetadataOf = (id: ObjectId) => ObjectMetadata | undefined;
+
+/** What the snapshot itself says of the objects of an index. */
+async function metadataAt({ files }: SessionEnvironment, snapshot: StoreSnapshot, index: readonly ObjectId[]): Promise<MetadataOf> {
+  const heads = await snapshot.heads(index);
+  const known = new Map<ObjectId, ObjectMetadata | undefined>();
+  for (const [id, { document, marks }] of heads) known.set(id as ObjectId, metadataOf(document, marks, files));
+  return (id) => known.get(id);
+}
+
+/** What is known of a session's objects, brought to a snapshot; nothing is read as long as only this client wrote since the last look. */
+async function currentMetadata(environment: SessionEnvironment, snapshot: StoreSnapshot, state: SessionState): Promise<MetadataOf> {
+  const { cache, store } = environment;
+  const { txId } = snapshot.basis;
+  const { index } = state.sets;
+  const upto = cache.knownUpto(state.id);
+  if (txId === undefined || upto === undefined || !store.writes.own.cover(upto, txId)) {
+    for (const { document, marks } of (await snapshot.heads(index)).values()) cache.learn(document, marks, txId);
+  }
+  cache.setKnownUpto(state.id, txId);
+  // Another session of this client may have written since the basis was pinned; then only the snapshot itself tells what stood then.
+  if (txId !== undefined && !index.every((id) => cache.isAsOf(id, txId))) return metadataAt(environment, snapshot, index);
+  return (id) => cache.get(id);
+}
+
+async function assembleAt(
   environment: SessionEnvironment,
-  { state, prompt }: HeldSession,
-  options: { readonly strict?: boolean; readonly shortIds?: boolean },
+  snapshot: StoreSnapshot,
+  { state, prompt }: { readonly state: SessionState; readonly prompt: string | null },
+  metadata: MetadataOf,
+  options: AssembleOptions,
 ): Promise<SessionAssembly> {
-  const { store, cache, files } = environment;
-  const snapshot = await store.now();
-  await refresh(environment, snapshot, state.sets.index);
   const found = await snapshot.getMany(state.sets.active);
   const active = state.sets.active.flatMap((id) => {
     const object = found.get(id);
-    const metadata = object === undefined ? undefined : metadataOf(object.version, object.marks, files);
-    return object === undefined || metadata === undefined ? [] : [{ metadata, content: object.version.content ?? '' }];
+    const described = object === undefined ? undefined : metadataOf(object.version, object.marks, environment.files);
+    return object === undefined || described === undefined ? [] : [{ metadata: described, content: object.version.content ?? '' }];
   });
-  const pool = state.sets.index.flatMap((id) => cache.get(id) ?? []);
+  const pool = state.sets.index.flatMap((id) => metadata(id) ?? []);
   const { strict = environment.strict, shortIds = environment.shortIds } = options;
   const assembly = assemble({ systemPrompt: prompt, pool, turns: state.turns, active, options: { strict, shortIds } });
   const { basis } = snapshot;
   return { ...assembly, record: { ...assembly.record, session: state.id, turn: state.turn, step: state.seq, basis } };
+}
+
+/** Assembles the context of a session that this client holds, at one basis, resolved once and carried through every read [§4]. */
+export async function assembleSession(
+  environment: SessionEnvironment,
+  held: HeldSession,
+  options: AssembleOptions,
+): Promise<SessionAssembly> {
+  const snapshot = await environment.store.now();
+  return assembleAt(environment, snapshot, held, await currentMetadata(environment, snapshot, held.state), options);
+}
+
+/**
+ * Assembles the context of any session as it stood at a basis, from the database alone: the same bytes as then, whatever happened since
+ * (decision E7). Undefined when the session did not exist at that basis.
+ */
+export async function assembleAsOf(
+  environment: SessionEnvironment,
+  session: SessionId,
+  basis: { readonly validTime?: Date; readonly txId?: number },
+  options: AssembleOptions,
+): Promise<SessionAssembly | undefined> {
+  const snapshot = await environment.store.asOf(basis);
+  const held = await readHeldSession(snapshot, session);
+  if (held === undefined) return undefined;
+  return assembleAt(environment, snapshot, held, await metadataAt(environment, snapshot, held.state.sets.index), options);
 }

@@ -5,6 +5,7 @@ import { DEFAULT_POLICY, type StepPolicy } from '../session/plan-step.js';
 import { ObjectStore } from '../store/object-store.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import { createXtdbClient, type XtdbClient } from '../xtdb/xtdb-client.js';
+import { type AssembleOptions, assembleAsOf, type SessionAssembly } from './assemble-session.js';
 import { ContextSession } from './context-session.js';
 import { FileAccess, type FileAccessOptions } from './file-access.js';
 import { MetadataCache } from './metadata-cache.js';
@@ -81,6 +82,18 @@ export class ContextClient {
     this.#sessions.set(id, opening);
     opening.catch(() => this.#sessions.delete(id));
     return opening;
+  }
+
+  /**
+   * The context of any session as it stood at a basis, rebuilt from the database alone: the same bytes as then (decision E7). Take the basis from an
+   * assembly's record. Undefined when the session did not exist at that basis.
+   */
+  contextAsOf(
+    session: SessionId,
+    basis: { readonly validTime?: Date; readonly txId?: number },
+    options: AssembleOptions = {},
+  ): Promise<SessionAssembly | undefined> {
+    return assembleAsOf(this.#environment, session, basis, options);
   }
 
   /** Closes one session and forgets it, so that opening it again reads it afresh. */

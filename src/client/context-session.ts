@@ -12,7 +12,7 @@ import type { Verb } from '../session/verb-outcome.js';
 import type { Put } from '../store/object-store.js';
 import { SNAPSHOT_EVERY, toSnapshotPart } from '../store/step-part.js';
 import { XtdbError } from '../xtdb/errors.js';
-import { assembleSession, type SessionAssembly } from './assemble-session.js';
+import { type AssembleOptions, assembleSession, type SessionAssembly } from './assemble-session.js';
 import { callIdFor } from './call-id.js';
 import type { CallReport, RecordedCall } from './call-report.js';
 import { type LoadedObject, loadObject } from './load-object.js';
@@ -141,7 +141,7 @@ export class ContextSession {
   }
 
   /** The context of the next model call [§4], with the record that lets it be rebuilt (decision E7). Waits for steps under way. */
-  assemble(options: { readonly strict?: boolean; readonly shortIds?: boolean } = {}): Promise<SessionAssembly> {
+  assemble(options: AssembleOptions = {}): Promise<SessionAssembly> {
     return this.#serial(() => assembleSession(this.#environment, this.#held, options));
   }
 
@@ -181,8 +181,7 @@ export class ContextSession {
     const write: StepWrite = { step, ...parts, heads: boundary?.puts ?? [], lease, ...(snapshot === undefined ? {} : { snapshot }) };
     const { result, txId } = await this.#certain(() => store.writes.write(this.id, planStep(store, write, step.at)));
     store.markStored(result.ops);
-    for (const { version, marks } of result.written) cache.learn(version, marks);
-    if (txId !== undefined) cache.advance(txId);
+    for (const { version, marks } of result.written) cache.learn(version, marks, txId);
     this.#held = {
       ...this.#held,
       state: after,
@@ -194,11 +193,11 @@ export class ContextSession {
 
   /** Writes heads outside a step, guarded by the lease. */
   async #heads(puts: readonly Put[]): Promise<void> {
-    const { store, cache } = this.#environment;
+    const { store } = this.#environment;
     const { lease, position, state } = this.#held;
     const ops = [{ op: 'match', id: lease['xt/id'], doc: lease } as const, ...puts.flatMap((put) => store.putOps(put))];
     let tried = false;
-    const { result, txId } = await this.#certain(() =>
+    const { result } = await this.#certain(() =>
       store.writes.write(this.id, async () => {
         if (tried) return { ops: [], result: false };
         tried = true;
@@ -211,7 +210,6 @@ export class ContextSession {
         `session ${this.id} was continued by another writer; open it again to go on from where it stands`,
       );
     store.markStored(ops);
-    if (txId !== undefined) cache.advance(txId);
     if (puts.some(({ version }) => version.type === 'session')) {
       this.#held = {
         ...this.#held,

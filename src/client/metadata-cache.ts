@@ -1,5 +1,5 @@
 import type { ObjectMetadata } from '../assembly/metadata.js';
-import type { ObjectId, Sha256 } from '../objects/ids.js';
+import type { ObjectId, SessionId, Sha256 } from '../objects/ids.js';
 import { type FilesystemSource, parseSource } from '../objects/source.js';
 import type { HeadMarks } from '../store/head.js';
 import type { FileAccess } from './file-access.js';
@@ -55,14 +55,15 @@ export function metadataOf(versionOrHead: object, marks: HeadMarks, files: FileA
 }
 
 /**
- * Metadata of the content objects that a client has met [§3.1], shared by its sessions. Knows up to which transaction it is complete: as long as
- * only this client writes, it needs no reading; once a foreign transaction slips in between, `isCurrent` says no and it is refreshed.
+ * Metadata of the content objects that a client has met [§3.1], shared by its sessions. Remembers for each session up to which transaction it is
+ * complete: as long as only this client writes, nothing needs to be read again.
  */
 export class MetadataCache {
   readonly #entries = new Map<ObjectId, ObjectMetadata>();
+  readonly #learnedAt = new Map<ObjectId, number>();
   readonly #sources = new Map<ObjectId, FilesystemSource>();
   readonly #files: FileAccess;
-  #upto: number | undefined;
+  readonly #upto = new Map<SessionId, number>();
 
   constructor(files: FileAccess) {
     this.#files = files;
@@ -72,30 +73,32 @@ export class MetadataCache {
     return this.#entries.get(id);
   }
 
+  /** Whether nothing that is known of an object is younger than a transaction. */
+  isAsOf(id: ObjectId, txId: number): boolean {
+    return (this.#learnedAt.get(id) ?? 0) <= txId;
+  }
+
   /** The source of a file that was met. */
   source(id: ObjectId): FilesystemSource | undefined {
     return this.#sources.get(id);
   }
 
-  learn(versionOrHead: object, marks: HeadMarks): void {
+  /** Takes in a version or head that is current as of a transaction. */
+  learn(versionOrHead: object, marks: HeadMarks, txId: number | undefined): void {
     const metadata = metadataOf(versionOrHead, marks, this.#files);
     if (metadata === undefined) return;
     this.#entries.set(metadata.id, metadata);
+    this.#learnedAt.set(metadata.id, txId ?? 0);
     if (metadata.type === 'file') this.#sources.set(metadata.id, parseSource((versionOrHead as Described).source) as FilesystemSource);
   }
 
-  /** Whether nothing foreign was written since the cache was last complete. */
-  isCurrent(txId: number | undefined): boolean {
-    return txId !== undefined && this.#upto === txId;
+  /** Up to which transaction the objects of a session are known; undefined before the first look at the database. */
+  knownUpto(session: SessionId): number | undefined {
+    return this.#upto.get(session);
   }
 
-  /** A transaction of this client was committed and its versions learned. */
-  advance(txId: number): void {
-    if (this.#upto !== undefined && txId === this.#upto + 1) this.#upto = txId;
-  }
-
-  /** Everything up to a transaction is known. */
-  completeAt(txId: number | undefined): void {
-    this.#upto = txId;
+  /** All objects of a session are known as of a transaction. */
+  setKnownUpto(session: SessionId, txId: number | undefined): void {
+    if (txId !== undefined) this.#upto.set(session, txId);
   }
 }

@@ -35,7 +35,7 @@ async function create({ store, clock }: SessionEnvironment, id: SessionId): Prom
 }
 
 /** Reads a session back without taking it over: its fold, head and prompt at a snapshot; undefined for an unknown one. */
-async function read(snapshot: StoreSnapshot, id: SessionId): Promise<HeldSession | undefined> {
+export async function readHeldSession(snapshot: StoreSnapshot, id: SessionId): Promise<HeldSession | undefined> {
   const heads = await snapshot.heads([sessionObjectId(id)]);
   const head = heads.get(sessionObjectId(id));
   if (head === undefined) return undefined;
@@ -56,7 +56,7 @@ async function read(snapshot: StoreSnapshot, id: SessionId): Promise<HeldSession
 
 async function loadMetadata({ cache }: SessionEnvironment, snapshot: StoreSnapshot, state: SessionState): Promise<void> {
   const heads = await snapshot.heads(state.sets.index);
-  for (const { document, marks } of heads.values()) cache.learn(document, marks);
+  for (const { document, marks } of heads.values()) cache.learn(document, marks, snapshot.basis.txId);
 }
 
 /**
@@ -78,7 +78,7 @@ async function takeOver(environment: SessionEnvironment, held: HeldSession): Pro
 export async function openHeldSession(environment: SessionEnvironment, id: SessionId): Promise<HeldSession> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const snapshot = await environment.store.now();
-    const existing = await read(snapshot, id);
+    const existing = await readHeldSession(snapshot, id);
     const held = existing === undefined ? await create(environment, id) : await takeOver(environment, existing);
     if (held === undefined) continue;
     await loadMetadata(environment, snapshot, held.state);
@@ -91,7 +91,7 @@ export async function openHeldSession(environment: SessionEnvironment, id: Sessi
 export async function reloadHeldSession(environment: SessionEnvironment, before: HeldSession): Promise<HeldSession> {
   const { id } = before.state;
   const snapshot = await environment.store.now();
-  const held = await read(snapshot, id);
+  const held = await readHeldSession(snapshot, id);
   if (held === undefined || held.position.epoch !== before.position.epoch) {
     throw new SessionError('taken-over', `session ${id} was continued by another writer; open it again to go on from where it stands`);
   }

@@ -2,6 +2,7 @@ import { XtdbError } from '../xtdb/errors.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
 import { StoreError } from './errors.js';
+import { OwnTransactions } from './own-transactions.js';
 
 /** What a plan decided: the operations of one transaction (none when there is nothing to write) and what to report when they are committed. */
 export interface Planned<Result> {
@@ -32,6 +33,8 @@ const ATTEMPTS = 8;
  */
 export class WritePath {
   readonly #xtdb: XtdbClient;
+  /** The transactions that were committed through this path. */
+  readonly own = new OwnTransactions();
   readonly #lanes = new Map<string, Promise<unknown>>();
   #closed = false;
 
@@ -81,7 +84,10 @@ export class WritePath {
       if (ops.length === 0) return { result, txId: undefined };
       try {
         const { receipt, outcome } = await this.#xtdb.execute(ops);
-        if (outcome === 'committed') return { result, txId: receipt.txId };
+        if (outcome === 'committed') {
+          this.own.add(receipt.txId);
+          return { result, txId: receipt.txId };
+        }
       } catch (error) {
         // The transaction may or may not be in the log: the next plan looks its documents up instead of guessing.
         if (!(error instanceof XtdbError) || !error.outcomeUnknown || lost !== undefined) throw error;

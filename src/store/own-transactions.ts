@@ -1,0 +1,16 @@
+import { LRUCache } from 'lru-cache';
+
+/** Which transactions a client made itself, so that it can tell whether anybody else wrote in between. Forgets the oldest; then the answer is no. */
+export class OwnTransactions {
+  readonly #ids = new LRUCache<number, true>({ max: 50_000 });
+
+  add(txId: number): void {
+    this.#ids.set(txId, true);
+  }
+
+  /** Whether every transaction after `from` up to `to` is one of ours. Ids with gaps, as other logs than XTDB's own have, answer no. */
+  cover(from: number, to: number): boolean {
+    for (let id = from + 1; id <= to; id++) if (!this.#ids.has(id)) return false;
+    return true;
+  }
+}
