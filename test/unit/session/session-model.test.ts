@@ -90,7 +90,7 @@ describe('random sessions', () => {
           expect(after.window).toEqual(model.turns.flatMap(({ fresh }, i) => fresh.map((id) => ({ turn: i + 1, id }))));
         });
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 
@@ -102,11 +102,13 @@ describe('random sessions', () => {
           expect(subset(active, index) && subset(pinned, index)).toBe(true);
           expect(index.slice(0, before.sets.index.length)).toEqual(before.sets.index);
           expect(step.at).toBeGreaterThan(before.lastAt);
-          for (const id of index)
-            expect([after.has(id), after.isActive(id), after.isPinned(id)]).toEqual([true, active.includes(id), pinned.includes(id)]);
-          for (const id of active) {
-            if (after.isToolResult(id) && !pinned.includes(id)) expect([...after.collapsible()]).toContain(id);
-          }
+          expect(index.every((id) => after.has(id))).toBe(true);
+          expect([index.filter((id) => after.isActive(id)).length, index.filter((id) => after.isPinned(id)).length]).toEqual([
+            active.length,
+            pinned.length,
+          ]);
+          const loose = new Set(after.collapsible());
+          expect(active.filter((id) => after.isToolResult(id) && !pinned.includes(id)).every((id) => loose.has(id))).toBe(true);
           const { index: met = [], activate = [], deactivate = [], pin = [], unpin = [] } = step.changes;
           expect(met.some((id) => before.has(id))).toBe(false);
           expect(deactivate.every((id) => before.isActive(id)) && unpin.every((id) => before.isPinned(id))).toBe(true);
@@ -116,7 +118,7 @@ describe('random sessions', () => {
             expect([name, ids.length > 0, new Set(ids).size]).toEqual([name, true, ids.length]);
         });
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 
