@@ -31,8 +31,10 @@ export interface XtdbErrorDetails {
   readonly status?: number;
   /** XTDB's own `:xtdb.error/error-key`, without its namespace's meaning being interpreted. */
   readonly errorKey?: string;
-  /** True if a transaction may have been accepted although its receipt never arrived. */
+  /** True if a transaction may have been taken and nobody knows what became of it. */
   readonly outcomeUnknown?: boolean;
+  /** The id of that transaction, if its receipt did arrive. */
+  readonly txId?: number;
   readonly cause?: unknown;
 }
 
@@ -47,10 +49,11 @@ export class XtdbError extends Error {
   readonly status: number | undefined;
   readonly errorKey: string | undefined;
   /**
-   * True if the request was a submission that the node may have taken although we never learned its transaction id: look for it in the
-   * transaction log before sending it again.
+   * True if the node may have taken a submission whose outcome was not learned. With a `txId`, ask for its outcome again; without, the receipt was
+   * lost: look for it in the transaction log before sending it again.
    */
   readonly outcomeUnknown: boolean;
+  readonly txId: number | undefined;
 
   constructor(
     readonly code: XtdbErrorCode,
@@ -61,13 +64,16 @@ export class XtdbError extends Error {
     this.status = details.status;
     this.errorKey = details.errorKey;
     this.outcomeUnknown = details.outcomeUnknown ?? false;
+    this.txId = details.txId;
   }
 
-  /** The same failure, marked as one after which nobody knows whether the transaction was taken. */
-  withUnknownOutcome(): XtdbError {
-    return new XtdbError(this.code, `${this.message} Whether the transaction was taken is unknown.`, {
+  /** The same failure, marked as one that leaves open what became of a submission. */
+  withUnknownOutcome(txId?: number): XtdbError {
+    const open = txId === undefined ? 'Whether the transaction was taken is unknown.' : `What became of transaction ${txId} is unknown.`;
+    return new XtdbError(this.code, `${this.message} ${open}`, {
       ...(this.status === undefined ? {} : { status: this.status }),
       ...(this.errorKey === undefined ? {} : { errorKey: this.errorKey }),
+      ...(txId === undefined ? {} : { txId }),
       outcomeUnknown: true,
       cause: this.cause,
     });

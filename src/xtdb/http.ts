@@ -76,6 +76,7 @@ export class XtdbHttp {
   readonly #running = new Set<(ending: Ending) => void>();
   #connection: Promise<Connection> | undefined;
   #opened: Connection | undefined;
+  readonly #retired: Promise<void>[] = [];
   #closing: Promise<void> | undefined;
 
   constructor(address: NodeAddress | (() => Promise<NodeAddress>), options: HttpOptions) {
@@ -137,6 +138,7 @@ export class XtdbHttp {
     const opened = this.#opened;
     this.#opened = undefined;
     if (opened !== undefined) await Promise.all([opened.work.destroy(), opened.wait.destroy()]);
+    await Promise.all(this.#retired);
   }
 
   async #attempt(request: HttpRequest, what: string, body: Buffer | undefined, progress: Progress): Promise<EdnValue | undefined> {
@@ -247,7 +249,8 @@ export class XtdbHttp {
       });
     const connection = { address, work: open(this.#options.connections), wait: open(MAX_WAIT_CONNECTIONS) };
     this.#opened = connection;
-    if (before !== undefined) await Promise.all([before.work.close(), before.wait.close()]);
+    // Requests to the former node may run on to their ends; nobody waits for them here.
+    if (before !== undefined) this.#retired.push(before.work.close(), before.wait.close());
     return connection;
   }
 

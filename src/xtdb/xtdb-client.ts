@@ -53,7 +53,10 @@ export interface XtdbClient {
   submit(ops: readonly TxOp[], options?: RequestOptions): Promise<TxReceipt>;
   /** What became of a transaction, learned by asking until it is indexed or the limit (60 s unless given) has passed. */
   awaitOutcome(txId: number, options?: RequestOptions): Promise<TxOutcome>;
-  /** Submits and learns the outcome. The limit holds for each of the two. */
+  /**
+   * Submits and learns the outcome. The limit holds for each of the two. If only the outcome could not be learned, the error's `outcomeUnknown`
+   * is true and `txId` names the transaction.
+   */
   execute(ops: readonly TxOp[], options?: RequestOptions): Promise<{ readonly receipt: TxReceipt; readonly outcome: TxOutcome }>;
   /**
    * The database at a moment (default: now, and all that is indexed), pinned once. It always sees what this client has submitted, unless an
@@ -130,7 +133,11 @@ class HttpXtdbClient implements XtdbClient {
 
   async execute(ops: readonly TxOp[], options: RequestOptions = {}): Promise<{ readonly receipt: TxReceipt; readonly outcome: TxOutcome }> {
     const receipt = await this.submit(ops, options);
-    return { receipt, outcome: await this.awaitOutcome(receipt.txId, options) };
+    try {
+      return { receipt, outcome: await this.awaitOutcome(receipt.txId, options) };
+    } catch (error) {
+      throw error instanceof XtdbError ? error.withUnknownOutcome(receipt.txId) : error;
+    }
   }
 
   async db(basis: Partial<Pick<Basis, 'validTime' | 'txId' | 'txTime'>> = {}, options: RequestOptions = {}): Promise<DbSnapshot> {

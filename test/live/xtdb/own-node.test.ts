@@ -61,7 +61,7 @@ describe('a node of one’s own', () => {
     process.kill(pid, 'SIGKILL');
     const failure = await submitting;
     expect(failure).toBeInstanceOf(XtdbError);
-    expect(failure).toMatchObject({ code: 'unreachable', outcomeUnknown: true });
+    expect(failure).toMatchObject({ code: 'unreachable', outcomeUnknown: true, txId: undefined });
     const killed = pid;
     expect(await client.status()).toMatchObject({ ingesterFailed: false });
     expect(pid).not.toBe(killed);
