@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { ensureInstallation, type Installation } from '../../src/node/install.js';
+import { findJava, type Java } from '../../src/node/java.js';
+import { commonJvmFlags } from '../../src/node/launch.js';
+
+const frontDir = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'xtdb');
+
+/** The configurations that come with the front. */
+export const CONFIGS = { memory: join(frontDir, 'memory.edn'), rocksdb: join(frontDir, 'xtdb.edn') } as const;
+
+/** The line a front prints when it is ready. */
+export interface ReadyLine {
+  readonly ready: true;
+  readonly pid: number;
+  readonly socket: string | null;
+  readonly port: number | null;
+  readonly version: string;
+}
+
+/** How a front's process ended. */
+export interface FrontEnd {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A front's process from its start on. */
+export interface FrontRun {
+  readonly process: ChildProcess;
+  /** Undefined when it ended without being ready. */
+  readonly ready: Promise<ReadyLine | undefined>;
+  readonly ended: Promise<FrontEnd>;
+}
+
+let built: Promise<{ readonly java: Java; readonly installation: Installation }> | undefined;
+
+async function build(): Promise<{ readonly java: Java; readonly installation: Installation }> {
+  const java = await findJava({});
+  const cacheHome = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
+  const installation = await ensureInstallation({
+    java,
+    frontDir,
+    memoryConfig: CONFIGS.memory,
+    cacheDir: join(cacheHome, 'palimpsest'),
+  });
+  return { java, installation };
+}
+
+/** Starts the front with these flags, compiled as the service runs it. */
+export async function runFront(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<FrontRun> {
+  built ??= build();
+  const { java, installation } = await built;
+  const args = [
+    ...commonJvmFlags(java.major),
+    '-XX:TieredStopAtLevel=1',
+    '-Xmx384m',
+    '-XX:+ExitOnOutOfMemoryError',
+    ...(installation.archive === null ? [] : ['-Xshare:auto', `-XX:SharedArchiveFile=${installation.archive}`]),
+    ...jvmFlags,
+    '-cp',
+    installation.jars.join(delimiter),
+    'clojure.main',
+    '-m',
+    'front.main',
+    ...flags,
+  ];
+  const child = spawn(java.command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, MALLOC_ARENA_MAX: '2' } });
+  let stdout = '';
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+    stderr += piece;
+  });
+  const ready = new Promise<ReadyLine | undefined>((resolve) => {
+    createInterface({ input: child.stdout })
+      .on('line', (line) => {
+        stdout += `${line}\n`;
+        if (line.startsWith('{"ready":true')) resolve(JSON.parse(line));
+      })
+      .on('close', () => resolve(undefined));
+  });
+  const ended = new Promise<FrontEnd>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
+  });
+  return { process: child, ready, ended };
+}
+
+/** A folder that only its user can open, short enough in path for a socket. */
+export async function privateFolder(): Promise<{ readonly dir: string; readonly remove: () => Promise<void> }> {
+  const dir = await mkdtemp(join(tmpdir(), 'front-'));
+  await chmod(dir, 0o700);
+  return { dir, remove: () => rm(dir, { recursive: true, force: true }) };
+}
+
+/** A front that answers. */
+export interface RunningFront {
+  readonly ready: ReadyLine;
+  readonly run: FrontRun;
+  /** Asks it to end, and waits until it has. */
+  readonly stop: () => Promise<FrontEnd>;
+}
+
+/** Starts a front and waits until it is ready. Throws with what it said when it is not. */
+export async function startFront(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<RunningFront> {
+  const run = await runFront(flags, jvmFlags);
+  const ready = await run.ready;
+  if (ready === undefined) {
+    const { code, stderr } = await run.ended;
+    throw new Error(`the front ended with ${code} before it was ready: ${stderr}`);
+  }
+  const stop = async (): Promise<FrontEnd> => {
+    run.process.kill('SIGTERM');
+    return run.ended;
+  };
+  return { ready, run, stop };
+}

@@ -1,0 +1,92 @@
+import { parseEDNString } from 'edn-data';
+import { type Dispatcher, Pool } from 'undici';
+
+/** One answer as it came over the wire. */
+export interface WireAnswer {
+  readonly status: number;
+  readonly type: string | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+export interface WireOptions {
+  readonly params?: Readonly<Record<string, string | number | boolean>>;
+  readonly accept?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface PostOptions extends WireOptions {
+  /** The Content-Type; EDN unless told otherwise, none when null. */
+  readonly type?: string | null;
+}
+
+/** Where a front listens. */
+export type WireTarget = { readonly socketPath: string } | { readonly origin: string };
+
+type Body = string | Buffer | NonNullable<Dispatcher.DispatchOptions['body']>;
+
+export const EDN = 'application/edn';
+export const TRANSIT = 'application/transit+json';
+export const JSON_TYPE = 'application/json';
+
+/** Reads one EDN form: maps as objects, keywords as their names, tagged values as `{ tag, val }` where JavaScript has no type for them. */
+export const readEdn = (text: string): unknown =>
+  parseEDNString(text, { mapAs: 'object', keywordAs: 'string', setAs: 'array', listAs: 'array' });
+
+/** Plain HTTP to a front, without any of the client's own checks. */
+export class Wire {
+  readonly #pool: Pool;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(target: WireTarget, headers: Readonly<Record<string, string>> = {}) {
+    const limits = { bodyTimeout: 60_000, headersTimeout: 60_000 };
+    this.#pool =
+      'origin' in target ? new Pool(target.origin, limits) : new Pool('http://localhost', { socketPath: target.socketPath, ...limits });
+    this.#headers = headers;
+  }
+
+  get(path: string, options: WireOptions = {}): Promise<WireAnswer> {
+    return this.#send('GET', path, undefined, options);
+  }
+
+  post(path: string, body: Body, { type = EDN, ...options }: PostOptions = {}): Promise<WireAnswer> {
+    const headers = { ...(type === null ? {} : { 'content-type': type }), ...options.headers };
+    return this.#send('POST', path, body, { ...options, headers });
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy();
+  }
+
+  async #send(method: 'GET' | 'POST', path: string, body: Body | undefined, options: WireOptions): Promise<WireAnswer> {
+    const query = new URLSearchParams(Object.entries(options.params ?? {}).map(([name, value]) => [name, String(value)])).toString();
+    const target = path.startsWith('/') ? `/_xtdb${path}` : `/${path}`;
+    const response = await this.#pool.request({
+      method,
+      path: query === '' ? target : `${target}?${query}`,
+      headers: { ...this.#headers, ...(options.accept === undefined ? {} : { accept: options.accept }), ...options.headers },
+      ...(body === undefined ? {} : { body }),
+    });
+    const type = response.headers['content-type'];
+    return {
+      status: response.statusCode,
+      type: typeof type === 'string' ? type.split(';')[0] : undefined,
+      headers: response.headers,
+      text: await response.body.text(),
+    };
+  }
+}
+
+/** Submits operations in EDN and waits until they are indexed; answers with the transaction id. */
+export async function submitAndWait(wire: Wire, ops: string): Promise<number> {
+  const submitted = await wire.post('/submit-tx', `{:tx-ops [${ops}]}`);
+  if (submitted.status !== 202) throw new Error(`submit-tx answered ${submitted.status}: ${submitted.text}`);
+  const receipt = readEdn(submitted.text) as { readonly 'xtdb.api/tx-id': number };
+  const txId = receipt['xtdb.api/tx-id'];
+  const done = await wire.get('/await-tx', { params: { 'tx-id': txId } });
+  if (done.status !== 200) throw new Error(`await-tx answered ${done.status}: ${done.text}`);
+  return txId;
+}
+
+/** The `error-key` of an error map of XTDB's shape. */
+export const errorKey = (answer: WireAnswer): unknown => (readEdn(answer.text) as Record<string, unknown>)['xtdb.error/error-key'];
