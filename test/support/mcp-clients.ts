@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
+
+const cli = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'dist', 'cli.js');
+
+/** What an agent is answered. */
+export interface Answer {
+  readonly text: string;
+  readonly isError: boolean;
+  readonly meta: Readonly<Record<string, unknown>>;
+  readonly raw: CallToolResult;
+}
+
+/** A real MCP client, connected to a built `palimpsest`. */
+export interface Agent {
+  readonly client: Client;
+  readonly transport: StdioClientTransport | StreamableHTTPClientTransport;
+  call(name: string, args?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly meta?: Readonly<Record<string, unknown>>;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+function agentOf(client: Client, transport: Agent['transport']): Agent {
+  return {
+    client,
+    transport,
+    call: async (name, args = {}, { meta, signal, onProgress } = {}) => {
+      const raw = (await client.callTool(
+        { name, arguments: { ...args }, ...(meta === undefined ? {} : { _meta: { ...meta } }) },
+        undefined,
+        {
+          timeout: 60_000,
+          ...(signal === undefined ? {} : { signal }),
+          ...(onProgress === undefined ? {} : { onprogress: onProgress }),
+        },
+      )) as CallToolResult;
+      const [part] = raw.content;
+      if (raw.content.length !== 1 || part?.type !== 'text') throw new Error(`not one text: ${JSON.stringify(raw).slice(0, 500)}`);
+      return { text: part.text, isError: raw.isError === true, meta: (raw._meta?.palimpsest ?? {}) as Answer['meta'], raw };
+    },
+    close: () => client.close(),
+  };
+}
+
+/** The data folder of the suite's node. */
+export function suiteData(): string {
+  const data = process.env.PALIMPSEST_TEST_DATA;
+  if (data === undefined) throw new Error('PALIMPSEST_TEST_DATA is not set: run through the live project of jest');
+  return data;
+}
+
+/** Flags that make a server use the suite's node. */
+const suiteFlags = (): readonly string[] => ['--data', suiteData(), '--profile', 'memory'];
+
+/** Starts `palimpsest mcp` over a folder and connects to it; on the suite's node unless the arguments name another data folder. */
+export async function stdioAgent(root: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<Agent> {
+  const flags = args.includes('--data') ? [] : suiteFlags();
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [cli, 'mcp', '--root', root, ...flags, '--log-level', 'error', ...args],
+    env: { ...getDefaultEnvironment(), ...xdgOf(process.env), ...env },
+    cwd: root,
+    stderr: 'inherit',
+  });
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(transport);
+  return agentOf(client, transport);
+}
+
+/** Where the built node is cached belongs to every process of a test. */
+function xdgOf(env: NodeJS.ProcessEnv): Record<string, string> {
+  const names = ['XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'JAVA_HOME'] as const;
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+}
+
+/** A running `palimpsest serve`. */
+export interface Serve {
+  readonly url: string;
+  readonly token: string | undefined;
+  /** Ends it with SIGTERM; answers its exit code. */
+  close(): Promise<number | null>;
+}
+
+async function announced(child: ChildProcess): Promise<{ readonly url: string; readonly token: string | undefined }> {
+  let text = '';
+  for await (const chunk of child.stderr ?? []) {
+    text += String(chunk);
+    const url = /listens on (\S+)\n/.exec(text)?.[1];
+    const token = /Bearer (\S+)\n/.exec(text)?.[1];
+    if (url !== undefined) return { url, token };
+  }
+  throw new Error(`serve ended before it listened: ${text}`);
+}
+
+/** Starts `palimpsest serve` on a free port and the suite's node. */
+export async function startServe(args: readonly string[] = [], root: string = tmpdir()): Promise<Serve> {
+  const child = spawn(process.execPath, [cli, 'serve', '--port', '0', '--root', root, ...suiteFlags(), ...args], {
+    env: { ...process.env, NODE_OPTIONS: '' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(child, 'exit');
+  const { url, token } = await announced(child);
+  child.stderr.resume();
+  return {
+    url,
+    token,
+    close: async () => {
+      child.kill('SIGTERM');
+      const [code] = await ended;
+      return code as number | null;
+    },
+  };
+}
+
+/** Connects to a `palimpsest serve`. */
+export async function httpAgent(serve: Pick<Serve, 'url' | 'token'>): Promise<Agent> {
+  const headers = serve.token === undefined ? {} : { authorization: `Bearer ${serve.token}` };
+  const transport = new StreamableHTTPClientTransport(new URL(serve.url), { requestInit: { headers } });
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(transport as Parameters<Client['connect']>[0]);
+  return agentOf(client, transport);
+}
+
+/** A new folder, by its real path, and what removes it. */
+export async function temporaryRoot(): Promise<{ readonly root: string; remove(): Promise<void> }> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-root-')));
+  return { root, remove: () => rm(root, { recursive: true, force: true }) };
+}
