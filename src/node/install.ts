@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { access, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
@@ -34,15 +34,23 @@ export interface InstallOptions {
 type FrontFiles = ReadonlyMap<string, Buffer>;
 
 const FRONT_JAR = 'front.jar';
+const ARCHIVE = 'front.jsa';
 const manifestSchema = z.object({ jars: z.array(z.string()).min(2), archive: z.boolean() });
 
-/** The installation in `dir` when it is complete: its manifest is written last. */
+/** The installation in `dir` when it is complete: its manifest is written last, and every file it names is there. */
 async function readInstallation(dir: string, key: string): Promise<Installation | undefined> {
   try {
     const manifest = manifestSchema.parse(JSON.parse(await readFile(join(dir, 'installation.json'), 'utf8')));
+    const installation = {
+      key,
+      jars: manifest.jars.map((jar) => join(dir, jar)),
+      archive: manifest.archive ? join(dir, ARCHIVE) : null,
+    };
+    // Whoever tidies up caches may have taken some of the files.
+    await Promise.all([...installation.jars, ...(installation.archive === null ? [] : [installation.archive])].map((file) => access(file)));
     // The clean-up of old installations goes by this time.
     await utimes(dir, new Date(), new Date()).catch(() => undefined);
-    return { key, jars: manifest.jars.map((jar) => join(dir, jar)), archive: manifest.archive ? join(dir, 'front.jsa') : null };
+    return installation;
   } catch {
     return undefined;
   }
@@ -93,12 +101,12 @@ async function build(dir: string, key: string, files: FrontFiles, options: Insta
       configFile: options.memoryConfig,
       // A short path, since a socket lies in it.
       workDir: join(tmpdir(), `palimpsest-${randomUUID().slice(0, 8)}`),
-      archive: join(dir, 'front.jsa'),
+      archive: join(dir, ARCHIVE),
     },
     options.signal,
   );
   await writeFile(join(dir, 'installation.json'), `${JSON.stringify({ jars, archive }, null, 2)}\n`);
-  return { key, jars: jars.map((jar) => join(dir, jar)), archive: archive ? join(dir, 'front.jsa') : null };
+  return { key, jars: jars.map((jar) => join(dir, jar)), archive: archive ? join(dir, ARCHIVE) : null };
 }
 
 function cacheProblem(cacheDir: string, error: unknown): NodeError {
