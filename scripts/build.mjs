@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const entries = { cli: 'src/cli/main.ts', index: 'src/index.ts' };
+const entries = { cli: 'src/cli/main.ts', index: 'src/index.ts', demo: 'scripts/demo.ts' };
 
 // Built aside and then moved into place, so that a program started meanwhile finds the old files or the new ones.
 const draft = join(root, 'node_modules', `.dist-${process.pid}`);

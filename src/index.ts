@@ -1,0 +1,49 @@
+/**
+ * The public surface of Palimpsest as a library: named exports only.
+ *
+ * `ContextClient` is the way in: it opens sessions, records what an agent does, assembles its context, and rebuilds any earlier one.
+ */
+export type { Assembly, AssemblySection } from './assembly/assemble.js';
+export type { AssemblyRecord } from './assembly/assembly-record.js';
+export type { ObjectMetadata } from './assembly/metadata.js';
+export { metadataLine } from './assembly/metadata-line.js';
+export type { AssembleOptions, SessionAssembly, SessionAssemblyRecord } from './client/assemble-session.js';
+export type { CallReport, RecordedCall } from './client/call-report.js';
+export { ContextClient, type ContextClientOptions } from './client/context-client.js';
+export { ContextSession, type PoolEntry } from './client/context-session.js';
+export type { FileAccess, FileAccessOptions, LocatedFile } from './client/file-access.js';
+export type { LoadedObject } from './client/load-object.js';
+export type { ReportedMention, ReportedReading } from './client/reported-files.js';
+export type { VerbEntry, VerbFailure, VerbPlan } from './client/verb-plan.js';
+export { SourceError, type SourceErrorCode } from './filesystem/errors.js';
+export { localFilesystemId } from './filesystem/filesystem-id.js';
+export { type MountSetting, parseMount } from './filesystem/mounts.js';
+export type { SourceReading } from './filesystem/read-source.js';
+export { type EnsureNodeOptions, ensureNode, NodeError, type NodeErrorCode, type NodeHandle, nodeStatus, stopNode } from './node/index.js';
+export { canonicalJson, type Json } from './objects/canonical-json.js';
+export { DocumentError, type DocumentErrorCode } from './objects/errors.js';
+export {
+  type CanonicalPath,
+  canonicalPath,
+  type FilesystemId,
+  filesystemId,
+  type ObjectId,
+  objectId,
+  type SessionId,
+  type Sha256,
+  sessionId,
+} from './objects/ids.js';
+export type { FieldsByType, Message, ObjectType, Turn } from './objects/object-type.js';
+export { type Envelope, type ObjectVersion, restoreVersion } from './objects/seal.js';
+export type { SessionSets, SetChanges } from './objects/sets.js';
+export type { FilesystemSource, Source } from './objects/source.js';
+export type { Step } from './objects/step.js';
+export { SessionError, type SessionErrorCode } from './session/errors.js';
+export { DEFAULT_POLICY, type StepPolicy } from './session/plan-step.js';
+export type { SessionState } from './session/session-state.js';
+export { StoreError, type StoreErrorCode } from './store/errors.js';
+export type { ObjectStore } from './store/object-store.js';
+export type { FoundVersion, HistoryVersion, StoreSnapshot } from './store/store-snapshot.js';
+export type { NodeAddress } from './xtdb/address.js';
+export type { Basis } from './xtdb/db-snapshot.js';
+export { XtdbError, type XtdbErrorCode } from './xtdb/errors.js';
