@@ -9,7 +9,8 @@ import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotoc
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
 
-const cli = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'dist', 'cli.js');
+/** The built command line program. */
+export const cliPath = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'dist', 'cli.js');
 
 /** What an agent is answered. */
 export interface Answer {
@@ -70,7 +71,7 @@ export async function stdioAgent(root: string, args: readonly string[] = [], env
   const flags = args.includes('--data') ? [] : suiteFlags();
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [cli, 'mcp', '--root', root, ...flags, '--log-level', 'error', ...args],
+    args: [cliPath, 'mcp', '--root', root, ...flags, '--log-level', 'error', ...args],
     env: { ...getDefaultEnvironment(), ...xdgOf(process.env), ...env },
     cwd: root,
     stderr: 'inherit',
@@ -107,7 +108,7 @@ async function announced(child: ChildProcess): Promise<{ readonly url: string; r
 
 /** Starts `palimpsest serve` on a free port and the suite's node. */
 export async function startServe(args: readonly string[] = [], root: string = tmpdir()): Promise<Serve> {
-  const child = spawn(process.execPath, [cli, 'serve', '--port', '0', '--root', root, ...suiteFlags(), ...args], {
+  const child = spawn(process.execPath, [cliPath, 'serve', '--port', '0', '--root', root, ...suiteFlags(), ...args], {
     env: { ...process.env, NODE_OPTIONS: '' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -1,0 +1,12 @@
+import base from '../../jest.config.mjs';
+
+const [live] = base.projects.filter(({ displayName }) => displayName === 'live');
+
+/** Real agent programs, driven by a scripted model; they are installed on first use. Not part of `npm test`. */
+export default {
+  ...live,
+  rootDir: '../..',
+  displayName: 'agents',
+  testMatch: ['<rootDir>/test/agents/**/*.test.ts'],
+  testTimeout: 300_000,
+};

@@ -1,0 +1,195 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What the model does at one point: calls a tool whose name ends so, or says something and is done. */
+export type Turn = { readonly tool: string; readonly args: Readonly<Record<string, unknown>> } | { readonly say: string };
+
+/** A tool as the agent offers it to the model. */
+export interface OfferedTool {
+  readonly name: string;
+  /** Codex groups the tools of an MCP server under a name of their own. */
+  readonly group?: string;
+  readonly description: string;
+  readonly schema: unknown;
+}
+
+/** What the model was shown. */
+export interface Seen {
+  readonly offered: readonly OfferedTool[];
+  /** Texts of the tool results, oldest first. */
+  readonly results: readonly string[];
+  /** Everything, as it came. */
+  readonly body: unknown;
+}
+
+/** A model on the loopback address that follows a script. */
+export interface ScriptedModel {
+  /** The base address of its API, `/v1` included. */
+  readonly baseUrl: string;
+  readonly seen: readonly Seen[];
+  close(): Promise<void>;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** One way of talking to a model: what an agent sends, and how the answer has to look. */
+interface Dialect {
+  readonly path: RegExp;
+  read(body: Json): Pick<Seen, 'offered' | 'results'>;
+  answer(turn: Turn, tool: OfferedTool | undefined, callId: string): readonly Json[];
+  /** Whether each event is named by its type; ended by a marker otherwise. */
+  readonly named: boolean;
+}
+
+const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : []);
+const textOf = (value: unknown): string => {
+  if (typeof value === 'string') return value;
+  return Array.isArray(value) ? value.map((part: Json) => String(part.text ?? '')).join('\n') : JSON.stringify(value);
+};
+
+/** Tools may stand in groups, as Codex sends them. */
+function responsesTools(tools: readonly Json[], group?: string): readonly OfferedTool[] {
+  return tools.flatMap((tool) => {
+    const inner = list(tool.tools);
+    if (inner.length > 0) return responsesTools(inner, String(tool.name));
+    const offered = { name: String(tool.name ?? ''), description: String(tool.description ?? ''), schema: tool.parameters };
+    return [group === undefined ? offered : { ...offered, group }];
+  });
+}
+
+const RESPONSES: Dialect = {
+  path: /\/responses$/,
+  named: true,
+  read: (body) => ({
+    offered: responsesTools(list(body.tools)),
+    results: list(body.input)
+      .filter((item) => String(item.type).endsWith('call_output'))
+      .map((item) => textOf(item.output)),
+  }),
+  answer: (turn, tool, callId) => {
+    const item =
+      'say' in turn
+        ? {
+            type: 'message',
+            id: `msg_${callId}`,
+            role: 'assistant',
+            status: 'completed',
+            content: [{ type: 'output_text', text: turn.say, annotations: [] }],
+          }
+        : {
+            type: 'function_call',
+            id: `fc_${callId}`,
+            call_id: callId,
+            name: tool?.name,
+            ...(tool?.group === undefined ? {} : { namespace: tool.group }),
+            arguments: JSON.stringify(turn.args),
+            status: 'completed',
+          };
+    const response = { id: `resp_${callId}`, object: 'response', created_at: 0, status: 'in_progress', output: [] as unknown[] };
+    const usage = {
+      input_tokens: 1,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens: 1,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 2,
+    };
+    return [
+      { type: 'response.created', response },
+      { type: 'response.output_item.added', output_index: 0, item },
+      { type: 'response.output_item.done', output_index: 0, item },
+      { type: 'response.completed', response: { ...response, status: 'completed', output: [item], usage } },
+    ];
+  },
+};
+
+const CHAT: Dialect = {
+  path: /\/chat\/completions$/,
+  named: false,
+  read: (body) => ({
+    offered: list(body.tools).map(({ function: tool }) => {
+      const { name, description, parameters } = tool as Json;
+      return { name: String(name), description: String(description), schema: parameters };
+    }),
+    results: list(body.messages)
+      .filter(({ role }) => role === 'tool')
+      .map(({ content }) => textOf(content)),
+  }),
+  answer: (turn, tool, callId) => {
+    const delta =
+      'say' in turn
+        ? { role: 'assistant', content: turn.say }
+        : {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ index: 0, id: callId, type: 'function', function: { name: tool?.name, arguments: JSON.stringify(turn.args) } }],
+          };
+    const chunk = (choice: Json): Json => ({
+      id: `chat_${callId}`,
+      object: 'chat.completion.chunk',
+      created: 0,
+      model: 'scripted',
+      choices: [{ index: 0, ...choice }],
+    });
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+    return [
+      chunk({ delta, finish_reason: null }),
+      { ...chunk({ delta: {}, finish_reason: 'say' in turn ? 'stop' : 'tool_calls' }), usage },
+    ];
+  },
+};
+
+const DIALECTS = [RESPONSES, CHAT];
+
+async function readBody(request: IncomingMessage): Promise<Json> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString('utf8')) as Json);
+}
+
+function sendEvents(response: ServerResponse, events: readonly Json[], named: boolean): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (const event of events) response.write(`${named ? `event: ${String(event.type)}\n` : ''}data: ${JSON.stringify(event)}\n\n`);
+  response.end(named ? '' : 'data: [DONE]\n\n');
+}
+
+/**
+ * Starts a model that does what the script says. Its place in the script follows from the tool results that it is shown, so that an agent's retries
+ * and side requests do not shift it; requests that offer no tools (titles, summaries) are answered with "ok".
+ */
+export async function startScriptedModel(script: readonly Turn[]): Promise<ScriptedModel> {
+  const seen: Seen[] = [];
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = (request.url ?? '').split('?', 1)[0] ?? '';
+    const body = await readBody(request);
+    const dialect = DIALECTS.find((one) => one.path.test(path));
+    if (dialect === undefined) {
+      response.writeHead(path.endsWith('/models') ? 200 : 404, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ object: 'list', data: [{ id: 'scripted', object: 'model' }] }));
+      return;
+    }
+    const { offered, results } = dialect.read(body);
+    seen.push({ offered, results, body });
+    const planned = offered.length === 0 ? { say: 'ok' } : (script[Math.min(results.length, script.length - 1)] ?? { say: 'done' });
+    const tool = 'tool' in planned ? offered.find(({ name }) => new RegExp(`(^|[^a-z])${planned.tool}$`).test(name)) : undefined;
+    const turn =
+      'tool' in planned && tool === undefined
+        ? { say: `no tool ${planned.tool} among ${offered.map(({ name }) => name).join(', ')}` }
+        : planned;
+    sendEvents(response, dialect.answer(turn, tool, `call_${results.length + 1}`), dialect.named);
+  };
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      response.writeHead(500);
+      response.end(String(error));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    seen,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
