@@ -33,8 +33,7 @@ async function call(agent: Client, turn: string, name: string, args: Record<stri
 }
 
 function showContext({ text, record }: SessionAssembly): void {
-  for (const section of text.split('\n\n').length > 0 ? record.sections : [])
-    console.log(`   ${section.name}: ${section.chars} characters`);
+  for (const section of record.sections) console.log(`   ${section.name}: ${section.chars} characters`);
   console.log(`   sha256 ${record.sha256}\n`);
   console.log(clip(text, 40));
 }
