@@ -4,7 +4,7 @@
             [front.refusal :as refusal]
             [xtdb.codec :as c])
   (:import (java.util Collection Date Map UUID)
-           (java.util.concurrent TimeoutException)
+           (java.util.concurrent ExecutionException TimeoutException)
            (xtdb.api NodeOutOfSyncException)
            (xtdb.codec EDNId Id)))
 
@@ -47,8 +47,13 @@
 (defn- timeout-cause [e]
   (first (filter #(instance? TimeoutException %) (causes e))))
 
-(defn- server-error [^Throwable e]
-  {:status 500, :body {:type "exception", :class (.getName (class e))}})
+(defn- unwrapped ^Throwable [^Throwable e]
+  (if (and (contains? #{RuntimeException ExecutionException} (class e)) (.getCause e))
+    (recur (.getCause e))
+    e))
+
+(defn- server-error [e]
+  {:status 500, :body {:type "exception", :class (.getName (class (unwrapped e)))}})
 
 (defn- timeout [e]
   (assoc-in (server-error e) [:body :message] (ex-message e)))
@@ -61,7 +66,8 @@
       (some-> known refusal/answer) (update (refusal/answer known) :body plain)
       known {:status 400, :body (plain (ex-data known))}
       (timeout-cause e) (timeout (timeout-cause e))
-      (some #(instance? StackOverflowError %) (causes e))
+      ;; Only this thread's own: as a cause it may be the indexer's, and that is no fault of this request.
+      (instance? StackOverflowError (unwrapped e))
       {:status 400, :body (:body (refusal/answer (refusal/illegal-argument :too-deep "Nested too deeply")))}
       :else (do (log/error e "A request failed")
                 (server-error e)))))

@@ -41,7 +41,7 @@
 
 (defn- say-ready! [{:keys [socket port]}]
   (println (str "{\"ready\":true,\"pid\":" (.pid (ProcessHandle/current))
-                ",\"socket\":" (json-text socket)
+                ",\"socket\":" (json-text (some-> ^Path socket .toAbsolutePath))
                 ",\"port\":" (or port "null")
                 ",\"version\":" (json-text (version)) "}"))
   (flush))

@@ -8,8 +8,10 @@
 (set! *unchecked-math* :warn-on-boxed)
 
 (def ^:const max-depth
-  "The deepest nesting of collections that is read."
-  512)
+  "The deepest nesting of collections that is read.
+  XTDB's serialisation recurses too, in the indexer's thread: a document nested about 400 deep overflows its stack,
+  and the indexer is dead for good."
+  128)
 
 (def ^:const max-digits
   "The longest run of digits that is read as a number."

@@ -1,0 +1,172 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { CONFIGS, privateFolder, type RunningFront, startFront } from '../../support/front-process.js';
+import { errorKey, readEdn, submitAndWait, Wire, type WireAnswer } from '../../support/wire.js';
+import { testWire } from '../../support/wire-target.js';
+
+const QUERY_LIMIT_MS = 1_000;
+const AWAIT_LIMIT_MS = 200;
+const MAX_BODY = 1_000_000;
+const ROWS = 2_000;
+
+let front: RunningFront;
+let wire: Wire;
+let remove: () => Promise<void>;
+
+beforeAll(async () => {
+  const folder = await privateFolder();
+  remove = folder.remove;
+  const socketPath = join(folder.dir, 's');
+  const flags = ['--config', CONFIGS.memory, '--socket', socketPath, '--query-timeout', String(QUERY_LIMIT_MS), '--max-rows', '100'];
+  front = await startFront([...flags, '--max-queries', '2', '--await-timeout', String(AWAIT_LIMIT_MS), '--max-body', String(MAX_BODY)]);
+  wire = new Wire({ socketPath });
+  await submitAndWait(wire, Array.from({ length: ROWS }, (_, n) => `[:xtdb.api/put {:xt/id "d${n}" :n ${n}}]`).join(' '));
+  const ring = Array.from({ length: 14 }, (_, n) => n);
+  const friends = (n: number): string =>
+    ring
+      .filter((m) => m !== n)
+      .map((m) => `"ring${m}"`)
+      .join(' ');
+  await submitAndWait(wire, ring.map((n) => `[:xtdb.api/put {:xt/id "ring${n}" :friends [${friends(n)}]}]`).join(' '));
+}, 120_000);
+afterAll(async () => {
+  await wire.close();
+  await front.stop();
+  await remove();
+});
+
+const ask = (query: string): Promise<WireAnswer> => wire.post('/query', `{:query ${query}}`);
+const JOIN_WITHOUT_END = '{:find [(count a)] :where [[a :n] [b :n] [c :n] [d :n]]}';
+
+/** Processor time the front has used so far, in clock ticks. */
+function ticksUsed(): number {
+  const fields = readFileSync(`/proc/${front.ready.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+describe('the time limit of queries', () => {
+  test.each([
+    ['a join without end, counted', JOIN_WITHOUT_END],
+    ['a join without end, sorted', '{:find [a b c] :where [[a :n] [b :n] [c :n]] :order-by [[a :asc]]}'],
+    ['one whose rows are all refused', '{:find [a] :where [[a :n x] [b :n y] [c :n z] [(< x y)] [(< y z)] [(< z x)]]}'],
+    ['one inside a sub-query', '{:find [x] :where [[a :n x] [(q {:find [(count b)] :where [[b :n] [c :n] [d :n]]}) y]]}'],
+    [
+      'one inside an or',
+      '{:find [a] :where [[a :n x] (or-join [a] (and [a :n x] [b :n y] [c :n z] [(= y -1)] [(= z y)]) (and [a :n x] [b :n] [c :n] [d :n] [(= x -1)] [(= b c)] [(= c d)]))]}',
+    ],
+    ['one inside a rule', '{:find [(count x)] :where [(r x)] :rules [[(r x) [x :n] [y :n] [z :n] [w :n]]]}'],
+    ['a pull through a dense graph', '{:find [(pull e [{:friends ...}])] :where [[e :friends "ring0"]]}'],
+  ])('stops %s', async (_name, query) => {
+    const started = Date.now();
+    const answer = await ask(query);
+    const took = Date.now() - started;
+    expect([answer.status, readEdn(answer.text)]).toEqual([
+      500,
+      { type: 'exception', class: 'java.util.concurrent.TimeoutException', message: `Stopped after ${QUERY_LIMIT_MS} ms` },
+    ]);
+    expect(took).toBeGreaterThanOrEqual(QUERY_LIMIT_MS - 50);
+  });
+
+  test('leaves nothing running: no active query, an idle processor', async () => {
+    expect((await ask(JOIN_WITHOUT_END)).status).toBe(500);
+    const deadline = Date.now() + 5_000;
+    let active = '';
+    // The node notes a query's end in a thread of its own.
+    while (active !== '()' && Date.now() < deadline) active = (await wire.get('/active-queries')).text;
+    expect(active).toBe('()');
+    if (process.platform === 'linux') {
+      const before = ticksUsed();
+      await setTimeout(1_000);
+      expect(ticksUsed() - before).toBeLessThan(30);
+    }
+  });
+
+  test('a query may ask for less', async () => {
+    const started = Date.now();
+    const answer = await ask(`{:timeout 100 ${JOIN_WITHOUT_END.slice(1)}`);
+    expect(answer.status).toBe(500);
+    expect(readEdn(answer.text)).toMatchObject({ message: 'Stopped after 100 ms' });
+    expect(Date.now() - started).toBeLessThan(QUERY_LIMIT_MS);
+  });
+
+  test('but not for more', async () => {
+    expect(readEdn((await ask(`{:timeout 3600000 ${JOIN_WITHOUT_END.slice(1)}`)).text)).toMatchObject({
+      message: `Stopped after ${QUERY_LIMIT_MS} ms`,
+    });
+  });
+});
+
+describe('other limits of queries', () => {
+  test('more rows than allowed are a 400, as many as allowed are not', async () => {
+    const over = await ask('{:find [n] :where [[e :n n]] :limit 101}');
+    expect([over.status, errorKey(over)]).toEqual([400, 'too-many-rows']);
+    expect(readEdn((await ask('{:find [n] :where [[e :n n]] :limit 100}')).text)).toHaveLength(100);
+  });
+
+  test('a query too many is told to come again, and then is welcome', async () => {
+    const running = [ask(JOIN_WITHOUT_END), ask(JOIN_WITHOUT_END)];
+    const deadline = Date.now() + 5_000;
+    let refused: WireAnswer | undefined;
+    while (refused === undefined && Date.now() < deadline) {
+      const answer = await ask('{:find [n] :where [["d1" :n n]]}');
+      if (answer.status === 503) refused = answer;
+    }
+    expect(refused?.headers['retry-after']).toBe('1');
+    expect((await wire.get('/entity', { params: { eid: 'd1' } })).status).toBe(200);
+    await Promise.all(running);
+    expect(readEdn((await ask('{:find [n] :where [["d1" :n n]]}')).text)).toEqual([[1]]);
+  });
+});
+
+describe('the limit of waiting', () => {
+  test.each([
+    ['nothing', {}, AWAIT_LIMIT_MS],
+    ['an hour', { timeout: 3_600_000 }, 6 * AWAIT_LIMIT_MS],
+  ])('a client that asks for %s waits no longer than allowed', async (_name, asked, limit) => {
+    const started = Date.now();
+    const answer = await wire.get('/await-tx', { params: { 'tx-id': 99_999_999, ...asked } });
+    const took = Date.now() - started;
+    expect(answer.status).toBe(500);
+    expect(took).toBeGreaterThanOrEqual(limit - 20);
+    expect(took).toBeLessThan(limit + 3_000);
+  });
+
+  test('the same holds on every route that awaits', async () => {
+    const started = Date.now();
+    expect((await wire.get('/entity', { params: { eid: 'd1', 'await-tx-id': 99_999_999 } })).status).toBe(500);
+    expect((await wire.post('/query', '{:query {:find [e] :where [[e :n]]}}', { params: { 'await-tx-id': 99_999_999 } })).status).toBe(500);
+    expect(Date.now() - started).toBeLessThan(2 * AWAIT_LIMIT_MS + 3_000);
+  });
+});
+
+describe('the limit of bodies', () => {
+  const bodyOf = (bytes: number): string => {
+    const frame = '{:tx-ops [[:xtdb.api/put {:xt/id "body" :text ""}]]}';
+    return frame.replace('""', `"${'a'.repeat(bytes - frame.length)}"`);
+  };
+
+  test('a body of exactly the limit is taken, one byte more is a 413', async () => {
+    expect((await wire.post('/submit-tx', bodyOf(MAX_BODY))).status).toBe(202);
+    expect((await wire.post('/submit-tx', bodyOf(MAX_BODY + 1))).status).toBe(413);
+  });
+
+  test('a body of unknown length is counted as it comes', async () => {
+    const pieces = Readable.from(Array.from({ length: 40 }, () => Buffer.alloc(50_000, 'a')));
+    expect((await wire.post('/submit-tx', pieces)).status).toBe(413);
+    expect((await wire.get('/status')).status).toBe(200);
+  });
+
+  test('80 MB are too much for a node with the usual limit', async () => {
+    const suite = testWire();
+    try {
+      const answer = await suite.post('/submit-tx', Buffer.alloc(80_000_000, 'a'));
+      expect([answer.status, readEdn(answer.text)]).toEqual([413, { error: 'The body is larger than 67108864 bytes.' }]);
+      expect((await suite.get('/status')).status).toBe(200);
+    } finally {
+      await suite.close();
+    }
+  });
+});
