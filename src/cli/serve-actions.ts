@@ -1,6 +1,5 @@
 import { reportFailure } from './report-failure.js';
-import type { ServeFlags } from './serve-command.js';
-import type { ServerFlags } from './server-flags.js';
+import type { ServeFlags, ServerFlags } from './server-flags.js';
 import { serverSettings } from './server-settings.js';
 
 /** `mcp` */

@@ -1,13 +1,5 @@
 import { Command, Option } from 'commander';
-import { numberBetween, type ServerFlags, withServerFlags } from './server-flags.js';
-
-/** Flags of `serve` beside the shared ones. */
-export interface ServeFlags extends ServerFlags {
-  readonly port: number;
-  readonly tokenFile?: string;
-  /** False with `--no-token`. */
-  readonly token: boolean;
-}
+import { numberBetween, type ServeFlags, withServerFlags } from './server-flags.js';
 
 /** `palimpsest serve`: serves several agents over HTTP on this machine. What it runs is loaded when it runs. */
 export function serveCommand(version: string): Command {

@@ -17,6 +17,14 @@ export interface ServerFlags {
   readonly logLevel: 'silent' | 'error' | 'warn' | 'info' | 'debug';
 }
 
+/** Flags of `serve` beside the shared ones. */
+export interface ServeFlags extends ServerFlags {
+  readonly port: number;
+  readonly tokenFile?: string;
+  /** False with `--no-token`. */
+  readonly token: boolean;
+}
+
 function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }

@@ -1,0 +1,65 @@
+import { describe, expect, test } from '@jest/globals';
+import { INSTRUCTIONS } from '../../../src/mcp/instructions.js';
+import { createTools } from '../../../src/tools/create-tools.js';
+
+const ALL = createTools({ bash: true });
+
+describe('the tools', () => {
+  test('stand in a fixed order; bash only when allowed, nothing that writes when read-only [§3.3]', () => {
+    const names = (options: Parameters<typeof createTools>[0]): string =>
+      createTools(options)
+        .map(({ name }) => name)
+        .join(' ');
+    expect(names({ bash: true })).toBe('read write edit ls find grep tree bash activate deactivate pin unpin context');
+    expect(names({})).toBe('read write edit ls find grep tree activate deactivate pin unpin context');
+    expect(names({ bash: true, readOnly: true })).toBe('read ls find grep tree activate deactivate pin unpin context');
+  });
+
+  test('take no more than 8,000 bytes of a list', () => {
+    const listed = ALL.map(({ name, description, inputSchema, annotations }) => ({
+      name,
+      description,
+      inputSchema: { ...inputSchema, required: inputSchema.required ?? [] },
+      annotations,
+    }));
+    expect(Buffer.byteLength(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools: listed } }))).toBeLessThanOrEqual(8_000);
+  });
+
+  test('have schemas that every client passes on', () => {
+    for (const { inputSchema } of ALL) {
+      expect(JSON.stringify(inputSchema)).not.toMatch(
+        /"\$schema"|"\$ref"|"\$defs"|"anyOf"|"oneOf"|"allOf"|"const"|"type":\[|9007199254740991|"additionalProperties"/,
+      );
+      expect(inputSchema.type).toBe('object');
+      for (const [name, property] of Object.entries(inputSchema.properties)) {
+        const { description } = property as { readonly description?: string };
+        expect(`${name}: ${description}`).toMatch(/: .{4,}/);
+        const optional = !(inputSchema.required ?? []).includes(name);
+        const bounded = 'type' in property && ['integer', 'boolean', 'number'].includes(String(property.type));
+        if (optional && bounded) expect(`${name}: ${description}`).toMatch(/default/i);
+      }
+    }
+  });
+
+  test('describe themselves in at most three sentences', () => {
+    for (const { description } of ALL) expect(description.split(/[.!?](?:\s|$)/).filter(Boolean).length).toBeLessThanOrEqual(3);
+  });
+
+  test('carry the annotations by which clients approve calls', () => {
+    const annotations = Object.fromEntries(ALL.map((tool) => [tool.name, tool.annotations]));
+    const looking = { readOnlyHint: true, openWorldHint: false };
+    const steering = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+    for (const name of ['read', 'ls', 'find', 'grep', 'tree', 'context'])
+      expect({ name, ...annotations[name] }).toEqual({ name, ...looking });
+    for (const name of ['activate', 'deactivate', 'pin', 'unpin']) expect({ name, ...annotations[name] }).toEqual({ name, ...steering });
+    expect(annotations.write).toEqual({ readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false });
+    expect(annotations.edit).toEqual({ readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false });
+    expect(annotations.bash).toEqual({ readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true });
+  });
+
+  test('the instructions fit every client, the essentials within the first 512 characters', () => {
+    expect(INSTRUCTIONS.length).toBeLessThanOrEqual(2_048);
+    const start = INSTRUCTIONS.slice(0, 512);
+    for (const word of ['read', 'activate', 'deactivate', 'pin', 'context', 'Error:']) expect(start).toContain(word);
+  });
+});

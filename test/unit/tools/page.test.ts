@@ -1,0 +1,81 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Page, PageReader, pageOf, pageOfPieces } from '../../../src/tools/page.js';
+import { ToolError } from '../../../src/tools/tool-error.js';
+
+const WIDE = { chars: 10_000, lines: 100 };
+const FIRST = { offset: 1, column: 1 };
+
+/** Reads a text page by page, the way the hints say. */
+function allPages(text: string, limits: { readonly chars: number; readonly lines: number }): readonly Page[] {
+  const pages: Page[] = [];
+  let start: { offset: number; column: number } | undefined = FIRST;
+  while (start !== undefined) {
+    const page: Page = pageOf(text, start, limits);
+    pages.push(page);
+    start = page.next === undefined ? undefined : { offset: page.next.offset, column: page.next.column ?? 1 };
+    if (pages.length > 10_000) throw new Error('the pages never end');
+  }
+  return pages;
+}
+
+const texts = fc
+  .array(fc.constantFrom('a', 'bc', '\n', '\n', '\r\n', '😀', 'ü', ' ', 'long word '), { maxLength: 60 })
+  .map((parts) => parts.join(''));
+
+describe('pages of a text', () => {
+  test('pages put together are the text, whatever it holds and however small they are', () => {
+    fc.assert(
+      fc.property(texts, fc.integer({ min: 2, max: 20 }), fc.integer({ min: 1, max: 5 }), (text, chars, lines) => {
+        const pages = allPages(text, { chars, lines });
+        expect(pages.map((page) => page.text).join('')).toBe(text);
+        for (const page of pages) {
+          expect(page.text.length).toBeLessThanOrEqual(chars);
+          expect(page.text.isWellFormed()).toBe(true);
+        }
+      }),
+    );
+  });
+
+  test('the pieces in which a text arrives make no difference', () => {
+    fc.assert(
+      fc.property(texts, fc.array(fc.nat(8), { minLength: 1 }), fc.integer({ min: 1, max: 6 }), (text, cuts, offset) => {
+        const reader = new PageReader({ offset, column: 1 }, { chars: 12, lines: 3 });
+        let at = 0;
+        for (const cut of cuts) {
+          reader.push(text.slice(at, at + cut));
+          at += cut;
+        }
+        reader.push(text.slice(at));
+        expect(reader.end()).toEqual(pageOf(text, { offset, column: 1 }, { chars: 12, lines: 3 }));
+      }),
+    );
+  });
+
+  test('an end of line at the end begins no further line', () => {
+    expect(pageOf('a\nb\n', FIRST, WIDE)).toMatchObject({ totalLines: 2, lastLine: 2, whole: true });
+    expect(pageOf('a\nb', FIRST, WIDE)).toMatchObject({ totalLines: 2, lastLine: 2, whole: true });
+    expect(pageOf('', FIRST, WIDE)).toMatchObject({ totalLines: 0, totalChars: 0, whole: true });
+    expect(pageOf('\n', FIRST, WIDE)).toMatchObject({ totalLines: 1, text: '\n' });
+  });
+
+  test('a limit cuts, and the page says where it goes on', () => {
+    expect(pageOf('a\nb\nc\n', { ...FIRST, limit: 2 }, WIDE)).toMatchObject({ text: 'a\nb\n', next: { offset: 3 }, whole: false });
+    expect(pageOf('a\nb\nc\n', { offset: 2, column: 1 }, WIDE)).toMatchObject({ text: 'b\nc\n', whole: false });
+    expect(pageOf('a\nb\nc\n', { ...FIRST, limit: 3 }, WIDE).whole).toBe(true);
+  });
+
+  test('a line that is too long for any answer is continued by its column', () => {
+    const page = pageOf('abcdefghij\nk\n', FIRST, { chars: 4, lines: 10 });
+    expect(page).toMatchObject({ text: 'abcd', lastLine: 1, next: { offset: 1, column: 5 } });
+    expect(pageOf('abcdefghij\nk\n', { offset: 1, column: 5 }, { chars: 100, lines: 10 }).text).toBe('efghij\nk\n');
+  });
+
+  test('a beginning past the end is an error that names the range', () => {
+    const past = (): Page => pageOfPieces(['a\nb\n'], { offset: 9, column: 1 }, WIDE, 'x.txt');
+    expect(past).toThrow(ToolError);
+    expect(past).toThrow('offset 9 is past the end of x.txt, which has 2 lines');
+    expect(() => pageOfPieces(['ab\n'], { offset: 1, column: 9 }, WIDE, 'x.txt')).toThrow('column 9 is past the end of line 1');
+    expect(pageOfPieces([''], FIRST, WIDE, 'x.txt').text).toBe('');
+  });
+});

@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { watch } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { type CommandOptions, runCommand } from '../../../src/tools/run-command.js';
+import { withTemporaryFolder } from '../../support/temporary-folder.js';
+
+const run = (command: string, options: Partial<CommandOptions> = {}) =>
+  runCommand({ command, cwd: '/', timeoutMs: 10_000, signal: new AbortController().signal, mostBytes: 1_000_000, ...options });
+
+/** Whether a process runs; one that has ended and only waits to be collected does not. */
+function isRunning(pid: number): boolean {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
+  return stdout.trim() !== '' && !stdout.trim().startsWith('Z');
+}
+
+describe('a shell command', () => {
+  test('gives its output in order, both streams, and its exit code', async () => {
+    expect(await run('echo one; echo two >&2; exit 3')).toMatchObject({
+      output: expect.stringMatching(/one\n|two\n/),
+      exitCode: 3,
+      why: 'exited',
+    });
+    expect(await run('true')).toMatchObject({ output: '', exitCode: 0 });
+  });
+
+  test('is killed with everything it started when its time is over', async () => {
+    const { output, why } = await run('sleep 60 & echo $!; echo $$; wait', { timeoutMs: 500 });
+    expect(why).toBe('timeout');
+    const pids = output.trim().split('\n').map(Number);
+    expect(pids).toHaveLength(2);
+    expect(pids.map(isRunning)).toEqual([false, false]);
+  });
+
+  test('is killed when the caller gives up, even if it ignores being asked', async () => {
+    await withTemporaryFolder(async (folder) => {
+      const controller = new AbortController();
+      const watcher = watch(folder);
+      const began = once(watcher, 'change');
+      const running = run("trap '' TERM; touch began; sleep 60", { cwd: folder, signal: controller.signal });
+      await began;
+      watcher.close();
+      controller.abort();
+      expect(await running).toMatchObject({ why: 'cancelled', killedBy: 'SIGKILL' });
+    });
+  });
+
+  test('does not hold the answer back for what it leaves in the background', async () => {
+    const started = performance.now();
+    expect((await run('sleep 5 & echo done')).output).toBe('done\n');
+    expect(performance.now() - started).toBeLessThan(4_000);
+  });
+
+  test('keeps the beginning and the end of more output than can be kept', async () => {
+    const { output, dropped } = await run('seq 1 100000', { mostBytes: 2_000 });
+    expect(dropped).toBeGreaterThan(500_000);
+    expect(output.startsWith('1\n2\n')).toBe(true);
+    expect(output.endsWith('99999\n100000\n')).toBe(true);
+    expect(output.length).toBeLessThan(100_000);
+  });
+
+  test('that cannot be started is an error', async () => {
+    await expect(run('true', { cwd: '/does/not/exist' })).rejects.toThrow(/ENOENT/);
+  });
+});
