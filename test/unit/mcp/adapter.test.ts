@@ -1,0 +1,105 @@
+import { describe, expect, test } from '@jest/globals';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
+import { createProtocolServer, type Exchange, type ServedTool } from '../../../src/mcp/adapter.js';
+import { createLog } from '../../../src/mcp/log.js';
+
+const tool = (name: string, call: (args: unknown, exchange: Exchange) => CallToolResult | Promise<CallToolResult>): ServedTool => ({
+  definition: { name, description: name, inputSchema: { type: 'object', properties: {} } },
+  call: async (args, exchange) => call(args, exchange),
+});
+const said = (text: string): CallToolResult => ({ content: [{ type: 'text', text }] });
+
+async function withClient(tools: readonly ServedTool[], work: (client: Client) => Promise<void>): Promise<void> {
+  const server = createProtocolServer({
+    info: { name: 's', version: '1' },
+    instructions: 'how to',
+    tools: async () => tools,
+    log: createLog('silent'),
+  });
+  const client = new Client({ name: 'c', version: '1' });
+  const [ours, theirs] = InMemoryTransport.createLinkedPair();
+  await Promise.all([server.connect(ours), client.connect(theirs)]);
+  try {
+    await work(client);
+  } finally {
+    await client.close();
+  }
+}
+
+describe('the protocol adapter', () => {
+  test('lists the tools on one page, in their order, as they are', async () => {
+    const tools = ['b', 'a', 'c'].map((name) => tool(name, () => said(name)));
+    await withClient(tools, async (client) => {
+      expect(await client.listTools()).toEqual({ tools: tools.map(({ definition }) => definition) });
+      expect(client.getInstructions()).toBe('how to');
+      expect(client.getServerCapabilities()).toEqual({ tools: {} });
+    });
+  });
+
+  test('an unknown tool is a protocol error, a tool that breaks is an answer', async () => {
+    const broken = tool('broken', () => {
+      throw new Error('out of luck');
+    });
+    await withClient([broken], async (client) => {
+      await expect(client.callTool({ name: 'nope' })).rejects.toMatchObject({
+        code: -32_602,
+        message: expect.stringContaining('Unknown tool: nope. Known tools: broken'),
+      });
+      expect(await client.callTool({ name: 'broken' })).toEqual({ ...said('Error: broken failed inside: out of luck'), isError: true });
+    });
+  });
+
+  test('an answer that would take a line near 10 MiB is replaced by an error', async () => {
+    const controls = tool('controls', () => said('\u0001'.repeat(1_500_000)));
+    const letters = tool('letters', () => said('x'.repeat(1_500_000)));
+    await withClient([controls, letters], async (client) => {
+      const refused = (await client.callTool({ name: 'controls' })) as CallToolResult;
+      expect(refused).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringMatching(/^Error: the answer of controls takes 9\d{6} bytes on the wire/) }],
+      });
+      expect((await client.callTool({ name: 'letters' })).isError).toBeUndefined();
+    });
+  });
+
+  test('progress is reported to those who asked for it, and to nobody else', async () => {
+    const seen: Progress[] = [];
+    const slow = tool('slow', async (_args, { progress }) => {
+      await progress?.('first');
+      await progress?.('second', 50, 100);
+      return said(progress === undefined ? 'quiet' : 'told');
+    });
+    await withClient([slow], async (client) => {
+      expect(await client.callTool({ name: 'slow' })).toEqual(said('quiet'));
+      expect(await client.callTool({ name: 'slow' }, undefined, { onprogress: (progress) => void seen.push(progress) })).toEqual(
+        said('told'),
+      );
+    });
+    expect(seen).toEqual([
+      { progress: 1, message: 'first' },
+      { progress: 50, total: 100, message: 'second' },
+    ]);
+  });
+
+  test('a cancelled call is told so', async () => {
+    const controller = new AbortController();
+    let told: unknown;
+    const waiting = tool('waiting', (_args, { signal }) => {
+      const over = new Promise<CallToolResult>((resolve) => {
+        signal.addEventListener('abort', () => {
+          told = signal.reason;
+          resolve(said('late'));
+        });
+      });
+      controller.abort('enough');
+      return over;
+    });
+    await withClient([waiting], async (client) => {
+      await expect(client.callTool({ name: 'waiting' }, undefined, { signal: controller.signal })).rejects.toThrow(/enough/);
+      await client.ping();
+    });
+    expect(String(told)).toContain('enough');
+  });
+});
