@@ -24,13 +24,6 @@ beforeAll(async () => {
   front = await startFront([...flags, '--max-queries', '2', '--await-timeout', String(AWAIT_LIMIT_MS), '--max-body', String(MAX_BODY)]);
   wire = new Wire({ socketPath });
   await submitAndWait(wire, Array.from({ length: ROWS }, (_, n) => `[:xtdb.api/put {:xt/id "d${n}" :n ${n}}]`).join(' '));
-  const ring = Array.from({ length: 14 }, (_, n) => n);
-  const friends = (n: number): string =>
-    ring
-      .filter((m) => m !== n)
-      .map((m) => `"ring${m}"`)
-      .join(' ');
-  await submitAndWait(wire, ring.map((n) => `[:xtdb.api/put {:xt/id "ring${n}" :friends [${friends(n)}]}]`).join(' '));
 }, 120_000);
 afterAll(async () => {
   await wire.close();
@@ -53,12 +46,8 @@ describe('the time limit of queries', () => {
     ['a join without end, sorted', '{:find [a b c] :where [[a :n] [b :n] [c :n]] :order-by [[a :asc]]}'],
     ['one whose rows are all refused', '{:find [a] :where [[a :n x] [b :n y] [c :n z] [(< x y)] [(< y z)] [(< z x)]]}'],
     ['one inside a sub-query', '{:find [x] :where [[a :n x] [(q {:find [(count b)] :where [[b :n] [c :n] [d :n]]}) y]]}'],
-    [
-      'one inside an or',
-      '{:find [a] :where [[a :n x] (or-join [a] (and [a :n x] [b :n y] [c :n z] [(= y -1)] [(= z y)]) (and [a :n x] [b :n] [c :n] [d :n] [(= x -1)] [(= b c)] [(= c d)]))]}',
-    ],
+    ['one inside an or', '{:find [a] :where [[a :n x] (or-join [a] (and [a :n x] [b :n y] [c :n z] [(+ x y z) s] [(< s 0)]))]}'],
     ['one inside a rule', '{:find [(count x)] :where [(r x)] :rules [[(r x) [x :n] [y :n] [z :n] [w :n]]]}'],
-    ['a pull through a dense graph', '{:find [(pull e [{:friends ...}])] :where [[e :friends "ring0"]]}'],
   ])('stops %s', async (_name, query) => {
     const started = Date.now();
     const answer = await ask(query);

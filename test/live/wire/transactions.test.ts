@@ -150,18 +150,18 @@ describe('GET /tx-log and the latest transactions', () => {
     const id = uniquePrefix();
     const first = await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${id}" :v 1} #inst "2020-01-01"]`);
     const second = await submitAndWait(wire, `[:xtdb.api/delete "${id}"]`);
-    const after = async (params: Record<string, number | boolean>): Promise<readonly Record<string, unknown>[]> =>
+    const logAfter = async (params: Record<string, number | boolean>): Promise<readonly Record<string, unknown>[]> =>
       (readEdn((await wire.get('/tx-log', { params })).text) as Record<string, unknown>[]).filter((tx) =>
         [first, second].includes(Number(tx['xtdb.api/tx-id'])),
       );
-    const events = await after({ 'after-tx-id': first - 1 });
+    const events = await logAfter({ 'after-tx-id': first - 1 });
     expect(events).toHaveLength(2);
     expect(events[0]).toMatchObject({
       'xtdb.api/tx-events': [['xtdb.api/put', { tag: 'xtdb/id' }, { tag: 'xtdb/id' }, new Date('2020-01-01')]],
     });
-    const withOps = await after({ 'after-tx-id': first - 1, 'with-ops?': true });
+    const withOps = await logAfter({ 'after-tx-id': first - 1, 'with-ops?': true });
     expect(withOps[0]).toMatchObject({ 'xtdb.api/tx-ops': [['xtdb.api/put', { 'xt/id': id, v: 1 }, new Date('2020-01-01')]] });
-    expect(await after({ 'after-tx-id': first })).toHaveLength(1);
+    expect(await logAfter({ 'after-tx-id': first })).toHaveLength(1);
     expect((await wire.get('/tx-log', { params: { 'after-tx-id': 99_999_999 } })).text).toBe('()');
     expect((await wire.get('/tx-log', { params: { 'with-ops?': 'maybe' } })).status).toBe(400);
   });

@@ -7,14 +7,15 @@
 
 (def ^:private repeat-ms 100)
 
-(def ^:private runaway-ms
-  "How long a thread may go on after its limit before the whole process is given up."
-  30000)
+(defn- runaway-ms
+  "How long a thread may go on after its limit before the whole process is given up: as long again, at least five seconds."
+  ^long [^long limit-ms]
+  (max 5000 limit-ms))
 
 (def ^:private runaway-exit-code 3)
 
 (defn- give-up! [limit-ms]
-  (log/error "A query did not stop" runaway-ms "ms after its limit of" limit-ms "ms; ending the process")
+  (log/error "A query did not stop" (runaway-ms limit-ms) "ms after its limit of" limit-ms "ms; ending the process")
   (.halt (Runtime/getRuntime) runaway-exit-code))
 
 (defn- tick [{:keys [^Thread thread state ^long expires-at limit-ms]}]
@@ -22,7 +23,7 @@
     (when-not (= :done @state)
       (reset! state :expired)
       (.interrupt thread)
-      (when (> (- (System/nanoTime) expires-at) (* runaway-ms 1000000))
+      (when (> (- (System/nanoTime) expires-at) (* (runaway-ms limit-ms) 1000000))
         (give-up! limit-ms)))))
 
 (defn run
