@@ -1,6 +1,6 @@
-import type { IndexOutcome } from '../indexing/outcome.js';
 import type { Json } from '../objects/canonical-json.js';
 import type { ObjectId } from '../objects/ids.js';
+import type { AppliedWrite } from './outbox.js';
 import type { ReportedMention, ReportedReading } from './reported-files.js';
 import type { VerbPlan } from './verb-plan.js';
 
@@ -26,15 +26,13 @@ export interface CallReport {
   readonly answer: (callId: ObjectId) => string;
 }
 
-/** A call that is committed. */
+/** A call that is acknowledged. */
 export interface RecordedCall {
   readonly callId: ObjectId;
   /** Exactly the text whose hash was kept. */
   readonly answer: string;
-  /** What indexing did to each file of the call [§5.6]. */
-  readonly outcomes: ReadonlyMap<ObjectId, IndexOutcome>;
   /** What the window collapsed in this step [§4.3]. */
   readonly collapsed: readonly ObjectId[];
-  /** The transaction that holds the step. */
-  readonly txId: number | undefined;
+  /** What the database made of it [§5.6], once it has it; indexing outcomes are decided then (decision F6). */
+  readonly applied: Promise<AppliedWrite>;
 }

@@ -10,6 +10,7 @@ import { ContextSession } from './context-session.js';
 import { FileAccess, type FileAccessOptions } from './file-access.js';
 import { MetadataCache } from './metadata-cache.js';
 import { openHeldSession } from './open-session.js';
+import { Outbox } from './outbox.js';
 import type { SessionEnvironment } from './session-environment.js';
 
 /** How a client is made. */
@@ -47,10 +48,12 @@ export class ContextClient {
     this.#xtdb = xtdb;
     this.files = files;
     this.store = new ObjectStore(xtdb);
+    const cache = new MetadataCache(files);
     this.#environment = {
       store: this.store,
       files,
-      cache: new MetadataCache(files),
+      cache,
+      outbox: new Outbox(this.store, cache, undefined),
       policy: options.policy ?? DEFAULT_POLICY,
       strict: options.strict ?? false,
       shortIds: options.shortIds ?? false,

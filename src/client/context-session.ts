@@ -1,6 +1,6 @@
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import { hashText } from '../objects/hashes.js';
-import { type ObjectId, type SessionId, systemPromptObjectId } from '../objects/ids.js';
+import type { ObjectId, SessionId } from '../objects/ids.js';
 import { systemPromptVersion } from '../objects/infrastructure.js';
 import type { Message } from '../objects/object-type.js';
 import type { Step } from '../objects/step.js';
@@ -17,11 +17,12 @@ import { callIdFor } from './call-id.js';
 import type { CallReport, RecordedCall } from './call-report.js';
 import { type LoadedObject, loadObject } from './load-object.js';
 import { type HeldSession, leaseOf, reloadHeldSession } from './open-session.js';
+import type { AcceptedWrite } from './outbox.js';
 import { planVerb } from './plan-verb.js';
 import { resolveInSession } from './resolve-in-session.js';
 import type { SessionEnvironment } from './session-environment.js';
+import type { SessionWrite } from './session-write.js';
 import { stepFiles } from './step-files.js';
-import { planStep, type StepResult, type StepWrite } from './step-write.js';
 import { storedCall } from './stored-call.js';
 import { headsAt, turnHeads } from './turn-heads.js';
 import { appliedIds, type VerbPlan } from './verb-plan.js';
@@ -41,6 +42,7 @@ export class ContextSession {
   readonly id: SessionId;
   readonly #environment: SessionEnvironment;
   #held: HeldSession;
+  #promptAt = 0;
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   /** Set when a write's outcome was lost: what is held may be behind what is written. */
@@ -58,20 +60,20 @@ export class ContextSession {
   }
 
   /**
-   * Records a finished tool call [§5.6, §5.7] and resolves when it is committed. Rejects with SessionError (`taken-over`, `closed`), XtdbError or
-   * DocumentError; then nothing of it is written, or, where the database's answer was lost, the next step finds out.
+   * Records a finished tool call [§5.6, §5.7] and resolves when it is acknowledged: in the journal, or, for a client without one, in the database.
+   * Rejects with SessionError (`taken-over`, `closed`), JournalError, XtdbError or DocumentError; then nothing of it is acknowledged.
    */
   recordCall(report: CallReport): Promise<RecordedCall> {
     return this.#serial(async () => {
       const { store, policy } = this.#environment;
       const { state } = this.#held;
-      const call = await callIdFor(store, state, report.callId);
-      const answer = report.answer(call);
+      const id = await callIdFor(store, state, report.callId);
+      const answer = report.answer(id);
       const files = stepFiles(report, state);
       const step = planCall(
         state,
         {
-          call,
+          call: id,
           at: this.#environment.clock(),
           ...(report.startedAt === undefined ? {} : { startedAt: report.startedAt }),
           ...(report.turnRef === undefined ? {} : { turnRef: report.turnRef }),
@@ -82,9 +84,9 @@ export class ContextSession {
         },
         policy,
       );
-      const stored = storedCall(call, this.id, report, files.refs);
-      const { result, txId } = await this.#write(step, { files: files.observations, call: stored });
-      return { callId: call, answer, outcomes: result.outcomes, collapsed: collapsedBy(step, report), txId };
+      const call = storedCall(id, this.id, report, files.refs);
+      const { applied } = await this.#write(step, { files: files.observations, call });
+      return { callId: id, answer, collapsed: collapsedBy(step, report), applied };
     });
   }
 
@@ -102,11 +104,9 @@ export class ContextSession {
     return this.#serial(async () => {
       const text = prompt?.toWellFormed() ?? null;
       if (text === this.#held.prompt) return;
-      const { store, clock } = this.#environment;
-      const before = (await (await store.now()).heads([systemPromptObjectId(this.id)])).get(systemPromptObjectId(this.id));
-      const validTime = new Date(Math.max(clock(), (before?.validTime.getTime() ?? 0) + 1));
-      const put: Put = { version: systemPromptVersion(this.id, text), validTime };
-      await this.#heads([put]);
+      // Strictly rising like the steps: two prompts of one millisecond would hide each other.
+      this.#promptAt = Math.max(this.#environment.clock(), this.#promptAt + 1, this.#held.promptAt + 1);
+      await this.#heads([{ version: systemPromptVersion(this.id, text), validTime: new Date(this.#promptAt) }]);
       this.#held = { ...this.#held, prompt: text };
     });
   }
@@ -123,7 +123,7 @@ export class ContextSession {
 
   /** A content object in full, now or as of a transaction; undefined when the database knows none by this id then. */
   load(id: ObjectId, options: { readonly version?: number } = {}): Promise<LoadedObject | undefined> {
-    return loadObject(this.#environment.store, id, options.version);
+    return loadObject(this.#environment, id, options.version);
   }
 
   /** What is known of an object that this client has met. */
@@ -149,7 +149,9 @@ export class ContextSession {
   close(): Promise<void> {
     this.#closing ??= this.#serial(async () => {
       const { state, position } = this.#held;
-      if (state.seq > position.upto) await this.#heads(headsAt(state, position, state.lastAt, position.epoch).puts);
+      if (state.seq <= position.upto) return;
+      const closing = headsAt(state, position, state.lastAt, position.epoch);
+      await this.#heads(closing.puts, closing.position);
     });
     return this.#closing;
   }
@@ -159,6 +161,8 @@ export class ContextSession {
     if (this.#closing !== undefined)
       return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to go on`));
     const done = this.#queue.then(async () => {
+      const failure = this.#environment.outbox.failure(this.id);
+      if (failure !== undefined) throw failure;
       if (this.#uncertain) {
         this.#held = await reloadHeldSession(this.#environment, this.#held);
         this.#uncertain = false;
@@ -169,54 +173,31 @@ export class ContextSession {
     return done;
   }
 
-  async #write(
-    step: Step,
-    parts: Pick<StepWrite, 'files' | 'call'>,
-  ): Promise<{ readonly result: StepResult; readonly txId: number | undefined }> {
-    const { store, cache } = this.#environment;
+  /** Acknowledges a step and makes it the session's state. */
+  async #write(step: Step, parts: Pick<SessionWrite, 'files' | 'call'>): Promise<AcceptedWrite> {
     const { state, position, lease, indexedAtSnapshot } = this.#held;
     const after = applyStep(state, step);
     const boundary = step.opens === undefined ? undefined : turnHeads(state, after, position);
     const snapshot = step.seq % SNAPSHOT_EVERY === 0 ? toSnapshotPart(this.id, step.seq, after.sets, indexedAtSnapshot) : undefined;
-    const write: StepWrite = { step, ...parts, heads: boundary?.puts ?? [], lease, ...(snapshot === undefined ? {} : { snapshot }) };
-    const { result, txId } = await this.#certain(() => store.writes.write(this.id, planStep(store, write, step.at)));
-    store.markStored(result.ops);
-    for (const { version, marks } of result.written) cache.learn(version, marks, txId);
+    const heads = boundary?.puts ?? [];
+    const write = { session: this.id, lease, step, ...parts, heads, at: step.at, ...(snapshot === undefined ? {} : { snapshot }) };
+    const accepted = await this.#certain(() => this.#environment.outbox.accept(write));
     this.#held = {
       ...this.#held,
       state: after,
       ...(boundary === undefined ? {} : { position: boundary.position, lease: leaseOf(boundary.puts, this.id) }),
       ...(snapshot === undefined ? {} : { indexedAtSnapshot: after.sets.index.length }),
     };
-    return { result, txId };
+    return accepted;
   }
 
-  /** Writes heads outside a step, guarded by the lease. */
-  async #heads(puts: readonly Put[]): Promise<void> {
-    const { store } = this.#environment;
-    const { lease, position, state } = this.#held;
-    const ops = [{ op: 'match', id: lease['xt/id'], doc: lease } as const, ...puts.flatMap((put) => store.putOps(put))];
-    let tried = false;
-    const { result } = await this.#certain(() =>
-      store.writes.write(this.id, async () => {
-        if (tried) return { ops: [], result: false };
-        tried = true;
-        return { ops, result: true };
-      }),
-    );
-    if (!result)
-      throw new SessionError(
-        'taken-over',
-        `session ${this.id} was continued by another writer; open it again to go on from where it stands`,
-      );
-    store.markStored(ops);
-    if (puts.some(({ version }) => version.type === 'session')) {
-      this.#held = {
-        ...this.#held,
-        lease: leaseOf(puts, this.id),
-        position: headsAt(state, position, state.lastAt, position.epoch).position,
-      };
-    }
+  /** Acknowledges heads outside a step. */
+  async #heads(heads: readonly Put[], position = this.#held.position): Promise<void> {
+    const { lease } = this.#held;
+    const write = { session: this.id, lease, files: [], heads, at: this.#environment.clock() };
+    await this.#certain(() => this.#environment.outbox.accept(write));
+    const moved = heads.some(({ version }) => version.type === 'session');
+    if (moved) this.#held = { ...this.#held, position, lease: leaseOf(heads, this.id) };
   }
 
   async #certain<T>(write: () => Promise<T>): Promise<T> {

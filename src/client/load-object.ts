@@ -1,5 +1,7 @@
+import type { ObjectId } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';
-import type { ObjectStore } from '../store/object-store.js';
+import type { SessionEnvironment } from './session-environment.js';
+import type { MarkedVersion } from './session-write.js';
 
 /** An object in full, and the way to its whole text where only head and tail stand in `content` (decisions B8, C6). */
 export interface LoadedObject {
@@ -10,8 +12,16 @@ export interface LoadedObject {
   wholeText(): Promise<string | null>;
 }
 
-/** Loads an object as it stands, or as of a transaction; undefined when the database knows none by this id then. */
-export async function loadObject(store: ObjectStore, id: string, txId?: number): Promise<LoadedObject | undefined> {
+function pendingObject({ version, marks, wholeText }: MarkedVersion): LoadedObject {
+  return { version, gone: marks.gone === true, wholeText: async () => wholeText?.() ?? version.content };
+}
+
+/**
+ * Loads an object as it stands, this client's own acknowledged versions included, or as of a transaction; undefined when there was none by this id.
+ */
+export async function loadObject({ store, outbox }: SessionEnvironment, id: ObjectId, txId?: number): Promise<LoadedObject | undefined> {
+  const pending = txId === undefined ? outbox.pending(id) : undefined;
+  if (pending !== undefined) return pendingObject(pending);
   const snapshot = await (txId === undefined ? store.now() : store.asOf({ txId }));
   const found = await snapshot.get(id);
   if (found === undefined) return undefined;

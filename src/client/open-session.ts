@@ -15,6 +15,8 @@ export interface HeldSession {
   readonly position: HeadPosition;
   readonly lease: StoredDocument;
   readonly prompt: string | null;
+  /** Valid time of the prompt's version, milliseconds. */
+  readonly promptAt: number;
   /** Ids of the index that the snapshots hold already. */
   readonly indexedAtSnapshot: number;
 }
@@ -26,17 +28,23 @@ export function leaseOf(puts: readonly Put[], session: SessionId): StoredDocumen
   return toStored(put.version, put.marks).head;
 }
 
-async function create({ store, clock }: SessionEnvironment, id: SessionId): Promise<HeldSession | undefined> {
+/** Makes a new session; acknowledged like any other write, so that a session under a new id needs no database to begin (decision F5). */
+export async function createHeldSession({ outbox, cache, clock }: SessionEnvironment, id: SessionId): Promise<HeldSession> {
   const state = emptySession(id);
-  const { puts, position } = headsAt(state, undefined, clock(), 1);
+  const at = clock();
+  const { puts, position } = headsAt(state, undefined, at, 1);
   const prompt: Put = { version: systemPromptVersion(id, null), validTime: new Date(position.at) };
-  const { result } = await store.putMany([...puts, prompt].map((put) => ({ ...put, expect: null })));
-  return result ? { state, position, lease: leaseOf(puts, id), prompt: null, indexedAtSnapshot: 0 } : undefined;
+  const { applied } = await outbox.accept({ session: id, lease: null, files: [], heads: [...puts, prompt], at });
+  applied.then(
+    ({ txId }) => cache.setKnownUpto(id, txId),
+    () => undefined,
+  );
+  return { state, position, lease: leaseOf(puts, id), prompt: null, promptAt: position.at, indexedAtSnapshot: 0 };
 }
 
 /** Reads a session back without taking it over: its fold, head and prompt at a snapshot; undefined for an unknown one. */
 export async function readHeldSession(snapshot: StoreSnapshot, id: SessionId): Promise<HeldSession | undefined> {
-  const heads = await snapshot.heads([sessionObjectId(id)]);
+  const heads = await snapshot.heads([sessionObjectId(id), systemPromptObjectId(id)]);
   const head = heads.get(sessionObjectId(id));
   if (head === undefined) return undefined;
   const [steps, { indexedAtSnapshot }, prompt] = await Promise.all([
@@ -50,6 +58,7 @@ export async function readHeldSession(snapshot: StoreSnapshot, id: SessionId): P
     position: { epoch, upto, at: head.validTime.getTime() },
     lease: head.document,
     prompt: prompt?.version.content ?? null,
+    promptAt: heads.get(systemPromptObjectId(id))?.validTime.getTime() ?? 0,
     indexedAtSnapshot,
   };
 }
@@ -72,14 +81,15 @@ async function takeOver(environment: SessionEnvironment, held: HeldSession): Pro
 }
 
 /**
- * Opens a session: the existing one of this id, with its chat, sets and metadata, or a new one. Throws SessionError `taken-over` when others keep
- * opening it at the same time, XtdbError when the database cannot be reached.
+ * Opens the session of an id: the existing one, with its chat, sets and metadata, or a new one. Needs the database. Throws SessionError `taken-over`
+ * when others keep opening it at the same time, XtdbError when the database cannot be reached.
  */
 export async function openHeldSession(environment: SessionEnvironment, id: SessionId): Promise<HeldSession> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const snapshot = await environment.store.now();
     const existing = await readHeldSession(snapshot, id);
-    const held = existing === undefined ? await create(environment, id) : await takeOver(environment, existing);
+    if (existing === undefined) return createHeldSession(environment, id);
+    const held = await takeOver(environment, existing);
     if (held === undefined) continue;
     await loadMetadata(environment, snapshot, held.state);
     return held;

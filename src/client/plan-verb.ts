@@ -4,6 +4,7 @@ import { indexedFile } from '../objects/file.js';
 import type { FilesystemSource } from '../objects/source.js';
 import type { SessionState } from '../session/session-state.js';
 import type { Verb } from '../session/verb-outcome.js';
+import { loadObject } from './load-object.js';
 import { metadataOf } from './metadata-cache.js';
 import type { ReportedReading } from './reported-files.js';
 import { resolveInSession } from './resolve-in-session.js';
@@ -35,11 +36,12 @@ async function fromDatabase(
   changes: boolean,
 ): Promise<VerbEntry> {
   const { id } = metadata;
-  const found = await (await environment.store.now()).get(id);
+  const found = await loadObject(environment, id);
   if (found === undefined) return { reference, ok: false, failure: 'unknown', id };
-  if (found.marks.gone === true) return { reference, ok: false, failure: 'deleted', id };
-  if (found.version.content === null) return { reference, ok: false, failure: 'not-text', id };
-  return { reference, ok: true, id, changes, text: found.version.content, metadata };
+  if (found.gone) return { reference, ok: false, failure: 'deleted', id };
+  const text = await found.wholeText();
+  if (text === null) return { reference, ok: false, failure: 'not-text', id };
+  return { reference, ok: true, id, changes, text, metadata };
 }
 
 async function activation(

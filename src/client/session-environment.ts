@@ -2,12 +2,14 @@ import type { StepPolicy } from '../session/plan-step.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { FileAccess } from './file-access.js';
 import type { MetadataCache } from './metadata-cache.js';
+import type { Outbox } from './outbox.js';
 
 /** What the sessions of one client share. */
 export interface SessionEnvironment {
   readonly store: ObjectStore;
   readonly files: FileAccess;
   readonly cache: MetadataCache;
+  readonly outbox: Outbox;
   readonly policy: StepPolicy;
   /** Literal behaviour of every divergence that has one (decision E8). */
   readonly strict: boolean;

@@ -3,7 +3,7 @@ import { chatObjectId, type ObjectId, type SessionId } from '../objects/ids.js';
 import { abridge, isLargeText } from '../objects/large-text.js';
 import { toolcallVersion } from '../objects/toolcall.js';
 import type { CallReport } from './call-report.js';
-import type { StepWrite } from './step-write.js';
+import type { SessionWrite } from './session-write.js';
 import { wellFormed } from './well-formed.js';
 
 /** The object of a call, and its whole output where `content` holds only head and tail of it (decisions B8, C6). */
@@ -12,7 +12,7 @@ export function storedCall(
   session: SessionId,
   report: CallReport,
   refs: readonly ObjectId[],
-): NonNullable<StepWrite['call']> {
+): NonNullable<SessionWrite['call']> {
   const text = report.content.toWellFormed();
   const large = isLargeText(text);
   const version = toolcallVersion({

@@ -83,8 +83,6 @@ function answerOf(performed: Performed, recorded: RecordedCall): ToolAnswer {
     meta: {
       ...performed.meta,
       call: recorded.callId,
-      ...(recorded.txId === undefined ? {} : { tx: recorded.txId }),
-      ...(recorded.outcomes.size === 0 || recorded.outcomes.size > 50 ? {} : { outcomes: Object.fromEntries(recorded.outcomes) }),
       ...(recorded.collapsed.length === 0 ? {} : { collapsed: recorded.collapsed.slice(0, 50) }),
     },
   };
@@ -110,6 +108,7 @@ export function defineTool<Shape extends ArgumentShape>(definition: ToolDefiniti
     annotations,
     inputSchema: inputSchema(definition.shape),
     run: async (raw, call) => {
+      const startedAt = Date.now();
       const work: Work = { ...call, ...settings };
       let args: CallReport['args'] = {};
       let performed: Performed;
@@ -127,6 +126,7 @@ export function defineTool<Shape extends ArgumentShape>(definition: ToolDefiniti
           args,
           status,
           content,
+          startedAt,
           answer: (callId) => withinLimits(show(callId), settings.limits),
           ...(call.callId === undefined ? {} : { callId: call.callId }),
           ...(call.turnRef === undefined ? {} : { turnRef: call.turnRef }),

@@ -18,6 +18,12 @@ const call = (report: Partial<CallReport> = {}): CallReport => ({
   ...report,
 });
 
+/** Records a call and waits for what the database made of it. */
+async function record(session: ContextSession, report: CallReport) {
+  const recorded = await session.recordCall(report);
+  return { ...recorded, ...(await recorded.applied) };
+}
+
 describe('a session at work', () => {
   let root: string;
   let client: ContextClient;
@@ -37,10 +43,10 @@ describe('a session at work', () => {
 
   test('full indexing: created, unchanged, updated [§5.6]', async () => {
     await writeFile(file('a.ts'), 'one');
-    const first = await session.recordCall(call({ readings: [await wholeRead(client, 'a.ts')], content: 'one' }));
-    const again = await session.recordCall(call({ readings: [await wholeRead(client, 'a.ts')], content: 'one' }));
+    const first = await record(session, call({ readings: [await wholeRead(client, 'a.ts')], content: 'one' }));
+    const again = await record(session, call({ readings: [await wholeRead(client, 'a.ts')], content: 'one' }));
     await writeFile(file('a.ts'), 'two');
-    const changed = await session.recordCall(call({ readings: [await wholeRead(client, 'a.ts')], content: 'two' }));
+    const changed = await record(session, call({ readings: [await wholeRead(client, 'a.ts')], content: 'two' }));
     expect([first, again, changed].map(({ outcomes }) => [...outcomes.values()])).toEqual([['created'], ['unchanged'], ['updated']]);
     const [id] = [...first.outcomes.keys()];
     const history = await (await client.store.now()).history(id ?? '');
@@ -51,15 +57,15 @@ describe('a session at work', () => {
 
   test('discovery makes stubs once, never overwrites, and reading a stub updates it [§5.6]', async () => {
     await writeFile(file('seen.ts'), 'text');
-    const found = await session.recordCall(call({ tool: 'ls', mentions: await mentions(client, ['seen.ts']) }));
+    const found = await record(session, call({ tool: 'ls', mentions: await mentions(client, ['seen.ts']) }));
     expect([...found.outcomes.values()]).toEqual(['created']);
     const [id] = [...found.outcomes.keys()];
     expect(session.metadata(id as never)).toMatchObject({ state: 'stub', charCount: 0 });
     expect(session.state.isActive(id as never)).toBe(false);
-    const read = await session.recordCall(call({ readings: [await wholeRead(client, 'seen.ts')], content: 'text' }));
+    const read = await record(session, call({ readings: [await wholeRead(client, 'seen.ts')], content: 'text' }));
     expect([...read.outcomes.values()]).toEqual(['updated']);
     const other = await client.openSession();
-    const later = await other.recordCall(call({ tool: 'ls', mentions: await mentions(client, ['seen.ts']) }));
+    const later = await record(other, call({ tool: 'ls', mentions: await mentions(client, ['seen.ts']) }));
     expect([...later.outcomes.values()]).toEqual(['unchanged']);
     expect((await session.load(id as never))?.version.content).toBe('text');
   });
@@ -68,11 +74,11 @@ describe('a session at work', () => {
     const names = Array.from({ length: 200 }, (_, i) => `f${i}.ts`);
     await Promise.all(names.map((name) => writeFile(file(name), name)));
     const list = await mentions(client, names);
-    const first = await countRequests(() => session.recordCall(call({ tool: 'ls', mentions: list })));
+    const first = await countRequests(() => record(session, call({ tool: 'ls', mentions: list })));
     expect(first.requests['/_xtdb/query']).toBe(1);
     expect(first.requests['/_xtdb/submit-tx']).toBe(1);
     expect(first.result.outcomes.size).toBe(200);
-    const second = await countRequests(() => session.recordCall(call({ tool: 'ls', mentions: list })));
+    const second = await countRequests(() => record(session, call({ tool: 'ls', mentions: list })));
     expect(second.requests['/_xtdb/query']).toBeUndefined();
     expect(second.requests['/_xtdb/submit-tx']).toBe(1);
     expect(second.result.outcomes.size).toBe(0);
@@ -80,35 +86,35 @@ describe('a session at work', () => {
 
   test('a deleted file gets a version without content, keeps its places, and can come back [decisions C3, C4]', async () => {
     await writeFile(file('gone.ts'), 'bytes');
-    const read = await session.recordCall(call({ readings: [await wholeRead(client, 'gone.ts')], content: 'bytes' }));
+    const read = await record(session, call({ readings: [await wholeRead(client, 'gone.ts')], content: 'bytes' }));
     const [id] = [...read.outcomes.keys()];
     const { source } = await client.files.locate('gone.ts');
     await unlink(file('gone.ts'));
     const plan = await session.planVerb('activate', ['gone.ts', id ?? '']);
     expect(plan.entries.map((entry) => !entry.ok && entry.failure)).toEqual(['deleted', 'deleted']);
-    const record = await session.recordCall(call({ tool: 'activate', plan, status: 'fail' }));
-    expect(record.outcomes.get(id as never)).toBe('updated');
+    const again = await record(session, call({ tool: 'activate', plan, status: 'fail' }));
+    expect(again.outcomes.get(id as never)).toBe('updated');
     expect(session.metadata(id as never)).toMatchObject({ state: 'deleted' });
     expect(session.state.isActive(id as never)).toBe(true);
     await writeFile(file('gone.ts'), 'bytes');
-    const back = await session.recordCall(call({ readings: [{ source, reading: await client.files.read(source), activate: true }] }));
+    const back = await record(session, call({ readings: [{ source, reading: await client.files.read(source), activate: true }] }));
     expect(back.outcomes.get(id as never)).toBe('updated');
     expect((await session.load(id as never))?.version.content).toBe('bytes');
   });
 
   test('activating a stub reads it first; deactivate, pin and unpin tell what they did [§3.3, decisions D1 to D3]', async () => {
     await writeFile(file('stub.ts'), 'now read');
-    const listed = await session.recordCall(call({ tool: 'ls', mentions: await mentions(client, ['stub.ts']) }));
+    const listed = await record(session, call({ tool: 'ls', mentions: await mentions(client, ['stub.ts']) }));
     const [id = '' as never] = [...listed.outcomes.keys()];
     const plan = await session.planVerb('activate', [file('stub.ts')]);
     expect(plan.entries).toMatchObject([{ ok: true, changes: true, text: 'now read', metadata: { state: 'indexed', charCount: 8 } }]);
-    await session.recordCall(call({ tool: 'activate', plan }));
+    await record(session, call({ tool: 'activate', plan }));
     expect(session.state.isActive(id)).toBe(true);
     const pin = await session.planVerb('pin', [id.slice(0, 8)]);
-    await session.recordCall(call({ tool: 'pin', plan: pin }));
+    await record(session, call({ tool: 'pin', plan: pin }));
     expect(session.state.isPinned(id)).toBe(true);
     const off = await session.planVerb('deactivate', [id]);
-    await session.recordCall(call({ tool: 'deactivate', plan: off }));
+    await record(session, call({ tool: 'deactivate', plan: off }));
     expect([session.state.isActive(id), session.state.isPinned(id)]).toEqual([false, true]);
     const refused = await session.planVerb('deactivate', [id, 'nothing-like-this', sessionObjectId(session.id)]);
     expect(refused.entries.map((entry) => !entry.ok && entry.failure)).toEqual(['not-active', 'unknown', 'infrastructure']);
@@ -119,7 +125,7 @@ describe('a session at work', () => {
   test('activation failures are told apart [decision D5]', async () => {
     await writeFile(file('binary.bin'), Buffer.from([0xff, 0xfe, 0x00, 0x01]));
     await writeFile(file('later-outside.ts'), 'x');
-    await session.recordCall(call({ tool: 'ls', mentions: await mentions(client, ['binary.bin', 'later-outside.ts']) }));
+    await record(session, call({ tool: 'ls', mentions: await mentions(client, ['binary.bin', 'later-outside.ts']) }));
     await unlink(file('later-outside.ts'));
     await symlink('/etc/hostname', file('later-outside.ts'));
     const plan = await session.planVerb('activate', ['binary.bin', 'later-outside.ts'].map(file));
@@ -133,7 +139,7 @@ describe('a session at work', () => {
     await writeFile(file('dated.ts'), 'x');
     const before = Date.now();
     const reading = await wholeRead(client, 'dated.ts');
-    const { outcomes, callId } = await session.recordCall(call({ readings: [reading] }));
+    const { outcomes, callId } = await record(session, call({ readings: [reading] }));
     const snapshot = await client.store.now();
     const [version] = await snapshot.history([...outcomes.keys()][0] ?? '');
     const [step] = await snapshot.history(callId);
@@ -145,7 +151,7 @@ describe('a session at work', () => {
     await session.setSystemPrompt('You are a coding agent.');
     await session.reportMessage({ role: 'user', text: 'read it' });
     await writeFile(file('r.ts'), 'resume me');
-    await session.recordCall(call({ readings: [await wholeRead(client, 'r.ts')], content: 'resume me' }));
+    await record(session, call({ readings: [await wholeRead(client, 'r.ts')], content: 'resume me' }));
     const assembled = await session.assemble();
     const other = await openClient(root, { filesystemId: client.files.access.mounts.localFilesystemId });
     try {
@@ -153,8 +159,8 @@ describe('a session at work', () => {
       expect(resumed.state.sets).toEqual(session.state.sets);
       expect(resumed.state.turns).toEqual(session.state.turns);
       expect((await resumed.assemble()).text).toBe(assembled.text);
-      await resumed.recordCall(call({ content: 'by the second' }));
-      await expect(session.recordCall(call({ content: 'by the first' }))).rejects.toMatchObject({
+      await record(resumed, call({ content: 'by the second' }));
+      await expect(record(session, call({ content: 'by the first' }))).rejects.toMatchObject({
         name: 'SessionError',
         code: 'taken-over',
       });
@@ -169,13 +175,13 @@ describe('a session at work', () => {
   });
 
   test('the answer that the agent was given can be proved [decision E7]', async () => {
-    const { answer } = await session.recordCall(call());
+    const { answer } = await record(session, call());
     const [step] = await (await client.store.now()).steps(session.id);
     expect(step?.call?.answer).toEqual({ sha256: hashText(answer), chars: answer.length });
   });
 
   test('overlapping calls become steps one after another', async () => {
-    const calls = await Promise.all(Array.from({ length: 20 }, (_, i) => session.recordCall(call({ content: `output ${i}` }))));
+    const calls = await Promise.all(Array.from({ length: 20 }, (_, i) => record(session, call({ content: `output ${i}` }))));
     expect(new Set(calls.map(({ callId }) => callId)).size).toBe(20);
     const steps = await (await client.store.now()).steps(session.id);
     expect(steps.map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
@@ -185,16 +191,16 @@ describe('a session at work', () => {
   test('harness ids are kept, made unique across chats and for repeats [decision B2]', async () => {
     const other = await client.openSession();
     const id = `call-${session.id}`;
-    const first = await session.recordCall(call({ callId: id }));
-    const repeat = await session.recordCall(call({ callId: id }));
-    const elsewhere = await other.recordCall(call({ callId: id }));
+    const first = await record(session, call({ callId: id }));
+    const repeat = await record(session, call({ callId: id }));
+    const elsewhere = await record(other, call({ callId: id }));
     expect([first.callId, repeat.callId, elsewhere.callId]).toEqual([id, `${id}~2`, `${id}@${other.id}`]);
   });
 
   test('chat and session have a version where a turn begins and closes, their hashes check out at every one [decision G4]', async () => {
     for (const text of ['first', 'second', 'third']) {
       await session.reportMessage({ role: 'user', text });
-      await session.recordCall(call({ content: text }));
+      await record(session, call({ content: text }));
     }
     await client.closeSession(session);
     const snapshot = await client.store.now();
@@ -214,7 +220,7 @@ describe('a session at work', () => {
   });
 
   test('a long session reads its sets from the last snapshot on, and folds to the same', async () => {
-    for (let i = 0; i < 205; i++) await session.recordCall(call({ tool: 'bash', content: `out ${i}` }));
+    for (let i = 0; i < 205; i++) await record(session, call({ tool: 'bash', content: `out ${i}` }));
     const snapshot = await client.store.now();
     const { sets, seq, indexedAtSnapshot } = await snapshot.sets(session.id);
     expect([seq, indexedAtSnapshot]).toEqual([205, 200]);
@@ -224,7 +230,7 @@ describe('a session at work', () => {
 
   test('outputs over the cap keep head and tail in content and the whole as chunks [decisions B8, C6]', async () => {
     const output = 'a line of output\n'.repeat(100_000);
-    const { callId } = await session.recordCall(call({ tool: 'bash', content: output }));
+    const { callId } = await record(session, call({ tool: 'bash', content: output }));
     const loaded = await session.load(callId);
     expect(loaded?.version.content?.length).toBeLessThan(90_000);
     expect(await loaded?.wholeText()).toBe(output);
@@ -233,7 +239,7 @@ describe('a session at work', () => {
   test('a large file is kept whole in chunks, its hash taken over all of it', async () => {
     const text = 'row of a large file\n'.repeat(150_000);
     await writeFile(file('large.txt'), text);
-    const { outcomes } = await session.recordCall(call({ readings: [await wholeRead(client, 'large.txt')] }));
+    const { outcomes } = await record(session, call({ readings: [await wholeRead(client, 'large.txt')] }));
     const [id = '' as never] = [...outcomes.keys()];
     const loaded = await session.load(id);
     expect(loaded?.version.file_hash).toBe(hashText(text));
@@ -243,6 +249,6 @@ describe('a session at work', () => {
 
   test('a closed session takes no more calls; closing twice is one closing', async () => {
     await Promise.all([session.close(), session.close()]);
-    await expect(session.recordCall(call())).rejects.toMatchObject({ code: 'closed' });
+    await expect(record(session, call())).rejects.toMatchObject({ code: 'closed' });
   });
 });

@@ -1,0 +1,190 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Json } from '../objects/canonical-json.js';
+import type { ObjectId, SessionId } from '../objects/ids.js';
+import type { ObjectStore } from '../store/object-store.js';
+import type { XtdbError } from '../xtdb/errors.js';
+import { localVersions } from './local-versions.js';
+import type { MetadataCache } from './metadata-cache.js';
+import { planWrite } from './plan-write.js';
+import type { MarkedVersion, SessionWrite, WriteResult } from './session-write.js';
+import { encodeWrite } from './write-record.js';
+
+/** Where acknowledged writes are kept until the database has them. */
+export interface WriteJournal {
+  /** Makes a record durable and gives its number; rejects, with nothing written, when it cannot. */
+  append(record: Json): Promise<number>;
+  /** Says that a record is in the database. */
+  markDone(sequence: number): void;
+  /** Whether little room is left. */
+  readonly nearFull: boolean;
+}
+
+/** A write that the database has. */
+export interface AppliedWrite extends WriteResult {
+  /** Undefined when an earlier process had applied it. */
+  readonly txId: number | undefined;
+}
+
+/** A write that is acknowledged: durable here, and on its way. */
+export interface AcceptedWrite {
+  /** Resolves when the database has it; rejects when it never will, which concerns the session as a whole. */
+  readonly applied: Promise<AppliedWrite>;
+}
+
+/** What the outbox says of itself. */
+export interface OutboxStatus {
+  readonly waiting: number;
+  /** Why the database does not take writes at the moment. */
+  readonly outage: XtdbError | undefined;
+}
+
+interface Pending {
+  readonly version: MarkedVersion;
+  count: number;
+}
+
+/** A transaction that has no number yet: younger than any basis. */
+const NOT_YET = Number.POSITIVE_INFINITY;
+
+/**
+ * The writes of a client on their way to the database (decisions F4 to F6). With a journal a write is acknowledged once it is there, and delivered in
+ * order and once, through outages; without one it is acknowledged when it is committed. Its own reads see what is still under way.
+ */
+export class Outbox {
+  readonly #store: ObjectStore;
+  readonly #cache: MetadataCache;
+  readonly #journal: WriteJournal | undefined;
+  readonly #pending = new Map<ObjectId, Pending>();
+  readonly #failures = new Map<SessionId, Error>();
+  #waiting = 0;
+  #outage: XtdbError | undefined;
+
+  constructor(store: ObjectStore, cache: MetadataCache, journal: WriteJournal | undefined) {
+    this.#store = store;
+    this.#cache = cache;
+    this.#journal = journal;
+  }
+
+  get status(): OutboxStatus {
+    return { waiting: this.#waiting, outage: this.#outage };
+  }
+
+  /** Whether acknowledged writes outlive the process and the node's absence. */
+  get isDurable(): boolean {
+    return this.#journal !== undefined;
+  }
+
+  /** Whether the journal is filling up while the database is away. */
+  get nearFull(): boolean {
+    return this.#journal?.nearFull ?? false;
+  }
+
+  /** Why nothing of a session can be written any more; undefined while all is well. */
+  failure(session: SessionId): Error | undefined {
+    return this.#failures.get(session);
+  }
+
+  /** Lets a session be written again after it was opened anew. */
+  forgetFailure(session: SessionId): void {
+    this.#failures.delete(session);
+  }
+
+  /** The newest version of an object that is acknowledged and not yet in the database. */
+  pending(id: ObjectId): MarkedVersion | undefined {
+    return this.#pending.get(id)?.version;
+  }
+
+  /** Acknowledges a write. Rejects, with nothing acknowledged, when it could not be made durable. */
+  async accept(write: SessionWrite): Promise<AcceptedWrite> {
+    if (this.#journal === undefined) {
+      const applied = await this.#deliver(write, { persistent: false, seen: false });
+      return { applied: Promise.resolve(applied) };
+    }
+    const journal = this.#journal;
+    const sequence = await journal.append(encodeWrite(write));
+    return this.adopt(write, () => journal.markDone(sequence), false);
+  }
+
+  /** Takes over the delivery of a write that is durable already; `seen` says that the database may have it. */
+  adopt(write: SessionWrite, done: () => void, seen = true): AcceptedWrite {
+    const applied = this.#deliver(write, { persistent: true, seen }).then((result) => {
+      done();
+      return result;
+    });
+    // Whoever waits for it learns of a failure; so does the session's next step.
+    applied.catch((error: unknown) => this.#fail(write.session, error));
+    return { applied };
+  }
+
+  /** Waits until the database has everything of a session (or of all) that was accepted so far; false when that takes longer than the limit. */
+  async drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
+    const limit = new AbortController();
+    try {
+      return await Promise.race([
+        this.#store.writes.flush(session).then(() => true),
+        delay(limitMs, false, { signal: limit.signal, ref: false }).catch(() => false),
+      ]);
+    } finally {
+      limit.abort();
+    }
+  }
+
+  async #deliver(write: SessionWrite, how: { readonly persistent: boolean; readonly seen: boolean }): Promise<AppliedWrite> {
+    const own = how.persistent ? localVersions(write, this.#cache) : [];
+    this.#announce(own);
+    this.#waiting += 1;
+    try {
+      const plan = planWrite(this.#store, write, how.seen);
+      const guarded = (attempt: number) => this.#refuseAfterFailure(write.session) ?? plan(attempt);
+      const { result, txId } = await this.#store.writes.write(write.session, guarded, {
+        persistent: how.persistent,
+        onOutage: (error) => {
+          this.#outage = error;
+        },
+      });
+      this.#outage = undefined;
+      this.#store.markStored(result.ops);
+      this.#settle(own);
+      this.#learn(result, txId);
+      return { ...result, txId };
+    } catch (error) {
+      this.#settle(own);
+      throw error;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** A session of which one write is lost must not go on over the gap. */
+  #refuseAfterFailure(session: SessionId): Promise<never> | undefined {
+    const failure = this.#failures.get(session);
+    return failure === undefined ? undefined : Promise.reject(failure);
+  }
+
+  #fail(session: SessionId, error: unknown): void {
+    if (!this.#failures.has(session)) this.#failures.set(session, error instanceof Error ? error : new Error(String(error)));
+  }
+
+  #announce(versions: readonly MarkedVersion[]): void {
+    for (const version of versions) {
+      const id = version.version['xt/id'];
+      this.#pending.set(id, { version, count: (this.#pending.get(id)?.count ?? 0) + 1 });
+      this.#cache.learn(version.version, version.marks, NOT_YET);
+    }
+  }
+
+  #settle(versions: readonly MarkedVersion[]): void {
+    for (const { version } of versions) {
+      const pending = this.#pending.get(version['xt/id']);
+      if (pending === undefined) continue;
+      pending.count -= 1;
+      if (pending.count === 0) this.#pending.delete(version['xt/id']);
+    }
+  }
+
+  /** What the database made of a write, unless something newer of the same object is on its way. */
+  #learn({ written, met }: WriteResult, txId: number | undefined): void {
+    for (const { version, marks } of written) if (!this.#pending.has(version['xt/id'])) this.#cache.learn(version, marks, txId);
+    for (const { document, marks } of met) if (!this.#pending.has(document['xt/id'] as ObjectId)) this.#cache.learn(document, marks, txId);
+  }
+}

@@ -1,0 +1,127 @@
+import { decideFile, type FileDecision, type FileObservation } from '../indexing/decide-file.js';
+import type { IndexOutcome } from '../indexing/outcome.js';
+import { canonicalJson } from '../objects/canonical-json.js';
+import { type ObjectId, type Sha256, sessionObjectId } from '../objects/ids.js';
+import { SessionError } from '../session/errors.js';
+import { toStored } from '../store/head.js';
+import type { ObjectStore } from '../store/object-store.js';
+import { toStepParts } from '../store/step-part.js';
+import type { Head, StoreSnapshot } from '../store/store-snapshot.js';
+import { textParts } from '../store/text-parts.js';
+import type { Plan } from '../store/write-path.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import type { TxOp } from '../xtdb/transactions.js';
+import { fileObjectId } from './file-access.js';
+import { writeLargeText } from './large-text-write.js';
+import type { MarkedVersion, SessionWrite, WriteResult } from './session-write.js';
+
+/** One observation per file: what was read wins over what was mentioned, the later reading over the earlier. */
+function distinct(files: readonly FileObservation[]): ReadonlyMap<ObjectId, FileObservation> {
+  const byId = new Map<ObjectId, FileObservation>();
+  for (const file of files) {
+    const id = fileObjectId(file.source);
+    if (file.kind === 'read' || !byId.has(id)) byId.set(id, file);
+  }
+  return byId;
+}
+
+function currentOf(head: Head | undefined) {
+  if (head === undefined) return undefined;
+  return { fileHash: head.document.file_hash as Sha256 | null, gone: head.marks.gone === true, validTime: head.validTime };
+}
+
+async function fileOps(store: ObjectStore, file: FileObservation, { write, onlyIfAbsent }: FileDecision): Promise<readonly TxOp[]> {
+  if (write === undefined) return [];
+  const large = file.kind === 'read' && file.reading.kind === 'large-text' ? await writeLargeText(store, file.reading) : [];
+  return [...large, ...store.putOps({ ...write, ...(onlyIfAbsent ? { expect: null } : {}) })];
+}
+
+/** The marks of a call's head. */
+export function callMarks({ version, wholeText }: NonNullable<SessionWrite['call']>) {
+  return { size: version.content?.length ?? 0, ...(wholeText === undefined ? {} : { whole: wholeText.hash }) };
+}
+
+function callOps(store: ObjectStore, { call, at }: SessionWrite): readonly TxOp[] {
+  if (call === undefined) return [];
+  const texts = call.wholeText === undefined ? [] : store.textOps(textParts(call.wholeText.text, call.wholeText.hash));
+  return [...texts, ...store.putOps({ version: call.version, marks: callMarks(call), validTime: new Date(at), expect: null })];
+}
+
+function stepOps(store: ObjectStore, { step, snapshot, at }: SessionWrite): readonly TxOp[] {
+  if (step === undefined) return [];
+  const { part, texts } = toStepParts(step);
+  const validTime = new Date(at);
+  return [
+    ...store.textOps(texts),
+    { op: 'match', id: part['xt/id'], doc: null },
+    { op: 'put', doc: part, validTime },
+    ...(snapshot === undefined ? [] : [{ op: 'put', doc: snapshot, validTime } as const]),
+  ];
+}
+
+/** A whole read's call and its file hold the same text: it is sent once. */
+function withoutRepeatedTexts(ops: readonly TxOp[]): readonly TxOp[] {
+  const sent = new Set<string>();
+  return ops.filter((op) => {
+    if (op.op !== 'put' || (op.doc.type !== 'chunk' && op.doc.type !== 'chunks')) return true;
+    const repeated = sent.has(op.doc['xt/id']);
+    sent.add(op.doc['xt/id']);
+    return !repeated;
+  });
+}
+
+const same = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b);
+
+async function isApplied(snapshot: StoreSnapshot, { step, heads }: SessionWrite): Promise<boolean> {
+  if (step !== undefined) {
+    const there = await snapshot.step(step.session, step.seq);
+    return there !== undefined && same(there, step);
+  }
+  const wanted = new Map(heads.map(({ version, marks }) => [version['xt/id'] as string, toStored(version, marks).head]));
+  const there = await snapshot.heads([...wanted.keys()]);
+  return [...wanted].every(([id, head]) => same(there.get(id)?.document ?? null, head));
+}
+
+/** After an aborted or lost attempt: whether the write is there already; throws when another writer holds the session. */
+async function alreadyApplied(snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
+  if (await isApplied(snapshot, write)) return true;
+  const id = sessionObjectId(write.session);
+  const head: StoredDocument | null = (await snapshot.heads([id])).get(id)?.document ?? null;
+  if (!same(head, write.lease)) {
+    const what = write.lease === null ? 'exists already' : 'was continued by another writer';
+    throw new SessionError('taken-over', `session ${write.session} ${what}; open it again to go on from where it stands`);
+  }
+  return false;
+}
+
+/**
+ * The plan of a write's transaction: every file decided against the database as it is now, the tool call put if it is not there, the step appended,
+ * all guarded by the session's lease. Made again after an abort or a lost answer it finds what is already written. `seen` says that an earlier
+ * process may have applied it.
+ */
+export function planWrite(store: ObjectStore, write: SessionWrite, seen = false): Plan<WriteResult> {
+  const files = distinct(write.files);
+  const lease: TxOp = { op: 'match', id: sessionObjectId(write.session), doc: write.lease };
+  const nothing: WriteResult = { outcomes: new Map(), written: [], met: [], ops: [] };
+  let last = nothing;
+  return async (attempt) => {
+    const again = seen || attempt > 1;
+    const snapshot = again || files.size > 0 ? await store.now() : undefined;
+    if (again && snapshot !== undefined && (await alreadyApplied(snapshot, write))) return { ops: [], result: last };
+    const heads = (await snapshot?.heads([...files.keys()])) ?? new Map<string, Head>();
+    const ops: TxOp[] = [lease];
+    const outcomes = new Map<ObjectId, IndexOutcome>();
+    const written: MarkedVersion[] = [];
+    for (const [id, file] of files) {
+      const decision = decideFile(file, currentOf(heads.get(id)), write.at);
+      outcomes.set(id, decision.outcome);
+      ops.push(...(await fileOps(store, file, decision)));
+      if (decision.write !== undefined) written.push(decision.write);
+    }
+    ops.push(...callOps(store, write), ...stepOps(store, write), ...write.heads.flatMap((head) => store.putOps(head)));
+    if (write.call !== undefined) written.push({ version: write.call.version, marks: callMarks(write.call) });
+    const met = [...heads].flatMap(([id, head]) => (outcomes.get(id as ObjectId) === 'unchanged' ? [head] : []));
+    last = { outcomes, written, met, ops: withoutRepeatedTexts(ops) };
+    return { ops: last.ops, result: last };
+  };
+}
