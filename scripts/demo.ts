@@ -97,7 +97,7 @@ try {
   }
 
   heading('Time travel: the context of turn 1, rebuilt from its basis');
-  const { basis } = first.record;
+  const { basis = { validTime: new Date(), txId: undefined } } = first.record;
   const again = await reviewer.contextAsOf(session, {
     validTime: basis.validTime,
     ...(basis.txId === undefined ? {} : { txId: basis.txId }),

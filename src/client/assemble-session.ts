@@ -8,6 +8,7 @@ import type { Basis } from '../xtdb/db-snapshot.js';
 import { metadataOf } from './metadata-cache.js';
 import { type HeldSession, readHeldSession } from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
+import type { MarkedVersion } from './session-write.js';
 
 /** The record of one assembly (decision E7): enough to rebuild it from the database alone. */
 export interface SessionAssemblyRecord extends AssemblyRecord {
@@ -15,7 +16,8 @@ export interface SessionAssemblyRecord extends AssemblyRecord {
   readonly turn: number;
   /** The last step that it includes. */
   readonly step: number;
-  readonly basis: Basis;
+  /** Undefined when it was assembled while the database was away: then the step tells what it was made from, once the database has it. */
+  readonly basis: Basis | undefined;
 }
 
 /** An assembled context with its record. */
@@ -54,33 +56,62 @@ async function currentMetadata(environment: SessionEnvironment, snapshot: StoreS
   return (id) => cache.get(id);
 }
 
+interface Parts {
+  readonly state: SessionState;
+  readonly prompt: string | null;
+  readonly metadata: MetadataOf;
+  readonly version: (id: ObjectId) => MarkedVersion | undefined;
+  readonly basis: Basis | undefined;
+}
+
+function assembleParts({ files, strict, shortIds }: SessionEnvironment, parts: Parts, options: AssembleOptions): SessionAssembly {
+  const { state, prompt, basis } = parts;
+  const active = state.sets.active.flatMap((id) => {
+    const object = parts.version(id);
+    const described = object === undefined ? undefined : metadataOf(object.version, object.marks, files);
+    return object === undefined || described === undefined ? [] : [{ metadata: described, content: object.version.content }];
+  });
+  const pool = state.sets.index.flatMap((id) => parts.metadata(id) ?? []);
+  const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds };
+  const assembly = assemble({ systemPrompt: prompt, pool, turns: state.turns, active, options: chosen });
+  return { ...assembly, record: { ...assembly.record, session: state.id, turn: state.turn, step: state.seq, basis } };
+}
+
 async function assembleAt(
   environment: SessionEnvironment,
   snapshot: StoreSnapshot,
-  { state, prompt }: { readonly state: SessionState; readonly prompt: string | null },
+  { state, prompt }: Pick<HeldSession, 'state' | 'prompt'>,
   metadata: MetadataOf,
   options: AssembleOptions,
 ): Promise<SessionAssembly> {
   const found = await snapshot.getMany(state.sets.active);
-  const active = state.sets.active.flatMap((id) => {
-    const object = found.get(id);
-    const described = object === undefined ? undefined : metadataOf(object.version, object.marks, environment.files);
-    return object === undefined || described === undefined ? [] : [{ metadata: described, content: object.version.content ?? '' }];
-  });
-  const pool = state.sets.index.flatMap((id) => metadata(id) ?? []);
-  const { strict = environment.strict, shortIds = environment.shortIds } = options;
-  const assembly = assemble({ systemPrompt: prompt, pool, turns: state.turns, active, options: { strict, shortIds } });
-  const { basis } = snapshot;
-  return { ...assembly, record: { ...assembly.record, session: state.id, turn: state.turn, step: state.seq, basis } };
+  for (const version of found.values()) environment.recent.set(version);
+  return assembleParts(environment, { state, prompt, metadata, version: (id) => found.get(id), basis: snapshot.basis }, options);
 }
 
-/** Assembles the context of a session that this client holds, at one basis, resolved once and carried through every read [§4]. */
+/** Assembles from what this process knows: the database is away, and an agent's next turn does not wait for it. */
+function assembleLocally(environment: SessionEnvironment, { state, prompt }: HeldSession, options: AssembleOptions): SessionAssembly {
+  const { cache, recent, outbox } = environment;
+  const version = (id: ObjectId): MarkedVersion | undefined => outbox.pending(id) ?? recent.get(id);
+  return assembleParts(environment, { state, prompt, metadata: (id) => cache.get(id), version, basis: undefined }, options);
+}
+
+/** How long an assembly waits for the database to have every step, milliseconds. */
+const DRAIN_LIMIT_MS = 2_000;
+
+/**
+ * Assembles the context of a session that this client holds [§4], at one basis that includes every step, resolved once and carried through every read.
+ * While the database is away it is assembled from what this process knows.
+ */
 export async function assembleSession(
   environment: SessionEnvironment,
   held: HeldSession,
   options: AssembleOptions,
 ): Promise<SessionAssembly> {
-  const snapshot = await environment.store.now();
+  const { outbox, store } = environment;
+  if (outbox.status.outage !== undefined || !(await outbox.drained(held.state.id, DRAIN_LIMIT_MS)))
+    return assembleLocally(environment, held, options);
+  const snapshot = await store.now();
   return assembleAt(environment, snapshot, held, await currentMetadata(environment, snapshot, held.state), options);
 }
 

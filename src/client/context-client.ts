@@ -11,6 +11,7 @@ import { FileAccess, type FileAccessOptions } from './file-access.js';
 import { MetadataCache } from './metadata-cache.js';
 import { openHeldSession } from './open-session.js';
 import { Outbox } from './outbox.js';
+import { RecentVersions } from './recent-versions.js';
 import type { SessionEnvironment } from './session-environment.js';
 
 /** How a client is made. */
@@ -49,11 +50,13 @@ export class ContextClient {
     this.files = files;
     this.store = new ObjectStore(xtdb);
     const cache = new MetadataCache(files);
+    const recent = new RecentVersions();
     this.#environment = {
       store: this.store,
       files,
       cache,
-      outbox: new Outbox(this.store, cache, undefined),
+      recent,
+      outbox: new Outbox(this.store, cache, recent, undefined),
       policy: options.policy ?? DEFAULT_POLICY,
       strict: options.strict ?? false,
       shortIds: options.shortIds ?? false,

@@ -1,5 +1,7 @@
 import type { ObjectId } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';
+import type { ObjectStore } from '../store/object-store.js';
+import { XtdbError } from '../xtdb/errors.js';
 import type { SessionEnvironment } from './session-environment.js';
 import type { MarkedVersion } from './session-write.js';
 
@@ -12,16 +14,30 @@ export interface LoadedObject {
   wholeText(): Promise<string | null>;
 }
 
-function pendingObject({ version, marks, wholeText }: MarkedVersion): LoadedObject {
+function localObject({ version, marks, wholeText }: MarkedVersion): LoadedObject {
   return { version, gone: marks.gone === true, wholeText: async () => wholeText?.() ?? version.content };
 }
 
 /**
  * Loads an object as it stands, this client's own acknowledged versions included, or as of a transaction; undefined when there was none by this id.
+ * While the database is away, the version that was met last serves.
  */
-export async function loadObject({ store, outbox }: SessionEnvironment, id: ObjectId, txId?: number): Promise<LoadedObject | undefined> {
+export async function loadObject(environment: SessionEnvironment, id: ObjectId, txId?: number): Promise<LoadedObject | undefined> {
+  const { store, outbox, recent } = environment;
   const pending = txId === undefined ? outbox.pending(id) : undefined;
-  if (pending !== undefined) return pendingObject(pending);
+  if (pending !== undefined) return localObject(pending);
+  const known = txId === undefined ? recent.get(id) : undefined;
+  // A tool call has one version; what is known of it never changes. Unless only head and tail of it are at hand.
+  if (known?.version.type === 'toolcall' && known.marks.whole === undefined) return localObject(known);
+  try {
+    return await storedObject(store, id, txId);
+  } catch (error) {
+    if (known === undefined || !(error instanceof XtdbError)) throw error;
+    return localObject(known);
+  }
+}
+
+async function storedObject(store: ObjectStore, id: ObjectId, txId: number | undefined): Promise<LoadedObject | undefined> {
   const snapshot = await (txId === undefined ? store.now() : store.asOf({ txId }));
   const found = await snapshot.get(id);
   if (found === undefined) return undefined;

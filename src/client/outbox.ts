@@ -6,6 +6,7 @@ import type { XtdbError } from '../xtdb/errors.js';
 import { localVersions } from './local-versions.js';
 import type { MetadataCache } from './metadata-cache.js';
 import { planWrite } from './plan-write.js';
+import type { RecentVersions } from './recent-versions.js';
 import type { MarkedVersion, SessionWrite, WriteResult } from './session-write.js';
 import { encodeWrite } from './write-record.js';
 
@@ -53,15 +54,17 @@ const NOT_YET = Number.POSITIVE_INFINITY;
 export class Outbox {
   readonly #store: ObjectStore;
   readonly #cache: MetadataCache;
+  readonly #recent: RecentVersions;
   readonly #journal: WriteJournal | undefined;
   readonly #pending = new Map<ObjectId, Pending>();
   readonly #failures = new Map<SessionId, Error>();
   #waiting = 0;
   #outage: XtdbError | undefined;
 
-  constructor(store: ObjectStore, cache: MetadataCache, journal: WriteJournal | undefined) {
+  constructor(store: ObjectStore, cache: MetadataCache, recent: RecentVersions, journal: WriteJournal | undefined) {
     this.#store = store;
     this.#cache = cache;
+    this.#recent = recent;
     this.#journal = journal;
   }
 
@@ -170,6 +173,7 @@ export class Outbox {
       const id = version.version['xt/id'];
       this.#pending.set(id, { version, count: (this.#pending.get(id)?.count ?? 0) + 1 });
       this.#cache.learn(version.version, version.marks, NOT_YET);
+      this.#recent.set(version);
     }
   }
 
@@ -184,7 +188,11 @@ export class Outbox {
 
   /** What the database made of a write, unless something newer of the same object is on its way. */
   #learn({ written, met }: WriteResult, txId: number | undefined): void {
-    for (const { version, marks } of written) if (!this.#pending.has(version['xt/id'])) this.#cache.learn(version, marks, txId);
+    for (const { version, marks } of written) {
+      if (this.#pending.has(version['xt/id'])) continue;
+      this.#cache.learn(version, marks, txId);
+      this.#recent.set({ version, marks });
+    }
     for (const { document, marks } of met) if (!this.#pending.has(document['xt/id'] as ObjectId)) this.#cache.learn(document, marks, txId);
   }
 }

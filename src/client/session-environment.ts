@@ -3,6 +3,7 @@ import type { ObjectStore } from '../store/object-store.js';
 import type { FileAccess } from './file-access.js';
 import type { MetadataCache } from './metadata-cache.js';
 import type { Outbox } from './outbox.js';
+import type { RecentVersions } from './recent-versions.js';
 
 /** What the sessions of one client share. */
 export interface SessionEnvironment {
@@ -10,6 +11,7 @@ export interface SessionEnvironment {
   readonly files: FileAccess;
   readonly cache: MetadataCache;
   readonly outbox: Outbox;
+  readonly recent: RecentVersions;
   readonly policy: StepPolicy;
   /** Literal behaviour of every divergence that has one (decision E8). */
   readonly strict: boolean;

@@ -85,7 +85,7 @@ describe('the context of a session', () => {
         const { options } = record;
         const again = await reviewer.contextAsOf(
           record.session,
-          { validTime: record.basis.validTime, txId: record.basis.txId as number },
+          { validTime: record.basis?.validTime as Date, txId: record.basis?.txId as number },
           options,
         );
         expect(again?.text).toBe(text);
