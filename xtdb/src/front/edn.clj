@@ -10,9 +10,18 @@
 
 (set! *warn-on-reflection* true)
 
+(def ^:private longest-id-text 4096)
+
+(defn read-id
+  "The id that `#xtdb/id` names. The text may itself be a map in EDN, so it is looked over as well."
+  [v]
+  (when (and (string? v) (or (> (count v) (long longest-id-text)) (scan/fault v)))
+    (throw (ex-info "Id refused" {:fault :id})))
+  (c/id-edn-reader v))
+
 (def ^:private readers
-  {'xtdb/id c/id-edn-reader
-   'crux/id c/id-edn-reader
+  {'xtdb/id read-id
+   'crux/id read-id
    'xtdb/base64 c/base64-reader
    'crux/base64 c/base64-reader
    'xtdb/duration c/duration-reader

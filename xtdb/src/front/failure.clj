@@ -1,10 +1,12 @@
 (ns front.failure
   "What an exception is on the wire: XTDB's status codes and error maps."
-  (:require [clojure.tools.logging :as log]
+  (:require [clojure.string :as str]
+            [clojure.tools.logging :as log]
             [front.refusal :as refusal]
             [xtdb.codec :as c])
   (:import (java.util Collection Date Map UUID)
            (java.util.concurrent ExecutionException TimeoutException)
+           (org.eclipse.jetty.io EofException)
            (xtdb.api NodeOutOfSyncException)
            (xtdb.codec EDNId Id)))
 
@@ -69,11 +71,25 @@
       ;; Only this thread's own: as a cause it may be the indexer's, and that is no fault of this request.
       (instance? StackOverflowError (unwrapped e))
       {:status 400, :body (:body (refusal/answer (refusal/illegal-argument :too-deep "Nested too deeply")))}
-      :else (do (log/error e "A request failed")
-                (server-error e)))))
+      :else (server-error e))))
 
-(defn summary
-  "This exception in a few words, for a log: never a document or a query."
-  [e]
+(defn- client-gone? [e]
+  (some #(instance? EofException %) (causes e)))
+
+(defn- expected? [e]
+  (or (known-cause e) (timeout-cause e) (instance? StackOverflowError (unwrapped e))))
+
+(defn- summary [e]
   (let [{:keys [status body]} (answer e)]
-    (str status " " (or (:xtdb.error/error-key body) (:class body) body) " " (or (:xtdb.error/message body) (:message body)))))
+    (str/join " " (remove nil? [status
+                                (or (:xtdb.error/error-key body) (:class body))
+                                (or (:xtdb.error/message body) (:message body))]))))
+
+(defn note!
+  "Logs what is worth knowing of this exception, in a few words, never a document or a query: what was unexpected, with its trace,
+  and that an answer was cut off. A client that has gone is neither."
+  [e cut-off?]
+  (cond
+    (client-gone? e) (log/debug "A client went away")
+    (not (expected? e)) (log/error e (if cut-off? "An answer was cut off" "A request failed"))
+    cut-off? (log/warn "An answer was cut off:" (summary e))))

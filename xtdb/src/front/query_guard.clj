@@ -29,61 +29,62 @@
   (when-not (or (contains? built-ins sym) (functions/callable? sym))
     (refuse-function sym)))
 
-(defn- check-depth! [depth part]
-  (when (> depth deepest)
+;; The context of a walk is how deep it is and which rules are in force: a sub-query sees those of the queries around it.
+
+(defn- deeper [context part]
+  (if (< (:depth context) deepest)
+    (update context :depth inc)
     (refuse-shape "nested too deeply" part)))
 
 ;; Forms of :find and :order-by
 
-(defn- check-form! [form depth]
-  (check-depth! depth form)
-  (cond
-    (seq? form) (let [[head & more] form]
-                  (check-function! head functions/find-built-ins)
-                  (when-not (= 'pull head)
-                    (doseq [part more] (check-form! part (inc depth)))))
-    (map? form) (doseq [[k v] form]
-                  (check-form! k (inc depth))
-                  (check-form! v (inc depth)))
-    (coll? form) (doseq [part form] (check-form! part (inc depth)))))
+(defn- check-form! [form context]
+  (when (coll? form)
+    (let [inside (deeper context form)]
+      (cond
+        (seq? form) (let [[head & more] form]
+                      (check-function! head functions/find-built-ins)
+                      (when-not (= 'pull head)
+                        (doseq [part more] (check-form! part inside))))
+        (map? form) (doseq [[k v] form]
+                      (check-form! k inside)
+                      (check-form! v inside))
+        :else (doseq [part form] (check-form! part inside))))))
 
 ;; Clauses of :where and :rules
 
 (declare check-clauses! check-query!)
 
-(defn- check-sub-query! [arg depth]
-  (check-query! (if (and (seq? arg) (= 'quote (first arg))) (second arg) arg)
-                (inc depth)))
-
-(defn- check-predicate! [[head & more] depth]
+(defn- check-predicate! [[head sub-query] context]
   (check-function! head functions/clause-built-ins)
   (when (= 'q head)
-    (check-sub-query! (first more) depth)))
+    (check-query! (if (and (seq? sub-query) (= 'quote (first sub-query))) (second sub-query) sub-query)
+                  context)))
 
-(defn- check-vector-clause! [[head :as clause] depth]
+(defn- check-vector-clause! [[head :as clause] context]
   (cond
-    (seq? head) (check-predicate! head depth)
+    (seq? head) (check-predicate! head context)
     (some seq? clause) (refuse-shape "a list in a triple" clause)))
 
-(defn- check-list-clause! [[head & more :as clause] depth]
+(defn- check-list-clause! [[head & more :as clause] context]
   (cond
-    (contains? '#{not or and} head) (check-clauses! more depth)
-    (contains? '#{not-join or-join} head) (check-clauses! (rest more) depth)
+    (contains? '#{not or and} head) (check-clauses! more context)
+    (contains? '#{not-join or-join} head) (check-clauses! (rest more) context)
     (not (simple-symbol? head)) (refuse-shape "a rule without a name" clause)))
 
-(defn- check-clause! [clause depth]
-  (check-depth! depth clause)
+(defn- check-clause! [clause context]
   (cond
-    (vector? clause) (check-vector-clause! clause depth)
-    (seq? clause) (check-list-clause! clause depth)
+    (vector? clause) (check-vector-clause! clause context)
+    (seq? clause) (check-list-clause! clause context)
     :else (refuse-shape "a clause is a vector or a list" clause)))
 
-(defn- check-clauses! [clauses depth]
-  (doseq [clause clauses] (check-clause! clause (inc depth))))
+(defn- check-clauses! [clauses context]
+  (let [inside (deeper context clauses)]
+    (doseq [clause clauses] (check-clause! clause inside))))
 
-(defn- check-rule! [rule depth]
+(defn- check-rule! [rule context]
   (if (and (vector? rule) (seq? (first rule)) (simple-symbol? (ffirst rule)))
-    (check-clauses! (rest rule) depth)
+    (check-clauses! (rest rule) context)
     (refuse-shape "a rule is a vector that begins with its head" rule)))
 
 ;; Whole queries
@@ -107,23 +108,23 @@
                          (catch Exception _ (refuse-shape "unreadable text" q))))
     :else (refuse-shape "not a query" q)))
 
-(defn- check-parts! [{:keys [find where rules order-by]} depth]
+(defn- check-parts! [{:keys [find where rules order-by]} outer]
   (doseq [[part v] {":find" find, ":where" where, ":rules" rules, ":order-by" order-by}
           :when (not (or (nil? v) (sequential? v)))]
     (refuse-shape (str part " is a vector") v))
-  (check-form! (vec find) depth)
-  (check-form! (vec order-by) depth)
-  (check-clauses! where depth)
-  (doseq [rule rules] (check-rule! rule depth))
-  (when (> (rules-cost/cost where rules most-clauses) most-clauses)
-    (refuse-shape (str "more than " most-clauses " clauses once rules are written out") (count where))))
+  (let [context (update outer :rules into rules)]
+    (check-form! (vec find) context)
+    (check-form! (vec order-by) context)
+    (doseq [rule rules] (check-rule! rule context))
+    (check-clauses! where context)
+    (when (> (rules-cost/cost where (:rules context) most-clauses) most-clauses)
+      (refuse-shape (str "more than " most-clauses " clauses once rules are written out") (count where)))))
 
-(defn- check-query! [q depth]
-  (check-depth! depth q)
+(defn- check-query! [q context]
   (let [q (as-map q)]
     (when-let [unknown (some #(when-not (contains? known-keys %) %) (keys q))]
       (refuse-shape "an unknown part" unknown))
-    (check-parts! q depth)))
+    (check-parts! q (deeper context q))))
 
 (defn checked
   "The query as a map that may be run. Throws a 400 refusal that says what is not allowed."
@@ -132,5 +133,5 @@
     (shape/check! (dissoc q :args) :query-spec-failed)
     (when (> (shape/node-count (dissoc q :args) most-nodes) most-nodes)
       (refuse-shape "too large; pass values as :in-args" (keys q)))
-    (check-query! q 0)
+    (check-query! q {:depth 0, :rules []})
     q))

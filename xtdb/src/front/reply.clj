@@ -3,8 +3,7 @@
   a failure after that cuts the connection, so that a cut-off answer never looks whole."
   (:require [front.failure :as failure]
             [front.format :as format]
-            [front.rows]
-            [clojure.tools.logging :as log])
+            [front.rows])
   (:import (front.rows Rows)
            (java.io ByteArrayOutputStream Closeable OutputStream)
            (java.nio ByteBuffer)
@@ -86,12 +85,13 @@
 (defn fail!
   "Answers with what this exception is on the wire, or cuts the connection when part of another answer is out already."
   [^Response response ^Callback callback media-type encode ^Throwable e]
-  (if (.isCommitted response)
-    (do (log/warn "An answer was cut off:" (failure/summary e))
-        (.failed callback e))
-    (try
-      (.reset response)
-      (write! response (update (failure/answer e) :body #(if (map? %) (encode %) %)) media-type)
-      (.succeeded callback)
-      (catch Throwable e2
-        (.failed callback e2)))))
+  (let [cut-off? (.isCommitted response)]
+    (failure/note! e cut-off?)
+    (if cut-off?
+      (.failed callback e)
+      (try
+        (.reset response)
+        (write! response (update (failure/answer e) :body #(if (map? %) (encode %) %)) media-type)
+        (.succeeded callback)
+        (catch Throwable e2
+          (.failed callback e2))))))

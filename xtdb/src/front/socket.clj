@@ -16,12 +16,11 @@
 (defn- check-folder! [^Path folder]
   (when-not (Files/isDirectory folder no-links)
     (throw (IOException. (str "There is no folder " folder))))
-  (let [open-to-others (remove owner-only (Files/getPosixFilePermissions folder no-links))
-        owner (str (Files/getOwner folder no-links))]
-    (when (seq open-to-others)
-      (throw (IOException. (str "Others can open " folder "; make it private with chmod 700"))))
-    (when-not (= owner (System/getProperty "user.name"))
-      (throw (IOException. (str folder " belongs to " owner))))))
+  ;; Whoever can write to a folder that is open to its owner alone is that owner.
+  (when (some (complement owner-only) (Files/getPosixFilePermissions folder no-links))
+    (throw (IOException. (str "Others can open " folder "; make it private with chmod 700"))))
+  (when-not (Files/isWritable folder)
+    (throw (IOException. (str "Cannot write to " folder)))))
 
 (defn- answering? [^Path path]
   (try

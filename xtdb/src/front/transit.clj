@@ -1,6 +1,7 @@
 (ns front.transit
   "Transit (JSON) in and out, with XTDB's own tags."
   (:require [cognitect.transit :as transit]
+            [front.edn :as edn]
             [front.entity-ref]
             [front.scan :as scan]
             [xtdb.codec :as c])
@@ -33,7 +34,7 @@
 (def ^:private read-handlers
   {"n" (long-number-guard #(bigint (BigInteger. ^String %)))
    "f" (long-number-guard #(BigDecimal. ^String %))
-   "xtdb/oid" (transit/read-handler c/id-edn-reader)
+   "xtdb/oid" (transit/read-handler edn/read-id)
    "xtdb/base64" (transit/read-handler c/base64-reader)
    "xtdb/duration" (transit/read-handler c/duration-reader)
    "xtdb/instant" (transit/read-handler c/instant-reader)
