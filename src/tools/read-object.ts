@@ -23,7 +23,8 @@ function requireText(loaded: LoadedObject, id: ObjectId, at: string): void {
   throw new ToolError('not-text', unread ? `the file ${id} was not read yet${at}.` : `the object ${id} holds no text${at}.`);
 }
 
-async function storedPage(id: ObjectId, version: number | undefined, start: PageStart, work: Work): Promise<Performed> {
+/** A page of what is stored of an object, now or as of a transaction. */
+export async function readStored(id: ObjectId, version: number | undefined, start: PageStart, work: Work): Promise<Performed> {
   const loaded = await work.session.load(id, version === undefined ? {} : { version });
   const at = version === undefined ? '' : ` at version ${version}`;
   if (loaded === undefined)
@@ -54,7 +55,7 @@ async function storedPage(id: ObjectId, version: number | undefined, start: Page
 export async function readObject(reference: string, version: number | undefined, start: PageStart, work: Work): Promise<Performed> {
   const id = await requireObject(reference, work);
   const metadata = work.session.metadata(id);
-  if (version !== undefined || metadata?.type !== 'file' || metadata.state === 'deleted') return storedPage(id, version, start, work);
+  if (version !== undefined || metadata?.type !== 'file' || metadata.state === 'deleted') return readStored(id, version, start, work);
   const file = await work.client.files.locate(metadata.displayPath);
   return readFile(file, { start, call: { id: shownId(id, work) } }, work);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool, type ToolSettings } from './define-tool.js';
 import { readFile } from './read-file.js';
-import { readObject } from './read-object.js';
+import { readObject, readStored } from './read-object.js';
 import type { Tool } from './tool.js';
 import { ToolError } from './tool-error.js';
 
@@ -27,7 +27,7 @@ export function readTool(settings: ToolSettings): Tool {
         if (id !== undefined) return readObject(id, version, start, work);
         if (path === undefined) throw new ToolError('invalid-arguments', 'read needs a path or an id.', 'For example: read path=README.md');
         const file = await work.client.files.locate(path);
-        if (version !== undefined) return readObject(file.id, version, start, work);
+        if (version !== undefined) return readStored(file.id, version, start, work);
         return readFile(file, { start, call: { path } }, work);
       },
     },

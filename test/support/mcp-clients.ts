@@ -66,12 +66,24 @@ export function suiteData(): string {
 /** Flags that make a server use the suite's node. */
 const suiteFlags = (): readonly string[] => ['--data', suiteData(), '--profile', 'memory'];
 
+/** How a server process is started. */
+export interface StartOptions {
+  /** For root, who may read everything: takes that privilege from the process. */
+  readonly withoutOverride?: boolean;
+}
+
 /** Starts `palimpsest mcp` over a folder and connects to it; on the suite's node unless the arguments name another data folder. */
-export async function stdioAgent(root: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<Agent> {
+export async function stdioAgent(
+  root: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+  { withoutOverride = false }: StartOptions = {},
+): Promise<Agent> {
   const flags = args.includes('--data') ? [] : suiteFlags();
+  const drop = withoutOverride && process.getuid?.() === 0 ? ['--bounding-set=-dac_override,-dac_read_search', '--', process.execPath] : [];
   const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [cliPath, 'mcp', '--root', root, ...flags, '--log-level', 'error', ...args],
+    command: drop.length > 0 ? 'setpriv' : process.execPath,
+    args: [...drop, cliPath, 'mcp', '--root', root, ...flags, '--log-level', 'error', ...args],
     env: { ...getDefaultEnvironment(), ...xdgOf(process.env), ...env },
     cwd: root,
     stderr: 'inherit',

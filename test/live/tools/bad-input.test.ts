@@ -1,0 +1,182 @@
+import { chmod, mkdir, open, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Agent, type Answer, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
+
+const SESSION = `bad-input-${process.pid}`;
+let root: string;
+let remove: () => Promise<void>;
+let agent: Agent;
+
+/** What every failed answer keeps: short, marked, and with the call recorded. */
+function expectFailure(answer: Answer, pattern: RegExp): void {
+  expect(answer.text).toMatch(pattern);
+  expect(answer.isError).toBe(true);
+  expect(answer.text.startsWith('Error: ')).toBe(true);
+  expect(Buffer.byteLength(answer.text)).toBeLessThan(2_048);
+  expect(answer.meta).toMatchObject({ session: SESSION, call: expect.stringContaining(SESSION) });
+}
+
+beforeAll(async () => {
+  ({ root, remove } = await temporaryRoot());
+  await mkdir(join(root, 'src'));
+  await writeFile(join(root, 'src', 'poem.txt'), 'roses\nviolets\nroses\n');
+  await writeFile(join(root, 'crlf.txt'), 'one\r\ntwo\r\nthree\r\n');
+  await writeFile(join(root, 'picture.png'), Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2, 0xff]));
+  await writeFile(join(root, 'latin1.txt'), Buffer.from([0x63, 0x61, 0x66, 0xe9]));
+  await writeFile(join(root, 'empty.txt'), '');
+  await writeFile(join(root, 'secret.txt'), 'for nobody');
+  await chmod(join(root, 'secret.txt'), 0);
+  await symlink('/etc/passwd', join(root, 'link'));
+  await writeFile(Buffer.concat([Buffer.from(`${root}/bad-`), Buffer.from([0xff, 0xfe])]), 'x');
+  agent = await stdioAgent(root, ['--session', SESSION], {}, { withoutOverride: true });
+}, 60_000);
+
+afterAll(async () => {
+  await agent.close();
+  await remove();
+});
+
+describe('what an agent gets wrong is answered by an error that says what to do', () => {
+  test.each([
+    ['an unknown id', 'read', { id: 'f'.repeat(64) }, /no object of this session is called "f+"\.\n.*Use context/s],
+    [
+      'an unknown id to activate',
+      'activate',
+      { ids: ['nothing-of-the-kind'] },
+      /activate: "nothing-of-the-kind" is not known to this session/,
+    ],
+    ['an infrastructure id', 'read', { id: `session:${SESSION}` }, /is part of the session itself/],
+    ['an infrastructure id to pin', 'pin', { ids: [`chat:${SESSION}`] }, /is part of the session itself/],
+    ['a path outside the roots', 'read', { path: '/etc/passwd' }, /"\/etc\/passwd" is outside the allowed folders.*\nAllowed: \//s],
+    ['a path that climbs out', 'read', { path: '../../../../etc/passwd' }, /outside the allowed folders/],
+    ['a link that leads out', 'read', { path: 'link' }, /^Error: "link" is outside the allowed folders/],
+    ['a write outside the roots', 'write', { path: '/etc/palimpsest-test', content: 'x' }, /outside the allowed folders/],
+    ['a directory', 'read', { path: 'src' }, /src is a folder, not a file\.\nList it instead: ls path=src/],
+    ['a directory to write to', 'write', { path: 'src', content: 'x' }, /"src" is a folder/],
+    ['a file to list', 'ls', { path: 'crlf.txt' }, /"crlf.txt"/],
+    [
+      'a missing file',
+      'read',
+      { path: 'src/pome.txt' },
+      /"src\/pome\.txt" does not exist\.\nDid you mean src\/poem\.txt\? List the folder.*ls path=src$/,
+    ],
+    ['a missing folder', 'ls', { path: 'scr' }, /"scr" does not exist\.\nDid you mean src\?/],
+    ['a binary file', 'read', { path: 'picture.png' }, /picture\.png is not UTF-8 text \(binary, 8 bytes\)/],
+    ['a file that is not UTF-8', 'read', { path: 'latin1.txt' }, /latin1\.txt is not UTF-8 text/],
+    ['a binary file to edit', 'edit', { path: 'picture.png', edits: [{ oldText: 'a', newText: 'b' }] }, /not UTF-8 text/],
+    ['a file without permission', 'read', { path: 'secret.txt' }, /secret\.txt.*permission denied/],
+    [
+      'a file without permission to write',
+      'write',
+      { path: 'secret.txt', content: 'x' },
+      /"secret\.txt" may not be accessed: permission denied/,
+    ],
+    ['a NUL in a path', 'read', { path: 'a\u0000b' }, /"a\\u0000b" holds a NUL character/],
+    ['half a surrogate pair', 'write', { path: 'x.txt', content: 'a\ud800' }, /half a surrogate pair/],
+    ['an empty path', 'read', { path: '' }, /read: "path": expected string to have >=1 characters/],
+    ['no path at all', 'read', {}, /read needs a path or an id/],
+    ['a missing argument', 'write', { path: 'x.txt' }, /write: "content": expected string, received undefined \(The whole new text\)/],
+    ['an invalid glob', 'find', { pattern: '[a' }, /the glob "\[a" is invalid/],
+    ['an invalid regular expression', 'grep', { pattern: '(' }, /the pattern "\(" cannot be searched for/],
+    [
+      'an offset past the end',
+      'read',
+      { path: 'src/poem.txt', offset: 99 },
+      /offset 99 is past the end of src\/poem\.txt, which has 3 lines\.\nUse an offset from 1 to 3/,
+    ],
+    [
+      'an edit without a match',
+      'edit',
+      { path: 'src/poem.txt', edits: [{ oldText: 'tulips', newText: 'x' }] },
+      /the text was not found in src\/poem\.txt\. Nothing was changed/,
+    ],
+    [
+      'an edit with several matches',
+      'edit',
+      { path: 'src/poem.txt', edits: [{ oldText: 'roses', newText: 'x' }] },
+      /stands 2 times in src\/poem\.txt \(lines 1, 3\)/,
+    ],
+    ['an edit of a missing file', 'edit', { path: 'nope.txt', edits: [{ oldText: 'a', newText: 'b' }] }, /"nope\.txt" does not exist/],
+    ['a version that never was', 'read', { path: 'src/poem.txt', version: 0 }, /has nothing stored at version 0/],
+  ] as const)('%s', async (_name, tool, args, pattern) => {
+    expectFailure(await agent.call(tool, args), pattern);
+  });
+
+  test('an ambiguous prefix is answered with the candidates (decision D6)', async () => {
+    expectFailure(await agent.call('read', { id: SESSION }), new RegExp(`fits several objects:\\n  ${SESSION}:1 .*\\n  ${SESSION}:2 `));
+    expectFailure(await agent.call('deactivate', { ids: [SESSION] }), /fits several objects; give more characters:\n {2}/);
+  });
+
+  test('nothing was changed by all that', async () => {
+    expect(await readFile(join(root, 'src', 'poem.txt'), 'utf8')).toBe('roses\nviolets\nroses\n');
+    await expect(readFile('/etc/palimpsest-test')).rejects.toThrow(/ENOENT/);
+    await expect(readFile(join(root, 'x.txt'))).rejects.toThrow(/ENOENT/);
+  });
+
+  test('an unknown tool is an error of the protocol', async () => {
+    await expect(agent.client.callTool({ name: 'raed', arguments: {} })).rejects.toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining('Unknown tool: raed'),
+    });
+  });
+
+  test('what several ids in one call fail on is said of each; the others are done', async () => {
+    await agent.call('read', { path: 'src/poem.txt' });
+    const answer = await agent.call('deactivate', { ids: ['src/poem.txt', 'nonsense', 'picture.png'] });
+    expect(answer.isError).toBe(false);
+    expect(answer.text).toMatch(
+      /^deactivated id=[0-9a-f]{64} \S+poem\.txt chars=20\nfailed: "nonsense" is not known.*\nfailed: \S+ is not active/,
+    );
+    expectFailure(await agent.call('deactivate', { ids: ['src/poem.txt'] }), /is not active\nNothing was changed/);
+    expectFailure(await agent.call('unpin', { ids: ['src/poem.txt'] }), /is not pinned/);
+    expectFailure(await agent.call('activate', { ids: ['picture.png'] }), /is not text and cannot be loaded/);
+  });
+});
+
+describe('what is odd but right', () => {
+  test('an empty file is read as such', async () => {
+    const { text, isError } = await agent.call('read', { path: 'empty.txt' });
+    expect({ text, isError }).toEqual({ text: expect.stringMatching(/lines=0 chars=0\]\n\(empty file\)$/), isError: false });
+  });
+
+  test('a name that is not UTF-8 is shown escaped and counted', async () => {
+    const { text } = await agent.call('ls', {});
+    expect(text).toContain('bad-\\xff\\xfe');
+    expect(text).toContain('[1 names are not UTF-8; such files cannot be used here.]');
+  });
+
+  test('Windows line ends survive an edit written without them', async () => {
+    const { text } = await agent.call('edit', { path: 'crlf.txt', edits: [{ oldText: 'one\ntwo', newText: '1\n2' }] });
+    expect(text).toContain('Edited crlf.txt: 1 replacement, now lines 1-2.');
+    expect(await readFile(join(root, 'crlf.txt'), 'utf8')).toBe('1\r\n2\r\nthree\r\n');
+  });
+
+  test('a file of 50 MB is read page by page, and no line of the protocol gets long', async () => {
+    const file = await open(join(root, 'big.txt'), 'w');
+    const block = Array.from({ length: 10_000 }, (_, index) => `${String(index).padStart(49, '.')}`).join('\n');
+    for (let part = 0; part < 100; part++) await file.write(`${block}\n`);
+    await file.close();
+    const first = await agent.call('read', { path: 'big.txt' });
+    expect(first.isError).toBe(false);
+    expect(first.text.length).toBeLessThanOrEqual(40_000);
+    expect(first.text).toMatch(/^\[file id=\S+ path=\S+big\.txt lines=1-\d+\/1000000 chars=50000000\]\n/);
+    const [, offset] = /Continue: read path=big\.txt offset=(\d+)\]$/.exec(first.text) ?? [];
+    const second = await agent.call('read', { path: 'big.txt', offset: Number(offset), limit: 2 });
+    expect(second.text.split('\n').slice(1, 3)).toEqual(
+      [Number(offset) - 1, Number(offset)].map((line) => String(line % 10_000).padStart(49, '.')),
+    );
+    const last = await agent.call('read', { path: 'big.txt', offset: 1_000_000 });
+    expect(last.text).toMatch(/lines=1000000-1000000\/1000000 .*\n\.+9999\n$/);
+    expect((await agent.call('context')).text).not.toMatch(/active \([^)]*\):\n(?:.*\n)*?.*big\.txt.*\n(?:.*\n)*known, not active/);
+  }, 60_000);
+
+  test('a line that takes six bytes a character on the wire stays within the limits', async () => {
+    await writeFile(join(root, 'controls.txt'), '\u0001'.repeat(200_000));
+    const { text } = await agent.call('read', { path: 'controls.txt' });
+    expect(text.length).toBeLessThanOrEqual(40_000);
+    const [, column] = /\[line 1 goes on\. Continue: read path=controls\.txt offset=1 column=(\d+)\]$/.exec(text) ?? [];
+    const next = await agent.call('read', { path: 'controls.txt', column: Number(column) });
+    expect(next.text).toContain('\u0001\u0001\u0001');
+  });
+});

@@ -1,0 +1,158 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { openClient } from '../../support/context.js';
+import { type Agent, type Answer, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
+
+let root: string;
+let remove: () => Promise<void>;
+let agent: Agent;
+
+beforeAll(async () => {
+  ({ root, remove } = await temporaryRoot());
+  await mkdir(join(root, 'src'));
+  await writeFile(join(root, 'src', 'a.ts'), 'export const a = 1;\n');
+  await writeFile(join(root, 'src', 'b.ts'), 'export const b = 2;\n');
+  await writeFile(join(root, 'long.txt'), Array.from({ length: 2_500 }, (_, index) => `line ${index + 1}\n`).join(''));
+});
+
+afterAll(() => remove());
+
+// Every test has a session of its own: one connection, one session.
+beforeEach(async () => {
+  agent = await stdioAgent(root);
+});
+afterEach(() => agent.close());
+
+/** The lines of `context` that stand under one of its two titles. */
+async function listed(title: 'active' | 'known'): Promise<readonly string[]> {
+  const lines = (await agent.call('context')).text.split('\n').slice(1);
+  const isTitle = (line: string): boolean => /^(active|known, not active) \(/.test(line);
+  const from = lines.findIndex((line) => isTitle(line) && line.startsWith(title));
+  if (from < 0) return [];
+  const rest = lines.slice(from + 1);
+  const end = rest.findIndex(isTitle);
+  return end < 0 ? rest : rest.slice(0, end);
+}
+
+const idIn = ({ text }: Answer): string => /id=(\S+?)[ \]]/.exec(text)?.[1] ?? '';
+
+/** The transactions that wrote the versions of an object, oldest first. */
+async function transactionsOf(id: string): Promise<readonly number[]> {
+  const client = await openClient(root);
+  try {
+    return (await (await client.store.now()).history(id)).map(({ txId }) => txId);
+  } finally {
+    await client.close();
+  }
+}
+
+describe('the context of an agent', () => {
+  test('a file read whole is active and its call holds its exact text [§5.6]', async () => {
+    const read = await agent.call('read', { path: 'src/a.ts' });
+    expect(read.text).toMatch(/^\[file id=[0-9a-f]{64} path=\S+\/src\/a\.ts lines=1-1\/1 chars=20\]\nexport const a = 1;\n$/);
+    expect(await listed('active')).toEqual([
+      expect.stringMatching(/type=file path=\S+\/src\/a\.ts file_type=ts char_count=20$/),
+      expect.stringMatching(/type=toolcall tool=read status=ok char_count=20$/),
+    ]);
+    const again = await agent.call('read', { id: String(read.meta.call) });
+    expect(again.text.split('\n').slice(1).join('\n')).toBe('export const a = 1;\n');
+  });
+
+  test('a part of a file is indexed, but not active: the slice is the content of its call (decision D8)', async () => {
+    const part = await agent.call('read', { path: 'long.txt', offset: 5, limit: 2 });
+    expect(part.text).toMatch(/lines=5-6\/2500 chars=\d+\]\nline 5\nline 6\n\[2494 more lines\. Continue: read path=long\.txt offset=7\]$/);
+    expect((await listed('known')).some((line) => /long\.txt .*char_count=\d+$/.test(line))).toBe(true);
+    const whole = await agent.call('read', { path: 'long.txt' });
+    expect(whole.text.split('\n').length).toBeLessThanOrEqual(2_000);
+    expect((await listed('active')).some((line) => line.includes('type=file'))).toBe(false);
+  });
+
+  test('listing makes stubs, which activation reads first [§3.3, §5.6]', async () => {
+    await agent.call('ls', { path: 'src' });
+    expect((await listed('known')).filter((line) => line.endsWith('[unread]')).length).toBeGreaterThan(0);
+    const activated = await agent.call('activate', { ids: ['src/b.ts'] });
+    expect(activated.text).toMatch(
+      /^activated id=[0-9a-f]{64} \S+\/src\/b\.ts chars=20\nactive now: 3 objects, \d+ characters\n\[file id=\S+ path=\S+b\.ts chars=20\]\nexport const b = 2;$/,
+    );
+    expect((await listed('active')).some((line) => /b\.ts file_type=ts char_count=20$/.test(line))).toBe(true);
+  });
+
+  test('deactivate, pin and unpin say what they did; a pin keeps a result from collapsing (decisions D1, D4)', async () => {
+    const kept = await agent.call('grep', { pattern: 'export', path: 'src' });
+    expect((await agent.call('pin', { ids: [idIn(kept)] })).text).toMatch(/^pinned id=\S+ toolcall grep chars=\d+\nactive now: 1 objects/);
+    for (let i = 0; i < 6; i++) await agent.call('ls', { path: 'src' });
+    const active = await listed('active');
+    expect(active.filter((line) => line.includes('tool=ls'))).toHaveLength(5);
+    expect(active.some((line) => line.includes('tool=grep') && line.endsWith('[pinned]'))).toBe(true);
+    expect((await agent.call('unpin', { ids: [idIn(kept)] })).isError).toBe(false);
+    await agent.call('ls');
+    expect((await listed('active')).some((line) => line.includes('tool=grep'))).toBe(false);
+    expect((await agent.call('activate', { ids: [idIn(kept)] })).text).toContain('src/a.ts:1: export const a = 1;');
+    expect((await listed('active')).some((line) => line.includes('tool=grep'))).toBe(true);
+    expect((await agent.call('deactivate', { ids: [idIn(kept)] })).text).toMatch(/^deactivated id=/);
+  });
+
+  test('several ids in one call are one step (decision D7)', async () => {
+    await agent.call('ls', { path: 'src' });
+    const both = await agent.call('activate', { ids: ['src/a.ts', 'src/b.ts'] });
+    expect(both.text).toContain('export const a = 1;');
+    expect(both.text).toContain('export const b = 2;');
+    await agent.close();
+    const client = await openClient(root);
+    try {
+      const { state } = await client.openSession({ id: String(both.meta.session) });
+      expect(state.seq).toBe(2);
+    } finally {
+      await client.close();
+    }
+  });
+
+  test('what was written or edited is indexed from the disk, and not activated [§5.6]', async () => {
+    await agent.call('write', { path: 'new/note.md', content: '# Note\n' });
+    expect((await listed('known')).some((line) => /new\/note\.md file_type=md char_count=7$/.test(line))).toBe(true);
+    await agent.call('read', { path: 'new/note.md' });
+    await agent.call('edit', { path: 'new/note.md', edits: [{ oldText: 'Note', newText: 'Longer note' }] });
+    expect((await listed('active')).some((line) => /new\/note\.md file_type=md char_count=14$/.test(line))).toBe(true);
+    const { text } = await agent.call('context', { full: true });
+    expect(text).toMatch(/ACTIVE_CONTENT id=[0-9a-f]{64}\n# Longer note\n/);
+  });
+
+  test('an older version is read by the transaction that wrote it', async () => {
+    const first = await agent.call('write', { path: 'v.txt', content: 'first\n' });
+    await agent.call('write', { path: 'v.txt', content: 'second\n' });
+    const [version] = await transactionsOf(idIn(first));
+    const old = await agent.call('read', { path: 'v.txt', version });
+    expect(old.text).toMatch(new RegExp(`^\\[file id=\\S+ path=\\S+v\\.txt version=${version} lines=1-1/1 chars=6\\]\\nfirst\\n$`));
+    expect((await agent.call('read', { path: 'v.txt' })).text).toContain('\nsecond\n');
+  });
+
+  test('a file that was deleted says so, and keeps its history (decision C3)', async () => {
+    const written = await agent.call('write', { path: 'gone.txt', content: 'here\n' });
+    const id = idIn(written);
+    const [version] = await transactionsOf(id);
+    await rm(join(root, 'gone.txt'));
+    expect((await agent.call('activate', { ids: [id] })).text).toMatch(/is deleted; an older version/);
+    expect((await listed('known')).some((line) => line.includes('gone.txt') && line.endsWith('[deleted]'))).toBe(true);
+    expect((await agent.call('read', { id, version })).text).toContain('\nhere\n');
+  });
+
+  test('the assembled context is shown page by page, and never comes to contain itself', async () => {
+    await agent.call('read', { path: 'src/a.ts' });
+    const full = await agent.call('context', { full: true });
+    expect(full.text).toMatch(/^\[context session=\S+ turn=1 known=2 active=2 pinned=0 active_chars=40 lines=1-\d+\/\d+ chars=\d+\]\nid=/);
+    const stored = await agent.call('read', { id: String(full.meta.call) });
+    expect(stored.text.split('\n').slice(1)).toEqual([
+      expect.stringMatching(new RegExp(`^assembled context: ${full.meta.chars} characters, sha256 ${full.meta.sha256}$`)),
+    ]);
+    const rest = await agent.call('context', { full: true, offset: 3 });
+    expect(rest.meta.sha256).toBe(full.meta.sha256);
+    expect(full.text.endsWith(rest.text.split('\n').slice(1).join('\n'))).toBe(true);
+  });
+
+  test('an unknown argument is remarked on at the end', async () => {
+    const { text, isError } = await agent.call('grep', { pattern: 'a', contxt: 1, wait_for_previous: true });
+    expect(isError).toBe(false);
+    expect(text).toMatch(/\n\[unknown argument "contxt" was ignored; did you mean "context"\?\]$/);
+  });
+});
