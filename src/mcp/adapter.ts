@@ -1,6 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
+  type CallToolRequest,
   CallToolRequestSchema,
   type CallToolResult,
   ErrorCode,
@@ -84,11 +86,38 @@ function exchangeOf(meta: Readonly<Record<string, unknown>>, request: Exchange['
   return { signal: request.signal, meta, progress: token === undefined ? undefined : progress, request };
 }
 
+/** A server and what is under way in it. */
+export interface ProtocolServer {
+  readonly server: Server;
+  /** Resolves when every request that came has been answered. */
+  idle(): Promise<void>;
+}
+
+/** Counts requests under way. */
+class Running {
+  readonly #work = new Set<Promise<unknown>>();
+
+  track<T>(work: Promise<T>): Promise<T> {
+    this.#work.add(work);
+    const forget = (): void => void this.#work.delete(work);
+    work.then(forget, forget);
+    return work;
+  }
+
+  async idle(): Promise<void> {
+    // Answers leave a moment after the work that they answer is done.
+    do {
+      await Promise.allSettled(this.#work);
+      await nextTurn();
+    } while (this.#work.size > 0);
+  }
+}
+
 /**
  * One MCP server, for one connection: tools/list in one page and a fixed order, tools/call by name.
  * The SDK's low-level server is used because it passes our JSON Schemas on as they are and lets an unknown tool be a protocol error.
  */
-export function createProtocolServer(options: AdapterOptions): Server {
+export function createProtocolServer(options: AdapterOptions): ProtocolServer {
   const { info, instructions, log } = options;
   let loading: Promise<readonly ServedTool[]> | undefined;
   const tools = (): Promise<readonly ServedTool[]> => {
@@ -98,8 +127,8 @@ export function createProtocolServer(options: AdapterOptions): Server {
   const capabilities = { ...options.capabilities, tools: {} };
   const server = new Server(info, { capabilities, ...(instructions === undefined ? {} : { instructions }) });
   server.onerror = (error) => log.warn({ err: error }, 'protocol error');
-  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: (await tools()).map(({ definition }) => definition) }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, request) => {
+  const list = async () => ({ tools: (await tools()).map(({ definition }) => definition) });
+  const call = async ({ params }: CallToolRequest, request: Exchange['request']): Promise<CallToolResult> => {
     const offered = await tools();
     const tool = offered.find(({ definition }) => definition.name === params.name);
     if (tool === undefined) {
@@ -115,6 +144,9 @@ export function createProtocolServer(options: AdapterOptions): Server {
       log.error({ err: error, tool: params.name }, 'a call failed inside');
       return failedCall(`Error: ${params.name} failed inside: ${error instanceof Error ? error.message.slice(0, 500) : 'unknown failure'}`);
     }
-  });
-  return server;
+  };
+  const running = new Running();
+  server.setRequestHandler(ListToolsRequestSchema, () => running.track(list()));
+  server.setRequestHandler(CallToolRequestSchema, (request, extra) => running.track(call(request, extra)));
+  return { server, idle: () => running.idle() };
 }

@@ -87,7 +87,6 @@ function sessionArgument(args: unknown): string | undefined {
 /** Serves the tools to one client. */
 export function openConnection(backend: Backend, settings: ServerSettings, log: Logger): Connection {
   const sessions = new ConnectionSessions(backend);
-  const running = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
   const call = async (tool: Tool, args: unknown, exchange: Exchange): Promise<CallToolResult> => {
@@ -133,24 +132,15 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
       },
       annotations: tool.annotations,
     },
-    call: (args, exchange) => {
-      const work = call(tool, args, exchange);
-      running.add(work);
-      const forget = (): void => void running.delete(work);
-      work.then(forget, forget);
-      return work;
-    },
+    call: (args, exchange) => call(tool, args, exchange),
   });
 
-  const server = createProtocolServer({
+  const { server, idle } = createProtocolServer({
     info: { name: 'palimpsest', version: settings.version },
     instructions: INSTRUCTIONS,
     tools: async () => (await import('../tools/create-tools.js')).createTools(settings.tools).map(served),
     log,
   });
-  const idle = async (): Promise<void> => {
-    while (running.size > 0) await Promise.allSettled(running);
-  };
   return {
     server,
     idle,

@@ -82,7 +82,7 @@ export function startFixtureServer(): Promise<HttpServer> {
     log,
     events: () => new InMemoryEventStore(),
     connect: () => {
-      const server = createProtocolServer({
+      const { server } = createProtocolServer({
         info: { name: 'conformance-fixtures', version: '1.0.0' },
         tools: async () => FIXTURE_TOOLS,
         capabilities: { resources: { subscribe: true }, prompts: {}, completions: {}, logging: {} },

@@ -12,7 +12,7 @@ const tool = (name: string, call: (args: unknown, exchange: Exchange) => CallToo
 const said = (text: string): CallToolResult => ({ content: [{ type: 'text', text }] });
 
 async function withClient(tools: readonly ServedTool[], work: (client: Client) => Promise<void>): Promise<void> {
-  const server = createProtocolServer({
+  const { server } = createProtocolServer({
     info: { name: 's', version: '1' },
     instructions: 'how to',
     tools: async () => tools,

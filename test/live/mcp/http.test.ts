@@ -1,0 +1,107 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
+
+let root: string;
+let remove: () => Promise<void>;
+let serve: Serve;
+
+beforeAll(async () => {
+  ({ root, remove } = await temporaryRoot());
+  await writeFile(join(root, 'a.txt'), 'alpha\n');
+  serve = await startServe([], root);
+});
+
+afterAll(async () => {
+  expect(await serve.close()).toBe(0);
+  await remove();
+});
+
+const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+const bearer = (): Record<string, string> => ({ authorization: `Bearer ${serve.token}` });
+const INITIALIZE = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+});
+
+const send = (body: string, headers: Record<string, string> = {}, method = 'POST') =>
+  fetch(serve.url, { method, headers: { ...json, ...bearer(), ...headers }, ...(method === 'POST' ? { body } : {}) });
+
+describe('palimpsest serve', () => {
+  test('several agents at once have a session each and do not see each other', async () => {
+    const [one, two] = await Promise.all([httpAgent(serve), httpAgent(serve)]);
+    try {
+      const [read, listed] = await Promise.all([one.call('read', { path: 'a.txt' }), two.call('ls')]);
+      expect(read.text).toMatch(/\nalpha\n$/);
+      expect(read.meta.session).not.toBe(listed.meta.session);
+      expect((await one.call('context')).text).toContain('tool=read');
+      expect((await two.call('context')).text).not.toContain('tool=read');
+    } finally {
+      await Promise.all([one.close(), two.close()]);
+    }
+  });
+
+  test('two connections that name one session share it', async () => {
+    const [one, two] = await Promise.all([httpAgent(serve), httpAgent(serve)]);
+    const session = `shared-${process.pid}`;
+    await Promise.all([one.call('ls', { session }), two.call('read', { path: 'a.txt', session })]);
+    await one.close();
+    expect((await two.call('context', { session })).text).toMatch(new RegExp(`session=${session} turn=1 known=3 `));
+    await two.close();
+  });
+
+  test('listens on the loopback address and asks for its token', async () => {
+    expect(serve.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/);
+    expect(serve.token).toMatch(/^[\w-]{32}$/);
+    const refused = await fetch(serve.url, { method: 'POST', headers: json, body: INITIALIZE });
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get('www-authenticate')).toBe('Bearer');
+    expect((await send(INITIALIZE, { authorization: 'Bearer wrong' })).status).toBe(401);
+    expect((await send(INITIALIZE, { origin: 'https://evil.example.com' })).status).toBe(403);
+  });
+
+  test('knows its own sessions only: 400 without one, 404 for an unknown or ended one', async () => {
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'ping' });
+    expect((await send(ping)).status).toBe(400);
+    expect((await send('', {}, 'GET')).status).toBe(400);
+    expect((await send(ping, { 'mcp-session-id': 'none-such' })).status).toBe(404);
+    const begun = await send(INITIALIZE);
+    const id = begun.headers.get('mcp-session-id') ?? '';
+    await begun.text();
+    expect(begun.status).toBe(200);
+    expect((await send(ping, { 'mcp-session-id': id })).status).toBe(200);
+    expect((await send('', { 'mcp-session-id': id }, 'DELETE')).status).toBe(200);
+    expect((await send(ping, { 'mcp-session-id': id })).status).toBe(404);
+  });
+
+  test('refuses other paths, other methods and broken bodies', async () => {
+    expect((await fetch(new URL('/', serve.url), { headers: bearer() })).status).toBe(404);
+    expect((await send('', {}, 'PUT')).status).toBe(405);
+    expect((await send('{"jsonrpc":')).status).toBe(400);
+  });
+});
+
+describe('the token of palimpsest serve', () => {
+  test('may come from a file, and is then not shown', async () => {
+    const file = join(root, 'token');
+    await writeFile(file, 'a-token-of-my-own-choice\n');
+    const own = await startServe(['--token-file', file], root);
+    try {
+      expect(own.token).toBeUndefined();
+      const agent = await httpAgent({ url: own.url, token: 'a-token-of-my-own-choice' });
+      expect((await agent.call('ls')).isError).toBe(false);
+      await agent.close();
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('a token that is too short is refused', async () => {
+    const file = join(root, 'short');
+    await writeFile(file, 'short\n');
+    await expect(startServe(['--token-file', file], root)).rejects.toThrow(/must be 16 or more printable characters/);
+  });
+});
