@@ -9,23 +9,19 @@
             [front.flags :as flags]
             [front.lock :as lock]
             [front.modules]
+            [front.ready :as ready]
             [front.server :as server]
             [front.slots :as slots]
             [front.start-failure :as start-failure]
             [front.transit :as transit]
             [front.warm :as warm]
-            [xtdb.api :as xt]
-            [xtdb.node :as node])
+            [xtdb.api :as xt])
   (:import (java.io Closeable)
-           (java.lang ProcessHandle)
            (java.nio.file Files Path)))
 
 (set! *warn-on-reflection* true)
 
 (def ^:private usage-code 64)
-
-(defn- version []
-  (:xtdb.version/version node/xtdb-version))
 
 (defn- exit! [code]
   (flush)
@@ -35,16 +31,6 @@
   (binding [*out* *err*]
     (println (str "front: " code ": " message)))
   (exit! exit))
-
-(defn- json-text [v]
-  (if (nil? v) "null" (str \" (str/replace (str v) #"[\\\"]" "\\\\$0") \")))
-
-(defn- say-ready! [{:keys [socket port]}]
-  (println (str "{\"ready\":true,\"pid\":" (.pid (ProcessHandle/current))
-                ",\"socket\":" (json-text (some-> ^Path socket .toAbsolutePath))
-                ",\"port\":" (or port "null")
-                ",\"version\":" (json-text (version)) "}"))
-  (flush))
 
 (defn- read-token [^Path file]
   (let [token (str/trim (Files/readString file))]
@@ -122,7 +108,7 @@
         closed (promise)
         front (open-front flags)]
     (on-signal! stop closed)
-    (say-ready! (:listening front))
+    (ready/say! (:listening front))
     (watch-idle! front (:idle-exit flags) stop)
     (log/info "Stopping:" (name @stop))
     (try
@@ -149,7 +135,7 @@
                     (println flags/usage))
                   (exit! usage-code)))]
     (if (:version flags)
-      (println (version))
+      (println (ready/version))
       (try
         (start flags)
         (catch Throwable e
