@@ -59,7 +59,9 @@ export class Wire {
   }
 
   async #send(method: 'GET' | 'POST', path: string, body: Body | undefined, options: WireOptions): Promise<WireAnswer> {
-    const query = new URLSearchParams(Object.entries(options.params ?? {}).map(([name, value]) => [name, String(value)])).toString();
+    const query = new URLSearchParams(
+      Object.entries(options.params ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
+    ).toString();
     const target = path.startsWith('/') ? `/_xtdb${path}` : `/${path}`;
     const response = await this.#pool.request({
       method,

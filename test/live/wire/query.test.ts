@@ -6,6 +6,7 @@ import { uniquePrefix } from '../../support/xtdb.js';
 let wire: Wire;
 const id = uniquePrefix();
 const ROWS = 5_000;
+const RULES_WITHOUT_END = `${Array.from({ length: 30 }, (_, n) => `[(r${n} e) (r${n + 1} e) (r${n + 1} e)]`).join(' ')} [(r30 e) [e :xt/id]]`;
 
 beforeAll(async () => {
   wire = testWire();
@@ -207,9 +208,10 @@ describe('queries that are refused', () => {
     ['find nested 100 deep', `{:find [e ${'['.repeat(100)}e${']'.repeat(100)}] :where [[e :xt/id]]}`],
     ['ten thousand clauses', `{:find [e] :where [${'[e :a 1]'.repeat(10_000)}]}`],
     [
-      'rules that write out to 2^30 clauses',
-      `{:find [e] :where [(r0 e)] :rules [${Array.from({ length: 30 }, (_, n) => `[(r${n} e) (r${n + 1} e) (r${n + 1} e)]`).join(' ')} [(r30 e) [e :xt/id]]]}`,
+      'rules that a sub-query writes out to 2^30 clauses',
+      `{:find [x] :where [[(q {:find [e] :where [(r0 e)]}) [[x]]]] :rules [${RULES_WITHOUT_END}]}`,
     ],
+    ['rules that write out to 2^30 clauses', `{:find [e] :where [(r0 e)] :rules [${RULES_WITHOUT_END}]}`],
   ])('a query of another shape: %s', async (_name, query) => {
     const answer = await ask(query);
     expect([answer.status, errorKey(answer)]).toEqual([400, 'query-spec-failed']);
