@@ -1,5 +1,5 @@
+import { isAlive, type ProcessIdentity, signalProcess } from '../process/process-identity.js';
 import { waitFor } from './pause.js';
-import { isAlive, type ProcessIdentity, signalProcess } from './process-identity.js';
 
 /** A clean close may take XTDB ten seconds, and its supervisor waits twenty. */
 const GRACE_MS = 25_000;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { identifySelf, isAlive, processIdentitySchema } from '../process/process-identity.js';
 import { NodeError, systemCode } from './errors.js';
 import { waitFor } from './pause.js';
-import { identifySelf, isAlive, processIdentitySchema } from './process-identity.js';
 
 const holderSchema = processIdentitySchema.extend({ token: z.string() });
 type Holder = z.infer<typeof holderSchema>;

@@ -1,9 +1,9 @@
+import { isAlive } from '../process/process-identity.js';
 import type { DataFolder } from './data-folder.js';
 import { endProcess } from './end-process.js';
 import { NodeError } from './errors.js';
 import { waitFor } from './pause.js';
 import { probeNode } from './probe.js';
-import { isAlive } from './process-identity.js';
 import { DEFAULT_READY_TIMEOUT_MS, failureOf, type RunningNode, readyTimeout, runningNode, type StartOptions } from './start-node.js';
 import { type NodeState, readState } from './state-file.js';
 

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
+import { identifyProcess, type ProcessIdentity } from '../process/process-identity.js';
 import type { FrontExit } from './front-exit.js';
 import { frontArguments, type LaunchPlan } from './launch.js';
 import type { LogFile } from './log-file.js';
-import { identifyProcess, type ProcessIdentity } from './process-identity.js';
 
 /** The one line with which the JVM says that it answers. */
 const readyLineSchema = z.object({

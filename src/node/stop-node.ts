@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
+import type { ProcessIdentity } from '../process/process-identity.js';
 import { type DataFolder, findDataFolder } from './data-folder.js';
 import { endProcess } from './end-process.js';
 import { NodeError } from './errors.js';
 import { readLiveness } from './find-node.js';
-import type { ProcessIdentity } from './process-identity.js';
 import { removeState } from './state-file.js';
 
 /** Stops the node of an existing data folder; true when one ran. What a crash left behind is removed as well. */

@@ -1,12 +1,12 @@
 import { mkdir, readFile, rm, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { identifySelf, type ProcessIdentity } from '../process/process-identity.js';
 import { dataFolderAt } from './data-folder.js';
 import { type FrontExit, judgeFrontExit, restartDelayMs } from './front-exit.js';
 import { type FrontProcess, type ReadyLine, startFront } from './front-process.js';
 import type { LaunchPlan } from './launch.js';
 import { type LogFile, openLogFile } from './log-file.js';
 import { pause } from './pause.js';
-import { identifySelf, type ProcessIdentity } from './process-identity.js';
 import { type NodeState, type OwnNodeAddress, removeState, startingState, writeState } from './state-file.js';
 
 /** A JVM that stayed up this long is healthy again: the next crash counts as a first one. */

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
+import { identifySelf, isAlive, processIdentitySchema } from '../process/process-identity.js';
 import type { DataFolder } from './data-folder.js';
-import { identifySelf, isAlive, processIdentitySchema } from './process-identity.js';
 
 /** A registration of this process as a user of a node. */
 export interface Registration {

@@ -3,8 +3,8 @@ import { roomOf, type SourceFile, sourceFiles } from './source-tree.js';
 
 /** Rooms by layer, lowest first: a file imports its own room or rooms of lower layers. */
 const LAYERS: readonly (readonly string[])[] = [
-  ['objects', 'xtdb', 'edn'],
-  ['store', 'node', 'filesystem'],
+  ['objects', 'xtdb', 'edn', 'process'],
+  ['store', 'node', 'filesystem', 'lease'],
   ['session', 'assembly', 'indexing'],
   ['client'],
   ['tools'],
@@ -16,8 +16,8 @@ const ARROWS: ReadonlySet<string> = new Set(['xtdb>edn', 'assembly>session', 'cl
 const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; readonly rooms: readonly string[] }[] = [
   { what: 'process.env or process.argv', pattern: /process\.(env|argv)\b/, rooms: ['cli', 'mcp', 'http'] },
   { what: 'the console', pattern: /\bconsole\./, rooms: ['cli'] },
-  { what: 'the disk', pattern: /from 'node:fs/, rooms: ['node', 'filesystem', 'tools', 'cli', 'mcp', 'http'] },
-  { what: 'processes', pattern: /from 'node:child_process'/, rooms: ['node', 'filesystem', 'tools', 'cli'] },
+  { what: 'the disk', pattern: /from 'node:fs/, rooms: ['process', 'lease', 'node', 'filesystem', 'tools', 'cli', 'mcp', 'http'] },
+  { what: 'processes', pattern: /from 'node:child_process'/, rooms: ['process', 'node', 'filesystem', 'tools', 'cli'] },
 ];
 
 const files = sourceFiles('src');

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ensureNode, type NodeStatusReport, nodeStatus, stopNode } from '../../../src/node/index.js';
 import { waitFor } from '../../../src/node/pause.js';
 import { probeNode } from '../../../src/node/probe.js';
-import { identifyProcess, isAlive } from '../../../src/node/process-identity.js';
 import { readState } from '../../../src/node/state-file.js';
+import { identifyProcess, isAlive } from '../../../src/process/process-identity.js';
 import { createXtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { runCli } from '../../support/run-cli.js';
 

@@ -2,7 +2,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { lockHolder, withLock } from '../../../src/node/file-lock.js';
-import { identifySelf } from '../../../src/node/process-identity.js';
+import { identifySelf } from '../../../src/process/process-identity.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 describe('the start lock', () => {

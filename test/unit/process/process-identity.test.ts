@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
-import { identifyProcess, identifySelf, isAlive, startFromPs, startFromStat } from '../../../src/node/process-identity.js';
+import { identifyProcess, identifySelf, isAlive, startFromPs, startFromStat } from '../../../src/process/process-identity.js';
 
 const stat = (name: string, state: string): string => `42 (${name}) ${state} 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 98765 20 21`;
 

@@ -1,0 +1,21 @@
+/** What keeps a session from being locked for this process. */
+export type LeaseErrorCode = 'held' | 'unwritable';
+
+/**
+ * Thrown when this process cannot have a session to itself (decision F5). `held` means that another living process works on it; the message names it
+ * and says what to do. `unwritable` means that the lock could not be kept in the data folder.
+ */
+export class LeaseError extends Error {
+  override readonly name = 'LeaseError';
+  readonly code: LeaseErrorCode;
+
+  constructor(code: LeaseErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** The code of a failed system call (`ENOENT`, `EEXIST`, …); undefined for any other thrown value. */
+export function systemCode(error: unknown): string | undefined {
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
