@@ -96,7 +96,7 @@ describe('sessions over stdio', () => {
   });
 
   test('by argument, by a hint of the client, else one for the connection', async () => {
-    const agent = await stdioAgent(root);
+    const agent = await stdioAgent(root, ['--log-level', 'silent']);
     try {
       const own = (await agent.call('ls')).meta.session;
       const named = `named-${process.pid}`;
@@ -188,7 +188,7 @@ describe('flags of palimpsest mcp', () => {
   });
 
   test('a root that does not exist is said at the first call', async () => {
-    const agent = await stdioAgent(root, ['--root', join(root, 'nowhere')]);
+    const agent = await stdioAgent(root, ['--root', join(root, 'nowhere'), '--log-level', 'silent']);
     try {
       expect((await agent.call('ls')).text).toMatch(/^Error: ls could not begin: .*nowhere.*does not exist/);
     } finally {

@@ -1,0 +1,112 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ensureNode, nodeStatus, stopNode } from '../../../src/node/index.js';
+import { openClient } from '../../support/context.js';
+import { type Agent, type Answer, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
+
+let root: string;
+let remove: () => Promise<void>;
+let data: string;
+
+beforeAll(async () => {
+  ({ root, remove } = await temporaryRoot());
+  data = await mkdtemp(join(tmpdir(), 'palimpsest-outage-'));
+  await writeFile(join(root, 'a.txt'), 'alpha\n');
+});
+
+afterAll(async () => {
+  await stopNode(data);
+  await rm(data, { recursive: true, force: true });
+  await remove();
+});
+
+const QUIET = ['--log-level', 'silent'];
+
+/** Calls until a call succeeds; each turn waits for an answer, and every answer before is an error that says so. */
+async function untilAnswered(agent: Agent, name: string, args: Readonly<Record<string, unknown>>): Promise<Answer> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const answer = await agent.call(name, args);
+    if (!answer.isError) return answer;
+    expect(answer.text).toMatch(/^Error: /);
+  }
+  throw new Error('the node never came back');
+}
+
+describe('without a database', () => {
+  test('a node that someone else runs and that does not answer: each call says so, nothing hangs, nothing is done', async () => {
+    const agent = await stdioAgent(root, QUIET, { XTDB_URL: 'http://127.0.0.1:9' });
+    try {
+      expect((await agent.client.listTools()).tools).toHaveLength(12);
+      for (const content of ['one', 'two']) {
+        const { text, isError } = await agent.call('write', { path: 'never.txt', content });
+        expect(text).toMatch(/^Error: write could not begin: .*cannot reach the node.*\nNothing was done/);
+        expect(isError).toBe(true);
+      }
+      await expect(readFile(join(root, 'never.txt'))).rejects.toThrow(/ENOENT/);
+    } finally {
+      await agent.close();
+    }
+  });
+
+  test('no Java: initialize and tools/list are answered, calls say what is missing', async () => {
+    const empty = await mkdtemp(join(tmpdir(), 'palimpsest-outage-'));
+    const agent = await stdioAgent(root, [...QUIET, '--data', empty, '--profile', 'memory'], { PATH: '/nonexistent', JAVA_HOME: '' });
+    try {
+      expect(agent.client.getServerVersion()?.name).toBe('palimpsest');
+      expect((await agent.call('ls')).text).toMatch(/^Error: ls could not begin: .*Java.*\nNothing was done/s);
+    } finally {
+      await agent.close();
+      await rm(empty, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('a node that comes, dies and comes back', () => {
+  test('initialize does not wait for it, the first call does and reports progress; a kill loses nothing that was answered', async () => {
+    const session = `outage-${process.pid}`;
+    const agent = await stdioAgent(root, [...QUIET, '--data', data, '--profile', 'rocksdb', '--session', session]);
+    const before = await nodeStatus(data);
+    expect(before.running && before.answers).toBe(false);
+
+    const progress: string[] = [];
+    const first = await agent.call('read', { path: 'a.txt' }, { onProgress: ({ message }) => void progress.push(message ?? '') });
+    expect(first.text).toMatch(/\nalpha\n$/);
+    expect(progress.some((message) => /starting/i.test(message))).toBe(true);
+
+    const running = await nodeStatus(data);
+    if (!running.running || running.pid === null) throw new Error('the node does not run');
+    const answers: Answer[] = [first];
+    const calls = Array.from({ length: 30 }, async () => {
+      const answer = await agent.call('read', { path: 'a.txt' });
+      // The first answer is the moment at which all the others are under way.
+      if (answers.push(answer) === 2) process.kill(running.pid ?? 0, 'SIGKILL');
+    });
+    await Promise.all(calls);
+    for (const { text, isError } of answers.slice(1)) expect(isError ? text : 'fine').toMatch(/^(fine$|Error: .{20,})/s);
+
+    const after = await untilAnswered(agent, 'context', {});
+    expect(after.text).toContain(`session=${session}`);
+    await agent.close();
+
+    const node = await ensureNode({ dataDir: data, profile: 'rocksdb' });
+    const client = await openClient(root, { address: node.address });
+    try {
+      const { state, load } = await client
+        .openSession({ id: session })
+        .then((opened) => ({ state: opened.state, load: opened.load.bind(opened) }));
+      const recorded = state.turns.flatMap(({ messages }) => messages.flatMap(({ toolcall_refs: refs = [] }) => refs));
+      expect(new Set(recorded).size).toBe(recorded.length);
+      expect(state.seq).toBe(recorded.length);
+      const answered = answers.filter(({ isError }) => !isError).map(({ meta }) => String(meta.call));
+      expect(recorded).toEqual(expect.arrayContaining([...answered, String(after.meta.call)]));
+      // A call whose record was not confirmed may be there, but then it is there whole.
+      const objects = await Promise.all(recorded.map((id) => load(id)));
+      expect(objects.every((object) => object?.version.type === 'toolcall')).toBe(true);
+    } finally {
+      await client.close();
+      await node.release();
+    }
+  }, 120_000);
+});
