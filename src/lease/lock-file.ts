@@ -72,10 +72,7 @@ export async function lockFiles(folder: string, session?: SessionId): Promise<re
   return files.sort((a, b) => a.generation - b.generation);
 }
 
-/**
- * Makes a lock file that appears with its whole content or not at all; false when one is there by this name already. The name is that of no other
- * owner ever, so whoever finds its own token in it still has it.
- */
+/** Makes a lock file that appears with its whole content or not at all; false when one is there by this name already. */
 export async function createLockFile(path: string, content: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, content, { mode: 0o600, flag: 'wx' });

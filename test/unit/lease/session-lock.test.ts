@@ -1,0 +1,181 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { LeaseError } from '../../../src/lease/errors.js';
+import { lockFiles, lockName, lockPath, locksFolder } from '../../../src/lease/lock-file.js';
+import { acquireSessionLock, sessionLockOwner, sessionLockOwners } from '../../../src/lease/session-lock.js';
+import { sessionId } from '../../../src/objects/ids.js';
+import { identifyProcess } from '../../../src/process/process-identity.js';
+import { buildLockHolder, type LockHolder, startLockHolder } from './lock-holder.js';
+
+const session = sessionId('20260101-abcdefgh');
+const mcp = { what: 'palimpsest mcp' };
+
+describe('the lock of a session [decision F5]', () => {
+  let programs: string;
+  let program: string;
+  let dataDir: string;
+  const holders: LockHolder[] = [];
+  const start = async (): Promise<LockHolder> => {
+    const holder = await startLockHolder(program);
+    holders.push(holder);
+    return holder;
+  };
+  const leftovers = () => readdir(locksFolder(dataDir));
+
+  beforeAll(async () => {
+    programs = await mkdtemp(join(tmpdir(), 'palimpsest-lock-program-'));
+    program = await buildLockHolder(programs);
+  });
+  afterAll(() => rm(programs, { recursive: true, force: true }));
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-locks-'));
+  });
+  afterEach(async () => {
+    await Promise.all(holders.splice(0).map((holder) => holder.kill('SIGKILL')));
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  test('a free session is locked, is ours, and leaves nothing behind when it is released', async () => {
+    const lock = await acquireSessionLock(dataDir, session, mcp);
+    expect(lock.isStillOurs()).toBe(true);
+    expect(await sessionLockOwner(dataDir, session)).toMatchObject({ pid: process.pid, what: 'palimpsest mcp', session });
+    lock.release();
+    lock.release();
+    expect(lock.isStillOurs()).toBe(false);
+    expect(await leftovers()).toEqual([]);
+    const again = await acquireSessionLock(dataDir, session, mcp);
+    expect(again.token).not.toBe(lock.token);
+    again.release();
+  });
+
+  test('a living owner in another process is named with its start and what to do', async () => {
+    const holder = await start();
+    await holder.ask('acquire', dataDir, session, { what: 'palimpsest serve' });
+    const refused = await acquireSessionLock(dataDir, session, mcp).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(LeaseError);
+    const { code, message } = refused as LeaseError;
+    expect(code).toBe('held');
+    expect(message).toContain(`process ${holder.pid} (palimpsest serve) since 20`);
+    expect(message).toContain('--take-over');
+    expect((await holder.ask('ours')).value).toBe(true);
+    expect(await leftovers()).toHaveLength(1);
+  });
+
+  test('the lock of a killed process is taken silently', async () => {
+    const holder = await start();
+    await holder.ask('acquire', dataDir, session, mcp);
+    await holder.kill('SIGKILL');
+    expect(await sessionLockOwner(dataDir, session)).toBeUndefined();
+    const lock = await acquireSessionLock(dataDir, session, mcp);
+    expect(lock.isStillOurs()).toBe(true);
+    expect(await leftovers()).toHaveLength(1);
+    lock.release();
+  });
+
+  test('a pid that another process has by now is no owner', async () => {
+    const lock = await acquireSessionLock(dataDir, session, mcp);
+    const path = lockPath(locksFolder(dataDir), session, 1);
+    const owner = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+    expect(owner).toMatchObject({ ...(await identifyProcess(process.pid)) });
+    await writeFile(path, JSON.stringify({ ...owner, started: `${owner.started}0`, token: 'of-a-dead-one' }));
+    expect(lock.isStillOurs()).toBe(false);
+    const next = await acquireSessionLock(dataDir, session, mcp);
+    expect(next.isStillOurs()).toBe(true);
+    next.release();
+  });
+
+  test('a stopped process still owns its session', async () => {
+    const holder = await start();
+    await holder.ask('acquire', dataDir, session, mcp);
+    process.kill(holder.pid, 'SIGSTOP');
+    await expect(acquireSessionLock(dataDir, session, mcp)).rejects.toMatchObject({ code: 'held' });
+    process.kill(holder.pid, 'SIGCONT');
+    expect((await holder.ask('ours')).value).toBe(true);
+  });
+
+  test('taking over makes the first owner learn of it, and its release harms nobody', async () => {
+    const holder = await start();
+    await holder.ask('acquire', dataDir, session, mcp);
+    const lock = await acquireSessionLock(dataDir, session, { ...mcp, takeOver: true });
+    expect((await holder.ask('ours')).value).toBe(false);
+    await holder.ask('release');
+    expect(lock.isStillOurs()).toBe(true);
+    const back = await holder.ask('acquire', dataDir, session, { ...mcp, takeOver: true });
+    expect(back.value).toEqual(expect.any(String));
+    expect(lock.isStillOurs()).toBe(false);
+    lock.release();
+    expect((await holder.ask('ours')).value).toBe(true);
+    expect(await leftovers()).toHaveLength(1);
+  });
+
+  test.each([
+    ['a free session', false],
+    ['a session whose owner was killed', true],
+  ])('of many processes that want %s at once exactly one gets it', async (_what, killed) => {
+    const contenders = await Promise.all(Array.from({ length: 4 }, start));
+    for (let round = 0; round < 15; round++) {
+      const wanted = sessionId(`s-${killed}-${round}`);
+      if (killed) {
+        const first = await start();
+        await first.ask('acquire', dataDir, wanted, mcp);
+        await first.kill('SIGKILL');
+      }
+      const answers = await Promise.all(contenders.map((contender) => contender.ask('acquire', dataDir, wanted, mcp)));
+      expect(answers.map(({ code }) => code ?? 'locked').sort()).toEqual(['held', 'held', 'held', 'locked']);
+      const winner = contenders[answers.findIndex(({ code }) => code === undefined)];
+      expect(await sessionLockOwner(dataDir, wanted)).toMatchObject({ pid: winner?.pid });
+      expect((await winner?.ask('ours'))?.value).toBe(true);
+    }
+    expect(await leftovers()).toHaveLength(15);
+  });
+
+  test('of several that take over at once one has it in the end and the others know', async () => {
+    const contenders = await Promise.all(Array.from({ length: 4 }, start));
+    for (let round = 0; round < 10; round++) {
+      await Promise.all(contenders.map((contender) => contender.ask('acquire', dataDir, session, { ...mcp, takeOver: true })));
+      const ours = await Promise.all(contenders.map((contender) => contender.ask('ours')));
+      expect(ours.filter(({ value }) => value === true)).toHaveLength(1);
+      expect(await lockFiles(locksFolder(dataDir), session)).toHaveLength(1);
+    }
+  });
+
+  test('a damaged lock belongs to nobody', async () => {
+    await mkdir(locksFolder(dataDir), { recursive: true });
+    await writeFile(lockPath(locksFolder(dataDir), session, 7), '{"pid":');
+    const lock = await acquireSessionLock(dataDir, session, mcp);
+    expect(lock.isStillOurs()).toBe(true);
+    expect(await leftovers()).toEqual([`${lockName(session)}.8.lock`]);
+    lock.release();
+  });
+
+  test('sessions whose names differ only in case or in special characters have locks of their own', async () => {
+    const names = ['A:b@c', 'a:b@c', 'a.b.c', 'a_b_c', 'x'.repeat(200), `${'x'.repeat(199)}y`];
+    const locks = await Promise.all(names.map((name) => acquireSessionLock(dataDir, sessionId(name), mcp)));
+    expect(locks.every((lock) => lock.isStillOurs())).toBe(true);
+    const files = await leftovers();
+    expect(new Set(files.map((name) => name.toLowerCase())).size).toBe(names.length);
+    expect(files.every((name) => /^[a-z0-9._-]{1,120}$/.test(name))).toBe(true);
+    expect((await sessionLockOwners(dataDir)).map((owner) => owner.session).sort()).toEqual([...names].sort());
+    for (const lock of locks) lock.release();
+  });
+
+  test('a data folder that cannot be written is an error that names it', async () => {
+    await writeFile(join(dataDir, 'sessions'), 'a file in the way');
+    const refused = await acquireSessionLock(dataDir, session, mcp).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ name: 'LeaseError', code: 'unwritable' });
+    expect((refused as Error).message).toContain(join(dataDir, 'sessions'));
+  });
+
+  test('asking whether the session is still ours costs little', async () => {
+    const lock = await acquireSessionLock(dataDir, session, mcp);
+    const times = Array.from({ length: 200 }, () => {
+      const begin = process.hrtime.bigint();
+      for (let i = 0; i < 10; i++) lock.isStillOurs();
+      return Number(process.hrtime.bigint() - begin) / 10_000;
+    }).sort((a, b) => a - b);
+    expect(times[100]).toBeLessThan(200);
+    lock.release();
+  });
+});
