@@ -35,7 +35,7 @@ export function parseSource(value: unknown): Source | null {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'object') throw new DocumentError('invalid-value', `the source ${quoted(value)} is neither null nor a map`);
   const record = value as Readonly<Record<string, unknown>>;
-  const type = record['type'];
+  const type = record.type;
   if (typeof type !== 'string' || !Object.hasOwn(PARSERS, type)) {
     throw new DocumentError('unknown-source-type', `the source type ${quoted(type)} is unknown; known: ${Object.keys(PARSERS).join(', ')}`);
   }

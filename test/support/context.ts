@@ -7,14 +7,20 @@ import type { NodeAddress } from '../../src/xtdb/address.js';
 
 /** The address of the suite's node. */
 export function testAddress(): NodeAddress {
-  const socketPath = process.env['PALIMPSEST_TEST_SOCKET'];
+  const socketPath = process.env.PALIMPSEST_TEST_SOCKET;
   if (socketPath === undefined) throw new Error('PALIMPSEST_TEST_SOCKET is not set: run through the live project of jest');
   return { kind: 'unix', socketPath };
 }
 
 /** A client over a folder, on a filesystem id of its own, so that tests never share a file's object. */
 export function openClient(root: string, options: Partial<ContextClientOptions> = {}): Promise<ContextClient> {
-  return ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystemId(`fs-${randomUUID()}`), ...options });
+  return ContextClient.create({
+    address: testAddress(),
+    roots: [root],
+    cwd: root,
+    filesystemId: filesystemId(`fs-${randomUUID()}`),
+    ...options,
+  });
 }
 
 /** Reads a file the way a whole read does. */
@@ -29,7 +35,9 @@ export async function mentions(client: ContextClient, paths: readonly string[]) 
 }
 
 /** Counts the requests that this process sends while some work runs, by path without its parameters. */
-export async function countRequests<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly requests: Readonly<Record<string, number>> }> {
+export async function countRequests<T>(
+  work: () => Promise<T>,
+): Promise<{ readonly result: T; readonly requests: Readonly<Record<string, number>> }> {
   const requests: Record<string, number> = {};
   const onRequest = (message: unknown): void => {
     const { path } = (message as { readonly request: { readonly path: string } }).request;

@@ -1,11 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fileStub, indexedFile } from '../../../src/objects/file.js';
 import { hashText } from '../../../src/objects/hashes.js';
-import { canonicalPath, chatObjectId, filesystemId, type ObjectId, objectId, sessionId, sessionObjectId } from '../../../src/objects/ids.js';
+import {
+  canonicalPath,
+  chatObjectId,
+  filesystemId,
+  type ObjectId,
+  objectId,
+  sessionId,
+  sessionObjectId,
+} from '../../../src/objects/ids.js';
 import { chatVersion, sessionVersion, systemPromptVersion } from '../../../src/objects/infrastructure.js';
-import type { Step } from '../../../src/objects/step.js';
 import { SetsFold } from '../../../src/objects/sets.js';
 import { filesystemSource } from '../../../src/objects/source.js';
+import type { Step } from '../../../src/objects/step.js';
 import { toolcallVersion } from '../../../src/objects/toolcall.js';
 import { withStep } from '../../../src/objects/turns.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
@@ -39,12 +47,30 @@ const steps: readonly Step[] = [
 ];
 
 const HASHES: Readonly<Record<string, readonly [string, string]>> = {
-  [aId]: ['e01d4aff2b81c23097e440ba237d6ed9286e0fc7178f3b75b99efa5f605cebe1', '2e5a734c05f986530cb5b5ba212a6f48c75f1c6a6f805afc7131ad452f45b16a'],
-  [bId]: ['8a19f7fe3d267661838080bcb741fd4a70d5494397ffd64b8a47cca1c4c06a4b', '7d8d8e6ed6b81acfff8e62e83572f76c04ad1ee591c648700d092b81f23ea76c'],
-  call_1: ['8206336e36b472af507e14673fb059156b1be1940c3f629637663faec827ca00', '204ae555a5e949fc873ef83ba8204e4e7c077b910a48daa96197d3875010872f'],
-  'chat:s1': ['280b50f65c1a06a852d0ab88c36f13c6ad7e88527b5a8bb577599e9b9a7cbe3b', '65efeafb78e76ae404e14e8c405fc61f4ae2367f589c94727f00bafeecf13fe6'],
-  'system_prompt:s1': ['44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a', '08ab9f61266d1ab6d3ca4e69a29689e51860a8b4f044fff26ba253749fc4f44d'],
-  'session:s1': ['40276447e56f423fa57500bf28e7a73d1d9ca5e524a8ad5b80f81a4108ed8f51', '9b428fa4e20859a34f567a8bbbb0aff4335a6f9cc51d050e2411bc1da20ba405'],
+  [aId]: [
+    'e01d4aff2b81c23097e440ba237d6ed9286e0fc7178f3b75b99efa5f605cebe1',
+    '2e5a734c05f986530cb5b5ba212a6f48c75f1c6a6f805afc7131ad452f45b16a',
+  ],
+  [bId]: [
+    '8a19f7fe3d267661838080bcb741fd4a70d5494397ffd64b8a47cca1c4c06a4b',
+    '7d8d8e6ed6b81acfff8e62e83572f76c04ad1ee591c648700d092b81f23ea76c',
+  ],
+  call_1: [
+    '8206336e36b472af507e14673fb059156b1be1940c3f629637663faec827ca00',
+    '204ae555a5e949fc873ef83ba8204e4e7c077b910a48daa96197d3875010872f',
+  ],
+  'chat:s1': [
+    '280b50f65c1a06a852d0ab88c36f13c6ad7e88527b5a8bb577599e9b9a7cbe3b',
+    '65efeafb78e76ae404e14e8c405fc61f4ae2367f589c94727f00bafeecf13fe6',
+  ],
+  'system_prompt:s1': [
+    '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
+    '08ab9f61266d1ab6d3ca4e69a29689e51860a8b4f044fff26ba253749fc4f44d',
+  ],
+  'session:s1': [
+    '40276447e56f423fa57500bf28e7a73d1d9ca5e524a8ad5b80f81a4108ed8f51',
+    '9b428fa4e20859a34f567a8bbbb0aff4335a6f9cc51d050e2411bc1da20ba405',
+  ],
 };
 
 describe('the golden session comes back from the database as SSOT documents [decision G1]', () => {
@@ -56,7 +82,12 @@ describe('the golden session comes back from the database as SSOT documents [dec
     store = new ObjectStore(xtdb);
     const turns = steps.reduce(withStep, [] as ReturnType<typeof withStep>);
     const sets = steps.reduce((fold, step) => fold.apply(step.changes), new SetsFold()).sets();
-    await store.putMany([{ version: a }, { version: b }, { version: call }, { version: systemPromptVersion(s1, 'You are a coding agent.') }]);
+    await store.putMany([
+      { version: a },
+      { version: b },
+      { version: call },
+      { version: systemPromptVersion(s1, 'You are a coding agent.') },
+    ]);
     const parts = steps.map((step) => ({ op: 'put', doc: toStepParts(step).part, validTime: new Date(step.at) }) as const);
     const heads = [
       { version: chatVersion(s1, turns), marks: { upto: 4 } },
@@ -103,7 +134,12 @@ describe('the golden session comes back from the database as SSOT documents [dec
       object_hash: HASHES['chat:s1']?.[1],
     });
     const session = found.get(sessionObjectId(s1))?.version;
-    expect(session).toMatchObject({ session_index: [aId, bId, 'call_1'], metadata_pool: [aId, bId, 'call_1'], active_set: [aId, 'call_1'], pinned_set: [] });
+    expect(session).toMatchObject({
+      session_index: [aId, bId, 'call_1'],
+      metadata_pool: [aId, bId, 'call_1'],
+      active_set: [aId, 'call_1'],
+      pinned_set: [],
+    });
     expect(Object.keys(session ?? {})).toHaveLength(16);
   });
 

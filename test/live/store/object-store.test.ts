@@ -57,7 +57,9 @@ describe('versions in and out of the database', () => {
     const times = [Date.UTC(2026, 1, 1), Date.UTC(2026, 1, 2), Date.UTC(2026, 1, 3)].map((ms) => new Date(ms));
     const versions = [fileStub(sourceOf('/history.ts')), fileOf('/history.ts', 'one'), fileOf('/history.ts', 'two')];
     for (const [i, version] of versions.entries()) await store.putMany([{ version, validTime: times[i] as Date }]);
-    await store.putMany([{ version: deletedFile(sourceOf('/history.ts')), marks: { gone: true }, validTime: new Date(Date.UTC(2026, 1, 4)) }]);
+    await store.putMany([
+      { version: deletedFile(sourceOf('/history.ts')), marks: { gone: true }, validTime: new Date(Date.UTC(2026, 1, 4)) },
+    ]);
     const id = versions[0]?.['xt/id'] ?? '';
     const history = await (await store.now()).history(id);
     expect(history.map(({ version }) => version?.content)).toEqual([null, 'one', 'two', null]);
