@@ -1,6 +1,7 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { ContextClient } from '../client/context-client.js';
+import { SessionError } from '../session/errors.js';
 import type { Tool } from '../tools/tool.js';
 import { createProtocolServer, type Exchange, failedCall, type ServedTool } from './adapter.js';
 import type { Backend, SessionLoan } from './backend.js';
@@ -66,6 +67,13 @@ class ConnectionSessions {
     return loan;
   }
 
+  /** Gives one session back, so that the next call opens it anew. */
+  async drop(name: string | undefined): Promise<void> {
+    const loan = this.#loans.get(name);
+    this.#loans.delete(name);
+    await (await loan)?.release();
+  }
+
   async release(): Promise<void> {
     const loans = await Promise.allSettled(this.#loans.values());
     await Promise.all(loans.map((loan) => (loan.status === 'fulfilled' ? loan.value.release() : undefined)));
@@ -93,13 +101,14 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     const hints = callHints(exchange.meta);
     let client: ContextClient | undefined;
     let loan: SessionLoan;
+    const name = settings.session ?? sessionArgument(args) ?? sessionName(hints.thread);
     try {
       client = await waitForDatabase(backend, exchange);
       if (client === undefined)
         return failedCall(
           'Error: the database is still starting; nothing was done.\nCall again in a few seconds. The very first start builds it, which takes about a minute.',
         );
-      loan = await sessions.get(settings.session ?? sessionArgument(args) ?? sessionName(hints.thread));
+      loan = await sessions.get(name);
     } catch (error) {
       log.error({ reason: String(error), tool: tool.name }, 'a call could not begin');
       return failedCall(
@@ -114,6 +123,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
       ...(callId === undefined ? {} : { callId }),
       ...(turnRef === undefined ? {} : { turnRef }),
     });
+    if (answer.unrecorded instanceof SessionError && answer.unrecorded.code === 'taken-over') await sessions.drop(name);
     return {
       content: [{ type: 'text', text: answer.text }],
       ...(answer.isError ? { isError: true } : {}),

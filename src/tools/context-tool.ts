@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { metadataLine } from '../assembly/metadata-line.js';
 import type { ContextSession, PoolEntry } from '../client/context-session.js';
 import { hashText } from '../objects/hashes.js';
+import type { ObjectId } from '../objects/ids.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
 import { continuation, frame, frameSize, headerLine, lineRange, room } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
-import { shownId } from './shown-id.js';
+import { shownIds } from './shown-id.js';
 import type { Tool } from './tool.js';
 
 const SHAPE = {
@@ -21,17 +22,18 @@ function sizeOf(entries: readonly PoolEntry[]): number {
   return entries.reduce((sum, { metadata }) => sum + metadata.charCount, 0);
 }
 
-function entryLine({ metadata, pinned }: PoolEntry, withSize: boolean, work: Work): string {
-  const line = metadataLine(metadata, (id) => shownId(id, work), work.strict);
+function entryLine({ metadata, pinned }: PoolEntry, withSize: boolean, nameOf: (id: ObjectId) => string, strict: boolean): string {
+  const line = metadataLine(metadata, nameOf, strict);
   const size = withSize && metadata.type === 'toolcall' ? ` char_count=${metadata.charCount}` : '';
   return `${line}${size}${pinned ? ' [pinned]' : ''}`;
 }
 
 function listText(pool: readonly PoolEntry[], work: Work): string {
+  const nameOf = shownIds(work);
   const active = pool.filter((entry) => entry.active);
   const resting = pool.filter((entry) => !entry.active);
   const section = (title: string, entries: readonly PoolEntry[], withSize: boolean): readonly string[] =>
-    entries.length === 0 ? [] : [title, ...entries.map((entry) => entryLine(entry, withSize, work))];
+    entries.length === 0 ? [] : [title, ...entries.map((entry) => entryLine(entry, withSize, nameOf, work.strict))];
   const lines = [
     ...section(`active (${active.length} objects, ${sizeOf(active)} characters):`, active, true),
     ...section(`known, not active (${resting.length} objects):`, resting, false),

@@ -96,6 +96,7 @@ async function unrecorded(error: unknown, performed: Performed, work: Work): Pro
     text: errorText(`the call could not be recorded: ${message}`, `${effect}${next === undefined ? '' : ` ${next}`}`),
     isError: true,
     meta: {},
+    unrecorded: error,
   };
 }
 

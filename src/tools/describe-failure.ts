@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { PatternError, SourceError, type SourceErrorCode } from '../filesystem/errors.js';
 import { listDirectory } from '../filesystem/list-directory.js';
 import { DocumentError } from '../objects/errors.js';
+import { SessionError } from '../session/errors.js';
 import { didYouMean, similarPaths } from './require-object.js';
 import { similarNames } from './similar-names.js';
 import type { ToolContext } from './tool.js';
@@ -60,6 +61,9 @@ export async function describeFailure(error: unknown, call: ToolContext): Promis
   if (error instanceof PatternError)
     return { message: `${error.message}.`, next: 'Mend the pattern, or set literal=true to search for it as plain text.' };
   if (error instanceof DocumentError) return { message: `${error.message}.`, next: 'Give the value in another form.' };
+  if (error instanceof SessionError && error.code === 'taken-over') {
+    return { message: 'another process has taken this session over.', next: 'Call again to take it back and go on from where it stands.' };
+  }
   if (isAbort(error)) return { message: 'the call was cancelled before it was done.' };
   const message = error instanceof Error ? error.message : String(error);
   return { message: /[.!?]$/.test(message) ? message : `${message}.` };

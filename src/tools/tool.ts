@@ -28,6 +28,8 @@ export interface ToolAnswer {
   readonly text: string;
   readonly isError: boolean;
   readonly meta: { readonly [key: string]: Json };
+  /** Why the call could not be recorded; such an answer is an error. */
+  readonly unrecorded?: unknown;
 }
 
 /** A tool that an agent can call [§3.3]; knows no protocol. */

@@ -112,6 +112,27 @@ describe('sessions over stdio', () => {
     }
   });
 
+  test('one that another process takes over is said so, and can be taken back (decision F5)', async () => {
+    const args = ['--session', `contested-${process.pid}`, '--log-level', 'silent'];
+    const one = await stdioAgent(root, args);
+    const two = await stdioAgent(root, args);
+    try {
+      await one.call('ls');
+      await two.call('read', { path: 'a.txt' });
+      const lost = await one.call('write', { path: 'contested.txt', content: 'x' });
+      expect(lost).toMatchObject({
+        isError: true,
+        text: expect.stringMatching(
+          /^Error: the call could not be recorded: another process has taken this session over\.\nThe file contested\.txt was written\. That stays/,
+        ),
+      });
+      expect((await one.call('context')).text).toMatch(/ known=3 /);
+      expect((await two.call('ls')).isError).toBe(true);
+    } finally {
+      await Promise.all([one.close(), two.close()]);
+    }
+  });
+
   test("turns follow the client's own turn ids where it sends them (decision B7)", async () => {
     const agent = await stdioAgent(root, ['--session', `turns-${process.pid}`]);
     const turn = (turn_id: string) => ({ meta: { 'x-codex-turn-metadata': { turn_id } } });
