@@ -52,10 +52,10 @@ export async function readHeldSession(snapshot: StoreSnapshot, id: SessionId): P
     snapshot.sets(id),
     snapshot.get(systemPromptObjectId(id)),
   ]);
-  const { epoch = 1, upto = 0 } = head.marks;
+  const { epoch = 1, upto = 0, parent } = head.marks;
   return {
     state: steps.reduce(applyStep, emptySession(id)),
-    position: { epoch, upto, at: head.validTime.getTime() },
+    position: { epoch, upto, at: head.validTime.getTime(), ...(parent === undefined ? {} : { parent }) },
     lease: head.document,
     prompt: prompt?.version.content ?? null,
     promptAt: heads.get(systemPromptObjectId(id))?.validTime.getTime() ?? 0,

@@ -1,5 +1,6 @@
 import { chatVersion, sessionVersion } from '../objects/infrastructure.js';
 import type { SessionState } from '../session/session-state.js';
+import type { ForkPoint } from '../store/head.js';
 import type { Put } from '../store/object-store.js';
 
 /** Where a session's head stands in the database. */
@@ -9,6 +10,8 @@ export interface HeadPosition {
   readonly upto: number;
   /** Valid time of the head, milliseconds. */
   readonly at: number;
+  /** What a fork continues (decision F2); every version of its heads says so. */
+  readonly parent?: ForkPoint;
 }
 
 /** The two heads of a session after a state, and where they then stand (decision G4). */
@@ -17,15 +20,25 @@ export interface TurnHeads {
   readonly position: HeadPosition;
 }
 
-/** The versions of chat and session that include every step of a state; their hashes cover the whole logical documents. */
-export function headsAt(state: SessionState, before: HeadPosition | undefined, at: number, epoch: number): TurnHeads {
+/**
+ * The versions of chat and session that include every step of a state; their hashes cover the whole logical documents. `parent` is what a fork
+ * continues, by default as its heads before say.
+ */
+export function headsAt(
+  state: SessionState,
+  before: HeadPosition | undefined,
+  at: number,
+  epoch: number,
+  parent: ForkPoint | undefined = before?.parent,
+): TurnHeads {
   const validTime = new Date(before === undefined ? at : Math.max(at, before.at + 1));
-  const marks = { epoch, upto: state.seq };
+  const fork = parent === undefined ? {} : { parent };
+  const upto = state.seq;
   const puts = [
-    { version: chatVersion(state.id, state.turns), marks: { upto: state.seq }, validTime },
-    { version: sessionVersion(state.id, state.sets), marks, validTime },
+    { version: chatVersion(state.id, state.turns), marks: { upto, ...fork }, validTime },
+    { version: sessionVersion(state.id, state.sets), marks: { epoch, upto, ...fork }, validTime },
   ];
-  return { puts, position: { epoch, upto: state.seq, at: validTime.getTime() } };
+  return { puts, position: { epoch, upto, at: validTime.getTime(), ...fork } };
 }
 
 /**

@@ -1,9 +1,15 @@
-import type { Sha256 } from '../objects/ids.js';
+import type { SessionId, Sha256 } from '../objects/ids.js';
 import { isObjectType, type ObjectType } from '../objects/object-type.js';
 import { type ObjectVersion, restoreVersion } from '../objects/seal.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import { INLINE_UNITS, textParts } from './text-parts.js';
+
+/** Where a fork left its parent (decision F2): it shares the parent's steps up to this one, and numbers its own after it. */
+export interface ForkPoint {
+  readonly session: SessionId;
+  readonly seq: number;
+}
 
 /** Storage-only attributes of a head (decision G2): no hash covers them and no reader of versions sees them. */
 export interface HeadMarks {
@@ -17,9 +23,11 @@ export interface HeadMarks {
   readonly epoch?: number;
   /** The last step that a chat's or session's version includes (decision G4). */
   readonly upto?: number;
+  /** What a fork's chat and session continue (decision F2); the same at every version. */
+  readonly parent?: ForkPoint;
 }
 
-const MARKS = ['gone', 'whole', 'size', 'epoch', 'upto'] as const;
+const MARKS = ['gone', 'whole', 'size', 'epoch', 'upto', 'parent'] as const;
 
 /** Fields that are folded from steps instead of being stored in the head (decisions G2, G4). */
 export const FOLDED: Readonly<Record<ObjectType, readonly string[]>> = {

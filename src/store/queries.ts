@@ -9,6 +9,7 @@ const e = sym('?e');
 const ref = sym('?ref');
 const seq = sym('?seq');
 const from = sym('?from');
+const to = sym('?to');
 const since = sym('?since');
 
 const HEADS: DatalogQuery = {
@@ -21,6 +22,12 @@ const STEPS: DatalogQuery = {
   find: [e, pull(e)],
   in: [ref, from],
   where: [triple(e, 'session_ref', ref), triple(e, 'seq', seq), predicate('>=', seq, from)],
+};
+
+const STEPS_UP_TO: DatalogQuery = {
+  find: [e, pull(e)],
+  in: [ref, from, to],
+  where: [triple(e, 'session_ref', ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to)],
 };
 
 const SNAPSHOTS: DatalogQuery = { find: [e, pull(e)], in: [ref], where: [triple(e, 'snapshot_ref', ref)] };
@@ -54,9 +61,9 @@ export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Pr
 const documents = (rows: readonly (readonly unknown[])[]): readonly StoredDocument[] =>
   rows.map(([, document]) => toDocument(document as never));
 
-/** The step parts of a session from a sequence number on, in no order. */
-export async function stepParts(db: DbSnapshot, session: ObjectId, first: number): Promise<readonly StoredDocument[]> {
-  return documents(await db.query(STEPS, [session, first]));
+/** The step parts of a session from one sequence number on, up to another one where it is given, in no order. */
+export async function stepParts(db: DbSnapshot, session: ObjectId, first: number, last?: number): Promise<readonly StoredDocument[]> {
+  return documents(await (last === undefined ? db.query(STEPS, [session, first]) : db.query(STEPS_UP_TO, [session, first, last])));
 }
 
 /** The snapshot parts of a session, in no order. */

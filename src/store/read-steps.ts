@@ -4,19 +4,28 @@ import type { Step } from '../objects/step.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
+import type { ForkPoint } from './head.js';
+import { forkPointOf, lineage, type Stretch } from './lineage.js';
 import { snapshotParts, stepParts } from './queries.js';
 import { readTexts } from './read-texts.js';
-import { fromSnapshotPart, fromStepPart, messagePartHash, type SetsSnapshot } from './step-part.js';
+import { fromSnapshotPart, fromStepPart, messagePartHash, type SetsSnapshot, stepId } from './step-part.js';
 import type { TextCache } from './text-cache.js';
 
 const bySeq = (a: { readonly seq: number }, b: { readonly seq: number }): number => a.seq - b.seq;
+const isOpenEnded = ({ last }: Stretch): boolean => last === Number.POSITIVE_INFINITY;
 
-async function restoreSteps(db: DbSnapshot, parts: readonly StoredDocument[], cache: TextCache): Promise<readonly Step[]> {
+/** Reads step parts back as steps of a session: a fork's inherited steps carry the fork's own id (decision F2). */
+async function restoreSteps(
+  db: DbSnapshot,
+  session: SessionId,
+  parts: readonly StoredDocument[],
+  cache: TextCache,
+): Promise<readonly Step[]> {
   const hashes = parts.map(messagePartHash).filter((hash) => hash !== undefined);
   const texts = hashes.length === 0 ? undefined : await readTexts(db, hashes, cache);
   const steps = parts.map((part) => {
     const hash = messagePartHash(part);
-    return fromStepPart(part, hash === undefined ? undefined : texts?.get(hash));
+    return { ...fromStepPart(part, hash === undefined ? undefined : texts?.get(hash)), session };
   });
   return steps.sort(bySeq);
 }
@@ -29,11 +38,66 @@ function requireDense(session: SessionId, steps: readonly Step[], first: number)
   }
 }
 
-/** The steps of a session from one on, at a basis, in order, none missing. */
-export async function readSteps(db: DbSnapshot, session: SessionId, cache: TextCache, from = 1): Promise<readonly Step[]> {
-  const steps = await restoreSteps(db, await stepParts(db, sessionObjectId(session), from), cache);
+/** Inherited steps must all be there: a fork without one step of its own would otherwise silently end earlier. */
+function requireInherited(session: SessionId, steps: readonly Step[], stretches: readonly Stretch[]): void {
+  const inherited = Math.max(0, ...stretches.filter((stretch) => !isOpenEnded(stretch)).map(({ last }) => last));
+  const last = steps.at(-1)?.seq ?? 0;
+  if (last < inherited) {
+    throw new StoreError(
+      'missing-part',
+      `session ${session} shares ${inherited} steps with the one it was forked from, yet the database holds them only up to ${last}`,
+    );
+  }
+}
+
+async function stepsOf(
+  db: DbSnapshot,
+  session: SessionId,
+  stretches: readonly Stretch[],
+  cache: TextCache,
+  from: number,
+): Promise<readonly Step[]> {
+  const wanted = stretches.filter(({ last }) => last >= from);
+  const parts = await Promise.all(
+    wanted.map((stretch) => {
+      const last = isOpenEnded(stretch) ? undefined : stretch.last;
+      return stepParts(db, sessionObjectId(stretch.session), Math.max(stretch.first, from), last);
+    }),
+  );
+  const steps = await restoreSteps(db, session, parts.flat(), cache);
   requireDense(session, steps, from);
+  if (wanted.length > 1 || !wanted.every(isOpenEnded)) requireInherited(session, steps, wanted);
   return steps;
+}
+
+/** The steps of a session at a basis, in order, none missing; for a fork those that it shares with its parent and its own (decision F2). */
+export async function readSteps(
+  db: DbSnapshot,
+  session: SessionId,
+  cache: TextCache,
+  parent: ForkPoint | undefined,
+): Promise<readonly Step[]> {
+  return stepsOf(db, session, await lineage(db, session, parent), cache, 1);
+}
+
+/** One step of a session; undefined when it is not written. */
+export async function readStep(db: DbSnapshot, session: SessionId, seq: number, cache: TextCache): Promise<Step | undefined> {
+  const own = await db.entity(stepId(session, seq));
+  if (own !== undefined) return (await restoreSteps(db, session, [own], cache))[0];
+  const parent = await forkPointOf(db, session);
+  if (parent === undefined || seq > parent.seq) return undefined;
+  const holder = (await lineage(db, session, parent)).find(({ first, last }) => first <= seq && seq <= last);
+  const shared = holder === undefined ? undefined : await db.entity(stepId(holder.session, seq));
+  return shared === undefined ? undefined : (await restoreSteps(db, session, [shared], cache))[0];
+}
+
+/** The snapshots that a session's sets build on: its own and those that its ancestors made before it left them. */
+async function snapshotsOf(db: DbSnapshot, stretches: readonly Stretch[]): Promise<readonly SetsSnapshot[]> {
+  const of = async ({ session, first, last }: Stretch): Promise<readonly SetsSnapshot[]> => {
+    const all = (await snapshotParts(db, sessionObjectId(session))).map(fromSnapshotPart);
+    return all.filter(({ seq }) => seq >= first && seq <= last);
+  };
+  return (await Promise.all(stretches.map(of))).flat().sort(bySeq);
 }
 
 /** The sets of a session at a basis: the snapshots and the steps since the last one (decision G3). */
@@ -41,15 +105,14 @@ export async function readSets(
   db: DbSnapshot,
   session: SessionId,
   cache: TextCache,
+  parent: ForkPoint | undefined,
 ): Promise<{ readonly sets: SessionSets; readonly seq: number; readonly indexedAtSnapshot: number }> {
-  const id = sessionObjectId(session);
-  const snapshots: readonly SetsSnapshot[] = (await snapshotParts(db, id)).map(fromSnapshotPart).sort(bySeq);
+  const stretches = await lineage(db, session, parent);
+  const snapshots = await snapshotsOf(db, stretches);
   const last = snapshots.at(-1);
   const index: readonly ObjectId[] = snapshots.flatMap(({ indexed }) => indexed);
   const fold = new SetsFold(last === undefined ? EMPTY_SETS : { index, active: last.active, pinned: last.pinned });
-  const after = (last?.seq ?? 0) + 1;
-  const steps = await restoreSteps(db, await stepParts(db, id, after), cache);
-  requireDense(session, steps, after);
+  const steps = await stepsOf(db, session, stretches, cache, (last?.seq ?? 0) + 1);
   for (const step of steps) fold.apply(step.changes);
   return { sets: fold.sets(), seq: steps.at(-1)?.seq ?? last?.seq ?? 0, indexedAtSnapshot: index.length };
 }

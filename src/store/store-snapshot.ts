@@ -8,8 +8,9 @@ import { withStep } from '../objects/turns.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { contentPartHash, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
+import { forkPointOf } from './lineage.js';
 import { headsWithTimes } from './queries.js';
-import { readSets, readSteps } from './read-steps.js';
+import { readSets, readStep, readSteps } from './read-steps.js';
 import { readTexts } from './read-texts.js';
 import type { TextCache } from './text-cache.js';
 
@@ -131,18 +132,18 @@ export class StoreSnapshot {
   }
 
   /** One step of a session; undefined when it is not written. */
-  async step(session: SessionId, seq: number): Promise<Step | undefined> {
-    return (await readSteps(this.#db, session, this.#cache, seq)).find((step) => step.seq === seq);
+  step(session: SessionId, seq: number): Promise<Step | undefined> {
+    return readStep(this.#db, session, seq, this.#cache);
   }
 
-  /** All steps of a session, in order; empty for an unknown session. */
-  steps(session: SessionId): Promise<readonly Step[]> {
-    return readSteps(this.#db, session, this.#cache);
+  /** All steps of a session, in order, a fork's shared ones first (decision F2); empty for an unknown session. */
+  async steps(session: SessionId): Promise<readonly Step[]> {
+    return readSteps(this.#db, session, this.#cache, await forkPointOf(this.#db, session));
   }
 
   /** The sets of a session, the last step that they include, and how much of the index the snapshots hold. */
-  sets(session: SessionId): ReturnType<typeof readSets> {
-    return readSets(this.#db, session, this.#cache);
+  async sets(session: SessionId): ReturnType<typeof readSets> {
+    return readSets(this.#db, session, this.#cache, await forkPointOf(this.#db, session));
   }
 
   /** The whole text kept under a hash as chunk parts (decision G5); undefined when only head and tail were kept. */
@@ -159,18 +160,20 @@ export class StoreSnapshot {
     const first = documents[0];
     if (first === undefined || !isFolded(first)) return new Map();
     const bounds = documents.map((document) => marksOf(document).upto ?? 0);
-    return foldedAt(first.type as 'chat' | 'session', sessionOf(id), await this.steps(sessionOf(id)), bounds);
+    const session = sessionOf(id);
+    const steps = await readSteps(this.#db, session, this.#cache, marksOf(first).parent);
+    return foldedAt(first.type as 'chat' | 'session', session, steps, bounds);
   }
 
   /** At a turn's ends the stored hashes are checked; inside a turn a reader gets head plus steps, sealed afresh (decision G4). */
   async #foldedVersion(document: StoredDocument): Promise<ObjectVersion> {
     const session = sessionOf(String(document['xt/id']));
-    const upto = marksOf(document).upto ?? 0;
+    const { upto = 0, parent } = marksOf(document);
     if (document.type === 'session') {
-      const { sets, seq } = await this.sets(session);
+      const { sets, seq } = await readSets(this.#db, session, this.#cache, parent);
       return seq === upto ? fromStored(document, undefined, setFields(sets)) : sessionVersion(session, sets);
     }
-    const steps = await this.steps(session);
+    const steps = await readSteps(this.#db, session, this.#cache, parent);
     const turns = steps.reduce(withStep, [] as readonly Turn[]);
     return (steps.at(-1)?.seq ?? 0) === upto ? fromStored(document, undefined, chatFields(session, turns)) : chatVersion(session, turns);
   }

@@ -48,6 +48,7 @@ export const ATTRIBUTES = {
   epoch: 'long',
   upto: 'long',
   seq: 'long',
+  parent: 'nested',
   snapshot_ref: 'string',
   body: 'nested',
   text: 'string',
