@@ -52,11 +52,12 @@ export class Backend {
       this.#listeners.add(onProgress);
       onProgress(this.#progress);
     }
+    this.#starting ??= this.#start();
+    const starting = this.#starting;
     try {
-      this.#starting ??= this.#start();
-      return await this.#starting;
+      return await starting;
     } catch (error) {
-      this.#starting = undefined;
+      if (this.#starting === starting) this.#starting = undefined;
       throw error;
     } finally {
       if (onProgress !== undefined) this.#listeners.delete(onProgress);

@@ -23,6 +23,8 @@ export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): 
     process.stdin.once('end', () => resolve('end of input'));
     process.stdin.once('close', () => resolve('end of input'));
     process.stdout.on('error', () => resolve('signal'));
+    // The transport gives up on a line that is too long.
+    connection.server.onclose = () => resolve('signal');
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve('signal'));
   });
   connection.server.oninitialized = () => backend.warmUp();

@@ -5,15 +5,15 @@ import type { VerbEntry, VerbFailure, VerbPlan } from '../client/verb-plan.js';
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
+import type { Done } from './activated-contents.js';
+import { activatedContents } from './activated-contents.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
-import { frame, headerLine, headerValue } from './framing.js';
-import { pageOf } from './page.js';
+import { headerValue } from './framing.js';
 import { candidateLines, didYouMean, knownReference, similarPaths } from './require-object.js';
 import { shownId } from './shown-id.js';
 import type { Tool } from './tool.js';
 import { errorText } from './tool-error.js';
 
-type Done = Extract<VerbEntry, { readonly ok: true }>;
 type Failed = Extract<VerbEntry, { readonly ok: false }>;
 
 interface Words {
@@ -80,40 +80,6 @@ function activeLine(plan: VerbPlan, session: ContextSession): string {
   return `active now: ${active.size} objects, ${chars} characters`;
 }
 
-/** Most of a text that is shown on activation: less than what is kept of the beginning of a large one (decision C6). */
-const LONGEST_SHOWN = 60_000;
-
-/** The contents of activated objects, as far as the answer has room; the rest is continued by `read`. */
-function contents(entries: readonly Done[], taken: number, work: Work): string {
-  let chars = Math.min(work.limits.chars, LONGEST_SHOWN) - taken;
-  let lines = work.limits.lines - 10;
-  const blocks: string[] = [];
-  for (const { id, metadata, text } of entries) {
-    const shown = shownId(id, work);
-    const fields =
-      metadata.type === 'file' ? { id: shown, path: metadata.displayPath } : { id: shown, tool: metadata.tool, status: metadata.status };
-    const header = headerLine(metadata.type, { ...fields, chars: metadata.charCount });
-    const space = chars - header.length - shown.length - 100;
-    if (text === undefined || space < 200 || lines < 5) {
-      blocks.push(`${header}\n[Not shown: no room left. Continue: read id=${shown}]`);
-      chars -= header.length + shown.length + 60;
-      continue;
-    }
-    const page = pageOf(text, { offset: 1, column: 1 }, { chars: space, lines: lines - 3 });
-    const more =
-      page.next === undefined
-        ? undefined
-        : `[More follows. Continue: read${Object.entries({ id: shown, ...page.next })
-            .map(([name, value]) => ` ${name}=${value}`)
-            .join('')}]`;
-    const block = frame(header, page.text === '' ? '(empty)' : page.text, [more]);
-    blocks.push(block.endsWith('\n') ? block.slice(0, -1) : block);
-    chars -= block.length + 1;
-    lines -= page.lastLine + 3;
-  }
-  return blocks.join('\n');
-}
-
 function performed(plan: VerbPlan, work: Work): Performed {
   const done = plan.entries.filter((entry) => entry.ok);
   const failed = plan.entries.filter((entry) => !entry.ok);
@@ -132,7 +98,10 @@ function performed(plan: VerbPlan, work: Work): Performed {
     activeLine(plan, work.session),
   ];
   const content = summary.join('\n');
-  const show = (): string => (plan.verb === 'activate' ? `${content}\n${contents(done, content.length + 1, work)}` : content);
+  const show = (): string =>
+    plan.verb === 'activate'
+      ? `${content}\n${activatedContents(done, { chars: work.limits.chars - content.length - 1, lines: work.limits.lines - summary.length }, work)}`
+      : content;
   return { content, show, plan, meta };
 }
 

@@ -49,7 +49,8 @@ function agentOf(client: Client, transport: Agent['transport']): Agent {
         },
       )) as CallToolResult;
       const [part] = raw.content;
-      if (raw.content.length !== 1 || part?.type !== 'text') throw new Error(`not one text: ${JSON.stringify(raw).slice(0, 500)}`);
+      if (raw.content.length !== 1 || part?.type !== 'text' || part.text === '' || raw.structuredContent !== undefined)
+        throw new Error(`not one text alone: ${JSON.stringify(raw).slice(0, 500)}`);
       return { text: part.text, isError: raw.isError === true, meta: (raw._meta?.palimpsest ?? {}) as Answer['meta'], raw };
     },
     close: () => client.close(),

@@ -108,6 +108,20 @@ describe('the context of an agent', () => {
     }
   });
 
+  test('what several objects take beyond one answer is continued by read', async () => {
+    await Promise.all(['x', 'y', 'z'].map((name) => writeFile(join(root, `${name}.wide`), `${name.repeat(99)}\n`.repeat(250))));
+    await agent.call('find', { pattern: '*.wide' });
+    const { text } = await agent.call('activate', { ids: ['x.wide', 'y.wide', 'z.wide'] });
+    expect(text.length).toBeLessThanOrEqual(40_000);
+    expect(text).toMatch(/\nactive now: 4 objects, \d+ characters\n/);
+    expect(text).toContain(`${'x'.repeat(99)}\n`.repeat(250));
+    const [, id, offset] = /\[More follows\. Continue: read id=(\S+) offset=(\d+)\]/.exec(text) ?? [];
+    expect((await agent.call('read', { id, offset: Number(offset) })).text).toMatch(
+      new RegExp(`lines=${offset}-250/250 chars=25000\\]\ny{99}\n`),
+    );
+    expect(text).toMatch(/path=\S+z\.wide chars=25000\]\n\[Not shown: no room left\. Continue: read id=[0-9a-f]{64}\]$/);
+  });
+
   test('what was written or edited is indexed from the disk, and not activated [§5.6]', async () => {
     await agent.call('write', { path: 'new/note.md', content: '# Note\n' });
     expect((await listed('known')).some((line) => /new\/note\.md file_type=md char_count=7$/.test(line))).toBe(true);
