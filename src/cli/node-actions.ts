@@ -1,5 +1,5 @@
 import { ensureNode, type NodeStatusReport, nodeLogs, nodeStatus, stopNode } from '../node/index.js';
-import type { NodeFlags } from './node-command.js';
+import type { NodeFlags } from './node-flags.js';
 import { reportFailure } from './report-failure.js';
 import { nodeOptions, readSettings } from './settings.js';
 
