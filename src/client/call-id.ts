@@ -13,12 +13,11 @@ function repeated(state: SessionState, id: string): string {
 
 /**
  * The id of a tool call object (decision B2): the harness's own when it is free or this chat's, with the session's id behind it when another chat has
- * it; `{session}:{step}` where the harness gives none.
+ * it; `{session}:{step}` where the harness gives none. What a fork shares with its parent is this chat's; what the parent called later is not.
  */
 export async function callIdFor(store: ObjectStore, state: SessionState, given: string | undefined): Promise<ObjectId> {
   if (given === undefined || given === '') return objectId(repeated(state, `${state.id}:${state.seq + 1}`));
-  const id = given.toWellFormed().slice(0, LONGEST);
-  if (state.has(id as ObjectId)) return objectId(repeated(state, id));
+  const id = repeated(state, given.toWellFormed().slice(0, LONGEST));
   const taken = (await (await store.now()).heads([id])).has(id);
-  return objectId(repeated(state, taken ? `${id}@${state.id}` : id));
+  return objectId(taken ? repeated(state, `${id}@${state.id}`) : id);
 }

@@ -8,6 +8,8 @@ import { createXtdbClient, type XtdbClient } from '../xtdb/xtdb-client.js';
 import { type AssembleOptions, assembleAsOf, type SessionAssembly } from './assemble-session.js';
 import { ContextSession } from './context-session.js';
 import { FileAccess, type FileAccessOptions } from './file-access.js';
+import { type ForkOptions, forkSession } from './fork-session.js';
+import { listSessions, type SessionSummary } from './list-sessions.js';
 import { MetadataCache } from './metadata-cache.js';
 import { openHeldSession } from './open-session.js';
 import { Outbox } from './outbox.js';
@@ -24,6 +26,9 @@ export interface ContextClientOptions extends FileAccessOptions {
   /** Milliseconds since 1970; the machine's clock when absent. */
   readonly clock?: () => number;
 }
+
+/** How long a fork waits for what its parent has acknowledged to reach the database. */
+const FORK_WAIT_MS = 10_000;
 
 const LETTERS = 'abcdefghjkmnpqrstvwxyz0123456789';
 
@@ -88,6 +93,34 @@ export class ContextClient {
     this.#sessions.set(id, opening);
     opening.catch(() => this.#sessions.delete(id));
     return opening;
+  }
+
+  /**
+   * Forks a session and opens the fork (decision F2): a new session with the parent's chat, sets and prompt as they stood after step `at`, by default
+   * its last one. Both go on independently. What this client acknowledged for the parent is waited for. Throws SessionError `unknown-session`,
+   * `sequence-gap` for a step that the parent does not have, `session-exists`, `node-unavailable`; XtdbError.
+   */
+  async forkSession(parent: string, options: { readonly at?: number; readonly id?: string } = {}): Promise<ContextSession> {
+    if (this.#closing !== undefined) throw new SessionError('closed', 'the client is closed; make a new one');
+    const parentId = sessionId(parent);
+    const id = options.id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(options.id);
+    if (this.#sessions.has(id)) throw new SessionError('session-exists', `session ${id} is open already; choose another id for the fork`);
+    if (!(await this.#environment.outbox.drained(parentId, FORK_WAIT_MS))) {
+      throw new SessionError(
+        'node-unavailable',
+        `session ${parentId} has steps that the database does not have yet; fork it once it is back`,
+      );
+    }
+    const where: ForkOptions = { id, at: options.at };
+    await forkSession(this.#environment, parentId, where);
+    return this.openSession({ id });
+  }
+
+  /** All sessions of the database and those that are open here, the one that was worked with last first. Throws XtdbError. */
+  async listSessions(): Promise<readonly SessionSummary[]> {
+    const open = await Promise.allSettled(this.#sessions.values());
+    const states = open.flatMap((session) => (session.status === 'fulfilled' ? [session.value.state] : []));
+    return listSessions(await this.store.now(), states);
   }
 
   /**

@@ -8,6 +8,7 @@ export type SessionErrorCode =
   | 'repeated-call'
   | 'invalid-message'
   | 'unknown-session'
+  | 'session-exists'
   | 'closed'
   | 'lease-held'
   | 'taken-over'

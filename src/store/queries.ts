@@ -2,12 +2,15 @@ import { sym } from '../edn/values.js';
 import type { ObjectId } from '../objects/ids.js';
 import { type DatalogQuery, each, predicate, pull, triple } from '../xtdb/datalog.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
-import { type StoredDocument, toDocument } from '../xtdb/documents.js';
+import { type StoredDocument, toAttribute, toDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 
 const e = sym('?e');
 const ref = sym('?ref');
 const seq = sym('?seq');
+const chat = sym('?chat');
+const type = sym('?type');
+const turns = sym('?turns');
 const from = sym('?from');
 const to = sym('?to');
 const since = sym('?since');
@@ -38,6 +41,13 @@ function startValidTime() {
   return call;
 }
 
+/** Through the chat that a session names: every step and call names its session or chat too, which would be many times as many rows. */
+const SESSIONS: DatalogQuery = {
+  find: [e, pull(e, ['xt/id', 'session_id', 'upto', 'parent']), turns, since],
+  in: [type],
+  where: [triple(e, 'type', type), triple(e, 'chat_ref', chat), triple(chat, 'turn_count', turns), [startValidTime(), since]],
+};
+
 /** A head with the beginning of the valid time of the version that is current at the snapshot's basis. */
 export interface TimedDocument {
   readonly document: StoredDocument;
@@ -52,10 +62,27 @@ export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Pr
   const pages: (readonly string[])[] = [];
   for (let i = 0; i < ids.length; i += HEADS_AT_ONCE) pages.push(ids.slice(i, i + HEADS_AT_ONCE));
   const rows = (await Promise.all(pages.map((page) => db.query(HEADS, [page])))).flat();
-  return rows.map(([, document, validTime]) => {
-    if (!(validTime instanceof Date)) throw new StoreError('corrupt-part', 'the database answered with a version that has no valid time');
-    return { document: toDocument(document ?? null), validTime };
-  });
+  return rows.map(([, document, validTime]) => ({ document: toDocument(document ?? null), validTime: validTimeOf(validTime) }));
+}
+
+/** A session's head with the number of its turns. */
+export interface SessionRow extends TimedDocument {
+  readonly turns: number;
+}
+
+function validTimeOf(value: unknown): Date {
+  if (value instanceof Date) return value;
+  throw new StoreError('corrupt-part', 'the database answered with a version that has no valid time');
+}
+
+/** Every session of the database: id, marks, number of turns. */
+export async function sessionRows(db: DbSnapshot): Promise<readonly SessionRow[]> {
+  const rows = await db.query(SESSIONS, ['session']);
+  return rows.map(([, document, count, validTime]) => ({
+    document: toDocument(document ?? null),
+    turns: Number(toAttribute('turn_count', count ?? null)),
+    validTime: validTimeOf(validTime),
+  }));
 }
 
 const documents = (rows: readonly (readonly unknown[])[]): readonly StoredDocument[] =>

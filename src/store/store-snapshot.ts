@@ -7,9 +7,9 @@ import type { Step } from '../objects/step.js';
 import { withStep } from '../objects/turns.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
-import { contentPartHash, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
+import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
 import { forkPointOf } from './lineage.js';
-import { headsWithTimes } from './queries.js';
+import { headsWithTimes, sessionRows } from './queries.js';
 import { readSets, readStep, readSteps } from './read-steps.js';
 import { readTexts } from './read-texts.js';
 import type { TextCache } from './text-cache.js';
@@ -35,6 +35,17 @@ export interface HistoryVersion {
   readonly validTime: Date;
   readonly txTime: Date;
   readonly txId: number;
+}
+
+/** What the heads of a session say without its steps. */
+export interface StoredSession {
+  readonly id: SessionId;
+  readonly turns: number;
+  /** The last step that its head includes (decision G4). */
+  readonly upto: number;
+  /** From when on the head holds. */
+  readonly validTime: Date;
+  readonly parent: ForkPoint | undefined;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -144,6 +155,14 @@ export class StoreSnapshot {
   /** The sets of a session, the last step that they include, and how much of the index the snapshots hold. */
   async sets(session: SessionId): ReturnType<typeof readSets> {
     return readSets(this.#db, session, this.#cache, await forkPointOf(this.#db, session));
+  }
+
+  /** Every session, in no order; one query. */
+  async sessions(): Promise<readonly StoredSession[]> {
+    return (await sessionRows(this.#db)).map(({ document, turns, validTime }) => {
+      const { upto = 0, parent } = marksOf(document);
+      return { id: sessionId(String(document.session_id)), turns, upto, validTime, parent };
+    });
   }
 
   /** The whole text kept under a hash as chunk parts (decision G5); undefined when only head and tail were kept. */
