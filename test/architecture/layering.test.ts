@@ -7,11 +7,11 @@ const LAYERS: readonly (readonly string[])[] = [
   ['store', 'node', 'filesystem', 'lease'],
   ['session', 'assembly', 'indexing'],
   ['client'],
-  ['tools'],
+  ['tools', 'harness'],
   ['mcp', 'http', 'cli', 'index'],
 ];
 /** Imports inside one layer that the architecture draws as arrows. */
-const ARROWS: ReadonlySet<string> = new Set(['xtdb>edn', 'assembly>session', 'cli>mcp', 'cli>http', 'http>mcp']);
+const ARROWS: ReadonlySet<string> = new Set(['xtdb>edn', 'assembly>session', 'harness>tools', 'cli>mcp', 'cli>http', 'http>mcp']);
 /** Who may touch the world. */
 const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; readonly rooms: readonly string[] }[] = [
   { what: 'process.env or process.argv', pattern: /process\.(env|argv)\b/, rooms: ['cli', 'mcp', 'http'] },

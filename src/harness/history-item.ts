@@ -1,0 +1,190 @@
+import type { Json } from '../objects/canonical-json.js';
+import { CALL_PARTS, contentText } from './content-text.js';
+import { HarnessError } from './harness-error.js';
+import type { ReportedContent, ReportedFile, ReportedMessage } from './message-schema.js';
+
+/** A message without the calls in it. */
+export interface MessageItem {
+  readonly kind: 'message';
+  readonly role: string;
+  readonly text: string;
+  readonly name?: string;
+  /** The harness's own id of the message. */
+  readonly id?: string;
+}
+
+/** A tool call that has its result. */
+export interface CallItem {
+  readonly kind: 'call';
+  /** Undefined where the wire gives calls no id. */
+  readonly id?: string;
+  readonly tool: string;
+  readonly args: { readonly [key: string]: Json };
+  readonly content: string;
+  readonly status: 'ok' | 'fail';
+  readonly files: readonly ReportedFile[];
+  readonly cwd?: string;
+}
+
+/** One entry of a history, in the order in which it belongs to the chat; `index` is that of the message it stood in. */
+export type HistoryItem = (MessageItem | CallItem) & { readonly index: number };
+
+/** A call that waits for its result. */
+export interface OpenCall {
+  readonly tool: string;
+  readonly args: CallItem['args'];
+}
+
+/** A history taken apart. */
+export interface History {
+  /** Undefined where the history begins without one. */
+  readonly systemPrompt: string | undefined;
+  readonly items: readonly HistoryItem[];
+  /** Calls without a result yet, by id. */
+  readonly open: ReadonlyMap<string, OpenCall>;
+}
+
+type Part = Readonly<Record<string, unknown>>;
+
+const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
+const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'toolResult', 'function']);
+
+/** Arguments as a map: as given, or parsed from the text that the model wrote; text that is no object is kept as `raw`. */
+export function argsOf(value: unknown): CallItem['args'] {
+  if (value === undefined || value === null || value === '') return {};
+  if (typeof value === 'object' && !Array.isArray(value)) return value as CallItem['args'];
+  if (typeof value !== 'string') return { raw: value as Json };
+  try {
+    const parsed: unknown = JSON.parse(value);
+    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as CallItem['args'];
+  } catch {
+    // What a model wrote need not be JSON; it is kept as it is.
+  }
+  return { raw: value };
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+interface Announced extends OpenCall {
+  readonly id: string | undefined;
+}
+
+function announcedBy(call: Part): Announced | undefined {
+  const inner = (call.function ?? call.custom ?? call) as Part;
+  const tool = textOf(inner.name) ?? textOf(call.name);
+  if (tool === undefined) return undefined;
+  return { id: textOf(call.id), tool, args: argsOf(inner.arguments ?? inner.input ?? inner.args ?? call.arguments) };
+}
+
+const partsOf = (content: ReportedContent | undefined): readonly Part[] => (Array.isArray(content) ? (content as readonly Part[]) : []);
+
+/** The calls of a message, from `tool_calls` and from blocks. */
+function callsOf({ tool_calls = [], content }: ReportedMessage): readonly Announced[] {
+  const blocks = partsOf(content).filter(({ type }) => type === 'tool_use' || type === 'toolCall');
+  return [...tool_calls, ...blocks].flatMap((call) => announcedBy(call as Part) ?? []);
+}
+
+interface Result {
+  readonly id: string | undefined;
+  readonly content: string;
+  readonly failed: boolean;
+}
+
+/** The results in a message: the message itself, or blocks in it. */
+function resultsOf(message: ReportedMessage): readonly Result[] {
+  if (RESULT_ROLES.has(message.role)) {
+    const id = message.tool_call_id ?? textOf(message.toolCallId);
+    return [{ id, content: contentText(message.content), failed: message.is_error ?? message.isError === true }];
+  }
+  return partsOf(message.content)
+    .filter(({ type }) => type === 'tool_result')
+    .map((part) => ({
+      id: textOf(part.tool_use_id) ?? textOf(part.tool_call_id),
+      content: contentText(part.content as ReportedContent | undefined),
+      failed: part.is_error === true,
+    }));
+}
+
+/** Whether a message is more than the calls or results in it. */
+function speaks(message: ReportedMessage): boolean {
+  if (RESULT_ROLES.has(message.role)) return false;
+  const parts = partsOf(message.content);
+  return parts.length === 0 || parts.some(({ type }) => !CALL_PARTS.has(String(type))) || !parts.some(({ type }) => type === 'tool_result');
+}
+
+/** How many messages at the beginning are the system prompt. */
+function promptLength(messages: readonly ReportedMessage[]): number {
+  const first = messages.findIndex(({ role }) => !SYSTEM_ROLES.has(role));
+  return first < 0 ? messages.length : first;
+}
+
+/** The calls that wait for their results, while a history is walked. */
+class OpenCalls {
+  readonly #byId: Map<string, OpenCall>;
+  #nameless: OpenCall[] = [];
+
+  constructor(known: ReadonlyMap<string, OpenCall>) {
+    this.#byId = new Map(known);
+  }
+
+  announce(calls: readonly Announced[]): void {
+    for (const { id, tool, args } of calls) {
+      if (id === undefined) this.#nameless.push({ tool, args });
+      else this.#byId.set(id, { tool, args });
+    }
+  }
+
+  /** The call that a result answers: by its id, else in the order of the calls that have none. */
+  take(id: string | undefined): OpenCall | undefined {
+    if (id === undefined) return this.#nameless.shift();
+    const call = this.#byId.get(id);
+    this.#byId.delete(id);
+    return call;
+  }
+
+  left(): ReadonlyMap<string, OpenCall> {
+    return this.#byId;
+  }
+}
+
+function callItem(message: ReportedMessage, { id, content, failed }: Result, open: OpenCalls, index: number): HistoryItem {
+  const call = open.take(id) ?? (textOf(message.name) === undefined ? undefined : { tool: String(message.name), args: {} });
+  if (call === undefined) {
+    const which = id === undefined ? 'a call without an id' : `the call ${JSON.stringify(id.slice(0, 100))}`;
+    throw new HarnessError('unknown-call', `messages[${index}] is the result of ${which}, which was not reported; report the call first`);
+  }
+  const { files = [], cwd } = message;
+  return {
+    kind: 'call',
+    index,
+    ...(id === undefined ? {} : { id }),
+    ...call,
+    content,
+    status: failed ? 'fail' : 'ok',
+    files,
+    ...(cwd === undefined ? {} : { cwd }),
+  };
+}
+
+/**
+ * Takes the messages of a harness apart: the system prompt at the beginning, messages, and calls joined with their results. `known` are calls that were
+ * announced earlier and wait for their results. Throws HarnessError `unknown-call` for a result that nothing announced.
+ */
+export function historyOf(messages: readonly ReportedMessage[], known: ReadonlyMap<string, OpenCall> = new Map()): History {
+  const prompts = promptLength(messages);
+  const open = new OpenCalls(known);
+  const items: HistoryItem[] = [];
+  for (const [index, message] of messages.entries()) {
+    if (index < prompts) continue;
+    // Results stand before whatever else a message says: they answer what was said before it.
+    for (const result of resultsOf(message)) items.push(callItem(message, result, open, index));
+    if (speaks(message)) {
+      const { role, name, id, content } = message;
+      const text = contentText(content);
+      items.push({ kind: 'message', index, role, text, ...(name === undefined ? {} : { name }), ...(id === undefined ? {} : { id }) });
+    }
+    open.announce(callsOf(message));
+  }
+  const prompt = messages.slice(0, prompts).map(({ content }) => contentText(content));
+  return { systemPrompt: prompts === 0 ? undefined : prompt.join('\n\n'), items, open: open.left() };
+}

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+
+/** One block of a message or result: text, an image, or anything else that a model's wire knows; unknown members pass through. */
+export const contentPartSchema = z
+  .looseObject({ type: z.string().min(1).max(64).describe('text, image, tool_use, tool_result, ...') })
+  .describe('A content block; blocks that are not text are kept as one line such as [image image/png 18234 bytes]');
+
+export const contentSchema = z
+  .union([z.string(), z.array(contentPartSchema), z.null()])
+  .describe('Text, content blocks, or null for a message that only calls tools');
+
+/** A file that a result brings along because only the container that the agent runs in can reach it. */
+export const reportedFileSchema = z
+  .object({
+    path: z.string().min(1).max(4096).describe('As the agent sees it'),
+    content: z.string().optional().describe('Its text; read from the source instead wherever that can be reached'),
+    complete: z.boolean().optional().describe('Whether content is the whole file; without it the file is only mentioned'),
+    mtime_ms: z.number().nonnegative().optional().describe('Time of its last modification, milliseconds since 1970'),
+  })
+  .describe('A file that the call read or wrote and that may be out of reach of this service');
+
+const callArguments = z
+  .union([z.record(z.string(), z.json()), z.string(), z.null()])
+  .describe('Arguments by name, or the JSON text that the model wrote');
+
+/** A call as an assistant message announces it, in the shapes of the common wires. */
+export const toolCallSchema = z
+  .looseObject({
+    id: z.string().min(1).optional().describe('The call id, where the wire gives one'),
+    function: z.looseObject({ name: z.string().min(1), arguments: callArguments.optional() }).optional(),
+    name: z.string().min(1).optional(),
+    arguments: callArguments.optional(),
+    input: callArguments.optional(),
+  })
+  .describe('{id, type: "function", function: {name, arguments}}, or {id, name, arguments}');
+
+/** One message of a harness. */
+export const messageSchema = z
+  .looseObject({
+    role: z.string().min(1).max(64).describe('system, developer, user, assistant, tool, or a role of your own'),
+    content: contentSchema.optional(),
+    id: z.string().min(1).max(400).optional().describe('The id of the message or entry, where there is one'),
+    name: z.string().min(1).max(400).optional(),
+    tool_calls: z.array(toolCallSchema).optional().describe('Calls that an assistant message makes'),
+    tool_call_id: z.string().min(1).optional().describe('On a result: the call that it answers'),
+    is_error: z.boolean().optional().describe('On a result: the call failed'),
+    cwd: z.string().min(1).optional().describe('On a result: the working directory of the call, if it is not the usual one'),
+    files: z.array(reportedFileSchema).max(2000).optional().describe('On a result: files that may be out of reach of this service'),
+  })
+  .describe('A message; members that are not listed are ignored');
+
+/** A finished tool call, as it is reported by itself. */
+export const toolCallReportSchema = z
+  .object({
+    id: z.string().min(1).optional().describe("The harness's id of the call; reporting it twice records it once"),
+    name: z.string().min(1).max(400).describe('The tool'),
+    args: callArguments.optional(),
+    content: contentSchema.optional().describe('The output as the tool produced it, whole'),
+    shown: contentSchema.optional().describe('What the model was shown, if that is not the output'),
+    status: z.enum(['ok', 'fail']).optional().describe('Default ok'),
+    cwd: z.string().min(1).optional().describe('Working directory of the call, as the agent sees it'),
+    files: z.array(reportedFileSchema).max(2000).optional(),
+    started_at: z.number().nonnegative().optional().describe('When the call began, milliseconds since 1970'),
+  })
+  .describe('One finished tool call');
+
+export type ReportedMessage = z.input<typeof messageSchema>;
+export type ReportedContent = z.input<typeof contentSchema>;
+export type ReportedFile = z.input<typeof reportedFileSchema>;
+export type ToolCallReport = z.input<typeof toolCallReportSchema>;

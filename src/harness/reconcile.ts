@@ -1,0 +1,170 @@
+/** An entry of a history as it is compared: a message or a finished tool call. */
+export interface HistoryEntry {
+  readonly kind: 'message' | 'call';
+  /** The harness's own id, where there is one; where both sides have one, it alone decides. */
+  readonly id?: string;
+  /** What an entry without an id is known by: role, name and text of a message, tool and output of a call. */
+  readonly key: string;
+  /** Length of what it says; a short one is weak evidence. */
+  readonly weight: number;
+}
+
+/** A history that does not simply go on from what is known; nothing of the session is deleted for it. */
+export interface HistoryNotice {
+  /** `shortened`: its end is missing. `compacted`: earlier entries are missing, the end is there. `diverged`: it goes on differently. */
+  readonly kind: 'shortened' | 'compacted' | 'diverged';
+  /** Entries at the beginning that are as they were. */
+  readonly kept: number;
+  /** Known entries that the harness no longer sends. */
+  readonly missing: number;
+}
+
+/** What is new in a history that was sent again. */
+export interface Reconciled {
+  /** Positions in the list that was sent, rising. */
+  readonly fresh: readonly number[];
+  readonly notice: HistoryNotice | undefined;
+}
+
+/** A message this long is not said twice by chance. */
+const TELLING = 80;
+
+/** Whether two entries are the same one. */
+export function sameEntry(known: HistoryEntry, sent: HistoryEntry): boolean {
+  if (known.kind !== sent.kind) return false;
+  return known.id !== undefined && sent.id !== undefined ? known.id === sent.id : known.key === sent.key;
+}
+
+/** Known entries that can each be recognised once. */
+class Pool {
+  readonly #entries: readonly HistoryEntry[];
+  readonly #places = new Map<string, number[]>();
+  readonly #taken = new Set<number>();
+
+  constructor(entries: readonly HistoryEntry[], last: number) {
+    this.#entries = entries;
+    for (let i = entries.length - last; i < entries.length; i++) this.#taken.add(i);
+    for (const [i, { kind, id, key }] of entries.entries()) {
+      this.#add(`${kind} key ${key}`, i);
+      if (id !== undefined) this.#add(`${kind} id ${id}`, i);
+    }
+  }
+
+  get left(): number {
+    return this.#entries.length - this.#taken.size;
+  }
+
+  /** Takes the first entry from a place on that is the one sent; its place, or undefined. */
+  take(sent: HistoryEntry, from = 0): number | undefined {
+    const names = [...(sent.id === undefined ? [] : [`${sent.kind} id ${sent.id}`]), `${sent.kind} key ${sent.key}`];
+    for (const name of names) {
+      const place = this.#places.get(name)?.find((i) => i >= from && !this.#taken.has(i) && this.#matches(i, sent));
+      if (place === undefined) continue;
+      this.#taken.add(place);
+      return place;
+    }
+    return undefined;
+  }
+
+  #matches(place: number, sent: HistoryEntry): boolean {
+    const known = this.#entries[place];
+    return known !== undefined && sameEntry(known, sent);
+  }
+
+  #add(name: string, place: number): void {
+    const places = this.#places.get(name);
+    if (places === undefined) this.#places.set(name, [place]);
+    else places.push(place);
+  }
+}
+
+function commonPrefix(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): number {
+  let length = 0;
+  for (; length < known.length && length < sent.length; length++) {
+    const [left, right] = [known[length], sent[length]];
+    if (left === undefined || right === undefined || !sameEntry(left, right)) break;
+  }
+  return length;
+}
+
+/** How many entries that end before `end` agree with the end of the known ones. */
+function runBefore(known: readonly HistoryEntry[], sent: readonly HistoryEntry[], end: number): number {
+  let run = 0;
+  for (; run < known.length && run < end; run++) {
+    const [left, right] = [known[known.length - 1 - run], sent[end - 1 - run]];
+    if (left === undefined || right === undefined || !sameEntry(left, right)) break;
+  }
+  return run;
+}
+
+/** Where the end of what is known stands in what was sent: the longest run, the earliest of equal ones. */
+function tailOf(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): { readonly end: number; readonly run: number } {
+  let best = { end: 0, run: 0 };
+  for (let end = 1; end <= sent.length; end++) {
+    const run = runBefore(known, sent, end);
+    if (run > best.run) best = { end, run };
+  }
+  return best;
+}
+
+/** The end of what is known was found again: what follows it is new, what precedes it is new where nothing known is like it. */
+function aroundTail(
+  known: readonly HistoryEntry[],
+  sent: readonly HistoryEntry[],
+): { readonly fresh: number[]; readonly left: number } | undefined {
+  const { end, run } = tailOf(known, sent);
+  if (run === 0) return undefined;
+  const pool = new Pool(known, run);
+  const fresh = Array.from({ length: end - run }, (_, i) => i).filter((i) => pool.take(sent[i] as HistoryEntry) === undefined);
+  const tail = sent.slice(end - run, end);
+  const telling = run >= 2 || tail.some(({ kind, weight }) => kind === 'call' || weight >= TELLING) || pool.left === 0;
+  if (!telling) return undefined;
+  for (let i = end; i < sent.length; i++) {
+    const entry = sent[i] as HistoryEntry;
+    // Results of parallel calls come in any order; the same words said again are new words.
+    if (entry.kind === 'message' || pool.take(entry) === undefined) fresh.push(i);
+  }
+  return { fresh, left: pool.left };
+}
+
+/** The histories part: messages are known as long as they come in the known order, calls wherever they come. */
+function inOrder(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): { readonly fresh: number[]; readonly left: number } {
+  const pool = new Pool(known, 0);
+  const fresh: number[] = [];
+  let place: number | undefined = 0;
+  for (const [i, entry] of sent.entries()) {
+    if (entry.kind === 'call') {
+      if (pool.take(entry) === undefined) fresh.push(i);
+      continue;
+    }
+    const found: number | undefined = place === undefined ? undefined : pool.take(entry, place);
+    if (found === undefined) fresh.push(i);
+    place = found === undefined ? undefined : found + 1;
+  }
+  return { fresh, left: pool.left };
+}
+
+/**
+ * Finds what is new in a history that a harness sends again as a whole (decisions F1, B2). What is known and still in place is not new, however often
+ * it is sent; where a history was compacted or goes on differently, whatever cannot be recognised counts as new: rather twice than lost.
+ * Pure; linear where the history only grew.
+ */
+export function reconcile(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Reconciled {
+  const kept = commonPrefix(known, sent);
+  if (kept === known.length) {
+    return { fresh: Array.from({ length: sent.length - kept }, (_, i) => kept + i), notice: undefined };
+  }
+  const [before, after] = [known.slice(kept), sent.slice(kept)];
+  if (after.length === 0) return { fresh: [], notice: { kind: 'shortened', kept, missing: before.length } };
+  const tail = aroundTail(before, after);
+  const { fresh, left } = tail ?? inOrder(before, after);
+  const kind = tail !== undefined ? 'compacted' : fresh.length === 0 ? 'shortened' : 'diverged';
+  return { fresh: fresh.map((i) => kept + i), notice: left === 0 ? undefined : { kind, kept, missing: left } };
+}
+
+/** The reconciliation with the fewest new entries, of several views of what is known. */
+export function reconcileWith(views: readonly (readonly HistoryEntry[])[], sent: readonly HistoryEntry[]): Reconciled {
+  const [first, ...others] = views.map((view) => reconcile(view, sent));
+  const none: Reconciled = { fresh: sent.map((_, i) => i), notice: undefined };
+  return others.reduce((best, next) => (next.fresh.length < best.fresh.length ? next : best), first ?? none);
+}

@@ -1,0 +1,171 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type HistoryEntry, reconcile, reconcileWith } from '../../../src/harness/reconcile.js';
+
+const say = (text: string, id?: string): HistoryEntry => ({
+  kind: 'message',
+  key: text,
+  weight: text.length,
+  ...(id === undefined ? {} : { id }),
+});
+const call = (id: string, key = id): HistoryEntry => ({ kind: 'call', id, key, weight: 10 });
+const picked = (known: readonly HistoryEntry[], sent: readonly HistoryEntry[]) => reconcile(known, sent).fresh.map((i) => sent[i]);
+
+/** Few different entries, so that repetitions are the rule. */
+const repetitive = fc.array(
+  fc.oneof(
+    fc.constantFrom('yes', 'go on', 'ok').map((text) => say(text)),
+    fc.constantFrom('call_1', 'call_2', 'call_3').map((id) => call(id)),
+    fc.constantFrom('m1', 'm2', 'm3').map((id) => say('same words', id)),
+  ),
+  { maxLength: 30 },
+);
+/** Entries that occur once. */
+const distinct = fc
+  .uniqueArray(fc.integer({ min: 0, max: 10_000 }), { maxLength: 30 })
+  .chain((numbers) =>
+    fc.tuple(...numbers.map((n) => fc.boolean().map((isCall) => (isCall ? call(`call_${n}`) : say(`message ${n}`))))),
+  ) as fc.Arbitrary<readonly HistoryEntry[]>;
+const runs = { numRuns: 500 };
+
+describe('a history that is sent again (decision F1)', () => {
+  test('sent as it is known, any number of times, it holds nothing new', () => {
+    fc.assert(
+      fc.property(repetitive, (history) => {
+        expect(reconcile(history, history)).toEqual({ fresh: [], notice: undefined });
+      }),
+      runs,
+    );
+  });
+
+  test('of a history that grew exactly the end is new, whatever repeats in it', () => {
+    fc.assert(
+      fc.property(repetitive, repetitive, (history, tail) => {
+        expect(reconcile(history, [...history, ...tail])).toEqual({ fresh: tail.map((_, i) => history.length + i), notice: undefined });
+      }),
+      runs,
+    );
+  });
+
+  test('sent in growing pieces, each entry is taken once and in order', () => {
+    fc.assert(
+      fc.property(repetitive, fc.array(fc.nat(30), { maxLength: 8 }), (history, cuts) => {
+        const recorded: HistoryEntry[] = [];
+        for (const cut of [...cuts.sort((a, b) => a - b), history.length]) {
+          const sent = history.slice(0, cut);
+          recorded.push(...reconcile(recorded, sent).fresh.map((i) => sent[i] as HistoryEntry));
+        }
+        expect(recorded).toEqual(history);
+      }),
+      runs,
+    );
+  });
+
+  test('a shortened history holds nothing new and is noticed', () => {
+    fc.assert(
+      fc.property(repetitive, fc.nat(30), (history, cut) => {
+        const sent = history.slice(0, cut);
+        const { fresh, notice } = reconcile(history, sent);
+        expect(fresh).toEqual([]);
+        expect(notice).toEqual(
+          sent.length === history.length ? undefined : { kind: 'shortened', kept: sent.length, missing: history.length - sent.length },
+        );
+      }),
+      runs,
+    );
+  });
+
+  test('of a compacted history the summary and the end are new', () => {
+    fc.assert(
+      fc.property(distinct, distinct, fc.nat(30), (history, tail, cut) => {
+        const kept = history.slice(Math.min(cut, history.length));
+        fc.pre(kept.length >= 2 && kept.length < history.length);
+        const known = new Set(history.map(({ key }) => key));
+        const end = tail.filter(({ key }) => !known.has(key));
+        const summary = say('a summary of what was said before');
+        expect(picked(history, [summary, ...kept, ...end])).toEqual([summary, ...end]);
+        expect(reconcile(history, [summary, ...kept, ...end]).notice).toMatchObject({
+          kind: 'compacted',
+          missing: history.length - kept.length,
+        });
+      }),
+      runs,
+    );
+  });
+
+  test('a compacted history that is sent again and has grown is recognised, from the list and from the chat alone', () => {
+    fc.assert(
+      fc.property(distinct, fc.nat(30), (history, cut) => {
+        const kept = history.slice(Math.min(cut, history.length));
+        fc.pre(kept.length >= 2 && kept.length < history.length);
+        const summary = say('a summary of what was said before');
+        const list = [summary, ...kept];
+        const chat = [...history, summary];
+        const more = [say('and now?'), call('call_new')];
+        const grown = [...list, ...more];
+        for (const views of [[list, chat], [[...chat, ...more]]]) {
+          const { fresh } = reconcileWith(views, grown);
+          expect(fresh.map((i) => grown[i])).toEqual(views.length === 2 ? more : []);
+        }
+      }),
+      runs,
+    );
+  });
+
+  test('what was never seen is always new, wherever it stands', () => {
+    fc.assert(
+      fc.property(repetitive, repetitive, fc.nat(30), (history, sent, at) => {
+        const novel = say('never said before, whatever came earlier');
+        const list = [...sent.slice(0, at), novel, ...sent.slice(at)];
+        expect(picked(history, list)).toContain(novel);
+      }),
+      runs,
+    );
+  });
+
+  test('calls that are known by their id are never new twice, in whatever order they came', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 8 }), (numbers) => {
+        const calls = numbers.map((n) => call(`call_${n}`));
+        const known = [say('go'), ...calls];
+        const sent = [say('go'), ...[...calls].reverse(), say('done')];
+        expect(picked(known, sent)).toEqual([say('done')]);
+      }),
+      runs,
+    );
+  });
+});
+
+describe('a history that does not simply grow', () => {
+  test('a call id that comes again is a call of its own', () => {
+    const known = [say('go'), call('call_1', 'first')];
+    expect(picked(known, [...known, call('call_1', 'second')])).toEqual([call('call_1', 'second')]);
+  });
+
+  test('a call whose output the harness cleared is still the same call', () => {
+    expect(picked([say('go'), call('call_1', 'long output')], [say('go'), call('call_1', 'cleared')])).toEqual([]);
+  });
+
+  test('an edited prompt and what follows it are new, even where the words are the same', () => {
+    const known = [say('a'), say('do it'), say('ok'), say('thanks')];
+    const sent = [say('a'), say('do it well'), say('ok'), say('more')];
+    expect(reconcile(known, sent)).toEqual({ fresh: [1, 2, 3], notice: { kind: 'diverged', kept: 1, missing: 3 } });
+  });
+
+  test('a message with the id of a known one is that one, although its words were normalised', () => {
+    expect(picked([say('hello ', 'm1')], [say('hello', 'm1'), say('next', 'm2')])).toEqual([say('next', 'm2')]);
+  });
+
+  test('a text that the model said before calls that are known already is new by itself', () => {
+    const known = [say('go'), call('call_1')];
+    expect(picked(known, [say('go'), say('let me look'), call('call_1'), say('done')])).toEqual([say('let me look'), say('done')]);
+  });
+
+  test('ten thousand entries are compared in a moment', () => {
+    const history = Array.from({ length: 10_000 }, (_, i) => (i % 3 === 0 ? say(`m${i}`) : call(`c${i}`)));
+    const begun = performance.now();
+    expect(picked(history, [...history, say('last')])).toEqual([say('last')]);
+    expect(picked(history, [say('summary'), ...history.slice(5_000), say('last')])).toEqual([say('summary'), say('last')]);
+    expect(performance.now() - begun).toBeLessThan(2_000);
+  });
+});
