@@ -1,0 +1,78 @@
+import { stopNode } from '../../src/index.js';
+import { makeFiles, settleDisk } from '../fixtures.js';
+import { type Contender, interleave } from '../interleave.js';
+import { type CaseResult, medianOf } from '../results.js';
+import type { StdioServer } from '../stdio-server.js';
+import type { Workshop } from '../workshop.js';
+
+const OURS = 'palimpsest mcp';
+const PEER = 'server-filesystem';
+const COLD = 'first read answered, node not running';
+
+function starts(name: string, start: () => StdioServer): Contender {
+  let running: StdioServer | undefined;
+  return {
+    name,
+    // The one before is ended outside the time that is taken.
+    prepare: async () => {
+      await running?.close();
+      return async () => {
+        running = start();
+        await running.initialize({ begin: false });
+        return {};
+      };
+    },
+  };
+}
+
+async function coldStarts(workshop: Workshop, dataDir: string): Promise<CaseResult['cases'][number]> {
+  const { coldStarts: count } = workshop.sizes;
+  const paths = await makeFiles(`${workshop.files}/cold`, 'cold', count, { bytes: 1_000, lineLength: 80 });
+  settleDisk();
+  let running: StdioServer | undefined;
+  const contender: Contender = {
+    name: COLD,
+    prepare: async (round) => {
+      await running?.close();
+      await stopNode(dataDir);
+      return async () => {
+        running = workshop.ours(dataDir, `cold-${round}`);
+        await running.initialize();
+        const { bytes } = await running.call('read', { path: paths[round] ?? '' });
+        return { bytes };
+      };
+    },
+  };
+  const samples = await interleave([contender], { warmUp: 0, measured: count, limitMs: workshop.sizes.limitMs });
+  await running?.close();
+  await stopNode(dataDir);
+  return {
+    kind: 'timed',
+    title: 'From a cold start: process started, initialize, node started, one file read and indexed',
+    remark: 'The node is built already. The first start has an empty data folder, later ones find what the earlier wrote.',
+    samples,
+    yardsticks: [],
+  };
+}
+
+/** From starting a process to its answer to `initialize`; and to the first read when no node runs. */
+export async function measureStarting(workshop: Workshop, nodeDir: string): Promise<CaseResult> {
+  workshop.tell('initialize');
+  const { initializes, limitMs } = workshop.sizes;
+  const contenders = [starts(OURS, () => workshop.ours(nodeDir, 'bench-start')), starts(PEER, () => workshop.peer())];
+  const samples = await interleave(contenders, { warmUp: 1, measured: initializes, limitMs });
+  workshop.tell('cold start');
+  const cold = await coldStarts(workshop, workshop.dataDir('cold-data'));
+  return {
+    cases: [{ kind: 'timed', title: 'initialize, from the start of the process', samples, yardsticks: [PEER] }, cold],
+    goals: [
+      { what: 'initialize answered', measured: medianOf(samples, OURS), bar: 250, unit: 'ms' },
+      {
+        what: 'first indexed read from a cold start',
+        measured: cold.kind === 'timed' ? medianOf(cold.samples, COLD) : Number.NaN,
+        bar: 4_000,
+        unit: 'ms',
+      },
+    ],
+  };
+}

@@ -1,0 +1,100 @@
+import { stopNode } from '../../src/index.js';
+import { createTools } from '../../src/tools/create-tools.js';
+import { createXtdbClient } from '../../src/xtdb/xtdb-client.js';
+import { makeProject, settleDisk } from '../fixtures.js';
+import { storeBytes } from '../folder-size.js';
+import type { CaseResult } from '../results.js';
+import { script } from '../script.js';
+import type { Workshop } from '../workshop.js';
+import { type WrittenTransaction, writtenAfter } from '../written-documents.js';
+
+const STEP_BYTES = 12 * 1_024;
+
+/** What the log holds: texts counted once each, and how many steps. */
+export function contentOf(transactions: readonly WrittenTransaction[]): {
+  readonly bytes: number;
+  readonly steps: number;
+  readonly puts: number;
+} {
+  const parts = new Set<string>();
+  let bytes = 0;
+  let steps = 0;
+  let puts = 0;
+  for (const { doc } of transactions.flatMap((transaction) => transaction.puts)) {
+    puts += 1;
+    if (doc.type === 'step') {
+      steps += 1;
+      const { message } = doc.body as { readonly message?: { readonly text?: string } };
+      bytes += Buffer.byteLength(message?.text ?? '');
+    }
+    const part = doc.type === 'chunk' ? doc['xt/id'] : undefined;
+    if (part !== undefined && parts.has(part)) continue;
+    if (part !== undefined) parts.add(part);
+    for (const text of [doc.text, doc.content]) if (typeof text === 'string') bytes += Buffer.byteLength(text);
+  }
+  return { bytes, steps, puts };
+}
+
+async function runScript(workshop: Workshop, dataDir: string): Promise<readonly WrittenTransaction[]> {
+  const folders = await makeProject(`${workshop.files}/stored`);
+  settleDisk();
+  const node = await workshop.node(dataDir);
+  const client = await workshop.client(node, dataDir);
+  const session = await client.openSession({ id: 'bench-stored' });
+  const tools = new Map(createTools().map((tool) => [tool.name, tool]));
+  for (const action of script(folders, workshop.sizes.sessionCalls)) {
+    if (action.kind === 'message') {
+      await session.reportMessage({ role: action.role, text: action.text });
+      continue;
+    }
+    const answer = await tools.get(action.tool)?.run(action.args, { client, session, signal: new AbortController().signal });
+    if (answer?.isError !== false) throw new Error(`${action.tool} ${JSON.stringify(action.args)}: ${answer?.text}`);
+  }
+  await client.close();
+  const xtdb = createXtdbClient(node.address);
+  try {
+    return await writtenAfter(xtdb, undefined);
+  } finally {
+    await xtdb.close();
+    await node.release();
+  }
+}
+
+/** What a scripted session takes on disk, against the bar of decision G10. */
+export async function measureStoring(workshop: Workshop): Promise<CaseResult> {
+  const { sessionCalls } = workshop.sizes;
+  workshop.tell(`storage of a session of ${sessionCalls} calls`);
+  const dataDir = workshop.dataDir('stored-data');
+  const { bytes, steps, puts } = contentOf(await runScript(workshop, dataDir));
+  await stopNode(dataDir);
+  const stopped = await storeBytes(dataDir);
+  // Opening a store makes files of what so far was only in its write-ahead log.
+  await (await workshop.node(dataDir)).release();
+  await stopNode(dataDir);
+  const flushed = await storeBytes(dataDir);
+  const bar = 2 * bytes + STEP_BYTES * steps;
+  const rows = [
+    { name: 'calls', value: sessionCalls, unit: '' },
+    { name: 'steps', value: steps, unit: '' },
+    { name: 'documents put', value: puts, unit: '' },
+    { name: 'content, each text once', value: bytes, unit: 'B' },
+    { name: 'golden store, stopped', value: stopped.golden, unit: 'B' },
+    { name: 'index store, stopped', value: stopped.index, unit: 'B' },
+    { name: 'golden store, flushed', value: flushed.golden, unit: 'B' },
+    { name: 'index store, flushed', value: flushed.index, unit: 'B' },
+    { name: 'both, flushed, beyond twice the content, a step', value: (flushed.total - 2 * bytes) / steps, unit: 'B' },
+    { name: 'bar: twice the content and 12 KB a step', value: bar, unit: 'B' },
+  ];
+  return {
+    cases: [
+      {
+        kind: 'counted',
+        title: `Storage of a session of ${sessionCalls} calls with messages`,
+        remark:
+          'Flushed: stopped, started once more and stopped. A text that a file and its call share counts once, which makes the bar lower.',
+        rows,
+      },
+    ],
+    goals: [{ what: 'storage, flushed, over the bar of G10', measured: flushed.total / bar, bar: 1, unit: '×' }],
+  };
+}

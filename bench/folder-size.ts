@@ -1,0 +1,23 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Bytes of the files of a folder, those in its folders included. */
+export async function folderBytes(folder: string): Promise<number> {
+  const names = await readdir(folder, { recursive: true });
+  // The database removes files while it works.
+  const sizes = await Promise.all(
+    names.map((name) =>
+      stat(join(folder, name)).then(
+        (file) => (file.isFile() ? file.size : 0),
+        () => 0,
+      ),
+    ),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+/** Bytes of a data folder's two stores. */
+export async function storeBytes(dataDir: string): Promise<{ readonly golden: number; readonly index: number; readonly total: number }> {
+  const [golden, index] = await Promise.all([folderBytes(join(dataDir, 'golden')), folderBytes(join(dataDir, 'index'))]);
+  return { golden, index, total: golden + index };
+}

@@ -1,0 +1,41 @@
+import { spawnSync } from 'node:child_process';
+import { arch, cpus, loadavg, platform, totalmem } from 'node:os';
+import { projectFolder } from './workshop.js';
+
+/** What a run was made on. */
+export interface Machine {
+  readonly date: string;
+  readonly commit: string;
+  readonly command: string;
+  readonly system: string;
+  readonly processor: string;
+  readonly memoryGiB: number;
+  readonly node: string;
+  readonly java: string;
+  /** Programs that wanted to run, averaged over a minute, at the start. */
+  readonly load: number;
+}
+
+function firstLine(command: string, args: readonly string[]): string {
+  const { stdout, stderr } = spawnSync(command, args, { cwd: projectFolder, encoding: 'utf8' });
+  return `${stdout ?? ''}${stderr ?? ''}`.split('\n')[0] ?? '';
+}
+
+/** Looks at the machine and at the state of the project. */
+export function describeMachine(args: readonly string[]): Machine {
+  const changed = spawnSync('git', ['status', '--porcelain', '--untracked-files=no', '--', 'src', 'xtdb', 'bench'], {
+    cwd: projectFolder,
+    encoding: 'utf8',
+  });
+  return {
+    date: new Date().toISOString(),
+    commit: `${firstLine('git', ['rev-parse', '--short=12', 'HEAD'])}${changed.stdout === '' ? '' : ' with uncommitted changes'}`,
+    command: ['npm run bench', ...(args.length === 0 ? [] : ['--', ...args])].join(' '),
+    system: `${platform()} ${arch()}`,
+    processor: `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown'}`,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+    java: firstLine(process.env.JAVA_HOME ? `${process.env.JAVA_HOME}/bin/java` : 'java', ['-version']),
+    load: loadavg()[0] ?? 0,
+  };
+}

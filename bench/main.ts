@@ -1,0 +1,100 @@
+/**
+ * The benchmark: what a call costs beside the public filesystem server, a bare transaction of the same documents and the bare file; what starts, storage,
+ * memory and assemblies cost. Prints Markdown, keeps JSON under bench/results, asserts nothing.
+ */
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createXtdbClient } from '../src/xtdb/xtdb-client.js';
+import { measureAssembling } from './cases/assembling.js';
+import { measureListing } from './cases/listing.js';
+import { measureMemory } from './cases/memory.js';
+import { measureReading, type Readers } from './cases/reading.js';
+import { measureStarting } from './cases/starting.js';
+import { measureStoring } from './cases/storing.js';
+import { measureTurns } from './cases/turns.js';
+import { describeMachine } from './machine.js';
+import { toMarkdown } from './markdown.js';
+import { keepResults, writeReport } from './report.js';
+import type { CaseResult } from './results.js';
+import { FULL, QUICK } from './sizes.js';
+import { benchFolder, Workshop } from './workshop.js';
+
+const USAGE = `npm run bench -- [flags]
+  --quick            under a minute, too few rounds for figures to be quoted
+  --only CASES       of: read, ls, start, storage, memory, turns, assemble (comma between them)
+  --report FILE      writes the figures into a report, between its marks if it has them
+  --cpu-prof FOLDER  has our servers write CPU profiles there; slows them down`;
+
+const CASES = ['read', 'ls', 'start', 'turns', 'assemble', 'storage', 'memory'] as const;
+type Case = (typeof CASES)[number];
+
+const { values: flags } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', default: CASES.join(',') },
+    report: { type: 'string' },
+    'cpu-prof': { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+async function openReaders(workshop: Workshop, dataDir: string): Promise<Readers & { close(): Promise<void> }> {
+  const node = await workshop.node(dataDir);
+  const ours = workshop.ours(dataDir, 'bench-ours');
+  const whole = workshop.ours(dataDir, 'bench-whole', ['--max-output-chars', '1000000']);
+  const peer = workshop.peer();
+  await Promise.all([ours.initialize(), whole.initialize(), peer.initialize()]);
+  const client = await workshop.client(node, dataDir);
+  const session = await client.openSession({ id: 'bench-library' });
+  const xtdb = createXtdbClient(node.address);
+  const library = { client, session, signal: new AbortController().signal, turnRef: 'bench' };
+  const close = async (): Promise<void> => {
+    await Promise.all([ours.close(), whole.close(), peer.close(), xtdb.close()]);
+  };
+  return { ours, whole, peer, library, xtdb, close };
+}
+
+async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<CaseResult> {
+  const dataDir = workshop.dataDir('data');
+  workshop.tell('starting the node');
+  const readers = await openReaders(workshop, dataDir);
+  const table: Readonly<Record<Case, () => Promise<CaseResult>>> = {
+    read: () => measureReading(workshop, readers),
+    ls: () => measureListing(workshop, readers),
+    start: () => measureStarting(workshop, dataDir),
+    turns: () => measureTurns(workshop, readers, dataDir),
+    assemble: () => measureAssembling(workshop, readers),
+    storage: () => measureStoring(workshop),
+    memory: () => measureMemory(workshop),
+  };
+  const found: CaseResult[] = [];
+  for (const name of CASES) if (only.has(name)) found.push(await table[name]());
+  await readers.close();
+  return { cases: found.flatMap(({ cases }) => cases), goals: found.flatMap(({ goals }) => goals) };
+}
+
+async function main(): Promise<void> {
+  const only = new Set(flags.only.split(','));
+  const unknown = [...only].filter((name) => !(CASES as readonly string[]).includes(name));
+  if (flags.help || unknown.length > 0) {
+    console.log(unknown.length > 0 ? `There is no case ${unknown.join(', ')}.\n${USAGE}` : USAGE);
+    process.exitCode = unknown.length > 0 ? 1 : 0;
+    return;
+  }
+  const began = performance.now();
+  const tell = (message: string): void => console.error(`[${((performance.now() - began) / 1_000).toFixed(1).padStart(5)} s] ${message}`);
+  const machine = describeMachine(process.argv.slice(2));
+  const profiles = flags['cpu-prof'];
+  const workshop = await Workshop.open(flags.quick ? QUICK : FULL, tell, profiles === undefined ? undefined : resolve(profiles));
+  try {
+    const result = await measure(workshop, only);
+    const figures = toMarkdown(machine, result, (performance.now() - began) / 1_000);
+    console.log(figures);
+    tell(`kept in ${await keepResults(join(benchFolder, 'results'), machine, result)}`);
+    if (flags.report !== undefined) await writeReport(resolve(flags.report), machine, figures);
+  } finally {
+    await workshop.close();
+  }
+}
+
+await main();

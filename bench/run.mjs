@@ -1,0 +1,47 @@
+/**
+ * Runs the benchmark: installs what only it needs (once), builds the project and the benchmark, and starts it with the given flags.
+ * See `npm run bench -- --help`.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const bench = dirname(fileURLToPath(import.meta.url));
+const root = dirname(bench);
+
+function run(command, args, cwd) {
+  const { status, error } = spawnSync(command, args, { cwd, stdio: ['inherit', 'inherit', 'inherit'] });
+  if (error !== undefined) throw error;
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+if (!existsSync(join(bench, 'node_modules', '@modelcontextprotocol', 'server-filesystem'))) {
+  console.error('bench: installing the server that is compared with');
+  run('npm', ['ci', '--no-audit', '--no-fund'], bench);
+}
+run(process.execPath, [join(root, 'scripts', 'build.mjs')], root);
+
+const { build } = await import('esbuild');
+await build({
+  absWorkingDir: root,
+  entryPoints: ['bench/main.ts'],
+  outdir: 'bench/dist',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  sourcemap: 'linked',
+  external: ['@vscode/ripgrep'],
+  // CommonJS dependencies inside an ESM bundle still call require() for Node's own modules and ask for their own file's name.
+  banner: {
+    js: [
+      "import { createRequire as __createRequire } from 'node:module';",
+      'const require = __createRequire(import.meta.url);',
+      "const __filename = require('node:url').fileURLToPath(import.meta.url);",
+    ].join(' '),
+  },
+  logLevel: 'warning',
+});
+run(process.execPath, ['--enable-source-maps', join(bench, 'dist', 'main.js'), ...process.argv.slice(2)], root);

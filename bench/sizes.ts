@@ -1,0 +1,42 @@
+/** How much is measured. */
+export interface Sizes {
+  /** Rounds of the three file sizes. */
+  readonly reads: { readonly small: number; readonly middle: number; readonly large: number };
+  readonly lists: number;
+  readonly initializes: number;
+  readonly coldStarts: number;
+  readonly sessionCalls: number;
+  /** The turns that are compared, each the last of a stretch; rising. */
+  readonly turns: readonly [number, number, number];
+  /** Turns of a stretch. */
+  readonly stretch: number;
+  readonly assemblies: number;
+  /** Longest time of one case. */
+  readonly limitMs: number;
+}
+
+/** The whole benchmark: under five minutes. */
+export const FULL: Sizes = {
+  reads: { small: 150, middle: 60, large: 20 },
+  lists: 10,
+  initializes: 10,
+  coldStarts: 3,
+  sessionCalls: 500,
+  turns: [20, 110, 1_000],
+  stretch: 20,
+  assemblies: 40,
+  limitMs: 20_000,
+};
+
+/** A look at whether everything runs: under a minute, too few rounds for figures to be quoted. */
+export const QUICK: Sizes = {
+  reads: { small: 20, middle: 6, large: 3 },
+  lists: 3,
+  initializes: 3,
+  coldStarts: 1,
+  sessionCalls: 50,
+  turns: [10, 20, 60],
+  stretch: 10,
+  assemblies: 8,
+  limitMs: 2_500,
+};
