@@ -17,7 +17,8 @@ function repeated(state: SessionState, id: string): string {
  */
 export async function callIdFor(store: ObjectStore, state: SessionState, given: string | undefined): Promise<ObjectId> {
   if (given === undefined || given === '') return objectId(repeated(state, `${state.id}:${state.seq + 1}`));
-  const id = repeated(state, given.toWellFormed().slice(0, LONGEST));
+  const wanted = given.toWellFormed().slice(0, LONGEST);
+  const id = repeated(state, wanted);
   const taken = (await (await store.now()).heads([id])).has(id);
-  return objectId(taken ? repeated(state, `${id}@${state.id}`) : id);
+  return objectId(taken ? repeated(state, `${wanted}@${state.id}`) : id);
 }
