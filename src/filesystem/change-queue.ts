@@ -1,0 +1,136 @@
+import pLimit, { type LimitFunction } from 'p-limit';
+import { type FileStamp, stampOf } from './file-stamp.js';
+import { type SettleTimes, settle } from './settle.js';
+
+/** A file whose changes are told, one at a time. */
+export interface QueuedFile {
+  readonly path: string;
+  /** Mark of what was last told or taken as known; `undefined` forces the next look to tell. */
+  seen: string | undefined;
+}
+
+/** How a queue of changes works. */
+export interface ChangeQueueOptions<File extends QueuedFile> {
+  readonly times: SettleTimes;
+  /** How many files are told at once, at most. */
+  readonly concurrency: number;
+  /** Told once a file came to rest; the file is told again at the next look if it rejects. */
+  readonly tell: (file: File) => Promise<void>;
+  readonly onFailure: (file: File, error: unknown) => void;
+}
+
+interface Waiting {
+  /** Whether a hint came after the last look. */
+  again: boolean;
+  readonly beganMs: number;
+  mark: string | undefined;
+  sameSinceMs: number;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Makes single, settled tellings out of many hints: a file that is being written is waited for, hints that come meanwhile are one, a file is
+ * never told twice at once, and a hint behind which nothing changed since the last telling is dropped.
+ */
+export class ChangeQueue<File extends QueuedFile> {
+  readonly #options: ChangeQueueOptions<File>;
+  readonly #waiting = new Map<File, Waiting>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #limit: LimitFunction;
+  #closed = false;
+
+  constructor(options: ChangeQueueOptions<File>) {
+    this.#options = options;
+    this.#limit = pLimit(options.concurrency);
+  }
+
+  /** Says that a file may have changed. */
+  hint(file: File): void {
+    if (this.#closed) return;
+    const waiting = this.#waiting.get(file);
+    if (waiting !== undefined) {
+      waiting.again = true;
+      return;
+    }
+    const nowMs = performance.now();
+    const fresh: Waiting = { again: false, beganMs: nowMs, mark: undefined, sameSinceMs: nowMs, timer: undefined };
+    this.#waiting.set(file, fresh);
+    this.#look(file, fresh);
+  }
+
+  /** Whether a file is being waited for or told at the moment. */
+  holds(file: File): boolean {
+    return this.#waiting.has(file);
+  }
+
+  /** Forgets a file: a telling under way ends, no other follows. */
+  drop(file: File): void {
+    const waiting = this.#waiting.get(file);
+    clearTimeout(waiting?.timer);
+    this.#waiting.delete(file);
+  }
+
+  /** Begins no further telling and waits for those under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const file of [...this.#waiting.keys()]) this.drop(file);
+    await Promise.all(this.#running);
+  }
+
+  #look(file: File, waiting: Waiting): void {
+    this.#follow(
+      (async () => {
+        waiting.again = false;
+        const stamp = await stampOf(file.path);
+        if (this.#waiting.get(file) === waiting) await this.#judge(file, waiting, stamp);
+      })(),
+    );
+  }
+
+  #follow(work: Promise<void>): void {
+    this.#running.add(work);
+    void work.finally(() => this.#running.delete(work));
+  }
+
+  async #judge(file: File, waiting: Waiting, stamp: FileStamp | undefined): Promise<void> {
+    // Out of reach: nothing can be said about it, the sweep goes on looking.
+    if (stamp === undefined || stamp.mark === file.seen) return this.#done(file, waiting);
+    const nowMs = performance.now();
+    if (stamp.mark !== waiting.mark) waiting.sameSinceMs = nowMs;
+    waiting.mark = stamp.mark;
+    const verdict = settle(
+      { stamp, sameSinceMs: waiting.sameSinceMs, beganMs: waiting.beganMs, nowMs, clockMs: Date.now() },
+      this.#options.times,
+    );
+    if (!verdict.settled) {
+      waiting.timer = setTimeout(() => this.#look(file, waiting), verdict.againInMs);
+      waiting.timer.unref();
+      return;
+    }
+    await this.#limit(async () => {
+      if (this.#waiting.get(file) !== waiting) return;
+      // A file in motion can change again within the grain of its own times: what comes next must not look known.
+      file.seen = verdict.atRest ? stamp.mark : undefined;
+      await this.#tell(file, waiting, !verdict.atRest);
+    });
+  }
+
+  async #tell(file: File, waiting: Waiting, inMotion: boolean): Promise<void> {
+    try {
+      await this.#options.tell(file);
+    } catch (error) {
+      file.seen = undefined;
+      waiting.again = false;
+      this.#options.onFailure(file, error);
+      return this.#done(file, waiting);
+    }
+    waiting.again ||= inMotion;
+    this.#done(file, waiting);
+  }
+
+  #done(file: File, waiting: Waiting): void {
+    if (this.#waiting.get(file) !== waiting) return;
+    this.#waiting.delete(file);
+    if (waiting.again) this.hint(file);
+  }
+}
