@@ -33,10 +33,16 @@ async function neighbours(path: string, { client, session }: ToolContext): Promi
   return similarPaths(path, session);
 }
 
+/** The first of the allowed folders, as the agent sees them. */
+function allowedFolders({ client }: ToolContext): readonly string[] {
+  const { roots, mounts } = client.files.access;
+  return roots.roots.slice(0, 5).map((root) => mounts.toDisplay(root, mounts.localFilesystemId));
+}
+
 const NEXT: Readonly<Record<SourceErrorCode, Next>> = {
   'not-found': async (error, call) =>
     `${didYouMean(await neighbours(error.path, call))}List the folder to see what is there: ls path=${posix.dirname(error.path)}`,
-  'outside-roots': (_error, { client }) => `Allowed: ${client.files.access.roots.roots.slice(0, 5).join(', ')}`,
+  'outside-roots': (_error, call) => `Allowed: ${allowedFolders(call).join(', ')}`,
   'is-directory': (error) => `List it instead: ls path=${error.path}`,
   'not-regular': () => 'Only regular files can be used.',
   'not-text': () => 'Give well-formed text.',
@@ -56,6 +62,7 @@ function isAbort(error: unknown): boolean {
 
 /** Puts a failure into words: what failed, with the value as it was given, and the next call to make. */
 export async function describeFailure(error: unknown, call: ToolContext): Promise<FailureText> {
+  if (error instanceof ToolError && error.cause instanceof SourceError) return describeFailure(error.cause, call);
   if (error instanceof ToolError) return { message: error.message, ...(error.next === undefined ? {} : { next: error.next }) };
   if (error instanceof SourceError) return { message: `${error.message}.`, next: await NEXT[error.code](error, call) };
   if (error instanceof PatternError)

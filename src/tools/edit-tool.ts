@@ -38,7 +38,7 @@ function linesText({ changed }: EditedText): string {
 
 async function perform(path: string, edits: readonly Edit[], work: Work): Promise<Performed> {
   const { files } = work.client;
-  const file = await files.locate(path);
+  const file = await files.locate(path, { mustExist: false });
   const before = requireReadable(await files.read(file.source, work.signal), file, path);
   const original = wholeText(before, path);
   const edited = applyEdits(original, edits, path);

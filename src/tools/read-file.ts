@@ -1,4 +1,5 @@
 import type { LocatedFile } from '../client/file-access.js';
+import { named, SourceError } from '../filesystem/errors.js';
 import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/read-source.js';
 import type { Performed, Work } from './define-tool.js';
 import { continuation, frame, frameSize, headerLine, lineRange, room } from './framing.js';
@@ -31,7 +32,9 @@ export function requireReadable(reading: SourceReading, file: LocatedFile, name:
         learned,
       );
     case 'missing':
-      throw new ToolError('not-found', `${name} does not exist any more.`, 'List its folder with ls to see what is there.', learned);
+      throw new ToolError('not-found', name, undefined, learned, {
+        cause: new SourceError('not-found', name, `${named(name)} does not exist`),
+      });
     case 'not-regular':
       if (reading.what === 'directory')
         throw new ToolError('not-text', `${name} is a folder, not a file.`, `List it instead: ls path=${name}`);
@@ -40,7 +43,7 @@ export function requireReadable(reading: SourceReading, file: LocatedFile, name:
       throw new ToolError(
         'not-found',
         `${name} cannot be read: ${UNREACHABLE[reading.reason]}.`,
-        'Use another file; what was stored of it before can be read by its id with a version.',
+        'Use another file. What was stored of it before, if anything, can be read by its id.',
       );
   }
 }
@@ -65,7 +68,11 @@ const KEPT_NO_FURTHER = '[The file is over 64 MiB: only its beginning and end ar
 
 /** Reads a file from its source, indexes it, and shows a page of it [§5.6, decisions C1, D8]. */
 export async function readFile(file: LocatedFile, wanted: Wanted, work: Work): Promise<Performed> {
-  const reading = await work.client.files.read(file.source, work.signal);
+  return showReading(file, await work.client.files.read(file.source, work.signal), wanted, work);
+}
+
+/** Shows a page of what was read of a file, and hands the reading over to be indexed. */
+export function showReading(file: LocatedFile, reading: SourceReading, wanted: Wanted, work: Work): Performed {
   const name = file.location.shown;
   const readable = requireReadable(reading, file, name);
   const abridged = readable.kind === 'large-text' && readable.chunks === undefined;

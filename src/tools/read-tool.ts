@@ -26,7 +26,7 @@ export function readTool(settings: ToolSettings): Tool {
         const start = { offset, limit, column };
         if (id !== undefined) return readObject(id, version, start, work);
         if (path === undefined) throw new ToolError('invalid-arguments', 'read needs a path or an id.', 'For example: read path=README.md');
-        const file = await work.client.files.locate(path);
+        const file = await work.client.files.locate(path, { mustExist: false });
         if (version !== undefined) return readStored(file.id, version, start, work);
         return readFile(file, { start, call: { path } }, work);
       },

@@ -17,7 +17,7 @@ export type Learned = Pick<CallReport, 'readings' | 'mentions'>;
 
 /**
  * Thrown by a tool that cannot do what was asked; written for the model that reads it.
- * `message` says what failed, with the value as it was given; `next` is what to do or call instead.
+ * `message` says what failed, with the value as it was given; `next` is what to do or call instead. Where both are left to it, the `cause` says it.
  */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
@@ -25,8 +25,8 @@ export class ToolError extends Error {
   readonly next: string | undefined;
   readonly learned: Learned;
 
-  constructor(code: ToolErrorCode, message: string, next?: string, learned: Learned = {}) {
-    super(message);
+  constructor(code: ToolErrorCode, message: string, next?: string, learned: Learned = {}, options?: { readonly cause?: unknown }) {
+    super(message, options);
     this.code = code;
     this.next = next;
     this.learned = learned;

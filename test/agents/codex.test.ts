@@ -35,12 +35,12 @@ tool_timeout_sec = 60
 
 async function runCodex(root: string, model: ScriptedModel) {
   const codex = await installedAgent(CODEX.name, CODEX.version, CODEX.program);
-  const home = join(root, '..', `${root.split('/').at(-1)}-home`);
-  await mkdir(home, { recursive: true });
+  const { root: home, remove } = await temporaryRoot();
   await writeFile(join(home, 'config.toml'), configuration(model, root));
   const { PATH } = process.env;
   const env = { PATH, HOME: home, CODEX_HOME: home, SCRIPTED_KEY: 'none', LANG: 'C.UTF-8' };
   const end = await runProgram(codex, ['exec', '--skip-git-repo-check', '--json', 'go on'], { cwd: root, env, timeoutMs: 100_000 });
+  await remove();
   const events = end.stdout.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : []));
   return { ...end, events };
 }

@@ -26,13 +26,18 @@ function configuration(model: ScriptedModel, root: string, session: string): str
 
 async function runOpencode(root: string, model: ScriptedModel, session: string) {
   const opencode = await installedAgent(OPENCODE.name, OPENCODE.version, OPENCODE.program);
-  const home = `${root}-home`;
+  const { root: home, remove } = await temporaryRoot();
   await mkdir(join(root, '.git'), { recursive: true });
-  await mkdir(home, { recursive: true });
   await writeFile(join(root, 'opencode.json'), configuration(model, root, session));
   const { PATH } = process.env;
   const env = { PATH, HOME: home, OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' };
-  return runProgram(opencode, ['run', '-m', 'scripted/scripted', '--format', 'json', 'go on'], { cwd: root, env, timeoutMs: 150_000 });
+  const end = await runProgram(opencode, ['run', '-m', 'scripted/scripted', '--format', 'json', 'go on'], {
+    cwd: root,
+    env,
+    timeoutMs: 150_000,
+  });
+  await remove();
+  return end;
 }
 
 describe('opencode', () => {

@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { openClient } from '../../support/context.js';
@@ -149,6 +149,21 @@ describe('the context of an agent', () => {
     expect((await agent.call('activate', { ids: [id] })).text).toMatch(/is deleted; an older version/);
     expect((await listed('known')).some((line) => line.includes('gone.txt') && line.endsWith('[deleted]'))).toBe(true);
     expect((await agent.call('read', { id, version })).text).toContain('\nhere\n');
+  });
+
+  test('reading a file that is gone records that it is, and one that is out of reach is shown as it was [§5.9]', async () => {
+    const written = await agent.call('write', { path: 'fleeting.txt', content: 'soon gone\n' });
+    await rm(join(root, 'fleeting.txt'));
+    expect((await agent.call('read', { path: 'fleeting.txt' })).text).toMatch(/^Error: "fleeting\.txt" does not exist\./);
+    expect((await listed('known')).some((line) => line.includes('fleeting.txt') && line.endsWith('[deleted]'))).toBe(true);
+    expect((await agent.call('read', { id: idIn(written) })).text).toMatch(/^Error: the file [0-9a-f]{64} is deleted/);
+
+    const looping = await agent.call('write', { path: 'folder/kept.txt', content: 'still here\n' });
+    await rename(join(root, 'folder'), join(root, 'elsewhere'));
+    await symlink('folder', join(root, 'folder'));
+    const { text, isError } = await agent.call('read', { id: idIn(looping) });
+    expect(isError).toBe(false);
+    expect(text).toMatch(/chars=11\]\nstill here\n\[The file cannot be read now: this is its last stored version\.\]$/);
   });
 
   test('the assembled context is shown page by page, and never comes to contain itself', async () => {
