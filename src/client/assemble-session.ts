@@ -1,6 +1,8 @@
 import { type Assembly, assemble } from '../assembly/assemble.js';
 import type { AssemblyRecord } from '../assembly/assembly-record.js';
+import type { AssemblyInput } from '../assembly/layout.js';
 import type { ObjectMetadata } from '../assembly/metadata.js';
+import { type MessageAssembly, renderMessages } from '../assembly/render-messages.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { SessionState } from '../session/session-state.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
@@ -20,9 +22,16 @@ export interface SessionAssemblyRecord extends AssemblyRecord {
   readonly basis: Basis | undefined;
 }
 
+/** A context as messages with parts, with its record. */
+export interface SessionMessageAssembly extends MessageAssembly {
+  readonly record: SessionAssemblyRecord;
+}
+
 /** An assembled context with its record. */
 export interface SessionAssembly extends Assembly {
   readonly record: SessionAssemblyRecord;
+  /** The same context as messages with parts (decision E3). */
+  readonly asMessages: () => SessionMessageAssembly;
 }
 
 /** The literal behaviour, and short ids; the client's own settings where absent. */
@@ -73,8 +82,12 @@ function assembleParts({ files, strict, shortIds }: SessionEnvironment, parts: P
   });
   const pool = state.sets.index.flatMap((id) => parts.metadata(id) ?? []);
   const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds };
-  const assembly = assemble({ systemPrompt: prompt, pool, turns: state.turns, active, options: chosen });
-  return { ...assembly, record: { ...assembly.record, session: state.id, turn: state.turn, step: state.seq, basis } };
+  const input: AssemblyInput = { systemPrompt: prompt, pool, turns: state.turns, active, options: chosen };
+  const withPlace = <T extends { readonly record: AssemblyRecord }>(rendered: T): T & { readonly record: SessionAssemblyRecord } => ({
+    ...rendered,
+    record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, basis },
+  });
+  return { ...withPlace(assemble(input)), asMessages: () => withPlace(renderMessages(input)) };
 }
 
 async function assembleAt(

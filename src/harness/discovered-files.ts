@@ -1,0 +1,118 @@
+import { posix } from 'node:path';
+import type { FileAccess, LocatedFile } from '../client/file-access.js';
+import type { ReportedMention } from '../client/reported-files.js';
+import { SourceError } from '../filesystem/errors.js';
+import { datedFiles } from '../filesystem/file-times.js';
+import { ignoredNames, isInGitFolder } from '../filesystem/ignore-rules.js';
+import { DocumentError } from '../objects/errors.js';
+import { canonicalPath } from '../objects/ids.js';
+import { filesystemSource } from '../objects/source.js';
+import type { LineReadings } from './listed-paths.js';
+
+/** Files that one call discovers at most (decision C7). */
+export const MOST_DISCOVERED = 2_000;
+/** Places that are looked at for them. */
+const MOST_LOOKED_AT = 20_000;
+
+/** The files that an output mentions, and a note where there were too many of them. */
+export interface DiscoveredFiles {
+  readonly mentions: readonly ReportedMention[];
+  readonly note: string | undefined;
+}
+
+/** The files behind agent paths: folders are located once each, so that a listing costs one look-up per folder. */
+class Folders {
+  readonly #files: FileAccess;
+  readonly #known = new Map<string, Promise<LocatedFile | undefined>>();
+
+  constructor(files: FileAccess) {
+    this.#files = files;
+  }
+
+  get(folder: string): Promise<LocatedFile | undefined> {
+    let located = this.#known.get(folder);
+    if (located === undefined) {
+      located = this.#locate(folder);
+      this.#known.set(folder, located);
+    }
+    return located;
+  }
+
+  async #locate(folder: string): Promise<LocatedFile | undefined> {
+    try {
+      const located = await this.#files.locate(folder);
+      return located.location.reachable ? located : undefined;
+    } catch (error) {
+      // Most of what an output seems to name is nothing, or nothing that may be used.
+      if (error instanceof SourceError || error instanceof DocumentError) return undefined;
+      throw error;
+    }
+  }
+}
+
+interface Found extends ReportedMention {
+  readonly folder: string;
+  readonly name: string;
+}
+
+async function existing(files: FileAccess, folders: Folders, paths: readonly string[]): Promise<readonly (Found | undefined)[]> {
+  const places = await Promise.all(
+    paths.map(async (path) => {
+      const folder = await folders.get(posix.dirname(path));
+      const name = posix.basename(path);
+      return folder === undefined || name === '' ? undefined : { folder, name, path: posix.join(folder.location.path, name) };
+    }),
+  );
+  const { roots, mounts } = files.access;
+  const dated = await datedFiles(roots, [...new Set(places.flatMap((place) => (place === undefined ? [] : [place.path])))]);
+  const times = new Map(dated.map(({ path, mtimeMs }) => [path, mtimeMs]));
+  return places.map((place) => {
+    const mtimeMs = place === undefined ? undefined : times.get(place.path);
+    if (place === undefined || mtimeMs === undefined) return undefined;
+    const canonical = canonicalPath(place.path);
+    const filesystem = mounts.filesystemOfCanonical(canonical) ?? place.folder.location.filesystemId;
+    return { source: filesystemSource(filesystem, canonical), mtimeMs, folder: place.folder.location.path, name: place.name };
+  });
+}
+
+async function withoutIgnored(found: readonly Found[]): Promise<readonly Found[]> {
+  const byFolder = new Map<string, Found[]>();
+  for (const file of found) byFolder.set(file.folder, [...(byFolder.get(file.folder) ?? []), file]);
+  const ignored = new Map<string, ReadonlySet<string>>();
+  for (const [folder, entries] of byFolder) {
+    const names = entries.map(({ name }) => ({ name, isFolder: false }));
+    ignored.set(folder, isInGitFolder(folder) ? new Set(names.map(({ name }) => name)) : await ignoredNames(folder, names));
+  }
+  return found.filter(({ folder, name }) => ignored.get(folder)?.has(name) !== true);
+}
+
+/**
+ * The files that the lines of an output name [§5.6, Discovery; decision C7]: existing regular files that no ignore rule hides, relative names resolved
+ * against each of `folders` (as the agent sees them) in turn. The first reading of a line that is a file counts.
+ */
+export async function discoverFiles(
+  files: FileAccess,
+  lines: readonly LineReadings[],
+  folders: readonly string[],
+): Promise<DiscoveredFiles> {
+  const located = new Folders(files);
+  const bySource = new Map<string, Found>();
+  const portion = 512;
+  const limited = lines.slice(0, MOST_LOOKED_AT);
+  for (let at = 0; at < limited.length && bySource.size <= MOST_DISCOVERED; at += portion) {
+    const readings = limited
+      .slice(at, at + portion)
+      .map((line) => folders.flatMap((folder) => line.map((path) => posix.resolve(folder, path))));
+    const flat = [...new Set(readings.flat())];
+    const found = new Map((await existing(files, located, flat)).map((file, i) => [flat[i] ?? '', file]));
+    const chosen = readings.flatMap((line) => line.map((path) => found.get(path)).find((file) => file !== undefined) ?? []);
+    for (const file of await withoutIgnored(chosen)) bySource.set(`${file.source.filesystemId} ${file.source.path}`, file);
+  }
+  const all = [...bySource.values()];
+  const mentions = all.slice(0, MOST_DISCOVERED).map(({ source, mtimeMs }) => ({ source, mtimeMs }));
+  const note =
+    all.length > MOST_DISCOVERED || lines.length > MOST_LOOKED_AT
+      ? `only the first ${mentions.length} files of this output were added to the pool`
+      : undefined;
+  return { mentions, note };
+}
