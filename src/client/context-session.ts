@@ -1,4 +1,5 @@
 import type { ObjectMetadata } from '../assembly/metadata.js';
+import type { SessionLock } from '../lease/session-lock.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import { systemPromptVersion } from '../objects/infrastructure.js';
@@ -43,14 +44,16 @@ export class ContextSession {
   readonly #environment: SessionEnvironment;
   #held: HeldSession;
   #promptAt = 0;
+  readonly #lock: SessionLock | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   /** Set when a write's outcome was lost: what is held may be behind what is written. */
   #uncertain = false;
 
-  constructor(environment: SessionEnvironment, held: HeldSession) {
+  constructor(environment: SessionEnvironment, held: HeldSession, lock?: SessionLock) {
     this.#environment = environment;
     this.#held = held;
+    this.#lock = lock;
     this.id = held.state.id;
   }
 
@@ -152,8 +155,25 @@ export class ContextSession {
       if (state.seq <= position.upto) return;
       const closing = headsAt(state, position, state.lastAt, position.epoch);
       await this.#heads(closing.puts, closing.position);
-    });
+    })
+      .catch((error: unknown) => {
+        // What another writer took over is not ours to close.
+        if (!(error instanceof SessionError) || error.code !== 'taken-over') throw error;
+      })
+      .finally(() => this.#lock?.release());
     return this.#closing;
+  }
+
+  /** A session that another process moved to itself must not acknowledge anything more here (decision F5). */
+  #requireLease(): void {
+    const failure = this.#environment.outbox.failure(this.id);
+    if (failure !== undefined) throw failure;
+    if (this.#lock?.isStillOurs() === false) {
+      throw new SessionError(
+        'taken-over',
+        `session ${this.id} was taken over by another process; open it again to go on from where it stands`,
+      );
+    }
   }
 
   /** Runs work after everything asked for before; a failure concerns its own caller only. */
@@ -161,8 +181,7 @@ export class ContextSession {
     if (this.#closing !== undefined)
       return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to go on`));
     const done = this.#queue.then(async () => {
-      const failure = this.#environment.outbox.failure(this.id);
-      if (failure !== undefined) throw failure;
+      this.#requireLease();
       if (this.#uncertain) {
         this.#held = await reloadHeldSession(this.#environment, this.#held);
         this.#uncertain = false;

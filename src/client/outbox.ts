@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Json } from '../objects/canonical-json.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
+import { SessionError } from '../session/errors.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { XtdbError } from '../xtdb/errors.js';
 import { localVersions } from './local-versions.js';
 import type { MetadataCache } from './metadata-cache.js';
 import { planWrite } from './plan-write.js';
 import type { RecentVersions } from './recent-versions.js';
+import { type Rescue, rescueIntoFork } from './rescue-into-fork.js';
 import type { MarkedVersion, SessionWrite, WriteResult } from './session-write.js';
 import { encodeWrite } from './write-record.js';
 
@@ -58,6 +60,7 @@ export class Outbox {
   readonly #journal: WriteJournal | undefined;
   readonly #pending = new Map<ObjectId, Pending>();
   readonly #failures = new Map<SessionId, Error>();
+  readonly #rescues = new Map<SessionId, Promise<Rescue>>();
   #waiting = 0;
   #outage: XtdbError | undefined;
 
@@ -110,10 +113,13 @@ export class Outbox {
 
   /** Takes over the delivery of a write that is durable already; `seen` says that the database may have it. */
   adopt(write: SessionWrite, done: () => void, seen = true): AcceptedWrite {
-    const applied = this.#deliver(write, { persistent: true, seen }).then((result) => {
-      done();
-      return result;
-    });
+    const applied = this.#deliver(write, { persistent: true, seen })
+      .catch((error: unknown) => this.#rescue(write, error))
+      .then((result) => {
+        done();
+        if (result instanceof Error) throw result;
+        return result;
+      });
     // Whoever waits for it learns of a failure; so does the session's next step.
     applied.catch((error: unknown) => this.#fail(write.session, error));
     return { applied };
@@ -156,6 +162,25 @@ export class Outbox {
     } finally {
       this.#waiting -= 1;
     }
+  }
+
+  /**
+   * Puts a write whose session another writer took over into a fork, in order (decision F6), and answers what to tell; rethrows any other failure,
+   * whose record then stays in the journal.
+   */
+  async #rescue(write: SessionWrite, error: unknown): Promise<Error> {
+    if (!(error instanceof SessionError) || error.code !== 'taken-over') throw error;
+    this.#fail(write.session, error);
+    if (write.step === undefined || write.lease === null) return error;
+    const before = this.#rescues.get(write.session);
+    const rescue = rescueIntoFork(this.#store, write, before);
+    this.#rescues.set(write.session, rescue);
+    const { fork } = await rescue;
+    const told = new SessionError('taken-over', `${error.message}; what was acknowledged here is kept in session ${fork}`, {
+      cause: error,
+    });
+    this.#failures.set(write.session, told);
+    return told;
   }
 
   /** A session of which one write is lost must not go on over the gap. */
