@@ -10,6 +10,7 @@ import { chatObjectId, filesystemId, type ObjectId, sessionObjectId, systemPromp
 import { restoreVersion } from '../../../src/objects/seal.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import type { StoreSnapshot } from '../../../src/store/store-snapshot.js';
+import type { Basis } from '../../../src/xtdb/db-snapshot.js';
 import { openClient, wholeRead } from '../../support/context.js';
 
 const call = (report: Partial<CallReport> = {}): CallReport => ({
@@ -252,7 +253,8 @@ describe('a fork of a session [decision F2]', () => {
       const again = await other.openSession({ id: fork.id });
       expect(contents(again.state)).toEqual(state);
       expect((await again.assemble()).text).toBe(text);
-      expect((await other.contextAsOf(fork.id, first.record.basis ?? {}))?.text).toBe(first.text);
+      const { validTime, txId } = first.record.basis as Basis;
+      expect((await other.contextAsOf(fork.id, { validTime, txId: txId as number }))?.text).toBe(first.text);
       await say(again, 'user', 'more');
       await expectTrueHistory(other, again);
       const head = (await (await other.store.now()).get(chatObjectId(fork.id)))?.marks;

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import type { BigIntStats } from 'node:fs';
+import { type Sha256, sha256 } from '../objects/ids.js';
+import type { FilesystemSource } from '../objects/source.js';
+import type { FilesystemAccess } from './access.js';
+import { errnoOf, SourceError } from './errors.js';
+import { irregularKind, type OpenInside, openInside } from './open-inside.js';
+
+const PIECE_BYTES = 256 * 1024;
+
+function sameVersion(before: BigIntStats, after: BigIntStats): boolean {
+  return before.mtimeNs === after.mtimeNs && before.size === after.size;
+}
+
+/** The hash of exactly the bytes that the file had when it was opened; undefined when it changed meanwhile. */
+async function hashOpen({ handle, stats }: OpenInside, signal: AbortSignal | undefined): Promise<Sha256 | undefined> {
+  if (irregularKind(stats) !== undefined) return undefined;
+  const size = Number(stats.size);
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, size));
+  for (let done = 0; done < size; ) {
+    signal?.throwIfAborted();
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, size - done), done);
+    if (bytesRead === 0) return undefined;
+    hash.update(buffer.subarray(0, bytesRead));
+    done += bytesRead;
+  }
+  return sameVersion(stats, await handle.stat({ bigint: true })) ? sha256(hash.digest('hex')) : undefined;
+}
+
+/**
+ * The SHA-256 of a source's bytes (decision A3) in bounded memory, whatever its size: enough to tell that nothing changed. Undefined when that cannot
+ * be told in one reading, for whatever reason: `readSource` then says what is so. Rejects only on an abort of `signal`.
+ */
+export async function hashSource(access: FilesystemAccess, source: FilesystemSource, signal?: AbortSignal): Promise<Sha256 | undefined> {
+  signal?.throwIfAborted();
+  if (!access.mounts.isReachable(source.path, source.filesystemId)) return undefined;
+  let opened: OpenInside | undefined;
+  try {
+    opened = await openInside(access.roots, source.path);
+    return await hashOpen(opened, signal);
+  } catch (error) {
+    if (error instanceof SourceError || errnoOf(error) !== undefined) return undefined;
+    throw error;
+  } finally {
+    await opened?.handle.close();
+  }
+}
