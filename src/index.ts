@@ -7,7 +7,8 @@ export type { Assembly, AssemblySection } from './assembly/assemble.js';
 export type { AssemblyRecord } from './assembly/assembly-record.js';
 export type { ObjectMetadata } from './assembly/metadata.js';
 export { metadataLine } from './assembly/metadata-line.js';
-export type { AssembleOptions, SessionAssembly, SessionAssemblyRecord } from './client/assemble-session.js';
+export type { RenderedMessage, RenderedPart } from './assembly/render-messages.js';
+export type { AssembleOptions, SessionAssembly, SessionAssemblyRecord, SessionMessageAssembly } from './client/assemble-session.js';
 export type { CallReport, RecordedCall } from './client/call-report.js';
 export { ContextClient, type ContextClientOptions } from './client/context-client.js';
 export { ContextSession, type PoolEntry } from './client/context-session.js';
@@ -19,6 +20,21 @@ export { SourceError, type SourceErrorCode } from './filesystem/errors.js';
 export { localFilesystemId } from './filesystem/filesystem-id.js';
 export { type MountSetting, parseMount } from './filesystem/mounts.js';
 export type { SourceReading } from './filesystem/read-source.js';
+export { type CreateClientOptions, createContextClient } from './harness/create-context-client.js';
+export { HarnessClient, type OpenOptions } from './harness/harness-client.js';
+export { HarnessError, type HarnessErrorCode } from './harness/harness-error.js';
+export {
+  HarnessSession,
+  type MessagesReport,
+  type RecordedEntry,
+  type ReportOptions,
+  type TurnContext,
+  type TurnOptions,
+} from './harness/harness-session.js';
+export type { ReportedContent, ReportedFile, ReportedMessage, ToolCallReport } from './harness/message-schema.js';
+export type { HistoryNotice } from './harness/reconcile.js';
+export type { ReportedCall } from './harness/record-item.js';
+export type { VerbReport } from './harness/session-verbs.js';
 export { type EnsureNodeOptions, ensureNode, NodeError, type NodeErrorCode, type NodeHandle, nodeStatus, stopNode } from './node/index.js';
 export { canonicalJson, type Json } from './objects/canonical-json.js';
 export { DocumentError, type DocumentErrorCode } from './objects/errors.js';

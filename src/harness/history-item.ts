@@ -166,12 +166,20 @@ function callItem(message: ReportedMessage, { id, content, failed }: Result, ope
   };
 }
 
+/** How messages are taken apart. */
+export interface HistoryOptions {
+  /** Calls that were announced earlier and wait for their results. */
+  readonly known?: ReadonlyMap<string, OpenCall>;
+  /** Whether system messages at the beginning are the system prompt; true if left out. */
+  readonly prompt?: boolean;
+}
+
 /**
- * Takes the messages of a harness apart: the system prompt at the beginning, messages, and calls joined with their results. `known` are calls that were
- * announced earlier and wait for their results. Throws HarnessError `unknown-call` for a result that nothing announced.
+ * Takes the messages of a harness apart: the system prompt at the beginning, messages, and calls joined with their results. Throws HarnessError
+ * `unknown-call` for a result that nothing announced.
  */
-export function historyOf(messages: readonly ReportedMessage[], known: ReadonlyMap<string, OpenCall> = new Map()): History {
-  const prompts = promptLength(messages);
+export function historyOf(messages: readonly ReportedMessage[], { known = new Map(), prompt = true }: HistoryOptions = {}): History {
+  const prompts = prompt ? promptLength(messages) : 0;
   const open = new OpenCalls(known);
   const items: HistoryItem[] = [];
   for (const [index, message] of messages.entries()) {
@@ -185,6 +193,6 @@ export function historyOf(messages: readonly ReportedMessage[], known: ReadonlyM
     }
     open.announce(callsOf(message));
   }
-  const prompt = messages.slice(0, prompts).map(({ content }) => contentText(content));
-  return { systemPrompt: prompts === 0 ? undefined : prompt.join('\n\n'), items, open: open.left() };
+  const texts = messages.slice(0, prompts).map(({ content }) => contentText(content));
+  return { systemPrompt: prompts === 0 ? undefined : texts.join('\n\n'), items, open: open.left() };
 }

@@ -80,7 +80,8 @@ function activeLine(plan: VerbPlan, session: ContextSession): string {
   return `active now: ${active.size} objects, ${chars} characters`;
 }
 
-function performed(plan: VerbPlan, work: Work): Performed {
+/** What a planned verb says and does: `content` is one line per object, `show` for activate also the contents (decision D7). */
+export function performVerb(plan: VerbPlan, work: Work): Performed {
   const done = plan.entries.filter((entry) => entry.ok);
   const failed = plan.entries.filter((entry) => !entry.ok);
   const failures = failed.map((entry) => failureLine(entry, work.session));
@@ -119,7 +120,7 @@ export function verbTool(verb: Verb, settings: ToolSettings): Tool {
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
       perform: async ({ ids }, work) => {
         const references = await Promise.all(ids.map((id) => knownReference(id, work)));
-        return performed(await work.session.planVerb(verb, [...new Set(references)], work.signal), work);
+        return performVerb(await work.session.planVerb(verb, [...new Set(references)], work.signal), work);
       },
     },
     settings,
