@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { BigIntStats } from 'node:fs';
 import { type Sha256, sha256 } from '../objects/ids.js';
 import type { FilesystemSource } from '../objects/source.js';
 import type { FilesystemAccess } from './access.js';
@@ -8,11 +7,7 @@ import { irregularKind, type OpenInside, openInside } from './open-inside.js';
 
 const PIECE_BYTES = 256 * 1024;
 
-function sameVersion(before: BigIntStats, after: BigIntStats): boolean {
-  return before.mtimeNs === after.mtimeNs && before.size === after.size;
-}
-
-/** The hash of exactly the bytes that the file had when it was opened; undefined when it changed meanwhile. */
+/** The hash of as many bytes as the file had when it was opened; undefined when it has fewer by now, or is no regular file. */
 async function hashOpen({ handle, stats }: OpenInside, signal: AbortSignal | undefined): Promise<Sha256 | undefined> {
   if (irregularKind(stats) !== undefined) return undefined;
   const size = Number(stats.size);
@@ -25,12 +20,13 @@ async function hashOpen({ handle, stats }: OpenInside, signal: AbortSignal | und
     hash.update(buffer.subarray(0, bytesRead));
     done += bytesRead;
   }
-  return sameVersion(stats, await handle.stat({ bigint: true })) ? sha256(hash.digest('hex')) : undefined;
+  return sha256(hash.digest('hex'));
 }
 
 /**
- * The SHA-256 of a source's bytes (decision A3) in bounded memory, whatever its size: enough to tell that nothing changed. Undefined when that cannot
- * be told in one reading, for whatever reason: `readSource` then says what is so. Rejects only on an abort of `signal`.
+ * The SHA-256 of a source's bytes (decision A3) in bounded memory, whatever its size: enough to tell that a source still holds the bytes of a known
+ * hash, and for nothing else, because it does not ask whether the file was written to meanwhile. Undefined when it cannot be told, for whatever
+ * reason: `readSource` then says what is so. Rejects only on an abort of `signal`.
  */
 export async function hashSource(access: FilesystemAccess, source: FilesystemSource, signal?: AbortSignal): Promise<Sha256 | undefined> {
   signal?.throwIfAborted();
