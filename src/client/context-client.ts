@@ -10,8 +10,9 @@ import { ContextSession } from './context-session.js';
 import { FileAccess, type FileAccessOptions } from './file-access.js';
 import { type ForkOptions, forkSession } from './fork-session.js';
 import { listSessions, type SessionSummary } from './list-sessions.js';
+import { type LeaseSettings, lockSession } from './lock-session.js';
 import { MetadataCache } from './metadata-cache.js';
-import { openHeldSession } from './open-session.js';
+import { createHeldSession, openHeldSession } from './open-session.js';
 import { Outbox } from './outbox.js';
 import { RecentVersions } from './recent-versions.js';
 import type { SessionEnvironment } from './session-environment.js';
@@ -23,11 +24,19 @@ export interface ContextClientOptions extends FileAccessOptions {
   readonly policy?: StepPolicy;
   readonly strict?: boolean;
   readonly shortIds?: boolean;
+  /**
+   * Data folder for leases and the journal of acknowledged steps. Without one a session's writer is guarded in the database alone, and a step is
+   * acknowledged when it is committed.
+   */
+  readonly dataDir?: string;
+  /** What this process is, for whoever is refused a session that it has open. */
+  readonly what?: string;
   /** Milliseconds since 1970; the machine's clock when absent. */
   readonly clock?: () => number;
 }
 
 /** How long a fork waits for what its parent has acknowledged to reach the database. */
+const OPEN_WAIT_MS = 10_000;
 const FORK_WAIT_MS = 10_000;
 
 const LETTERS = 'abcdefghjkmnpqrstvwxyz0123456789';
@@ -48,10 +57,12 @@ export class ContextClient {
   readonly #xtdb: XtdbClient;
   readonly #environment: SessionEnvironment;
   readonly #sessions = new Map<SessionId, Promise<ContextSession>>();
+  readonly #lease: LeaseSettings | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(xtdb: XtdbClient, files: FileAccess, options: ContextClientOptions) {
     this.#xtdb = xtdb;
+    this.#lease = options.dataDir === undefined ? undefined : { dataDir: options.dataDir, what: options.what ?? 'a program' };
     this.files = files;
     this.store = new ObjectStore(xtdb);
     const cache = new MetadataCache(files);
@@ -81,15 +92,16 @@ export class ContextClient {
   }
 
   /**
-   * Opens a session: the existing one of this id with its chat and sets, or a new one; without an id always a new one. Opening one that this client
-   * has open gives the same. Throws SessionError, XtdbError, DocumentError `invalid-id`.
+   * Opens a session: the existing one of this id with its chat and sets, or a new one; without an id always a new one, which needs no database to begin.
+   * Opening one that this client has open gives the same. Throws SessionError `lease-held`, naming the process that has it open, unless `takeOver` moves
+   * it here; XtdbError; DocumentError `invalid-id`.
    */
-  openSession(options: { readonly id?: string } = {}): Promise<ContextSession> {
+  openSession(options: { readonly id?: string; readonly takeOver?: boolean } = {}): Promise<ContextSession> {
     if (this.#closing !== undefined) return Promise.reject(new SessionError('closed', 'the client is closed; make a new one'));
     const id = options.id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(options.id);
     const open = this.#sessions.get(id);
     if (open !== undefined) return open;
-    const opening = openHeldSession(this.#environment, id).then((held) => new ContextSession(this.#environment, held));
+    const opening = this.#open(id, options.id === undefined, options.takeOver ?? false);
     this.#sessions.set(id, opening);
     opening.catch(() => this.#sessions.delete(id));
     return opening;
@@ -145,6 +157,26 @@ export class ContextClient {
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  async #open(id: SessionId, isNew: boolean, takeOver: boolean): Promise<ContextSession> {
+    const { outbox } = this.#environment;
+    const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
+    try {
+      // What a dead process acknowledged for this session has to be in the database before it is read.
+      if (!isNew && !(await outbox.drained(id, OPEN_WAIT_MS))) {
+        throw new SessionError(
+          'node-unavailable',
+          `session ${id} has steps that the database does not have yet; open it once the node is back`,
+        );
+      }
+      outbox.forgetFailure(id);
+      const held = isNew ? await createHeldSession(this.#environment, id) : await openHeldSession(this.#environment, id);
+      return new ContextSession(this.#environment, held, lock);
+    } catch (error) {
+      lock?.release();
+      throw error;
+    }
   }
 
   async #close(): Promise<void> {

@@ -4,9 +4,8 @@ import type { Step } from '../objects/step.js';
 import { SessionError } from '../session/errors.js';
 import { applyStep, emptySession } from '../session/session-state.js';
 import { type ForkPoint, toStored } from '../store/head.js';
-import type { Put } from '../store/object-store.js';
+import type { ObjectStore, Put } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
-import type { SessionEnvironment } from './session-environment.js';
 import { headsAt } from './turn-heads.js';
 
 /** Where a fork begins. */
@@ -25,7 +24,12 @@ export interface ForkHeads {
   readonly puts: readonly Put[];
 }
 
-type ForkEnvironment = Pick<SessionEnvironment, 'store' | 'clock'>;
+/** What forking needs of a client. */
+interface ForkEnvironment {
+  readonly store: ObjectStore;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
 
 function sharedSteps(parent: SessionId, steps: readonly Step[], at: number | undefined): readonly Step[] {
   if (at === undefined) return steps;
@@ -36,7 +40,7 @@ function sharedSteps(parent: SessionId, steps: readonly Step[], at: number | und
 }
 
 /** The prompt at the end of the shared steps: what was set until the first step that is not shared. */
-async function promptAfter(store: SessionEnvironment['store'], now: StoreSnapshot, parent: SessionId, next: Step | undefined) {
+async function promptAfter(store: ObjectStore, now: StoreSnapshot, parent: SessionId, next: Step | undefined) {
   const { txId } = now.basis;
   const basis = { ...(txId === undefined ? {} : { txId }), validTime: new Date((next?.at ?? 0) - 1) };
   const snapshot = next === undefined ? now : await store.asOf(basis);

@@ -171,7 +171,7 @@ export class Outbox {
   async #rescue(write: SessionWrite, error: unknown): Promise<Error> {
     if (!(error instanceof SessionError) || error.code !== 'taken-over') throw error;
     this.#fail(write.session, error);
-    if (write.step === undefined || write.lease === null) return error;
+    if (write.step === undefined || write.lease === null || write.lease === undefined) return error;
     const before = this.#rescues.get(write.session);
     const rescue = rescueIntoFork(this.#store, write, before);
     this.#rescues.set(write.session, rescue);

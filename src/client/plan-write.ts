@@ -84,6 +84,8 @@ async function isApplied(snapshot: StoreSnapshot, { step, heads }: SessionWrite)
 
 /** After an aborted or lost attempt: whether the write is there already; throws when another writer holds the session. */
 async function alreadyApplied(snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
+  // Files alone are decided by their hashes: what is written already comes out as unchanged.
+  if (write.lease === undefined) return false;
   if (await isApplied(snapshot, write)) return true;
   const id = sessionObjectId(write.session);
   const head: StoredDocument | null = (await snapshot.heads([id])).get(id)?.document ?? null;
@@ -101,7 +103,7 @@ async function alreadyApplied(snapshot: StoreSnapshot, write: SessionWrite): Pro
  */
 export function planWrite(store: ObjectStore, write: SessionWrite, seen = false): Plan<WriteResult> {
   const files = distinct(write.files);
-  const lease: TxOp = { op: 'match', id: sessionObjectId(write.session), doc: write.lease };
+  const lease: readonly TxOp[] = write.lease === undefined ? [] : [{ op: 'match', id: sessionObjectId(write.session), doc: write.lease }];
   const nothing: WriteResult = { outcomes: new Map(), written: [], met: [], ops: [] };
   let last = nothing;
   return async (attempt) => {
@@ -109,7 +111,7 @@ export function planWrite(store: ObjectStore, write: SessionWrite, seen = false)
     const snapshot = again || files.size > 0 ? await store.now() : undefined;
     if (again && snapshot !== undefined && (await alreadyApplied(snapshot, write))) return { ops: [], result: last };
     const heads = (await snapshot?.heads([...files.keys()])) ?? new Map<string, Head>();
-    const ops: TxOp[] = [lease];
+    const ops: TxOp[] = [...lease];
     const outcomes = new Map<ObjectId, IndexOutcome>();
     const written: MarkedVersion[] = [];
     for (const [id, file] of files) {

@@ -19,7 +19,7 @@ const environmentOf = (store: ObjectStore) => ({ store, clock: Date.now });
 
 /** Makes the fork at the step before the first one that is rescued; an earlier process may have made it already. */
 async function beginFork(store: ObjectStore, { session, lease, step }: SessionWrite): Promise<Rescue> {
-  if (step === undefined || lease === null) throw new Error('BUG: only a step of an existing session is rescued');
+  if (step === undefined || lease === null || lease === undefined) throw new Error('BUG: only a step of an existing session is rescued');
   const fork = sessionId(rescueId(session, step.seq, Number(lease.epoch ?? 1)));
   try {
     await forkSession(environmentOf(store), session, { id: fork, at: step.seq - 1 });

@@ -14,8 +14,11 @@ import type { TxOp } from '../xtdb/transactions.js';
  */
 export interface SessionWrite {
   readonly session: SessionId;
-  /** The session's head as this writer left it, the guard of its lease (decision F5); null where the session must not exist yet. */
-  readonly lease: StoredDocument | null;
+  /**
+   * The session's head as this writer left it, the guard of its lease (decision F5); null where the session must not exist yet. Absent where only files
+   * are indexed, on behalf of no session: a tracker's event, a resume [§5.6].
+   */
+  readonly lease?: StoredDocument | null;
   readonly step?: Step;
   readonly call?: { readonly version: ObjectVersion<'toolcall'>; readonly wholeText?: { readonly hash: Sha256; readonly text: string } };
   readonly files: readonly FileObservation[];

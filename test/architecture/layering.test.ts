@@ -4,19 +4,31 @@ import { roomOf, type SourceFile, sourceFiles } from './source-tree.js';
 /** Rooms by layer, lowest first: a file imports its own room or rooms of lower layers. */
 const LAYERS: readonly (readonly string[])[] = [
   ['objects', 'xtdb', 'edn', 'process'],
-  ['store', 'node', 'filesystem', 'lease'],
+  ['store', 'node', 'filesystem', 'lease', 'journal'],
   ['session', 'assembly', 'indexing'],
   ['client'],
   ['tools', 'harness'],
   ['mcp', 'http', 'cli', 'index'],
 ];
 /** Imports inside one layer that the architecture draws as arrows. */
-const ARROWS: ReadonlySet<string> = new Set(['xtdb>edn', 'assembly>session', 'harness>tools', 'cli>mcp', 'cli>http', 'http>mcp']);
+const ARROWS: ReadonlySet<string> = new Set([
+  'xtdb>edn',
+  'assembly>session',
+  'journal>lease',
+  'harness>tools',
+  'cli>mcp',
+  'cli>http',
+  'http>mcp',
+]);
 /** Who may touch the world. */
 const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; readonly rooms: readonly string[] }[] = [
   { what: 'process.env or process.argv', pattern: /process\.(env|argv)\b/, rooms: ['cli', 'mcp', 'http'] },
   { what: 'the console', pattern: /\bconsole\./, rooms: ['cli'] },
-  { what: 'the disk', pattern: /from 'node:fs/, rooms: ['process', 'lease', 'node', 'filesystem', 'tools', 'cli', 'mcp', 'http'] },
+  {
+    what: 'the disk',
+    pattern: /from 'node:fs/,
+    rooms: ['process', 'lease', 'journal', 'node', 'filesystem', 'tools', 'cli', 'mcp', 'http'],
+  },
   { what: 'processes', pattern: /from 'node:child_process'/, rooms: ['process', 'node', 'filesystem', 'tools', 'cli'] },
 ];
 
