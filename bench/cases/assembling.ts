@@ -1,7 +1,7 @@
-import { createTools } from '../../src/tools/create-tools.js';
 import { makeFiles, makeFolders, settleDisk } from '../fixtures.js';
 import { type Contender, interleave } from '../interleave.js';
 import type { CaseResult } from '../results.js';
+import { runTool } from '../run-tool.js';
 import type { Workshop } from '../workshop.js';
 import type { Readers } from './reading.js';
 
@@ -11,8 +11,6 @@ const ACTIVE = 5;
 /** `assemble()` of sessions that know so many files, five of them in context, each time after a step. */
 export async function measureAssembling(workshop: Workshop, { library }: Readers): Promise<CaseResult> {
   workshop.tell('assemble');
-  const [read] = createTools();
-  const ls = createTools().find(({ name }) => name === 'ls');
   const contenders: Contender[] = [];
   for (const count of COUNTS) {
     const mark = `assembled-${count}`;
@@ -21,8 +19,8 @@ export async function measureAssembling(workshop: Workshop, { library }: Readers
     settleDisk();
     const session = await library.client.openSession({ id: `bench-${mark}` });
     const context = { ...library, session };
-    await ls?.run({ path: folder }, context);
-    for (const path of paths) await read?.run({ path }, context);
+    await runTool('ls', { path: folder }, context);
+    for (const path of paths) await runTool('read', { path }, context);
     contenders.push({
       name: `${count} files known`,
       prepare: async (round) => {

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { createTools } from '../../src/tools/create-tools.js';
 import type { ToolContext } from '../../src/tools/tool.js';
 import type { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { makeFiles, settleDisk } from '../fixtures.js';
 import { type Contender, interleave, type Outcome } from '../interleave.js';
 import { type CaseResult, type CountedCase, type Goal, medianOf, type TimedCase } from '../results.js';
+import { runTool } from '../run-tool.js';
 import { residentMiB, type StdioServer } from '../stdio-server.js';
 import type { Workshop } from '../workshop.js';
 import { captureWrite, freshCopy, untilStored, type WrittenTransaction } from '../written-documents.js';
@@ -57,10 +57,8 @@ async function readOurs(server: StdioServer, path: string, mustBeWhole = false):
 }
 
 async function readHere(context: ToolContext, path: string): Promise<Outcome> {
-  const [read] = createTools();
-  const answer = await read?.run({ path }, context);
-  if (answer?.isError !== false) throw new Error(`read ${path}: ${answer?.text}`);
-  return { call: String(answer.meta.call) };
+  const { meta } = await runTool('read', { path }, context);
+  return { call: String(meta.call) };
 }
 
 /** The contenders of a size; `pathOf` says which file a contender reads in a round. */

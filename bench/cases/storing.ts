@@ -1,9 +1,9 @@
 import { stopNode } from '../../src/index.js';
-import { createTools } from '../../src/tools/create-tools.js';
 import { createXtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { makeProject, settleDisk } from '../fixtures.js';
 import { storeBytes } from '../folder-size.js';
 import type { CaseResult } from '../results.js';
+import { runTool } from '../run-tool.js';
 import { script } from '../script.js';
 import type { Workshop } from '../workshop.js';
 import { type WrittenTransaction, writtenAfter } from '../written-documents.js';
@@ -16,7 +16,7 @@ export function contentOf(transactions: readonly WrittenTransaction[]): {
   readonly steps: number;
   readonly puts: number;
 } {
-  const parts = new Set<string>();
+  const counted = new Set<unknown>();
   let bytes = 0;
   let steps = 0;
   let puts = 0;
@@ -26,11 +26,13 @@ export function contentOf(transactions: readonly WrittenTransaction[]): {
       steps += 1;
       const { message } = doc.body as { readonly message?: { readonly text?: string } };
       bytes += Buffer.byteLength(message?.text ?? '');
+      continue;
     }
-    const part = doc.type === 'chunk' ? doc['xt/id'] : undefined;
-    if (part !== undefined && parts.has(part)) continue;
-    if (part !== undefined) parts.add(part);
-    for (const text of [doc.text, doc.content]) if (typeof text === 'string') bytes += Buffer.byteLength(text);
+    const text = doc.type === 'chunk' ? doc.text : doc.content;
+    const hash = doc.type === 'chunk' ? doc['xt/id'].slice('chunk:'.length) : doc.content_hash;
+    if (typeof text !== 'string' || counted.has(hash)) continue;
+    counted.add(hash);
+    bytes += Buffer.byteLength(text);
   }
   return { bytes, steps, puts };
 }
@@ -41,14 +43,10 @@ async function runScript(workshop: Workshop, dataDir: string): Promise<readonly 
   const node = await workshop.node(dataDir);
   const client = await workshop.client(node, dataDir);
   const session = await client.openSession({ id: 'bench-stored' });
-  const tools = new Map(createTools().map((tool) => [tool.name, tool]));
+  const context = { client, session, signal: new AbortController().signal };
   for (const action of script(folders, workshop.sizes.sessionCalls)) {
-    if (action.kind === 'message') {
-      await session.reportMessage({ role: action.role, text: action.text });
-      continue;
-    }
-    const answer = await tools.get(action.tool)?.run(action.args, { client, session, signal: new AbortController().signal });
-    if (answer?.isError !== false) throw new Error(`${action.tool} ${JSON.stringify(action.args)}: ${answer?.text}`);
+    if (action.kind === 'message') await session.reportMessage({ role: action.role, text: action.text });
+    else await runTool(action.tool, action.args, context);
   }
   await client.close();
   const xtdb = createXtdbClient(node.address);

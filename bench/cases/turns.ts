@@ -1,11 +1,11 @@
 import type { ContextSession } from '../../src/index.js';
-import { createTools } from '../../src/tools/create-tools.js';
 import type { ToolContext } from '../../src/tools/tool.js';
 import { makeFiles, settleDisk } from '../fixtures.js';
 import { storeBytes } from '../folder-size.js';
 import { type Contender, interleave } from '../interleave.js';
 import { median } from '../quantile.js';
 import { type CaseResult, medianOf } from '../results.js';
+import { runTool } from '../run-tool.js';
 import type { Workshop } from '../workshop.js';
 import { writtenAfter } from '../written-documents.js';
 import type { Readers } from './reading.js';
@@ -14,9 +14,7 @@ import type { Readers } from './reading.js';
 async function turn(context: ToolContext, path: string, n: number): Promise<void> {
   const { session } = context;
   await session.reportMessage({ role: 'user', text: `Question ${n}: what does this line mean?` });
-  const [read] = createTools();
-  const answer = await read?.run({ path }, context);
-  if (answer?.isError !== false) throw new Error(`read ${path}: ${answer?.text}`);
+  await runTool('read', { path }, context);
   await session.reportMessage({ role: 'assistant', text: `Answer ${n}: it names a fox and a dog.` });
 }
 
