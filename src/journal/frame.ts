@@ -1,0 +1,97 @@
+import { crc32 } from 'node:zlib';
+
+/** What a frame holds: an acknowledged record, or a note of what the database has. */
+export type FrameKind = 'record' | 'mark';
+
+const CODES: Readonly<Record<FrameKind, number>> = { record: 1, mark: 2 };
+const KINDS = new Map(Object.entries(CODES).map(([kind, code]) => [code, kind as FrameKind]));
+
+/** The beginning of a frame. */
+export interface FrameHeader {
+  readonly kind: FrameKind;
+  /** Of the payload, in bytes. */
+  readonly length: number;
+  /** Of a record: its own number. Of a mark: that of the record before it. */
+  readonly sequence: number;
+  /** Every record up to this number had been acknowledged when the frame was written, so it cannot be missing for a good reason. */
+  readonly acknowledged: number;
+  /** Every record up to this number was in the database when the frame was written. */
+  readonly done: number;
+  /** When the frame was written, milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** Bytes before a frame's payload. */
+export const FRAME_HEADER_BYTES = 44;
+/** Longest payload of a frame: what its length field holds. */
+export const LONGEST_PAYLOAD = 0xffff_ffff;
+
+/** First byte 0xff, which no UTF-8 text holds: looking for the next frame does not stop inside texts. */
+const MAGIC = Buffer.from([0xff, 0x50, 0x4a, 0x46]);
+const LENGTH = 4;
+const SEQUENCE = 8;
+const ACKNOWLEDGED = 14;
+const DONE = 20;
+const AT = 26;
+const KIND = 32;
+const PAYLOAD_CRC = 36;
+const HEADER_CRC = 40;
+
+/** What the checksums of one file start from, so that bytes of another file are no valid frames in this one. */
+export const frameSalt = (fileName: string): number => crc32(fileName);
+
+/** The header of a frame around a payload in parts. */
+export function encodeFrameHeader(header: FrameHeader, payload: readonly Uint8Array[], salt: number): Buffer {
+  const bytes = Buffer.alloc(FRAME_HEADER_BYTES);
+  MAGIC.copy(bytes);
+  bytes.writeUInt32LE(header.length, LENGTH);
+  bytes.writeUIntLE(header.sequence, SEQUENCE, 6);
+  bytes.writeUIntLE(header.acknowledged, ACKNOWLEDGED, 6);
+  bytes.writeUIntLE(header.done, DONE, 6);
+  bytes.writeUIntLE(header.at, AT, 6);
+  bytes.writeUInt8(CODES[header.kind], KIND);
+  bytes.writeUInt32LE(
+    payload.reduce((sum, part) => crc32(part, sum), salt),
+    PAYLOAD_CRC,
+  );
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, HEADER_CRC), salt), HEADER_CRC);
+  return bytes;
+}
+
+/** The header at an offset; undefined when there is none, or not the whole of one. */
+function headerAt(bytes: Buffer, offset: number, salt: number): FrameHeader | undefined {
+  if (offset + FRAME_HEADER_BYTES > bytes.length) return undefined;
+  const header = bytes.subarray(offset, offset + FRAME_HEADER_BYTES);
+  if (header.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) !== 0) return undefined;
+  if (crc32(header.subarray(0, HEADER_CRC), salt) !== header.readUInt32LE(HEADER_CRC)) return undefined;
+  const kind = KINDS.get(header.readUInt8(KIND));
+  if (kind === undefined) return undefined;
+  return {
+    kind,
+    length: header.readUInt32LE(LENGTH),
+    sequence: header.readUIntLE(SEQUENCE, 6),
+    acknowledged: header.readUIntLE(ACKNOWLEDGED, 6),
+    done: header.readUIntLE(DONE, 6),
+    at: header.readUIntLE(AT, 6),
+  };
+}
+
+/** The payload of a frame whose header is at an offset. */
+export const payloadAt = (bytes: Buffer, offset: number, length: number): Buffer =>
+  bytes.subarray(offset + FRAME_HEADER_BYTES, offset + FRAME_HEADER_BYTES + length);
+
+/** The frame at an offset, its checksums right; undefined for anything else. */
+export function frameAt(bytes: Buffer, offset: number, salt: number): FrameHeader | undefined {
+  const header = headerAt(bytes, offset, salt);
+  if (header === undefined || offset + FRAME_HEADER_BYTES + header.length > bytes.length) return undefined;
+  const stored = bytes.readUInt32LE(offset + PAYLOAD_CRC);
+  return crc32(payloadAt(bytes, offset, header.length), salt) === stored ? header : undefined;
+}
+
+/** Where the next valid frame begins, from an offset on; undefined when there is none. */
+export function nextFrame(bytes: Buffer, from: number, salt: number): number | undefined {
+  for (let at = bytes.indexOf(MAGIC, from); at >= 0; at = bytes.indexOf(MAGIC, at + 1)) {
+    if (frameAt(bytes, at, salt) !== undefined) return at;
+  }
+  return undefined;
+}
