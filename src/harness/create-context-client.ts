@@ -6,8 +6,10 @@ import { HarnessClient } from './harness-client.js';
 import type { HarnessSettings } from './harness-session.js';
 
 /** How a client is made by `createContextClient`. */
-export interface CreateClientOptions extends Omit<ContextClientOptions, 'address' | 'filesystemId'>, Pick<HarnessSettings, 'mineShell'> {
-  /** The data folder of this client and, unless an address is given, of its node. */
+export interface CreateClientOptions
+  extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId'>,
+    Pick<HarnessSettings, 'mineShell'> {
+  /** The data folder: journal and leases of this client and, unless an address is given, the node's data. */
   readonly dataDir: string;
   /** Where a node listens that is there already; otherwise the node of the data folder is found or started. */
   readonly address?: ContextClientOptions['address'];
@@ -51,6 +53,7 @@ export async function createContextClient(options: CreateClientOptions): Promise
   const own = new OwnNode({ profile: 'rocksdb', ...node, dataDir });
   const client = await ContextClient.create({
     ...others,
+    dataDir,
     address: address ?? (() => own.address()),
     filesystemId: filesystemId ?? (await localFilesystemId(dataDir)),
   });

@@ -28,7 +28,7 @@ export class HarnessClient {
   readonly client: ContextClient;
   readonly #settings: Omit<HarnessSettings, 'delivered'>;
   readonly #release: () => Promise<void>;
-  #closing: Promise<void> | undefined;
+  #closing: ReturnType<ContextClient['close']> | undefined;
 
   /** `release` is called once the client is closed. */
   constructor(
@@ -64,8 +64,8 @@ export class HarnessClient {
     return this.client.listSessions();
   }
 
-  /** Pauses every session, closes the connections and gives the node back. Idempotent. */
-  close(): Promise<void> {
+  /** Pauses every session, closes the connections and gives the node back; answers what `ContextClient.close` answers. Idempotent. */
+  close(): ReturnType<ContextClient['close']> {
     this.#closing ??= this.client.close().finally(this.#release);
     return this.#closing;
   }

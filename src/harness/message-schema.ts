@@ -20,7 +20,7 @@ export const reportedFileSchema = z
   .describe('A file that the call read or wrote and that may be out of reach of this service');
 
 const callArguments = z
-  .union([z.record(z.string(), z.json()), z.string(), z.null()])
+  .union([z.record(z.string(), z.unknown()), z.string(), z.null()])
   .describe('Arguments by name, or the JSON text that the model wrote');
 
 /** A call as an assistant message announces it, in the shapes of the common wires. */

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { type EventStore, StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Logger } from '../mcp/log.js';
+import type { HarnessRoutes } from './harness-routes.js';
 import { refusal } from './request-checks.js';
 
 /** What serves one client. */
@@ -21,6 +22,8 @@ export interface HttpServerOptions {
   /** Makes a server for each client: sharing one would let clients see each other's answers. */
   readonly connect: () => ServedConnection;
   readonly log: Logger;
+  /** The interface for harnesses beside MCP; left out: there is none. */
+  readonly routes?: HarnessRoutes;
   /** Keeps messages for clients that reconnect; without it a broken stream loses what was under way. */
   readonly events?: () => EventStore;
   /** Milliseconds after which a client that does nothing is forgotten; an hour if left out. */
@@ -42,7 +45,8 @@ interface Client {
 }
 
 const MOST_CLIENTS = 128;
-const LONGEST_BODY_BYTES = 64 * 1024 * 1024;
+/** The longest body of a request. */
+export const LONGEST_BODY_BYTES = 64 * 1024 * 1024;
 const HOUR_MS = 3_600_000;
 
 function answer(
@@ -138,10 +142,15 @@ async function route(clients: Clients, request: IncomingMessage, response: Serve
 
 /** Serves MCP over streamable HTTP on the loopback address: several clients at once, each with a server of its own. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { log, port, token, idleMs = HOUR_MS } = options;
+  const { log, port, token, routes, idleMs = HOUR_MS } = options;
   const clients = new Clients(options);
   const server = createServer((request, response) => {
     const refused = refusal(request, token);
+    if (routes?.owns(request) === true) {
+      if (refused === undefined) void routes.handle(request, response);
+      else routes.refuse(response, refused);
+      return;
+    }
     if (refused !== undefined) {
       const headers = refused.status === 401 ? { 'www-authenticate': 'Bearer' } : {};
       return answer(response, refused.status, -32_000, refused.message, headers);
@@ -156,13 +165,17 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);
   });
-  const sweep = setInterval(() => void clients.forgetIdle(idleMs), Math.min(60_000, idleMs));
+  const forget = (): void => {
+    void clients.forgetIdle(idleMs);
+    void routes?.forgetIdle(idleMs);
+  };
+  const sweep = setInterval(forget, Math.min(60_000, idleMs));
   sweep.unref();
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     clearInterval(sweep);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    await clients.close();
+    await Promise.all([clients.close(), routes?.close()]);
     server.closeAllConnections();
     await closed;
   };

@@ -4,7 +4,8 @@ import { Backend } from '../mcp/backend.js';
 import { openConnection } from '../mcp/connection.js';
 import { createLog, type LogLevel } from '../mcp/log.js';
 import type { ServerSettings } from '../mcp/server-settings.js';
-import { startHttpServer } from './http-server.js';
+import { harnessRoutes } from './harness-routes.js';
+import { LONGEST_BODY_BYTES, startHttpServer } from './http-server.js';
 
 /** What `serve` is told beside the settings of every server. */
 export interface ServeOptions {
@@ -32,7 +33,8 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
   const log = createLog(options.logLevel);
   const token = await tokenOf(options);
   const backend = new Backend(settings, log);
-  const server = await startHttpServer({ port: options.port, token, log, connect: () => openConnection(backend, settings, log) });
+  const routes = harnessRoutes(backend, settings, log, LONGEST_BODY_BYTES);
+  const server = await startHttpServer({ port: options.port, token, log, routes, connect: () => openConnection(backend, settings, log) });
   const shown = token !== undefined && options.tokenFile === undefined ? `\nAuthorization: Bearer ${token}` : '';
   process.stderr.write(`Palimpsest listens on ${server.url}${shown}\n`);
   backend.warmUp();

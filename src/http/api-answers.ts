@@ -1,0 +1,82 @@
+import type { SessionSummary } from '../client/list-sessions.js';
+import type { DeliveredRecord, HarnessSession, MessagesReport, TurnContext } from '../harness/harness-session.js';
+import type { ReportedCall } from '../harness/record-item.js';
+import type { VerbReport } from '../harness/session-verbs.js';
+import type { AnswerBody } from './api-schemas.js';
+
+/** A session as it is answered. */
+export function sessionAnswer({ session }: HarnessSession, resumed: boolean): AnswerBody<'Session'> {
+  const { turn, seq, sets } = session.state;
+  return { id: session.id, resumed, turn, step: seq, index: sets.index.length, active: [...sets.active], pinned: [...sets.pinned] };
+}
+
+export function sessionsAnswer(sessions: readonly SessionSummary[]): AnswerBody<'Sessions'> {
+  return {
+    sessions: sessions.map(({ id, turns, steps, lastActivity, parent, openHere }) => ({
+      id,
+      turns,
+      steps,
+      last_activity: lastActivity.toISOString(),
+      ...(parent === undefined ? {} : { parent: { session: parent.session, at: parent.seq } }),
+      open_here: openHere,
+    })),
+  };
+}
+
+function reportAnswer({ recorded, known, notice, notes }: MessagesReport) {
+  return {
+    recorded: recorded.map(({ index, kind, callId }) => ({ index, kind, ...(callId === undefined ? {} : { call_id: callId }) })),
+    known,
+    notice: notice ?? null,
+    notes: [...notes],
+  };
+}
+
+const place = ({ session }: HarnessSession) => ({ turn: session.state.turn, step: session.state.seq });
+
+export function messagesAnswer(harness: HarnessSession, report: MessagesReport): AnswerBody<'MessagesReport'> {
+  return { ...reportAnswer(report), ...place(harness) };
+}
+
+export function toolCallsAnswer(harness: HarnessSession, calls: readonly ReportedCall[]): AnswerBody<'ToolCallsReport'> {
+  const answers = calls.map(({ callId, outcome, files, collapsed, notes }) => ({
+    call_id: callId,
+    outcome,
+    files,
+    collapsed: [...collapsed],
+    notes: [...notes],
+  }));
+  return { calls: answers, ...place(harness) };
+}
+
+function recordAnswer({ options, basis, sections, blocks, ...others }: DeliveredRecord): AnswerBody<'TurnContext'>['record'] {
+  return {
+    ...others,
+    options: { strict: options.strict, short_ids: options.shortIds },
+    sections: [...sections],
+    blocks: [...blocks],
+    basis: basis === undefined ? null : { valid_time: basis.validTime.toISOString(), tx_id: basis.txId ?? null },
+  };
+}
+
+export function contextAnswer(context: TurnContext, report: MessagesReport | undefined): AnswerBody<'TurnContext'> {
+  const common = { record: recordAnswer(context.record), report: report === undefined ? null : reportAnswer(report) };
+  if (context.format === 'text') return { format: context.format, text: context.text, ...common };
+  const messages = context.messages.map(({ parts, ...message }) => ({ ...message, parts: [...parts] }));
+  return { format: context.format, system: context.system, messages, ...common };
+}
+
+export function verbAnswer({ callId, text, ok, entries, collapsed }: VerbReport): AnswerBody<'VerbReport'> {
+  const answers = entries.map((entry) =>
+    entry.ok
+      ? { reference: entry.reference, ok: true, id: entry.id, chars: entry.metadata.charCount }
+      : {
+          reference: entry.reference,
+          ok: false,
+          failure: entry.failure,
+          ...(entry.id === undefined ? {} : { id: entry.id }),
+          ...(entry.candidates === undefined ? {} : { candidates: [...entry.candidates] }),
+        },
+  );
+  return { call_id: callId, text, ok, entries: answers, collapsed: [...collapsed] };
+}

@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import { messageSchema, toolCallReportSchema } from '../harness/message-schema.js';
+
+const sessionName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,199}$/)
+  .describe('Letters, digits and . _ : @ + -');
+const turn = z.string().min(1).max(180).optional().describe("The harness's own id of the turn");
+const count = z.int().nonnegative();
+const digest = z.string().regex(/^[0-9a-f]{64}$/);
+const objectId = z.string().describe('Id of an object');
+const notes = z.array(z.string()).describe('What could not be taken up of the files of calls, and why');
+
+/** The bodies of requests. */
+export const REQUESTS = {
+  OpenSession: z
+    .strictObject({
+      id: sessionName.optional().describe('The session to open or resume; a new one where absent'),
+      must_exist: z.boolean().optional().describe('Only resume: 404 where there is no such session'),
+      take_over: z.boolean().optional().describe('Take the session over from whoever holds it'),
+      fork: z
+        .strictObject({
+          parent: sessionName,
+          at: count.optional().describe('The last step that both share; the last one of the parent where absent'),
+        })
+        .optional()
+        .describe('Make a new session with the chat and the sets of another one'),
+      system_prompt: z.string().nullable().optional().describe('Set at once; null for none'),
+      mine_shell: z.boolean().optional().describe('Search the output of reported shell commands for paths (default false)'),
+    })
+    .describe('Opens, resumes or forks a session'),
+  SystemPrompt: z.strictObject({ text: z.string().nullable().describe('null for none') }),
+  Messages: z.strictObject({
+    messages: z.array(messageSchema),
+    mode: z
+      .enum(['append', 'history'])
+      .optional()
+      .describe('append (default): only what is new; history: the whole history, of which what is known is found out'),
+    turn,
+  }),
+  ToolCalls: z.strictObject({ calls: z.array(toolCallReportSchema).min(1).max(1_000), turn }),
+  Context: z
+    .strictObject({
+      format: z.enum(['text', 'messages']).optional().describe('Default text'),
+      strict: z.boolean().optional().describe('The literal rendering'),
+      short_ids: z.boolean().optional().describe('Shortest unique prefixes instead of full ids'),
+      messages: z.array(messageSchema).optional().describe('Reported first'),
+      mode: z.enum(['append', 'history']).optional(),
+      turn,
+    })
+    .describe('Begins a turn or step'),
+  Verb: z.strictObject({
+    ids: z.array(z.string().min(1)).min(1).max(200).describe('Ids, unique prefixes of 8 or more characters, or display paths'),
+    call_id: z.string().min(1).optional().describe("The harness's id of the agent's call"),
+    turn,
+  }),
+} as const;
+
+const session = z.object({
+  id: z.string(),
+  resumed: z.boolean().describe('Whether there was something in it before'),
+  turn: count,
+  step: count,
+  index: count.describe('Objects in the session index'),
+  active: z.array(objectId),
+  pinned: z.array(objectId),
+});
+
+const recorded = z.object({
+  index: count.describe('The message that the entry stood in'),
+  kind: z.enum(['message', 'call']),
+  call_id: objectId.optional(),
+});
+
+const notice = z
+  .object({ kind: z.enum(['shortened', 'compacted', 'diverged']), kept: count, missing: count })
+  .describe('The history does not simply go on from what is known; nothing was deleted for it');
+
+const messages = z.object({ recorded: z.array(recorded), known: count, notice: notice.nullable(), notes, turn: count, step: count });
+
+const record = z
+  .object({
+    renderer: z.enum(['text', 'messages']),
+    version: count,
+    options: z.object({ strict: z.boolean(), short_ids: z.boolean() }),
+    sections: z.array(z.object({ name: z.enum(['system', 'pool', 'chat', 'active']), chars: count, sha256: digest })),
+    blocks: z.array(z.object({ id: objectId, offset: count, chars: count })),
+    chars: count,
+    sha256: digest,
+    session: z.string(),
+    turn: count,
+    step: count,
+    basis: z
+      .object({ valid_time: z.string(), tx_id: count.nullable() })
+      .nullable()
+      .describe('null where it was assembled while the database was away'),
+    delivered: z.enum(['library', 'http']),
+  })
+  .describe('What proves this context later');
+
+const parts = z.array(z.object({ text: z.string(), id: objectId.optional().describe('The active object whose block it is') }));
+
+/** The bodies of answers. */
+export const ANSWERS = {
+  Session: session,
+  Sessions: z.object({
+    sessions: z.array(
+      z.object({
+        id: z.string(),
+        turns: count,
+        steps: count,
+        last_activity: z.string().describe('ISO 8601'),
+        parent: z.object({ session: z.string(), at: count }).optional(),
+        open_here: z.boolean(),
+      }),
+    ),
+  }),
+  Closed: z.object({ id: z.string(), closed: z.literal(true) }),
+  MessagesReport: messages,
+  ToolCallsReport: z.object({
+    calls: z.array(
+      z.object({
+        call_id: objectId,
+        outcome: z.enum(['recorded', 'known']),
+        files: count.describe('Files that were taken up'),
+        collapsed: z.array(objectId).describe('Tool results that the window made inactive'),
+        notes,
+      }),
+    ),
+    turn: count,
+    step: count,
+  }),
+  TurnContext: z.object({
+    format: z.enum(['text', 'messages']),
+    text: z.string().optional().describe('With format text'),
+    system: z.string().nullable().optional().describe('With format messages'),
+    messages: z
+      .array(z.object({ section: z.enum(['pool', 'chat', 'active']), role: z.string(), name: z.string().optional(), parts }))
+      .optional()
+      .describe('With format messages'),
+    record,
+    report: messages.omit({ turn: true, step: true }).nullable().describe('What became of the messages that were sent along'),
+  }),
+  VerbReport: z.object({
+    call_id: objectId,
+    text: z.string().describe('What the agent is told'),
+    ok: z.boolean(),
+    entries: z.array(
+      z.object({
+        reference: z.string(),
+        ok: z.boolean(),
+        id: objectId.optional(),
+        failure: z.string().optional(),
+        candidates: z.array(objectId).optional(),
+        chars: count.optional(),
+      }),
+    ),
+    collapsed: z.array(objectId),
+  }),
+  Problem: z
+    .object({
+      type: z.string(),
+      title: z.string(),
+      status: z.int(),
+      detail: z.string(),
+      code: z.string().describe('What callers branch on'),
+      errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+    })
+    .describe('RFC 9457'),
+} as const;
+
+export type RequestName = keyof typeof REQUESTS;
+export type AnswerName = keyof typeof ANSWERS;
+export type RequestBody<N extends RequestName> = z.output<(typeof REQUESTS)[N]>;
+export type AnswerBody<N extends AnswerName> = z.input<(typeof ANSWERS)[N]>;

@@ -1,0 +1,191 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Backend } from '../mcp/backend.js';
+import type { Logger } from '../mcp/log.js';
+import type { ServerSettings } from '../mcp/server-settings.js';
+import type { Verb } from '../session/verb-outcome.js';
+import { contextAnswer, messagesAnswer, sessionAnswer, sessionsAnswer, toolCallsAnswer, verbAnswer } from './api-answers.js';
+import { type ApiOperation, OPENAPI_PATH, OPERATIONS, type OperationId } from './api-operations.js';
+import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
+import { ApiSessions } from './api-sessions.js';
+import { jsonBody } from './json-body.js';
+import { openApiDocument } from './openapi.js';
+import { ApiError, problemOf, sendProblem } from './problem.js';
+import type { Refusal } from './request-checks.js';
+
+/** The interface for harnesses, served beside MCP. */
+export interface HarnessRoutes {
+  /** Whether a request belongs here. */
+  owns(request: Pick<IncomingMessage, 'url'>): boolean;
+  /** Answers a request that the common checks refused. */
+  refuse(response: ServerResponse, refusal: Refusal): void;
+  /** Answers a request; never rejects. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Pauses sessions that were not used for long. */
+  forgetIdle(idleMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Exchange {
+  readonly sessions: ApiSessions;
+  /** The session of the path; empty where there is none. */
+  readonly id: string;
+  readonly body: unknown;
+}
+
+type Answered<Id extends OperationId> = Promise<{
+  readonly status?: number;
+  readonly body: AnswerBody<(typeof OPERATIONS)[Id]['answer']>;
+}>;
+
+type Handlers = { readonly [Id in OperationId]: (exchange: Exchange) => Answered<Id> };
+
+const pointer = (path: readonly PropertyKey[]): string =>
+  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+
+/** The body as its schema reads it. */
+function read<N extends RequestName>(name: N, body: unknown): RequestBody<N> {
+  const parsed = REQUESTS[name].safeParse(body);
+  if (parsed.success) return parsed.data as RequestBody<N>;
+  const places = parsed.error.issues.slice(0, 20).map(({ path, message }) => ({ pointer: pointer(path), detail: message }));
+  const detail = places.map((place) => `${place.pointer === '' ? 'the body' : place.pointer}: ${place.detail}`).join('; ');
+  throw new ApiError('invalid-request', detail.slice(0, 1_000), places);
+}
+
+const turnOf = ({ turn }: { readonly turn?: string | undefined }) => (turn === undefined ? {} : { turnRef: turn });
+
+const verb =
+  (name: Verb) =>
+  ({ sessions, id, body }: Exchange) =>
+    sessions.use(id, async (session) => {
+      const { ids, call_id: callId, ...rest } = read('Verb', body);
+      const report = await session.verb(name, ids, { ...turnOf(rest), ...(callId === undefined ? {} : { callId }) });
+      return { body: verbAnswer(report) };
+    });
+
+const HANDLERS: Handlers = {
+  openSession: async ({ sessions, body }) => {
+    const request = read('OpenSession', body);
+    const session = await sessions.open(request);
+    const fork = request.fork !== undefined;
+    const resumed = !fork && session.session.state.seq > 0;
+    if (request.system_prompt !== undefined) await session.setSystemPrompt(request.system_prompt);
+    return { status: resumed ? 200 : 201, body: sessionAnswer(session, resumed) };
+  },
+  listSessions: async ({ sessions }) => ({ body: sessionsAnswer(await (await sessions.client()).listSessions()) }),
+  getSession: ({ sessions, id }) => sessions.use(id, async (session) => ({ body: sessionAnswer(session, session.session.state.seq > 0) })),
+  closeSession: async ({ sessions, id }) => {
+    await sessions.close(id);
+    return { body: { id, closed: true } };
+  },
+  setSystemPrompt: ({ sessions, id, body }) =>
+    sessions.use(id, async (session) => {
+      await session.setSystemPrompt(read('SystemPrompt', body).text);
+      return { body: sessionAnswer(session, session.session.state.seq > 0) };
+    }),
+  reportMessages: ({ sessions, id, body }) =>
+    sessions.use(id, async (session) => {
+      const { messages, mode = 'append', ...rest } = read('Messages', body);
+      return { body: messagesAnswer(session, await session.reportMessages(messages, { mode, ...turnOf(rest) })) };
+    }),
+  reportToolCalls: ({ sessions, id, body }) =>
+    sessions.use(id, async (session) => {
+      const { calls, ...rest } = read('ToolCalls', body);
+      const reported = [];
+      for (const call of calls) reported.push(await session.reportToolCall(call, turnOf(rest)));
+      return { body: toolCallsAnswer(session, reported) };
+    }),
+  beginTurn: ({ sessions, id, body }) =>
+    sessions.use(id, async (session) => {
+      const { format = 'text', strict, short_ids: shortIds, messages, mode = 'append', ...rest } = read('Context', body);
+      const { report, ...context } = await session.beginTurn({
+        format,
+        mode,
+        ...turnOf(rest),
+        ...(strict === undefined ? {} : { strict }),
+        ...(shortIds === undefined ? {} : { shortIds }),
+        ...(messages === undefined ? {} : { messages }),
+      });
+      return { body: contextAnswer(context, report) };
+    }),
+  activate: verb('activate'),
+  deactivate: verb('deactivate'),
+  pin: verb('pin'),
+  unpin: verb('unpin'),
+};
+
+interface Match {
+  readonly id: OperationId;
+  readonly operation: ApiOperation;
+  readonly session: string;
+}
+
+function sessionIn(path: string, template: string): string | undefined {
+  const [given, wanted] = [path.split('/'), template.split('/')];
+  if (given.length !== wanted.length) return undefined;
+  let session = '';
+  for (const [i, part] of wanted.entries()) {
+    if (part === '{id}') session = given[i] ?? '';
+    else if (part !== given[i]) return undefined;
+  }
+  try {
+    return decodeURIComponent(session);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The operations at a path, whatever their method. */
+function operationsAt(path: string): readonly Match[] {
+  return (Object.entries(OPERATIONS) as [OperationId, ApiOperation][]).flatMap(([id, operation]) => {
+    const session = sessionIn(path, operation.path);
+    return session === undefined ? [] : [{ id, operation, session }];
+  });
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+/** Makes the interface for harnesses over a backend. */
+export function harnessRoutes(backend: Backend, settings: ServerSettings, log: Logger, mostBodyBytes: number): HarnessRoutes {
+  const { strict = false, shortIds = false } = settings.tools;
+  const sessions = new ApiSessions(backend, { strict, shortIds });
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    if (pathname === OPENAPI_PATH && request.method === 'GET') return sendJson(response, 200, openApiDocument(settings.version));
+    const there = operationsAt(pathname);
+    if (there.length === 0)
+      throw new ApiError('not-found', `there is nothing at ${pathname.slice(0, 200)}; GET ${OPENAPI_PATH} lists what there is`);
+    const match = there.find(({ operation }) => operation.method === request.method);
+    if (match === undefined) {
+      const methods = there.map(({ operation }) => operation.method).join(', ');
+      const problem = problemOf(new ApiError('method-not-allowed', `${request.method ?? ''} is not allowed here; allowed: ${methods}`));
+      return sendProblem(response, problem, { allow: methods });
+    }
+    const body = match.operation.request === undefined ? undefined : await jsonBody(request, mostBodyBytes);
+    const answered = await HANDLERS[match.id]({ sessions, id: match.session, body });
+    sendJson(response, answered.status ?? 200, answered.body);
+  };
+
+  return {
+    owns: ({ url = '/' }) => url === '/v1' || url.startsWith('/v1/'),
+    refuse: (response, { status, message }) => {
+      const code = status === 401 ? 'unauthorized' : 'forbidden';
+      sendProblem(response, problemOf(new ApiError(code, message)), status === 401 ? { 'www-authenticate': 'Bearer' } : {});
+    },
+    handle: async (request, response) => {
+      try {
+        await answer(request, response);
+      } catch (error) {
+        const problem = problemOf(error);
+        if (problem.status >= 500) log.error({ err: error, url: request.url }, 'a request failed');
+        if (response.headersSent) response.end();
+        else sendProblem(response, problem, problem.status === 413 ? { connection: 'close' } : {});
+      }
+    },
+    forgetIdle: (idleMs) => sessions.forgetIdle(idleMs),
+    close: () => sessions.closeAll(),
+  };
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { type ApiOperation, OPERATIONS } from './api-operations.js';
+import { ANSWERS, REQUESTS } from './api-schemas.js';
+
+type JsonMap = { readonly [key: string]: unknown };
+
+const ref = (name: string): JsonMap => ({ $ref: `#/components/schemas/${name}` });
+const json = (name: string, type = 'application/json'): JsonMap => ({ [type]: { schema: ref(name) } });
+
+/** The JSON Schema of one body, by itself: neither dialect nor id of its own. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonMap {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { target: 'draft-2020-12', io });
+  return rest;
+}
+
+function schemas(): JsonMap {
+  const requests = Object.entries(REQUESTS).map(([name, schema]) => [name, schemaOf(schema, 'input')]);
+  const answers = Object.entries(ANSWERS).map(([name, schema]) => [name, schemaOf(schema, 'output')]);
+  return Object.fromEntries([...requests, ...answers]);
+}
+
+function operation(id: string, { path, summary, request, answer, statuses }: ApiOperation): JsonMap {
+  const successes = statuses.map((status) => [status, { description: summary, content: json(answer) }]);
+  const problem = { description: 'A problem', content: json('Problem', 'application/problem+json') };
+  return {
+    operationId: id,
+    summary,
+    ...(path.includes('{id}')
+      ? { parameters: [{ name: 'id', in: 'path', required: true, description: 'The session', schema: { type: 'string' } }] }
+      : {}),
+    ...(request === undefined ? {} : { requestBody: { required: true, content: json(request) } }),
+    responses: { ...Object.fromEntries(successes), default: problem },
+  };
+}
+
+/** The OpenAPI 3.1 document of the interface, made from the schemas that requests and answers are checked with. */
+export function openApiDocument(version: string): JsonMap {
+  const paths: Record<string, Record<string, JsonMap>> = {};
+  for (const [id, given] of Object.entries(OPERATIONS)) {
+    paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: operation(id, given) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Palimpsest', version, description: 'A bitemporal context service for LLM agents: what a harness reports and asks.' },
+    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
+    security: [{ bearer: [] }],
+    paths,
+    components: { schemas: schemas(), securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+  };
+}

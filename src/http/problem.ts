@@ -1,0 +1,138 @@
+import type { ServerResponse } from 'node:http';
+import { SourceError, type SourceErrorCode } from '../filesystem/errors.js';
+import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
+import { JournalError, type JournalErrorCode } from '../journal/errors.js';
+import { NodeError } from '../node/errors.js';
+import { DocumentError } from '../objects/errors.js';
+import { SessionError, type SessionErrorCode } from '../session/errors.js';
+import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
+
+/** What is wrong with one place of a request. */
+export interface ProblemPlace {
+  /** JSON pointer into the body. */
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+/** A problem as it is answered [RFC 9457]; `code` is what callers branch on. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: string;
+  readonly errors?: readonly ProblemPlace[];
+}
+
+/** Codes of the interface itself, with their status and title; all other codes come from the errors of the rooms below. */
+const OWN = {
+  'invalid-request': [400, 'The request is not what is asked for'],
+  unauthorized: [401, 'A token is asked for'],
+  forbidden: [403, 'The request is not allowed'],
+  'not-found': [404, 'There is no such place'],
+  'session-not-open': [404, 'The session is not open'],
+  'method-not-allowed': [405, 'The method is not allowed here'],
+  'body-too-large': [413, 'The body is too large'],
+  'not-json': [415, 'The body is not JSON'],
+  'node-starting': [503, 'The database is still starting'],
+  internal: [500, 'Something went wrong inside'],
+} as const satisfies Readonly<Record<string, readonly [number, string]>>;
+
+export type ApiErrorCode = keyof typeof OWN;
+
+/** Thrown for what the interface itself refuses. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+
+  constructor(
+    readonly code: ApiErrorCode,
+    message: string,
+    readonly places: readonly ProblemPlace[] = [],
+  ) {
+    super(message);
+  }
+}
+
+const SESSION: Readonly<Record<SessionErrorCode, number>> = {
+  'sequence-gap': 409,
+  'out-of-order': 409,
+  'wrong-session': 409,
+  'unknown-object': 404,
+  'infrastructure-object': 400,
+  'repeated-call': 409,
+  'invalid-message': 400,
+  'unknown-session': 404,
+  'session-exists': 409,
+  closed: 409,
+  'lease-held': 409,
+  'taken-over': 409,
+  'node-unavailable': 503,
+};
+
+const HARNESS: Readonly<Record<HarnessErrorCode, number>> = { 'unknown-call': 409, 'no-such-session': 404, 'not-available': 501 };
+
+const XTDB: Readonly<Record<XtdbErrorCode, number>> = {
+  unreachable: 503,
+  timeout: 504,
+  aborted: 503,
+  'bad-request': 500,
+  'out-of-sync': 503,
+  unauthorised: 502,
+  forbidden: 502,
+  'too-large': 413,
+  busy: 503,
+  'server-error': 502,
+  'ingester-failed': 503,
+  'bad-response': 502,
+  closed: 503,
+};
+
+const JOURNAL: Readonly<Record<JournalErrorCode, number>> = {
+  full: 503,
+  'no-space': 507,
+  io: 500,
+  unwritable: 500,
+  corrupt: 500,
+  'newer-format': 500,
+  'bad-payload': 500,
+  closed: 503,
+};
+
+const SOURCE: Readonly<Partial<Record<SourceErrorCode, number>>> = { 'not-found': 404, 'outside-roots': 403, 'no-permission': 403 };
+
+function statusOf(error: Error & { readonly code?: unknown }): readonly [number, string] | undefined {
+  if (error instanceof ApiError) return OWN[error.code];
+  if (error instanceof SessionError) return [SESSION[error.code], 'The session does not allow it'];
+  if (error instanceof HarnessError) return [HARNESS[error.code], 'The report does not fit'];
+  if (error instanceof DocumentError) return [400, 'A value cannot be stored'];
+  if (error instanceof SourceError) return [SOURCE[error.code] ?? 400, 'A file cannot be used'];
+  if (error instanceof JournalError) return [JOURNAL[error.code], 'Nothing can be acknowledged'];
+  if (error instanceof NodeError) return [503, 'The database cannot be started'];
+  if (error instanceof XtdbError) return [XTDB[error.code], 'The database does not answer as it should'];
+  return undefined;
+}
+
+/** The problem that an error is; one that is not known says nothing of its inside. */
+export function problemOf(error: unknown): Problem {
+  const known = error instanceof Error ? statusOf(error) : undefined;
+  if (known === undefined || !(error instanceof Error)) {
+    return {
+      type: 'urn:palimpsest:problem:internal',
+      title: OWN.internal[1],
+      status: 500,
+      detail: 'The log of the server says more.',
+      code: 'internal',
+    };
+  }
+  const [status, title] = known;
+  const code = String((error as { readonly code?: unknown }).code);
+  const problem = { type: `urn:palimpsest:problem:${code}`, title, status, detail: error.message, code };
+  return error instanceof ApiError && error.places.length > 0 ? { ...problem, errors: error.places } : problem;
+}
+
+/** Answers with a problem. */
+export function sendProblem(response: ServerResponse, problem: Problem, headers: Readonly<Record<string, string>> = {}): void {
+  const retry = problem.status === 503 ? { 'retry-after': '5' } : {};
+  response.writeHead(problem.status, { 'content-type': 'application/problem+json', ...retry, ...headers });
+  response.end(JSON.stringify(problem));
+}
