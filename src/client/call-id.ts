@@ -1,6 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type ObjectId, objectId } from '../objects/ids.js';
 import type { SessionState } from '../session/session-state.js';
-import type { ObjectStore } from '../store/object-store.js';
+import type { SessionEnvironment } from './session-environment.js';
 
 /** Longest id of a harness that is kept as it is; the marks that make it unique need room. */
 const LONGEST = 400;
@@ -11,14 +12,30 @@ function repeated(state: SessionState, id: string): string {
   for (let n = 2; ; n++) if (!state.has(`${id}~${n}` as ObjectId)) return `${id}~${n}`;
 }
 
+/** How long an agent waits for the database to say whether another chat has an id, milliseconds. */
+const LOOK_UP_MS = 250;
+
+/** Whether another chat has an id; assumed when the database does not answer in time: an id that is made unique is never wrong. */
+async function isTaken({ store, outbox }: SessionEnvironment, id: ObjectId): Promise<boolean> {
+  if (outbox.pending(id) !== undefined) return true;
+  const look = store.now().then(async (snapshot) => (await snapshot.heads([id])).has(id));
+  if (!outbox.isDurable) return look;
+  const limit = new AbortController();
+  const late = delay(LOOK_UP_MS, true, { signal: limit.signal }).catch(() => true);
+  try {
+    return await Promise.race([look.catch(() => true), late]);
+  } finally {
+    limit.abort();
+  }
+}
+
 /**
  * The id of a tool call object (decision B2): the harness's own when it is free or this chat's, with the session's id behind it when another chat has
  * it; `{session}:{step}` where the harness gives none. What a fork shares with its parent is this chat's; what the parent called later is not.
  */
-export async function callIdFor(store: ObjectStore, state: SessionState, given: string | undefined): Promise<ObjectId> {
+export async function callIdFor(environment: SessionEnvironment, state: SessionState, given: string | undefined): Promise<ObjectId> {
   if (given === undefined || given === '') return objectId(repeated(state, `${state.id}:${state.seq + 1}`));
   const wanted = given.toWellFormed().slice(0, LONGEST);
-  const id = repeated(state, wanted);
-  const taken = (await (await store.now()).heads([id])).has(id);
-  return objectId(taken ? repeated(state, `${wanted}@${state.id}`) : id);
+  const id = repeated(state, wanted) as ObjectId;
+  return objectId((await isTaken(environment, id)) ? repeated(state, `${wanted}@${state.id}`) : id);
 }

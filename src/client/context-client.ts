@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import type { Durability } from '../journal/journal.js';
 import { type SessionId, sessionId } from '../objects/ids.js';
 import { SessionError } from '../session/errors.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../session/plan-step.js';
@@ -6,6 +7,7 @@ import { ObjectStore } from '../store/object-store.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import { createXtdbClient, type XtdbClient } from '../xtdb/xtdb-client.js';
 import { type AssembleOptions, assembleAsOf, type SessionAssembly } from './assemble-session.js';
+import { ClientJournal } from './client-journal.js';
 import { ContextSession } from './context-session.js';
 import { FileAccess, type FileAccessOptions } from './file-access.js';
 import { type ForkOptions, forkSession } from './fork-session.js';
@@ -13,9 +15,15 @@ import { listSessions, type SessionSummary } from './list-sessions.js';
 import { type LeaseSettings, lockSession } from './lock-session.js';
 import { MetadataCache } from './metadata-cache.js';
 import { createHeldSession, openHeldSession } from './open-session.js';
-import { Outbox } from './outbox.js';
+import { Outbox, type OutboxStatus } from './outbox.js';
 import { RecentVersions } from './recent-versions.js';
 import type { SessionEnvironment } from './session-environment.js';
+
+/** What a client left behind when it closed. */
+export interface CloseReport {
+  /** Acknowledged steps that the database does not have yet; they stay in the journal and are delivered by the next client of the data folder. */
+  readonly unflushed: number;
+}
 
 /** How a client is made. */
 export interface ContextClientOptions extends FileAccessOptions {
@@ -29,6 +37,12 @@ export interface ContextClientOptions extends FileAccessOptions {
    * acknowledged when it is committed.
    */
   readonly dataDir?: string;
+  /** False: no journal although there is a data folder, as for a database that forgets everything when it stops. */
+  readonly journal?: boolean;
+  /** What an acknowledged step survives: the death of every process (`process`, the default), or the loss of power too (`power`, a sync per step). */
+  readonly durability?: Durability;
+  /** Told one line about what could not be read of a dead process's journal. */
+  readonly onNotice?: (line: string) => void;
   /** What this process is, for whoever is refused a session that it has open. */
   readonly what?: string;
   /** Milliseconds since 1970; the machine's clock when absent. */
@@ -37,6 +51,8 @@ export interface ContextClientOptions extends FileAccessOptions {
 
 /** How long a fork waits for what its parent has acknowledged to reach the database. */
 const OPEN_WAIT_MS = 10_000;
+const CLOSE_WAIT_MS = 5_000;
+const WHAT = 'a program that uses Palimpsest';
 const FORK_WAIT_MS = 10_000;
 
 const LETTERS = 'abcdefghjkmnpqrstvwxyz0123456789';
@@ -58,11 +74,13 @@ export class ContextClient {
   readonly #environment: SessionEnvironment;
   readonly #sessions = new Map<SessionId, Promise<ContextSession>>();
   readonly #lease: LeaseSettings | undefined;
-  #closing: Promise<void> | undefined;
+  readonly #journal: ClientJournal | undefined;
+  #closing: Promise<CloseReport> | undefined;
 
-  private constructor(xtdb: XtdbClient, files: FileAccess, options: ContextClientOptions) {
+  private constructor(xtdb: XtdbClient, files: FileAccess, options: ContextClientOptions, journal: ClientJournal | undefined) {
     this.#xtdb = xtdb;
-    this.#lease = options.dataDir === undefined ? undefined : { dataDir: options.dataDir, what: options.what ?? 'a program' };
+    this.#journal = journal;
+    this.#lease = options.dataDir === undefined ? undefined : { dataDir: options.dataDir, what: options.what ?? WHAT };
     this.files = files;
     this.store = new ObjectStore(xtdb);
     const cache = new MetadataCache(files);
@@ -72,7 +90,7 @@ export class ContextClient {
       files,
       cache,
       recent,
-      outbox: new Outbox(this.store, cache, recent, undefined),
+      outbox: new Outbox(this.store, cache, recent, journal),
       policy: options.policy ?? DEFAULT_POLICY,
       strict: options.strict ?? false,
       shortIds: options.shortIds ?? false,
@@ -80,10 +98,18 @@ export class ContextClient {
     };
   }
 
-  /** Opens the roots and mounts; the database is not asked for yet. Throws SourceError for roots that do not exist. */
+  /**
+   * Opens the roots, the mounts and, with a data folder, the journal, and takes over what dead processes left in it (decision F6); the database is not
+   * asked for yet. Throws SourceError for roots that do not exist, JournalError for a folder that cannot be used.
+   */
   static async create(options: ContextClientOptions): Promise<ContextClient> {
     const files = await FileAccess.open(options);
-    return new ContextClient(createXtdbClient(options.address), files, options);
+    const { dataDir, what = WHAT, durability = 'process', onNotice = () => undefined } = options;
+    const journal =
+      dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, what, durability, onNotice });
+    const client = new ContextClient(createXtdbClient(options.address), files, options, journal);
+    await journal?.adoptAll(client.#environment.outbox);
+    return client;
   }
 
   /** Resolves when the database answers; throws XtdbError when it does not. */
@@ -153,8 +179,16 @@ export class ContextClient {
     await session.close();
   }
 
-  /** Closes every session, waits for writes under way, closes the connections. Idempotent. */
-  close(): Promise<void> {
+  /** What waits for the database, and why. */
+  get status(): OutboxStatus {
+    return this.#environment.outbox.status;
+  }
+
+  /**
+   * Closes every session, gives what is acknowledged at most five seconds to reach the database, closes journal and connections. What did not get there
+   * stays in the journal for the next client; the report counts it. Idempotent.
+   */
+  close(): Promise<CloseReport> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
@@ -163,6 +197,7 @@ export class ContextClient {
     const { outbox } = this.#environment;
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {
+      if (takeOver) await this.#journal?.othersDelivered(OPEN_WAIT_MS);
       // What a dead process acknowledged for this session has to be in the database before it is read.
       if (!isNew && !(await outbox.drained(id, OPEN_WAIT_MS))) {
         throw new SessionError(
@@ -179,12 +214,17 @@ export class ContextClient {
     }
   }
 
-  async #close(): Promise<void> {
+  async #close(): Promise<CloseReport> {
     const sessions = await Promise.allSettled(this.#sessions.values());
     const closed = await Promise.allSettled(sessions.flatMap((session) => (session.status === 'fulfilled' ? [session.value.close()] : [])));
-    await this.store.close();
+    await this.#environment.outbox.drained(undefined, CLOSE_WAIT_MS);
+    const stored = this.store.close();
     await this.#xtdb.close();
+    await stored;
+    const unflushed = this.#journal?.waiting ?? 0;
+    await this.#journal?.close();
     const failed = closed.find((result) => result.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
+    return { unflushed };
   }
 }

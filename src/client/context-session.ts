@@ -68,9 +68,9 @@ export class ContextSession {
    */
   recordCall(report: CallReport): Promise<RecordedCall> {
     return this.#serial(async () => {
-      const { store, policy } = this.#environment;
+      const { policy } = this.#environment;
       const { state } = this.#held;
-      const id = await callIdFor(store, state, report.callId);
+      const id = await callIdFor(this.#environment, state, report.callId);
       const answer = report.answer(id);
       const files = stepFiles(report, state);
       const step = planCall(

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { inspectJournals } from '../journal/inspect-journals.js';
+import type { Durability, Journal } from '../journal/journal.js';
+import { adoptableJournals, adoptJournal, openJournal } from '../journal/open-journal.js';
+import { decodePayload, encodePayload } from '../journal/payload.js';
+import type { Json } from '../objects/canonical-json.js';
+import type { Outbox, WriteJournal } from './outbox.js';
+import { decodeWrite } from './write-record.js';
+
+const LOOK_EVERY_MS = 25;
+
+/** How a client keeps what it acknowledges. */
+export interface ClientJournalSettings {
+  readonly dataDir: string;
+  readonly durability: Durability;
+  /** What this process is, for whoever looks. */
+  readonly what: string;
+  /** Told what could not be read of a dead process's journal. */
+  readonly onNotice: (line: string) => void;
+}
+
+/**
+ * The journal of one client (decision H5), and those that dead clients left in the data folder, which the first one to start takes over (decision F6).
+ * Closing leaves on disk what the database does not have yet.
+ */
+export class ClientJournal implements WriteJournal {
+  readonly #settings: ClientJournalSettings;
+  readonly #own: Journal;
+  readonly #adopted: Journal[] = [];
+
+  private constructor(settings: ClientJournalSettings, own: Journal) {
+    this.#settings = settings;
+    this.#own = own;
+  }
+
+  /** Opens a journal of this process in the data folder. Throws JournalError. */
+  static async open(settings: ClientJournalSettings): Promise<ClientJournal> {
+    const { dataDir, durability, what } = settings;
+    return new ClientJournal(settings, await openJournal(dataDir, { durability, what }));
+  }
+
+  get nearFull(): boolean {
+    return this.#own.nearFull;
+  }
+
+  /** Records of this and of adopted journals that the database is not known to have. */
+  get waiting(): number {
+    return [this.#own, ...this.#adopted].reduce((sum, { status }) => sum + status.pending, 0);
+  }
+
+  append(record: Json): Promise<number> {
+    return this.#own.append(encodePayload(record));
+  }
+
+  markDone(sequence: number): void {
+    this.#own.markDone(sequence);
+  }
+
+  /** Hands every waiting record of dead processes to the outbox, in order; resolves when all are handed over, not when they are delivered. */
+  async adoptAll(outbox: Outbox): Promise<void> {
+    for (const owner of await adoptableJournals(this.#settings.dataDir)) {
+      const journal = await adoptJournal(this.#settings.dataDir, owner, { what: this.#settings.what }).catch((error: unknown) => {
+        this.#settings.onNotice(`the journal ${owner} of a process that ended cannot be read: ${String(error)}`);
+        return undefined;
+      });
+      if (journal === undefined) continue;
+      this.#adopted.push(journal);
+      for (const { file, offset, length } of journal.damage) {
+        this.#settings.onNotice(`the journal ${owner}: ${file} was cut at byte ${offset} (${length} bytes that were never acknowledged)`);
+      }
+      for await (const { sequence, payload } of journal.recover()) {
+        outbox.adopt(decodeWrite(decodePayload(payload)), () => journal.markDone(sequence));
+      }
+    }
+  }
+
+  /**
+   * Waits until no other living process has anything waiting for the database, as far as that takes no longer than the limit: a session that is taken
+   * over from one of them is then read with everything that was acknowledged.
+   */
+  async othersDelivered(limitMs: number): Promise<boolean> {
+    const end = Date.now() + limitMs;
+    const owners = new Set([this.#own, ...this.#adopted].map(({ owner }) => owner));
+    for (;;) {
+      const journals = await inspectJournals(this.#settings.dataDir);
+      if (journals.every(({ owner, pending }) => owners.has(owner) || pending === 0)) return true;
+      if (Date.now() >= end) return false;
+      // Another process delivers; all that can be seen of it is its journal.
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+
+  /** Closes this and all adopted journals; what waits stays for the next client. Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all([this.#own, ...this.#adopted].map((journal) => journal.close()));
+  }
+}

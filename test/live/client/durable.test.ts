@@ -1,0 +1,158 @@
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { CallReport } from '../../../src/client/call-report.js';
+import { ContextClient } from '../../../src/client/context-client.js';
+import { filesystemId } from '../../../src/objects/ids.js';
+import { testAddress, wholeRead } from '../../support/context.js';
+
+/** A road to the suite's node that can be closed and opened: what an outage is to a client. */
+class Road {
+  readonly socketPath: string;
+  #server: Server | undefined;
+  readonly #sockets = new Set<{ destroy(): void }>();
+
+  constructor(folder: string) {
+    this.socketPath = join(folder, 'road.sock');
+  }
+
+  async open(): Promise<void> {
+    const address = testAddress();
+    const target = address.kind === 'unix' ? address.socketPath : '';
+    this.#server = createServer((from) => {
+      const to = connect(target);
+      for (const socket of [from, to]) {
+        this.#sockets.add(socket);
+        socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
+      }
+      from.pipe(to).pipe(from);
+    });
+    await new Promise<void>((resolve) => this.#server?.listen(this.socketPath, resolve));
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve())));
+    await rm(this.socketPath, { force: true });
+  }
+}
+
+const call = (report: Partial<CallReport> = {}): CallReport => ({
+  tool: 'read',
+  args: {},
+  status: 'ok',
+  content: 'output',
+  answer: (id) => `answer of ${id}`,
+  ...report,
+});
+
+describe('a client with a journal', () => {
+  let root: string;
+  let road: Road;
+  const clients: ContextClient[] = [];
+  const filesystem = filesystemId(`fs-durable-${Date.now()}`);
+
+  const open = async (): Promise<ContextClient> => {
+    const client = await ContextClient.create({
+      address: { kind: 'unix', socketPath: road.socketPath },
+      roots: [root],
+      cwd: root,
+      filesystemId: filesystem,
+      dataDir: join(root, 'data'),
+    });
+    clients.push(client);
+    return client;
+  };
+
+  beforeEach(async () => {
+    root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-durable-')));
+    road = new Road(root);
+  });
+
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.close().catch(() => undefined)));
+    await road.close();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  test('works on while the database is away, and what it acknowledged is there afterwards, in order [decisions F4, H5]', async () => {
+    const client = await open();
+    const session = await client.openSession();
+    await writeFile(join(root, 'a.ts'), 'const a = 1;');
+    const read = await session.recordCall(call({ readings: [await wholeRead(client, 'a.ts')], content: 'const a = 1;' }));
+    for (let i = 0; i < 20; i++) await session.recordCall(call({ tool: 'bash', content: `output ${i}` }));
+    const away = await session.assemble();
+    expect(away.text).toContain('output 19');
+    expect(away.record.basis).toBeUndefined();
+    expect((await session.load(read.callId))?.version.content).toBe('const a = 1;');
+    const plan = await session.planVerb('activate', [read.callId]);
+    expect(plan.entries).toMatchObject([{ ok: true, text: 'const a = 1;' }]);
+    await road.open();
+    const { outcomes } = await read.applied;
+    expect([...outcomes.values()]).toEqual(['created']);
+    const back = await session.assemble();
+    expect(back.text).toBe(away.text);
+    expect(back.record.basis).toBeDefined();
+    expect((await (await client.store.now()).steps(session.id)).map(({ seq }) => seq)).toEqual(Array.from({ length: 21 }, (_, i) => i + 1));
+  });
+
+  test('leaves what it could not deliver to the next client of the data folder, which delivers it once [decision F6]', async () => {
+    const first = await open();
+    const session = await first.openSession();
+    for (let i = 0; i < 5; i++) await session.recordCall(call({ content: `kept ${i}` }));
+    const report = await first.close();
+    expect(report.unflushed).toBeGreaterThanOrEqual(6);
+    await road.open();
+    const second = await open();
+    const resumed = await second.openSession({ id: session.id });
+    expect(resumed.state.seq).toBe(5);
+    expect(resumed.state.sets).toEqual(session.state.sets);
+    expect((await second.close()).unflushed).toBe(0);
+    const third = await open();
+    const again = await third.openSession({ id: session.id });
+    expect(again.state.turns).toEqual(session.state.turns);
+  });
+
+  test('refuses a session that another client has open, naming it, unless it is taken over; the first learns at its next step [decision F5]', async () => {
+    await road.open();
+    const [first, second] = [await open(), await open()];
+    const session = await first.openSession();
+    await session.recordCall(call({ content: 'one' }));
+    await expect(second.openSession({ id: session.id })).rejects.toMatchObject({
+      code: 'lease-held',
+      message: expect.stringContaining(String(process.pid)),
+    });
+    const moved = await second.openSession({ id: session.id, takeOver: true });
+    await expect(session.recordCall(call({ content: 'too late' }))).rejects.toMatchObject({ code: 'taken-over' });
+    await moved.recordCall(call({ content: 'two' }));
+    const { text } = await moved.assemble();
+    expect(text).toContain('two');
+    expect(text).not.toContain('too late');
+  });
+
+  test('keeps in a fork what a former writer had acknowledged and another one overtook [decision F6]', async () => {
+    await road.open();
+    const first = await open();
+    const session = await first.openSession();
+    const { applied } = await session.recordCall(call({ content: 'before' }));
+    await applied;
+    await road.close();
+    const lost = await session.recordCall(call({ content: 'acknowledged, not delivered' }));
+    const elsewhere = await ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystem });
+    clients.push(elsewhere);
+    const other = await elsewhere.openSession({ id: session.id });
+    await other.recordCall(call({ content: 'by the other writer' }));
+    await road.open();
+    await expect(lost.applied).rejects.toMatchObject({ code: 'taken-over', message: expect.stringContaining('.fork-') });
+    const fork = (await elsewhere.listSessions()).find(({ parent }) => parent?.session === session.id);
+    const kept = await elsewhere.openSession({ id: fork?.id ?? '' });
+    const { text } = await kept.assemble();
+    expect(text).toContain('acknowledged, not delivered');
+    expect(text).toContain('before');
+    expect(text).not.toContain('by the other writer');
+  });
+});
