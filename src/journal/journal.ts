@@ -276,8 +276,12 @@ export class Journal {
 
   #trim(): void {
     const { current } = this.#chain;
-    if (this.#pending.count === 0 && current !== undefined && current.size >= this.#resetBytes && this.#flushing === undefined)
-      this.#chain.retire();
-    for (const segment of this.#chain.trim((number) => this.#pending.inSegment(number))) this.#pending.forgetSegment(segment);
+    const isDrained = this.#pending.count === 0 && this.#flushing === undefined;
+    if (isDrained && current !== undefined && current.size >= this.#resetBytes) this.#chain.retire();
+    for (const segment of this.#chain.trim((number) => this.#pending.inSegment(number))) {
+      this.#pending.forgetSegment(segment);
+      // The notes in it went with it.
+      this.#markDue = true;
+    }
   }
 }

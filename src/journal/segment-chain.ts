@@ -51,11 +51,14 @@ export class SegmentChain {
     this.#current = undefined;
   }
 
-  /** Removes the older files that are not needed and gives their numbers; damaged ones are kept aside under another name. */
+  /**
+   * Removes the files that are not needed and gives their numbers; damaged ones are kept aside under another name. The newest file stays until all others
+   * are gone, since it says what in them is done.
+   */
   trim(isNeeded: (segment: number) => boolean): readonly number[] {
     const removed: number[] = [];
     for (const segment of this.#older) {
-      if (isNeeded(segment)) continue;
+      if (isNeeded(segment) || (segment === this.#newest && this.#older.size > 1)) continue;
       const path = join(this.folder, segmentFile(this.owner, segment));
       try {
         if (this.#damaged.has(segment)) renameSync(path, `${path}.damaged`);

@@ -1,0 +1,104 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const src = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))), 'src');
+
+/** What the process does: opens or adopts a journal and does with it what it is asked. */
+const PROGRAM = `
+import { writeSync } from 'node:fs';
+import { adoptableJournals, adoptJournal, openJournal } from './journal/open-journal.js';
+let journal;
+const record = (n, size) => Buffer.from(n + ':' + 'x'.repeat(size));
+const answer = {
+  open: async ([dataDir, options]) => { journal = await openJournal(dataDir, options); return journal.owner; },
+  adopt: async ([dataDir, owner]) => { journal = await adoptJournal(dataDir, owner); return journal?.status.pending; },
+  adoptable: async ([dataDir]) => adoptableJournals(dataDir),
+  append: async ([n, size]) => journal.append(record(n, size)),
+  done: async ([sequence]) => journal.markDone(sequence),
+  close: async () => journal.close(),
+  // Appends until it is killed; says what is acknowledged through a pipe that the kill leaves readable.
+  storm: async ([size, doneBehind]) => {
+    for (let n = 1; ; n++) {
+      const sequence = await journal.append(record(n, size));
+      writeSync(1, sequence + '\\n');
+      if (doneBehind > 0 && sequence > doneBehind) journal.markDone(sequence - doneBehind);
+      if (n % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+  },
+};
+process.on('message', ({ ask, args }) => {
+  answer[ask](args).then((value) => process.send({ value }), (error) => process.send({ code: error.code, message: error.message }));
+});
+process.send({ value: 'ready' });
+`;
+
+export interface Answer {
+  readonly value?: unknown;
+  readonly code?: string;
+  readonly message?: string;
+}
+
+/** A process of its own that writes a journal. */
+export interface JournalWriter {
+  readonly child: ChildProcess;
+  ask(ask: string, ...args: readonly unknown[]): Promise<Answer>;
+  /** Lets it append without an end until it has acknowledged `count` records, kills it, and gives every number that it has said. */
+  storm(count: number, size: number, doneBehind: number): Promise<readonly number[]>;
+  kill(): Promise<void>;
+}
+
+/** Bundles the program of the processes into a folder. */
+export async function buildJournalWriter(folder: string): Promise<string> {
+  const outfile = join(folder, 'journal-writer.mjs');
+  await build({
+    stdin: { contents: PROGRAM, resolveDir: src },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    outfile,
+    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    logLevel: 'error',
+  });
+  return outfile;
+}
+
+async function nextAnswer(child: ChildProcess): Promise<Answer> {
+  const [answer] = await once(child, 'message');
+  return answer as Answer;
+}
+
+/** Starts such a process and waits until it listens; `limitBytes` is the size beyond which no file of its may grow. */
+export async function startJournalWriter(program: string, limitBytes?: number): Promise<JournalWriter> {
+  const limited = limitBytes === undefined ? {} : { execPath: 'prlimit', execArgv: [`--fsize=${limitBytes}`, process.execPath] };
+  const child = fork(program, { execArgv: [], ...limited, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  await nextAnswer(child);
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  };
+  return {
+    child,
+    kill,
+    ask: (ask, ...args) => {
+      const answer = nextAnswer(child);
+      child.send({ ask, args });
+      return answer;
+    },
+    storm: async (count, size, doneBehind) => {
+      let said = '';
+      child.send({ ask: 'storm', args: [size, doneBehind] });
+      const ended = once(child, 'close');
+      child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+        said += chunk;
+        if (said.split('\n').length > count) child.kill('SIGKILL');
+      });
+      await ended;
+      return said.split('\n').slice(0, -1).map(Number);
+    },
+  };
+}

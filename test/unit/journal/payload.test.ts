@@ -1,0 +1,105 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { JournalError } from '../../../src/journal/errors.js';
+import { decodePayload, encodePayload } from '../../../src/journal/payload.js';
+import { canonicalJson, type Json } from '../../../src/objects/canonical-json.js';
+
+const encoded = (value: Json): Buffer => Buffer.concat(encodePayload(value));
+const roundTrip = (value: Json): Json => decodePayload(encoded(value));
+
+const long = fc
+  .tuple(fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }), fc.integer({ min: 1_000, max: 1_100 }))
+  .map(([text, length]) => text.repeat(Math.ceil(length / text.length)));
+const text = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  long,
+  fc.string().map((rest) => `~${rest}`),
+  fc.nat(5).map((n) => `~${n}`),
+);
+const json = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    text,
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.integer(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(tie('value'), { maxLength: 5 }),
+    fc.dictionary(fc.oneof(fc.string({ unit: 'binary' }), fc.constant('__proto__'), long), tie('value'), { maxKeys: 5 }),
+  ),
+})).value;
+
+function codeOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    return error instanceof JournalError ? error.code : String(error);
+  }
+  return 'no error';
+}
+
+describe('the payload of a record', () => {
+  test('comes back exactly, whatever canonical JSON accepts', () => {
+    fc.assert(
+      fc.property(json, (value) => {
+        const back = roundTrip(value);
+        expect(canonicalJson(back)).toBe(canonicalJson(value));
+        expect(JSON.stringify(back)).toBe(JSON.stringify(value));
+        expect(encoded(back)).toEqual(encoded(value));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('a long text that stands in several places is written once, as it is', () => {
+    const content = 'line with "quotes"\n'.repeat(5_000);
+    const bytes = encoded({ file: { content }, call: { content }, other: [content, 'short'] });
+    expect(bytes.length).toBeLessThan(content.length + 200);
+    expect(bytes.indexOf(content)).toBeGreaterThan(0);
+    expect(roundTrip({ file: { content }, call: { content } })).toEqual({ file: { content }, call: { content } });
+  });
+
+  test('a byte order mark at the beginning of a long text is kept', () => {
+    const marked = `\ufeff${'x'.repeat(2_000)}`;
+    expect(roundTrip([marked])).toEqual([marked]);
+  });
+
+  test.each([
+    ['undefined', { a: undefined }],
+    ['half a surrogate pair', ['\ud800']],
+    ['a number that is not finite', [Number.NaN]],
+    ['a date', [new Date(0)]],
+  ])('%s is refused instead of being changed', (_what, value) => {
+    expect(() => encodePayload(value as unknown as Json)).toThrow(expect.objectContaining({ name: 'DocumentError' }));
+  });
+
+  test('a payload cut anywhere, or with bytes behind it, is an error', () => {
+    const bytes = encoded({ text: 'ä'.repeat(1_100), other: 'b'.repeat(1_030), n: 1 });
+    for (let length = 0; length < bytes.length; length++)
+      expect(codeOf(() => decodePayload(bytes.subarray(0, length)))).toBe('bad-payload');
+    expect(codeOf(() => decodePayload(Buffer.concat([bytes, Buffer.from([0])])))).toBe('bad-payload');
+  });
+
+  test('garbage is an error and nothing else', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        expect(codeOf(() => decodePayload(bytes))).toBe('bad-payload');
+        expect(codeOf(() => decodePayload(Buffer.concat([Buffer.from([1]), bytes])))).toMatch(/bad-payload|no error/);
+      }),
+    );
+  });
+
+  test.each(['~7', '~', '~x', '~01', '~-1'])('a reference %s to a text that is not there is an error', (reference) => {
+    const body = Buffer.from(JSON.stringify([reference]));
+    const head = Buffer.alloc(9);
+    head.writeUInt8(1);
+    head.writeUInt32LE(body.length, 1);
+    expect(codeOf(() => decodePayload(Buffer.concat([head, body])))).toBe('bad-payload');
+  });
+
+  test('a later format is named', () => {
+    const bytes = encoded([1]);
+    bytes.writeUInt8(2);
+    expect(() => decodePayload(bytes)).toThrow(/format is 2/);
+  });
+});

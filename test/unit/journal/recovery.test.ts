@@ -1,0 +1,178 @@
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { JournalError } from '../../../src/journal/errors.js';
+import { journalFolder } from '../../../src/journal/journal-folder.js';
+import { adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/open-journal.js';
+import { type Acknowledged, adoptOnly, journalFiles, putJournalFiles, waiting, writeJournal } from './dead-journal.js';
+
+const asPairs = (records: readonly Acknowledged[]) =>
+  records.map(({ sequence, payload }) => [sequence, payload.toString('latin1')] as const);
+const payloads = (...sizes: readonly number[]): readonly Buffer[] => sizes.map((size, i) => Buffer.alloc(size, `${i}:record `));
+const payload = fc.oneof(
+  fc.uint8Array({ maxLength: 60 }),
+  fc.string({ maxLength: 60 }).map((text) => Buffer.from(text)),
+);
+
+/** The bytes of a file with one bit of it turned round. */
+function flipped(bytes: Buffer, at: number, bit: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy.writeUInt8((copy[at] ?? 0) ^ (1 << bit), at);
+  return copy;
+}
+
+describe('what a dead process left', () => {
+  let dataDir: string;
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-recovery-'));
+  });
+  afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+  /** What an attempt to adopt gives: the records, or the code of the error. */
+  async function attempt(salvage = false): Promise<{ readonly records?: Awaited<ReturnType<typeof waiting>>; readonly code?: string }> {
+    try {
+      const journal = await adoptOnly(dataDir, { salvage });
+      const records = await waiting(journal);
+      await journal.close();
+      return { records };
+    } catch (error) {
+      if (error instanceof JournalError) return { code: error.code };
+      throw error;
+    }
+  }
+
+  test('cut at any byte of its last file, it gives exactly the records that were whole before the cut', async () => {
+    const run = async (contents: readonly Uint8Array[]): Promise<void> => {
+      const { acknowledged, files } = await writeJournal(dataDir, contents);
+      const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
+      for (let length = 1; length <= bytes.length; length++) {
+        await putJournalFiles(dataDir, new Map([[name, bytes.subarray(0, length)]]));
+        const journal = await adoptOnly(dataDir);
+        const whole = acknowledged.filter(({ end }) => end <= length);
+        expect(await waiting(journal)).toEqual(asPairs(whole));
+        const isTorn = !acknowledged.some(({ end }) => end === length) && whole.length > 0;
+        if (isTorn) expect(journal.damage).toMatchObject([{ offset: whole.at(-1)?.end, length: length - (whole.at(-1)?.end ?? 0) }]);
+        const next = await journal.append(Buffer.from('next'));
+        expect((await waiting(journal)).at(-1)).toEqual([next, 'next']);
+        await journal.close();
+        const again = await adoptOnly(dataDir);
+        expect(again.damage).toEqual([]);
+        expect(await waiting(again)).toEqual([...asPairs(whole), [whole.length + 1, 'next']]);
+        await again.close();
+      }
+      await rm(journalFolder(dataDir), { recursive: true });
+    };
+    await fc.assert(fc.asyncProperty(fc.array(payload, { minLength: 1, maxLength: 5 }), run), { numRuns: 4 });
+  });
+
+  test('with any bit turned round it gives the same, or all but the last record, or an error; and salvage loses at most one', async () => {
+    const { acknowledged, files } = await writeJournal(dataDir, payloads(30, 0, 80, 25, 40), { segmentBytes: 200 });
+    expect(files.size).toBeGreaterThan(2);
+    const all = asPairs(acknowledged);
+    const lastFile = acknowledged.at(-1)?.file;
+    const lastStart = acknowledged.filter(({ file }) => file === lastFile).at(-2)?.end ?? 0;
+    const seen = new Set<string>();
+    for (const [name, bytes] of files) {
+      for (let at = 0; at < bytes.length; at++) {
+        await putJournalFiles(dataDir, new Map([...files, [name, flipped(bytes, at, at % 8)]]));
+        const { records, code } = await attempt();
+        if (records === undefined) {
+          expect(code).toBe('corrupt');
+          const saved = (await attempt(true)).records ?? [];
+          expect(all.filter((record) => !saved.some(([sequence]) => sequence === record[0])).length).toBeLessThanOrEqual(1);
+          expect(saved.filter(([sequence, text]) => all[sequence - 1]?.[1] !== text)).toEqual([]);
+        } else {
+          expect(name === lastFile && at >= lastStart).toBe(true);
+          expect(records).toEqual(all.slice(0, -1));
+        }
+        seen.add(code ?? 'cut');
+      }
+    }
+    expect([...seen].sort()).toEqual(['corrupt', 'cut']);
+  });
+
+  test('damage in the middle names the file, the place and what can be read; what was salvaged is delivered and the file kept', async () => {
+    const { acknowledged, files } = await writeJournal(dataDir, payloads(50, 60, 70, 80));
+    const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
+    const start = acknowledged[1]?.end ?? 0;
+    await putJournalFiles(dataDir, new Map([[name, flipped(bytes, start + 60, 3)]]));
+    const [owner = ''] = await adoptableJournals(dataDir);
+    const error = await adoptJournal(dataDir, owner).catch((thrown: unknown) => thrown as JournalError);
+    const file = join(journalFolder(dataDir), name);
+    const damage = { file, offset: start, length: (acknowledged[2]?.end ?? 0) - start, readableBefore: 2, readableAfter: 1 };
+    expect(error).toMatchObject({ name: 'JournalError', code: 'corrupt', damage: [damage] });
+    expect((error as JournalError).message).toContain(`${file} at byte ${start}`);
+    expect((await journalFiles(dataDir)).get(name)).toEqual(flipped(bytes, start + 60, 3));
+
+    const journal = await adoptOnly(dataDir, { salvage: true });
+    expect(journal.damage).toEqual([damage]);
+    expect((await waiting(journal)).map(([sequence]) => sequence)).toEqual([1, 2, 4]);
+    for (const sequence of [1, 2, 4]) journal.markDone(sequence);
+    await journal.close();
+    expect(await readdir(journalFolder(dataDir))).toEqual([`${name}.damaged`]);
+    expect(await adoptableJournals(dataDir)).toEqual([]);
+  });
+
+  test('a lost file end is noticed where the next file follows it', async () => {
+    const { acknowledged, files } = await writeJournal(dataDir, payloads(50, 60, 70, 80), { segmentBytes: 250 });
+    const [first = ''] = files.keys();
+    const inFirst = acknowledged.filter(({ file }) => file === first);
+    const cut = inFirst.at(-2)?.end ?? 0;
+    await putJournalFiles(dataDir, new Map([...files, [first, (files.get(first) ?? Buffer.alloc(0)).subarray(0, cut)]]));
+    const [owner = ''] = await adoptableJournals(dataDir);
+    await expect(adoptJournal(dataDir, owner)).rejects.toMatchObject({ code: 'corrupt', damage: [{ offset: cut, length: 0 }] });
+  });
+
+  test('zeros behind the last record, as a loss of power leaves them, are cut off', async () => {
+    const { acknowledged, files } = await writeJournal(dataDir, payloads(50, 60));
+    const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
+    await putJournalFiles(dataDir, new Map([[name, Buffer.concat([bytes, Buffer.alloc(4_096)])]]));
+    const journal = await adoptOnly(dataDir);
+    expect(await waiting(journal)).toEqual(asPairs(acknowledged));
+    expect((await stat(join(journalFolder(dataDir), name))).size).toBe(bytes.length);
+    await journal.close();
+  });
+
+  test('a frame of another file is none, also where it stands whole in a record', async () => {
+    const other = await writeJournal(join(dataDir, 'other'), payloads(40, 40));
+    const [foreign = Buffer.alloc(0)] = other.files.values();
+    const { acknowledged, files } = await writeJournal(dataDir, [Buffer.from('one'), foreign]);
+    const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
+    await putJournalFiles(dataDir, new Map([[name, bytes.subarray(0, bytes.length - 1)]]));
+    const { records } = await attempt();
+    expect(records).toEqual(asPairs(acknowledged.slice(0, 1)));
+  });
+
+  test.each([
+    ['power', 'records that shared a sync which never ended are cut off, whichever of them the disk kept', [1]],
+    ['process', 'the same damage is an error where writing was acknowledging', 'corrupt'],
+  ] as const)('durability %s: %s', async (durability, _what, expected) => {
+    const journal = await openJournal(dataDir, { durability });
+    const [one = Buffer.alloc(0), ...batch] = payloads(50, 60, 70, 80);
+    await journal.append(one);
+    const [[name, { length: start }] = ['', Buffer.alloc(0)]] = await journalFiles(dataDir);
+    // The first of these is written alone, as nothing else is under way; the others share one sync after its own.
+    await Promise.all(batch.map((bytes) => journal.append(bytes)));
+    const [bytes = Buffer.alloc(0)] = (await journalFiles(dataDir)).values();
+    await journal.close();
+    const second = start + 44 + 60;
+    await putJournalFiles(dataDir, new Map([[name, flipped(bytes, second + 50, 0)]]));
+    const { records, code } = await attempt();
+    expect(code ?? records?.map(([sequence]) => sequence)).toEqual(expected === 'corrupt' ? expected : [...expected, 2]);
+  });
+
+  test('a journal of a later format is refused by name and left as it is', async () => {
+    const { files } = await writeJournal(dataDir, payloads(50));
+    const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
+    const newer = Buffer.from(bytes);
+    newer.writeUInt32LE(7, 8);
+    newer.writeUInt32LE(crc32(newer.subarray(0, 12)), 12);
+    await putJournalFiles(dataDir, new Map([[name, newer]]));
+    await expect(adoptOnly(dataDir)).rejects.toMatchObject({ code: 'newer-format', message: expect.stringContaining('format 7') });
+    await expect(adoptOnly(dataDir, { salvage: true })).rejects.toMatchObject({ code: 'newer-format' });
+    expect((await journalFiles(dataDir)).get(name)).toEqual(newer);
+  });
+});
