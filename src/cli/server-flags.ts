@@ -7,6 +7,8 @@ export interface ServerFlags {
   readonly data?: string;
   readonly profile?: string;
   readonly session?: string;
+  readonly takeOver?: boolean;
+  readonly durability: 'process' | 'power';
   readonly strict?: boolean;
   readonly shortIds?: boolean;
   readonly allowBash?: boolean;
@@ -57,6 +59,12 @@ export function withServerFlags(command: Command): Command {
     .addOption(new Option('--data <folder>', 'data folder (default: PALIMPSEST_DATA, else ~/.local/share/palimpsest)'))
     .addOption(new Option('--profile <name>', 'memory (forgets everything when it stops) or rocksdb (the default)'))
     .addOption(new Option('--session <id>', 'session that all calls belong to (default: as the client says, else a new one)'))
+    .addOption(new Option('--take-over', 'move a session here that another process has open'))
+    .addOption(
+      new Option('--durability <level>', 'what an answered call survives: the death of every process, or the loss of power too')
+        .choices(['process', 'power'])
+        .default('process'),
+    )
     .addOption(new Option('--strict', 'behave by the letter of the specification wherever this program departs from it'))
     .addOption(new Option('--short-ids', 'show the shortest unique prefixes of ids'))
     .addOption(new Option('--allow-bash', 'offer the tool bash, which runs any command'))

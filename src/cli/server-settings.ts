@@ -25,6 +25,8 @@ export function serverSettings(env: NodeJS.ProcessEnv, cwd: string, version: str
     cwd: workingFolder(roots, mounts),
     mounts,
     session: flags.session,
+    takeOver: flags.takeOver ?? false,
+    durability: flags.durability,
     policy: {
       window: flags.window ?? DEFAULT_POLICY.window,
       pauseMs: flags.turnPause === undefined ? DEFAULT_POLICY.pauseMs : flags.turnPause * 1_000,

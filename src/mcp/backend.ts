@@ -1,9 +1,15 @@
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ContextClient } from '../client/context-client.js';
 import type { ContextSession } from '../client/context-session.js';
 import type { NodeHandle } from '../node/index.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import type { Logger } from './log.js';
 import type { ServerSettings } from './server-settings.js';
+
+/** How long a call waits for a database that is just starting before it is served from the journal, milliseconds. */
+const QUICK_START_MS = 1_500;
 
 /** A session in use by one connection; whoever takes it gives it back. */
 export interface SessionLoan {
@@ -28,9 +34,11 @@ export class Backend {
   readonly #leaving = new Set<Promise<unknown>>();
   readonly #stop = new AbortController();
   #starting: Promise<ContextClient> | undefined;
+  #creating: Promise<ContextClient> | undefined;
   #client: ContextClient | undefined;
   #node: NodeHandle | undefined;
   #closing: Promise<void> | undefined;
+  #isUp = false;
   #progress = 'starting the database';
 
   constructor(settings: ServerSettings, log: Logger) {
@@ -66,18 +74,36 @@ export class Backend {
 
   /** Whether calls need not wait. */
   get isReady(): boolean {
-    return this.#client !== undefined && this.#starting !== undefined;
+    return this.#isUp && this.#starting !== undefined;
+  }
+
+  /**
+   * The client, without waiting for a database that takes its time where the journal makes that possible: calls are acknowledged there and delivered
+   * later. A start that fails at once, as without Java, rejects here as well.
+   */
+  async usable(onProgress?: (message: string) => void): Promise<ContextClient> {
+    const ready = this.ready(onProgress);
+    if (!this.#isDurable) return ready;
+    ready.catch((error: unknown) =>
+      this.#log.warn({ reason: String(error) }, 'the database could not be started; the next call tries again'),
+    );
+    const limit = new AbortController();
+    try {
+      return await Promise.race([ready, delay(QUICK_START_MS, undefined, { signal: limit.signal }).then(() => this.#creating ?? ready)]);
+    } finally {
+      limit.abort();
+    }
   }
 
   /** Takes a session by its name, opened or made if need be; without a name a new one. Connections that name the same session share it. */
   async borrow(name: string | undefined): Promise<SessionLoan> {
-    const client = await this.ready();
+    const client = name === undefined ? await this.usable() : await this.ready();
     await Promise.allSettled(this.#leaving);
     if (name === undefined) {
       const opening = client.openSession();
       return this.#loan(client, await opening, { users: 1, opening });
     }
-    const open = this.#sessions.get(name) ?? { users: 0, opening: client.openSession({ id: name }) };
+    const open = this.#sessions.get(name) ?? { users: 0, opening: client.openSession({ id: name, takeOver: this.#settings.takeOver }) };
     open.users++;
     this.#sessions.set(name, open);
     try {
@@ -124,9 +150,14 @@ export class Backend {
   }
 
   async #start(): Promise<ContextClient> {
-    const client = this.#client ?? (await this.#create());
+    this.#creating ??= this.#create();
+    const client = await this.#creating.catch((error: unknown) => {
+      this.#creating = undefined;
+      throw error;
+    });
     this.#client = client;
     await client.ready();
+    this.#isUp = true;
     this.#tell('the database is ready');
     return client;
   }
@@ -144,9 +175,25 @@ export class Backend {
       mounts,
       policy,
       filesystemId: await localFilesystemId(node.dataDir),
+      dataDir: this.#clientFolder,
+      journal: this.#isDurable,
+      durability: this.#settings.durability,
+      what: 'palimpsest',
+      onNotice: (line) => this.#log.warn(line),
       ...(tools.strict === undefined ? {} : { strict: tools.strict }),
       ...(tools.shortIds === undefined ? {} : { shortIds: tools.shortIds }),
     });
+  }
+
+  /** Whether acknowledged steps outlive this process: not for a database that forgets everything when it stops. */
+  get #isDurable(): boolean {
+    return this.#settings.nodeUrl !== undefined || this.#settings.node.profile !== 'memory';
+  }
+
+  /** Leases and journal belong to one database: those of a foreign one get a folder of their own. */
+  get #clientFolder(): string {
+    const { node, nodeUrl } = this.#settings;
+    return nodeUrl === undefined ? node.dataDir : join(node.dataDir, 'remote', hash('sha256', nodeUrl).slice(0, 16));
   }
 
   /** Asked for at the first request and again whenever the node cannot be reached. */

@@ -26,7 +26,7 @@ export interface Connection {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Waits for the database; undefined when patience ran out before it was ready. */
-async function waitForDatabase(backend: Backend, exchange: Exchange): Promise<ContextClient | undefined> {
+async function waitForDatabase(backend: Backend, exchange: Exchange, isNewSession: boolean): Promise<ContextClient | undefined> {
   if (backend.isReady) return backend.ready();
   let message = '';
   const tell = (): void => void exchange.progress?.(message);
@@ -36,10 +36,12 @@ async function waitForDatabase(backend: Backend, exchange: Exchange): Promise<Co
     timer = setTimeout(() => resolve(undefined), PATIENCE_MS);
     exchange.signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
-  const ready = backend.ready((text) => {
+  const heard = (text: string): void => {
     message = text;
     tell();
-  });
+  };
+  // A session that may exist has to be read first; a new one begins in the journal.
+  const ready = isNewSession ? backend.usable(heard) : backend.ready(heard);
   try {
     return await Promise.race([ready, patience]);
   } finally {
@@ -103,7 +105,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     let loan: SessionLoan;
     const name = settings.session ?? sessionArgument(args) ?? sessionName(hints.thread);
     try {
-      client = await waitForDatabase(backend, exchange);
+      client = await waitForDatabase(backend, exchange, name === undefined);
       if (client === undefined)
         return failedCall(
           'Error: the database is still starting; nothing was done.\nCall again in a few seconds. The very first start builds it, which takes about a minute.',

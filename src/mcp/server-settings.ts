@@ -18,6 +18,10 @@ export interface ServerSettings {
   readonly mounts: readonly MountSetting[];
   /** The session of every call; otherwise each client says, or gets a new one. */
   readonly session: string | undefined;
+  /** Moves a session here that another process has open. */
+  readonly takeOver: boolean;
+  /** What an acknowledged step survives. */
+  readonly durability: 'process' | 'power';
   readonly policy: StepPolicy;
   readonly tools: ToolOptions;
 }

@@ -112,13 +112,19 @@ describe('sessions over stdio', () => {
     }
   });
 
-  test('one that another process takes over is said so, and can be taken back (decision F5)', async () => {
+  test('one that another process has open is refused, naming it; --take-over moves it, and the first learns at its next step (decision F5)', async () => {
     const args = ['--session', `contested-${process.pid}`, '--log-level', 'silent'];
     const one = await stdioAgent(root, args);
     const two = await stdioAgent(root, args);
+    const three = await stdioAgent(root, [...args, '--take-over']);
     try {
       await one.call('ls');
-      await two.call('read', { path: 'a.txt' });
+      const refused = await two.call('read', { path: 'a.txt' });
+      expect(refused).toMatchObject({
+        isError: true,
+        text: expect.stringMatching(/^Error: read could not begin: .*process \d+.*--take-over/),
+      });
+      expect((await three.call('read', { path: 'a.txt' })).isError).toBe(false);
       const lost = await one.call('write', { path: 'contested.txt', content: 'x' });
       expect(lost).toMatchObject({
         isError: true,
@@ -126,10 +132,10 @@ describe('sessions over stdio', () => {
           /^Error: the call could not be recorded: another process has taken this session over\.\nThe file contested\.txt was written\. That stays/,
         ),
       });
-      expect((await one.call('context')).text).toMatch(/ known=3 /);
-      expect((await two.call('ls')).isError).toBe(true);
+      expect((await one.call('context')).text).toMatch(/^Error: context could not begin: .*process \d+/);
+      expect((await three.call('ls')).isError).toBe(false);
     } finally {
-      await Promise.all([one.close(), two.close()]);
+      await Promise.all([one.close(), two.close(), three.close()]);
     }
   });
 
