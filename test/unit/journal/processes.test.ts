@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -137,6 +136,22 @@ describe('journals of several processes', () => {
     expect(seen[0]?.oldestAt).toBeGreaterThan(Date.now() - 60_000);
   });
 
+  test('looked at while it is written and trimmed, a journal is never called damaged', async () => {
+    const writer = await start();
+    await writer.ask('open', dataDir, { segmentBytes: 4_000 });
+    let running = true;
+    const storm = writer.storm(5_000, 700, 2).finally(() => {
+      running = false;
+    });
+    let looks = 0;
+    for (; running; looks++) {
+      const [journal] = await inspectJournals(dataDir);
+      if (journal?.holder !== undefined) expect(journal).toMatchObject({ state: 'sound', damage: [], reason: undefined });
+    }
+    await storm;
+    expect(looks).toBeGreaterThan(20);
+  });
+
   test('a process whose file may not grow acknowledges nothing that is not there, and goes on with what fits', async () => {
     const writer = await start(100_000);
     await writer.ask('open', dataDir);
@@ -170,46 +185,4 @@ describe('journals of several processes', () => {
     await journal.close();
     expect((await other.ask('adopt', dataDir, journal.owner)).value).toBe(1);
   });
-});
-
-/** Whether a filesystem of its own can be mounted here. */
-function mountSmall(folder: string): boolean {
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', folder], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-describe('a disk that is full', () => {
-  test.each(['process', 'power'] as const)(
-    'durability %s: refuses the record, loses none, and takes the next when there is space again',
-    async (durability) => {
-      const dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-full-'));
-      const mounted = mountSmall(dataDir);
-      try {
-        // Without the right to mount, the limit of the file's size above is the only full disk there is.
-        if (!mounted) return;
-        const journal = await openJournal(dataDir, { durability });
-        expect(await journal.append(Buffer.alloc(100_000, 'a'))).toBe(1);
-        await writeFile(join(dataDir, 'filler'), Buffer.alloc(380_000));
-        const size = (await journalFiles(dataDir)).values().next().value?.length;
-        const refused = await Promise.allSettled([journal.append(Buffer.alloc(100_000, 'b')), journal.append(Buffer.alloc(100_000, 'c'))]);
-        const reason = { code: 'no-space', message: expect.stringContaining('free some space') };
-        expect(refused).toMatchObject([{ reason }, { reason }]);
-        expect([...(await journalFiles(dataDir)).values()].map(({ length }) => length)).toEqual([size]);
-        await rm(join(dataDir, 'filler'));
-        expect(await journal.append(Buffer.alloc(100_000, 'd'))).toBe(2);
-        expect((await waiting(journal)).map(([sequence, text]) => [sequence, text[0]])).toEqual([
-          [1, 'a'],
-          [2, 'd'],
-        ]);
-        await journal.close();
-      } finally {
-        if (mounted) execFileSync('umount', [dataDir]);
-        await rm(dataDir, { recursive: true, force: true });
-      }
-    },
-  );
 });
