@@ -47,7 +47,7 @@ function listingLines(output: string): readonly LineReadings[] {
     const readings = names.map((one) => posix.join(above, one));
     folders.push({ depth: lead, path: name.startsWith('/') ? name : posix.join(above, name.replace(/\/? \(\d+ files?\)$/, '')) });
     const below = header === '' ? [] : names.map((one) => posix.join(header, one));
-    return [...readings, ...below, ...(lead > 0 ? [line.trim()] : [])];
+    return [...readings, ...below, ...(lead > 0 ? [...names, line.trim()] : [])];
   });
 }
 

@@ -1,0 +1,336 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, realpath, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ContextClientOptions } from '../../../src/client/context-client.js';
+import { HarnessClient } from '../../../src/harness/harness-client.js';
+import type { HarnessSession } from '../../../src/harness/harness-session.js';
+import type { ReportedMessage, ToolCallReport } from '../../../src/harness/message-schema.js';
+import { filesystemId } from '../../../src/objects/ids.js';
+import { openClient } from '../../support/context.js';
+
+/** Ids of this run: others of the suite's node have calls too. */
+const run = randomUUID().slice(0, 8);
+const [R1, T1, V1, C1, C2, C9] = ['r1', 't1', 'v1', 'call_1', 'call_2', 'c9'].map((id) => `${id}-${run}`) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+];
+
+let root: string;
+let harness: HarnessClient;
+let session: HarnessSession;
+const file = (name: string) => join(root, name);
+
+async function open(options: Partial<ContextClientOptions> = {}, mineShell = false): Promise<void> {
+  harness = new HarnessClient(await openClient(root, options), { mineShell, strict: options.strict ?? false });
+  session = await harness.openSession();
+}
+
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-harness-')));
+  await open();
+});
+
+afterEach(async () => {
+  await harness.close();
+  await rm(root, { recursive: true, force: true });
+});
+
+/** Reports a call and waits for the database. */
+async function report(call: ToolCallReport) {
+  const reported = await session.reportToolCall(call);
+  await reported.applied;
+  return reported;
+}
+
+/** What the session knows of the files of the folder: path, state, whether active. */
+const known = () =>
+  session.session
+    .pool()
+    .flatMap(({ metadata, active }) =>
+      metadata.type === 'file' ? [[metadata.displayPath.replace(`${root}/`, ''), metadata.state, active] as const] : [],
+    );
+
+const asks = (id: string, name: string, args: Record<string, unknown>): ReportedMessage => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id, type: 'function', function: { name, arguments: JSON.stringify(args) } }],
+});
+const answers = (id: string, content: string): ReportedMessage => ({ role: 'tool', tool_call_id: id, content });
+
+describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
+  test('a whole read indexes the bytes of the source and activates, whatever the tool is called and however it numbers lines', async () => {
+    await writeFile(file('a.ts'), 'one\ntwo\n');
+    await report({ id: R1, name: 'Read', args: { file_path: file('a.ts') }, content: '     1\tone\n     2\ttwo' });
+    expect(known()).toEqual([['a.ts', 'indexed', true]]);
+    const [id] = session.session.state.sets.index;
+    expect((await session.session.load(id as never))?.version.content).toBe('one\ntwo\n');
+    expect(session.session.state.sets.active).toContain(R1);
+  });
+
+  test('a part of a file indexes it whole and does not activate it (decisions C1, D8)', async () => {
+    await writeFile(file('a.ts'), 'one\ntwo\nthree\n');
+    await report({ name: 'view', args: { path: 'a.ts', view_range: [2, 2] }, content: 'two' });
+    expect(known()).toEqual([['a.ts', 'indexed', false]]);
+    const [id] = session.session.state.sets.index;
+    expect((await session.session.load(id as never))?.version.content).toBe('one\ntwo\nthree\n');
+  });
+
+  test('listings discover existing regular files only, relative to their folder, ignored ones left out (decision C7)', async () => {
+    await mkdir(file('src/deep'), { recursive: true });
+    await mkdir(file('.git'));
+    await writeFile(file('.gitignore'), 'skip.log\n');
+    for (const name of ['src/a.ts', 'src/deep/b.ts', 'skip.log', '.git/config', 'c.ts']) await writeFile(file(name), 'x');
+    await symlink(file('c.ts'), file('link.ts'));
+    await report({ name: 'LS', args: { path: 'src' }, content: 'a.ts\ndeep/\nmissing.ts' });
+    expect(known()).toEqual([['src/a.ts', 'stub', false]]);
+    await report({
+      name: 'Glob',
+      args: { pattern: '**' },
+      content: [file('c.ts'), file('skip.log'), file('.git/config'), file('link.ts'), '/etc/passwd'].join('\n'),
+    });
+    await report({ name: 'grep_search', args: { pattern: 'x' }, content: 'src/deep/b.ts:1: x' });
+    expect(known()).toEqual([
+      ['src/a.ts', 'stub', false],
+      ['c.ts', 'stub', false],
+      ['src/deep/b.ts', 'stub', false],
+    ]);
+  });
+
+  test('a relative listing starts in the working directory of its call', async () => {
+    await mkdir(file('sub'));
+    await writeFile(file('sub/x.ts'), '');
+    await report({ name: 'ls', args: {}, cwd: file('sub'), content: 'x.ts' });
+    expect(known()).toEqual([['sub/x.ts', 'stub', false]]);
+  });
+
+  test('a listing of more files than the cap says so', async () => {
+    await mkdir(file('many'));
+    const names = Array.from({ length: 2_100 }, (_, i) => `f${i}.txt`);
+    await Promise.all(names.map((name) => writeFile(file(`many/${name}`), '')));
+    const reported = await report({ name: 'ls', args: { path: 'many' }, content: names.join('\n') });
+    expect(reported.files).toBe(2_000);
+    expect(reported.notes.join()).toMatch(/only the first 2000 files/);
+  });
+
+  test('writes and edits index what stands on the disk afterwards; a deleted file is known to be gone', async () => {
+    await writeFile(file('a.ts'), 'before');
+    await report({ name: 'Write', args: { file_path: 'a.ts', content: 'not this' }, content: 'ok' });
+    const [id] = session.session.state.sets.index;
+    expect((await session.session.load(id as never))?.version.content).toBe('before');
+    await unlink(file('a.ts'));
+    await report({ name: 'apply_patch', args: { input: '*** Begin Patch\n*** Delete File: a.ts\n*** End Patch' }, content: 'Done' });
+    expect(known()).toEqual([['a.ts', 'deleted', false]]);
+  });
+
+  test('shell output is searched only when that is asked for (decision C8)', async () => {
+    await writeFile(file('a.ts'), 'x');
+    await report({ name: 'Bash', args: { command: 'ls' }, content: 'a.ts\n' });
+    expect(known()).toEqual([]);
+    await harness.close();
+    await open({}, true);
+    await report({ name: 'Bash', args: { command: 'ls' }, content: "a.ts 'b.ts'\n" });
+    expect(known()).toEqual([['a.ts', 'stub', false]]);
+  });
+
+  test('a failed call is kept as failed and touches no file; images become one line (decision B4)', async () => {
+    await writeFile(file('a.ts'), 'x');
+    const failed = await report({ name: 'read', args: { path: 'a.ts' }, content: 'EACCES', status: 'fail' });
+    const shot = await report({ name: 'screenshot', args: {}, content: [{ type: 'image', mimeType: 'image/png', data: 'AAAA' }] });
+    expect(known()).toEqual([]);
+    expect((await session.session.load(failed.callId))?.version).toMatchObject({ status: 'fail', content: 'EACCES' });
+    expect((await session.session.load(shot.callId))?.version.content).toBe('[image image/png 3 bytes]');
+  });
+
+  test('a path outside the roots is a note, not a failure', async () => {
+    const reported = await report({ name: 'read', args: { path: '/etc/hostname' }, content: 'x' });
+    expect(reported).toMatchObject({ outcome: 'recorded', files: 0 });
+    expect(reported.notes.join()).toMatch(/hostname was not taken up/);
+  });
+});
+
+describe('files that only the container can reach', () => {
+  const container = filesystemId('container-1');
+  beforeEach(async () => {
+    await harness.close();
+    await open({ agentFilesystemId: container, mounts: [{ agentPrefix: '/workspace', canonicalPrefix: root }] });
+  });
+
+  test('a complete text is indexed under the filesystem of the container, an incomplete one is only mentioned', async () => {
+    await report({
+      name: 'read',
+      args: { path: '/opt/tool/config.json' },
+      content: '{"a":1}',
+      files: [
+        { path: '/opt/tool/config.json', content: '{"a":1}', complete: true },
+        { path: '/opt/tool/big.log', content: 'the beginning' },
+      ],
+    });
+    const pool = session.session.pool().flatMap(({ metadata, active }) => (metadata.type === 'file' ? [{ ...metadata, active }] : []));
+    expect(pool).toMatchObject([
+      { displayPath: '/opt/tool/config.json', state: 'indexed', charCount: 7, active: true },
+      { displayPath: '/opt/tool/big.log', state: 'stub', active: false },
+    ]);
+    expect((await session.session.load(pool[0]?.id as never))?.version.source).toMatchObject({ filesystemId: container });
+  });
+
+  test('where the source can be reached its own bytes win over the text that came along (decision C1)', async () => {
+    await writeFile(file('a.ts'), 'the truth');
+    await report({
+      name: 'read',
+      args: { path: '/workspace/a.ts' },
+      content: 'the truth',
+      files: [{ path: '/workspace/a.ts', content: 'something else', complete: true }],
+    });
+    const [id] = session.session.state.sets.index;
+    expect((await session.session.load(id as never))?.version.content).toBe('the truth');
+    expect(session.session.pool()[0]?.metadata).toMatchObject({ displayPath: '/workspace/a.ts' });
+  });
+});
+
+describe('histories that are sent again (decisions F1, B2)', () => {
+  const start: readonly ReportedMessage[] = [
+    { role: 'system', content: 'be brief' },
+    { role: 'user', content: 'look at a' },
+    asks(C1, 'read', { path: 'a.ts' }),
+    answers(C1, 'alpha'),
+    { role: 'assistant', content: 'it says alpha' },
+  ];
+
+  beforeEach(() => writeFile(file('a.ts'), 'alpha'));
+
+  test('the whole list, any number of times, and after a resume: only what is new is recorded', async () => {
+    const first = await session.reportMessages(start, { mode: 'history' });
+    expect(first.recorded.map(({ index, kind }) => [index, kind])).toEqual([
+      [1, 'message'],
+      [3, 'call'],
+      [4, 'message'],
+    ]);
+    const { seq } = session.session.state;
+    for (let i = 0; i < 3; i++) expect((await session.reportMessages(start, { mode: 'history' })).recorded).toEqual([]);
+    expect(session.session.state.seq).toBe(seq);
+    const { id } = session;
+    await session.close();
+    session = await harness.resumeSession(id);
+    const grown = [...start, { role: 'user', content: 'thanks' }];
+    const again = await session.reportMessages(grown, { mode: 'history' });
+    expect(again).toMatchObject({ recorded: [{ index: 5, kind: 'message' }], known: 3, notice: undefined });
+    expect(
+      session.session.state.turns.map(({ messages }) => messages.map(({ role, text, toolcall_refs }) => [role, text, toolcall_refs])),
+    ).toEqual([
+      [
+        ['user', 'look at a', undefined],
+        ['assistant', '', [C1]],
+        ['assistant', 'it says alpha', undefined],
+      ],
+      [['user', 'thanks', undefined]],
+    ]);
+  });
+
+  test('a changed system prompt is taken over, the rest is known', async () => {
+    await session.reportMessages(start, { mode: 'history' });
+    const changed = [{ role: 'system', content: 'be long' }, ...start.slice(1)];
+    expect((await session.reportMessages(changed, { mode: 'history' })).recorded).toEqual([]);
+    expect((await session.assemble()).format === 'text' && (await session.assemble())).toMatchObject({
+      text: expect.stringMatching(/^be long\n/),
+    });
+  });
+
+  test('a compacted history is noticed and deletes nothing', async () => {
+    const more = [asks(C2, 'ls', {}), answers(C2, 'a.ts'), { role: 'assistant', content: 'that is all' }];
+    await session.reportMessages([...start, ...more], { mode: 'history' });
+    const before = session.session.state.sets.index;
+    const compacted = [
+      start[0] as ReportedMessage,
+      { role: 'user', content: 'summary: a says alpha' },
+      ...more,
+      { role: 'user', content: 'next' },
+    ];
+    const { recorded, notice } = await session.reportMessages(compacted, { mode: 'history' });
+    expect(recorded.map(({ index }) => index)).toEqual([1, 5]);
+    expect(notice).toMatchObject({ kind: 'compacted', missing: 3 });
+    expect(session.session.state.sets.index).toEqual(before);
+    expect((await session.reportMessages(compacted, { mode: 'history' })).recorded).toEqual([]);
+  });
+
+  test.each([
+    ['', false],
+    [', where another session has the id too', true],
+  ])('an id that comes again after its result is a call of its own, the same call reported twice is one%s', async (_name, taken) => {
+    const C1 = `again-${randomUUID().slice(0, 8)}`;
+    const start = [asks(C1, 'read', { path: 'a.ts' }), answers(C1, 'alpha')];
+    if (taken) await (await harness.openSession()).reportMessages(start, { mode: 'history' });
+    const twice = [...start, asks(C1, 'read', { path: 'b.ts' }), answers(C1, 'beta')];
+    await session.reportMessages(twice, { mode: 'history' });
+    const own = (id: string) => (taken ? id.replace(C1, `${C1}@${session.id}`) : id);
+    expect(session.session.state.sets.index.filter((id) => id.startsWith(C1))).toEqual([own(C1), own(`${C1}~2`)]);
+    expect((await session.reportMessages(twice, { mode: 'history' })).recorded).toEqual([]);
+    const late: ToolCallReport = { id: C1, name: 'read', args: { path: 'b.ts' }, content: 'beta' };
+    expect(await session.reportToolCall(late)).toMatchObject({ outcome: 'known', callId: own(`${C1}~2`) });
+    expect(await session.reportToolCall({ ...late, content: 'gamma' })).toMatchObject({ outcome: 'recorded', callId: own(`${C1}~3`) });
+  });
+
+  test('new messages with ids are taken once, results may come in a later report', async () => {
+    const message = { role: 'user', content: 'go', id: 'm1' };
+    await session.reportMessages([message, asks(C9, 'ls', {})]);
+    await session.reportMessages([message]);
+    const { recorded } = await session.reportMessages([answers(C9, 'a.ts')]);
+    expect(recorded).toEqual([{ index: 0, kind: 'call', callId: C9 }]);
+    expect(session.session.state.turns).toHaveLength(1);
+    await expect(session.reportMessages([answers('zz', '')])).rejects.toMatchObject({ code: 'unknown-call' });
+  });
+});
+
+describe('a turn', () => {
+  test('its context comes as text or in parts, proved by its record', async () => {
+    await writeFile(file('a.ts'), 'alpha');
+    await session.setSystemPrompt('be brief');
+    const begun = await session.beginTurn({
+      messages: [{ role: 'user', content: 'look' }, asks(T1, 'read', { path: 'a.ts' }), answers(T1, 'alpha')],
+    });
+    if (begun.format !== 'text') throw new Error('not text');
+    expect(begun.report?.recorded).toHaveLength(2);
+    expect(begun.text).toMatch(
+      /^be brief\n\nid=[0-9a-f]{64} type=file .*\n.*\n\nuser: look\ntoolcall_ref id=t1-[0-9a-f]{8} tool=read status=ok\n\nACTIVE_CONTENT id=/,
+    );
+    expect(begun.record).toMatchObject({ renderer: 'text', session: session.id, turn: 1, step: 2, delivered: 'library' });
+    const parts = await session.assemble({ format: 'messages' });
+    if (parts.format !== 'messages') throw new Error('no messages');
+    expect(parts.system).toBe('be brief');
+    expect(parts.messages.map(({ section, role }) => [section, role])).toEqual([
+      ['pool', 'user'],
+      ['chat', 'user'],
+      ['chat', 'assistant'],
+      ['active', 'user'],
+    ]);
+    expect(parts.record).toMatchObject({ renderer: 'messages', turn: 1, delivered: 'library' });
+  });
+
+  test('activate answers a line, the content stands in the next context (decision D7)', async () => {
+    await writeFile(file('a.ts'), 'alpha');
+    await report({ name: 'ls', args: {}, content: 'a.ts' });
+    const activated = await session.verb('activate', ['a.ts'], { callId: V1 });
+    expect(activated).toMatchObject({ ok: true, callId: V1 });
+    expect(activated.text).toMatch(/^activated id=[0-9a-f]{64} .*a\.ts chars=5\nactive now: 2 objects/);
+    expect(activated.text).not.toContain('alpha');
+    expect(await session.assemble()).toMatchObject({ text: expect.stringContaining('\nalpha') });
+    expect(await session.verb('unpin', ['a.ts', 'nothing'])).toMatchObject({ ok: false });
+  });
+
+  test('sessions are listed, forked and resumed; an unknown one is not made by resuming it', async () => {
+    await session.reportMessages([
+      { role: 'user', content: 'one' },
+      { role: 'assistant', content: 'two' },
+    ]);
+    const fork = await harness.forkSession(session.id, { at: 1 });
+    expect(fork.session.state.turns).toMatchObject([{ messages: [{ text: 'one' }] }]);
+    const listed = (await harness.listSessions()).filter(({ id }) => id === fork.id || id === session.id);
+    expect(listed).toHaveLength(2);
+    await expect(harness.resumeSession('never-was')).rejects.toMatchObject({ code: 'no-such-session' });
+  });
+});

@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Agent, request } from 'undici';
+import { OPERATIONS, type OperationId } from '../../../src/http/api-operations.js';
+import { ANSWERS, type AnswerBody } from '../../../src/http/api-schemas.js';
+import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
+
+let root: string;
+let remove: () => Promise<void>;
+let serve: Serve;
+const dispatcher = new Agent();
+const run = randomUUID().slice(0, 8);
+
+beforeAll(async () => {
+  ({ root, remove } = await temporaryRoot());
+  await writeFile(join(root, 'a.txt'), 'alpha\n');
+  await writeFile(join(root, 'b.txt'), 'beta\n');
+  serve = await startServe([], root);
+});
+
+afterAll(async () => {
+  await dispatcher.close();
+  expect(await serve.close()).toBe(0);
+  await remove();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: unknown;
+}
+
+interface Sent {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly body?: unknown;
+  readonly raw?: string | Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+async function send(path: string, { method = 'POST', body, raw, headers = {} }: Sent = {}): Promise<Answer> {
+  const answer = await request(new URL(path, serve.url), {
+    dispatcher,
+    method,
+    headers: { authorization: `Bearer ${serve.token}`, 'content-type': 'application/json', ...headers },
+    ...(method === 'GET' ? {} : { body: raw ?? JSON.stringify(body ?? {}) }),
+  });
+  const type = String(answer.headers['content-type'] ?? '');
+  return { status: answer.statusCode, type, headers: answer.headers, body: await answer.body.json() };
+}
+
+/** Calls an operation that must succeed; the answer is checked against its schema, which refuses what it does not list. */
+async function call<Id extends OperationId>(
+  id: Id,
+  session?: string,
+  body?: unknown,
+): Promise<AnswerBody<(typeof OPERATIONS)[Id]['answer']>> {
+  const { method, path, answer, statuses } = OPERATIONS[id];
+  const { status, body: got, type } = await send(path.replace('{id}', encodeURIComponent(session ?? '')), { method, body });
+  if (!(statuses as readonly number[]).includes(status)) throw new Error(`${id} answered ${status}: ${JSON.stringify(got)}`);
+  expect(type).toBe('application/json');
+  const parsed = ANSWERS[answer].parse(got);
+  expect(parsed).toEqual(got);
+  return parsed as AnswerBody<(typeof OPERATIONS)[Id]['answer']>;
+}
+
+/** Sends what must be refused; the answer must be a problem. */
+async function refused(
+  path: string,
+  sent: Sent = {},
+): Promise<{ readonly status: number; readonly code: string; readonly problem: AnswerBody<'Problem'> }> {
+  const { status, type, body } = await send(path, sent);
+  expect(type).toBe('application/problem+json');
+  const problem = ANSWERS.Problem.parse(body);
+  expect(problem.status).toBe(status);
+  return { status, code: problem.code, problem };
+}
+
+const history = (id: string) => [
+  { role: 'system', content: 'be brief' },
+  { role: 'user', content: 'look at a' },
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id, type: 'function', function: { name: 'read_file', arguments: '{"path":"a.txt"}' } }],
+  },
+  { role: 'tool', tool_call_id: id, content: 'alpha\n' },
+];
+
+describe('the life of a session over HTTP', () => {
+  test('opened, worked in, read back, paused, resumed, forked, listed', async () => {
+    const opened = await call('openSession', undefined, { system_prompt: 'first' });
+    const { id } = opened;
+    expect(opened).toMatchObject({ resumed: false, step: 0, turn: 0 });
+    const callId = `h1-${run}`;
+    const reported = await call('reportMessages', id, { messages: history(callId), mode: 'history' });
+    expect(reported).toMatchObject({
+      recorded: [{ kind: 'message' }, { kind: 'call', call_id: callId }],
+      known: 0,
+      notice: null,
+      turn: 1,
+      step: 2,
+    });
+    expect((await call('reportMessages', id, { messages: history(callId), mode: 'history' })).recorded).toEqual([]);
+
+    const calls = [{ id: `h2-${run}`, name: 'Ls', content: 'a.txt\nb.txt' }];
+    const listed = await call('reportToolCalls', id, { calls });
+    expect(listed.calls).toMatchObject([{ call_id: `h2-${run}`, outcome: 'recorded', files: 2 }]);
+    expect((await call('reportToolCalls', id, { calls })).calls).toMatchObject([{ outcome: 'known' }]);
+
+    const before = await call('beginTurn', id, {});
+    expect(before.text).toContain('be brief');
+    expect(before.text).not.toContain('\nbeta');
+    expect(before.record).toMatchObject({ delivered: 'http', renderer: 'text', turn: 1, session: id });
+    const activated = await call('activate', id, { ids: ['b.txt'], call_id: `v1-${run}` });
+    expect(activated).toMatchObject({ ok: true, call_id: `v1-${run}`, entries: [{ reference: 'b.txt', ok: true, chars: 5 }] });
+    const file = activated.entries[0]?.id ?? '';
+    expect((await call('beginTurn', id, {})).text).toContain('\nbeta');
+    expect(await call('pin', id, { ids: [file] })).toMatchObject({ ok: true });
+    expect((await call('getSession', id)).pinned).toEqual([file]);
+    expect(await call('unpin', id, { ids: [file] })).toMatchObject({ ok: true });
+    expect(await call('deactivate', id, { ids: [file] })).toMatchObject({ ok: true });
+    expect(await call('deactivate', id, { ids: [file] })).toMatchObject({ ok: false, entries: [{ failure: 'not-active' }] });
+
+    await call('setSystemPrompt', id, { text: 'be long' });
+    const parts = await call('beginTurn', id, { format: 'messages', messages: [{ role: 'user', content: 'and now?' }] });
+    expect(parts).toMatchObject({
+      system: 'be long',
+      report: { recorded: [{ index: 0, kind: 'message' }] },
+      record: { turn: 2, renderer: 'messages' },
+    });
+    expect(parts.messages?.at(-2)).toMatchObject({ section: 'chat', role: 'user', parts: [{ text: 'and now?' }] });
+
+    const state = await call('getSession', id);
+    expect(await call('closeSession', id)).toEqual({ id, closed: true });
+    expect(await refused(`/v1/sessions/${id}/messages`, { body: { messages: [] } })).toMatchObject({
+      status: 404,
+      code: 'session-not-open',
+    });
+    expect(await call('openSession', undefined, { id, must_exist: true })).toEqual({ ...state, resumed: true });
+
+    const fork = await call('openSession', undefined, { fork: { parent: id, at: 2 } });
+    expect(fork).toMatchObject({ resumed: false, turn: 1, step: 2 });
+    const { sessions } = await call('listSessions');
+    expect(sessions.find((session) => session.id === fork.id)).toMatchObject({ parent: { session: id, at: 2 }, open_here: true });
+    expect(sessions.find((session) => session.id === id)).toMatchObject({ steps: state.step, turns: 2 });
+  });
+
+  test('MCP and the harness of one session see the same', async () => {
+    const id = `both-${run}`;
+    await call('openSession', undefined, { id });
+    const agent = await httpAgent(serve);
+    await agent.call('read', { path: 'a.txt', session: id });
+    expect((await call('beginTurn', id, {})).text).toContain('\nalpha');
+    await call('reportMessages', id, { messages: [{ role: 'user', content: 'hello there' }] });
+    expect((await agent.call('context', { full: true, session: id })).text).toContain('user: hello there');
+    await agent.close();
+    expect((await call('getSession', id)).turn).toBe(2);
+  });
+
+  test('parallel reports of one session are taken one after the other', async () => {
+    const { id } = await call('openSession', undefined, {});
+    const many = Array.from({ length: 20 }, (_, i) =>
+      call('reportToolCalls', id, { calls: [{ id: `p${i}-${run}`, name: 'x', content: `${i}` }] }),
+    );
+    await Promise.all(many);
+    expect(await call('getSession', id)).toMatchObject({ step: 20, index: 20 });
+  });
+});
+
+describe('what is refused', () => {
+  test('requests without the token, from elsewhere, as problems', async () => {
+    expect(await refused('/v1/sessions', { headers: { authorization: 'Bearer wrong' } })).toMatchObject({
+      status: 401,
+      code: 'unauthorized',
+    });
+    expect(await refused('/v1/sessions', { headers: { origin: 'https://evil.example.com' } })).toMatchObject({
+      status: 403,
+      code: 'forbidden',
+    });
+    expect(await refused('/v1/openapi.json', { method: 'GET', headers: { host: 'evil.example.com' } })).toMatchObject({ status: 403 });
+    expect((await send('/v1/sessions', { headers: { authorization: '' } })).headers['www-authenticate']).toBe('Bearer');
+  });
+
+  test('wrong places and methods', async () => {
+    expect(await refused('/v1/nothing', { method: 'GET' })).toMatchObject({ status: 404, code: 'not-found' });
+    expect(await refused('/v1', { method: 'GET' })).toMatchObject({ status: 404 });
+    const wrong = await send('/v1/sessions', { method: 'PUT' });
+    expect([wrong.status, wrong.headers.allow]).toEqual([405, 'POST, GET']);
+  });
+
+  test('bodies that are not what is asked for, with the place', async () => {
+    const { id } = await call('openSession', undefined, {});
+    const bad = await refused(`/v1/sessions/${id}/messages`, { body: { messages: [{ role: 'user', content: 7 }], more: 1 } });
+    expect(bad).toMatchObject({ status: 400, code: 'invalid-request' });
+    expect(bad.problem.errors?.map(({ pointer }) => pointer)).toEqual(expect.arrayContaining(['/messages/0/content']));
+    expect(await refused('/v1/sessions', { raw: '{"id":' })).toMatchObject({ status: 400, code: 'invalid-request' });
+    expect(await refused('/v1/sessions', { raw: 'id=1', headers: { 'content-type': 'text/plain' } })).toMatchObject({
+      status: 415,
+      code: 'not-json',
+    });
+    expect(await refused('/v1/sessions', { body: { id: '../x' } })).toMatchObject({ status: 400 });
+    const result = [{ role: 'tool', tool_call_id: 'never', content: '' }];
+    expect(await refused(`/v1/sessions/${id}/messages`, { body: { messages: result } })).toMatchObject({
+      status: 409,
+      code: 'unknown-call',
+    });
+  });
+
+  test('a body above the limit, and the server goes on', async () => {
+    const raw = Buffer.alloc(65 * 1024 * 1024, 32);
+    expect(await refused('/v1/sessions', { raw })).toMatchObject({ status: 413, code: 'body-too-large' });
+    await call('openSession', undefined, {});
+  });
+
+  test('sessions that do not exist', async () => {
+    expect(await refused('/v1/sessions', { body: { id: `none-${run}`, must_exist: true } })).toMatchObject({
+      status: 404,
+      code: 'no-such-session',
+    });
+    expect(await refused('/v1/sessions', { body: { fork: { parent: `none-${run}` } } })).toMatchObject({
+      status: 404,
+      code: 'unknown-session',
+    });
+    expect(await refused('/v1/sessions/%E0%A4%A/close')).toMatchObject({ status: 404 });
+  });
+});
+
+describe('the description of the interface', () => {
+  test('is served, valid, and the same as what is tested here', async () => {
+    const { status, body } = await send('/v1/openapi.json', { method: 'GET' });
+    expect(status).toBe(200);
+    const { valid, errors } = await new Validator().validate(body as Record<string, unknown>);
+    expect(errors).toBeUndefined();
+    expect(valid).toBe(true);
+    const { paths } = body as { paths: Record<string, Record<string, unknown>> };
+    for (const { path, method } of Object.values(OPERATIONS)) expect(paths[path]).toHaveProperty(method.toLowerCase());
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, test } from '@jest/globals';
+import { argsOf, historyOf } from '../../../src/harness/history-item.js';
+
+const CALL = { kind: 'call', tool: 'read', args: { path: 'a.ts' }, status: 'ok', files: [] };
+
+describe('a history taken apart', () => {
+  test('the shape with tool_calls and tool_call_id', () => {
+    const { systemPrompt, items, open } = historyOf([
+      { role: 'system', content: 'be good' },
+      { role: 'user', content: 'look' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          { id: 'c1', type: 'function', function: { name: 'read', arguments: '{"path":"a.ts"}' } },
+          { id: 'c2', type: 'function', function: { name: 'ls', arguments: '{}' } },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'c1', content: 'text' },
+    ]);
+    expect(systemPrompt).toBe('be good');
+    expect(items).toEqual([
+      { kind: 'message', index: 1, role: 'user', text: 'look' },
+      { kind: 'message', index: 2, role: 'assistant', text: '' },
+      { ...CALL, id: 'c1', index: 3, content: 'text' },
+    ]);
+    expect([...open]).toEqual([['c2', { tool: 'ls', args: {} }]]);
+  });
+
+  test('the shape with blocks: results are calls, what a user says beside them is a message', () => {
+    const { items } = historyOf(
+      [
+        {
+          role: 'assistant',
+          content: [
+            { type: 'text', text: 'I look' },
+            { type: 'tool_use', id: 'c1', name: 'read', input: { path: 'a.ts' } },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'c1', content: [{ type: 'text', text: 'gone' }], is_error: true },
+            { type: 'text', text: 'and?' },
+          ],
+        },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c1', content: 'x' }], name: 'later' },
+      ].slice(0, 2),
+    );
+    expect(items).toEqual([
+      { kind: 'message', index: 0, role: 'assistant', text: 'I look' },
+      { ...CALL, id: 'c1', index: 1, content: 'gone', status: 'fail' },
+      { kind: 'message', index: 1, role: 'user', text: 'and?' },
+    ]);
+  });
+
+  test('a message that only carries results is no message', () => {
+    const known = new Map([['c1', { tool: 'read', args: { path: 'a.ts' } }]]);
+    const { items } = historyOf([{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c1', content: 'x' }] }], { known });
+    expect(items.map(({ kind }) => kind)).toEqual(['call']);
+  });
+
+  test('calls without ids are answered in their order', () => {
+    const { items } = historyOf([
+      { role: 'assistant', tool_calls: [{ name: 'read', arguments: { path: 'a' } }, { name: 'ls' }] },
+      { role: 'tool', content: 'one' },
+      { role: 'tool', content: 'two' },
+    ]);
+    expect(items.flatMap((item) => (item.kind === 'call' ? [[item.tool, item.content]] : []))).toEqual([
+      ['read', 'one'],
+      ['ls', 'two'],
+    ]);
+  });
+
+  test('an id that comes again after its result is a call of its own', () => {
+    const ask = (path: string) => ({ role: 'assistant', tool_calls: [{ id: 'c', name: 'read', arguments: { path } }] });
+    const answer = { role: 'tool', tool_call_id: 'c', content: 'x' };
+    const { items } = historyOf([ask('a'), answer, ask('b'), answer]);
+    expect(items.flatMap((item) => (item.kind === 'call' ? [item.args] : []))).toEqual([{ path: 'a' }, { path: 'b' }]);
+  });
+
+  test('a result that nothing announced is refused, unless it names its tool', () => {
+    expect(() => historyOf([{ role: 'tool', tool_call_id: 'zz', content: '' }])).toThrow(/messages\[0\] is the result of the call "zz"/);
+    expect(historyOf([{ role: 'tool', tool_call_id: 'zz', name: 'ls', content: '' }]).items[0]).toMatchObject({ tool: 'ls', args: {} });
+  });
+
+  test('a system message later on is a message, and so is one at the beginning where there is no prompt to come', () => {
+    expect(
+      historyOf([
+        { role: 'user', content: 'a' },
+        { role: 'system', content: 'b' },
+      ]).items,
+    ).toHaveLength(2);
+    expect(historyOf([{ role: 'system', content: 'b' }], { prompt: false })).toMatchObject({
+      systemPrompt: undefined,
+      items: [{ text: 'b' }],
+    });
+  });
+
+  test('arguments are a map, whatever the model wrote', () => {
+    expect([argsOf('{"a":1}'), argsOf({ a: 1 }), argsOf(null), argsOf(''), argsOf('{oops'), argsOf('[1]')]).toEqual([
+      { a: 1 },
+      { a: 1 },
+      {},
+      {},
+      { raw: '{oops' },
+      { raw: '[1]' },
+    ]);
+  });
+});
