@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { doctorCommand } from './doctor-command.js';
 import { mcpCommand } from './mcp-command.js';
 import { nodeCommand } from './node-command.js';
 import { serveCommand } from './serve-command.js';
@@ -18,6 +19,7 @@ const program = new Command('palimpsest')
   .version(version)
   .addCommand(mcpCommand(version))
   .addCommand(serveCommand(version))
-  .addCommand(nodeCommand());
+  .addCommand(nodeCommand())
+  .addCommand(doctorCommand());
 
 await program.parseAsync();

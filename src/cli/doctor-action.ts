@@ -1,0 +1,56 @@
+import { type InspectedJournal, inspectJournals, type JournalState } from '../journal/inspect-journals.js';
+import { sessionLockOwners } from '../lease/session-lock.js';
+import { type NodeStatusReport, nodeStatus } from '../node/index.js';
+import type { DoctorFlags } from './doctor-command.js';
+import { reportFailure } from './report-failure.js';
+import { readSettings } from './settings.js';
+
+const STATE_LINES: Readonly<Record<JournalState, (journal: InspectedJournal) => string | undefined>> = {
+  sound: ({ holder, pending }) =>
+    holder === undefined && pending > 0 ? 'its process has ended; the next one that uses this data folder delivers it' : undefined,
+  torn: () => 'the end of its last write is missing; what was acknowledged is whole and will be delivered',
+  corrupt: ({ damage }) =>
+    `DAMAGED: ${damage.map(({ file, offset, readableBefore, readableAfter }) => `${file} at byte ${offset}, ${readableBefore} records before it and ${readableAfter} after it can be read`).join('; ')}. Keep a copy of the file before anything else`,
+  'newer-format': ({ reason }) => `written by a later version: ${reason}`,
+  unreadable: ({ reason }) => `cannot be read: ${reason}`,
+};
+const NEEDS_A_HAND: ReadonlySet<JournalState> = new Set(['corrupt', 'newer-format', 'unreadable']);
+
+function nodeLines(node: NodeStatusReport): readonly string[] {
+  if (!node.running) return [`node      not running${node.failure === null ? '' : `; the last start failed: ${node.failure.message}`}`];
+  const state = node.ingesterFailed ? 'HAS STOPPED INDEXING: stop and start it' : node.answers ? 'answers' : 'does not answer';
+  const watched = node.supervised ? '' : '; NOT SUPERVISED, it will not be started again after a crash';
+  return [`node      ${node.profile}, ${node.phase}, ${state}${watched} (${node.users} processes use it, ${node.restarts} restarts)`];
+}
+
+function journalLines(journals: readonly InspectedJournal[], now: number): readonly string[] {
+  if (journals.length === 0) return ['journal   nothing waits for the database'];
+  return journals.flatMap((journal) => {
+    const { owner, holder, pending, pendingBytes, oldestAt, state } = journal;
+    const who = holder === undefined ? 'of a process that ended' : `of process ${holder.pid}`;
+    const age = oldestAt === undefined ? '' : `, the oldest for ${Math.max(0, Math.round((now - oldestAt) / 1_000))} s`;
+    const line = STATE_LINES[state](journal);
+    return [
+      `journal   ${owner} ${who}: ${pending} steps wait (${pendingBytes} bytes${age})`,
+      ...(line === undefined ? [] : [`          ${line}`]),
+    ];
+  });
+}
+
+/** `doctor` */
+export async function doctorAction(flags: DoctorFlags): Promise<void> {
+  await reportFailure(flags, async () => {
+    const { dataDir } = readSettings(process.env, flags);
+    const [node, journals, sessions] = await Promise.all([nodeStatus(dataDir), inspectJournals(dataDir), sessionLockOwners(dataDir)]);
+    const sick = journals.some(({ state }) => NEEDS_A_HAND.has(state)) || (node.running && (node.ingesterFailed || !node.supervised));
+    if (flags.json) {
+      console.log(JSON.stringify({ dataDir, healthy: !sick, node, journals, sessions }));
+    } else {
+      const held = sessions.map(
+        ({ session, pid, what, since }) => `session   ${session} is open in process ${pid} (${what}) since ${since}`,
+      );
+      console.log([`data      ${dataDir}`, ...nodeLines(node), ...journalLines(journals, Date.now()), ...held].join('\n'));
+    }
+    if (sick) process.exitCode = 1;
+  });
+}
