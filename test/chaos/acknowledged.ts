@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import type { ObjectId, SessionId, Sha256 } from '../../src/objects/ids.js';
+
+/** A tool call that the workload was answered. `seq` and `sets` are absent where calls overlapped. */
+export interface AcknowledgedCall {
+  readonly kind: 'call';
+  readonly session: SessionId;
+  readonly id: ObjectId;
+  readonly tool: string;
+  readonly seq?: number;
+  /** SHA-256 of index, active and pinned set after the call. */
+  readonly sets?: Sha256;
+  /** SHA-256 of the answer that the agent was given. */
+  readonly answer: Sha256;
+  /** SHA-256 of the whole output. */
+  readonly content: Sha256;
+  /** What was read of files. */
+  readonly reads: readonly { readonly id: ObjectId; readonly fileHash: Sha256 }[];
+}
+
+export interface AcknowledgedMessage {
+  readonly kind: 'message';
+  readonly session: SessionId;
+  readonly seq: number;
+  readonly role: string;
+  readonly text: Sha256;
+}
+
+export interface AcknowledgedPrompt {
+  readonly kind: 'prompt';
+  readonly session: SessionId;
+  readonly text: Sha256;
+}
+
+/** A context that was assembled, and the basis that it can be built from again. */
+export interface AcknowledgedContext {
+  readonly kind: 'context';
+  readonly session: SessionId;
+  readonly step: number;
+  readonly basis: { readonly validTime: string; readonly txId?: number };
+  readonly text: Sha256;
+}
+
+/** A session as a new process found it: every step after a given one. */
+export interface FoundSession {
+  readonly session: SessionId;
+  readonly seq: number;
+  readonly since: number;
+  readonly steps: readonly { readonly seq: number; readonly call?: ObjectId; readonly answer?: Sha256; readonly message?: Sha256 }[];
+}
+
+export interface Resumed {
+  readonly kind: 'resumed';
+  readonly found: readonly FoundSession[];
+  /** From the start of the process until both sessions were open. */
+  readonly ms: number;
+  readonly notices: readonly string[];
+}
+
+/** Something that the workload was refused although nothing may be refused. */
+export interface Refused {
+  readonly kind: 'refused';
+  readonly what: string;
+  readonly error: string;
+}
+
+export type Line = AcknowledgedCall | AcknowledgedMessage | AcknowledgedPrompt | AcknowledgedContext | Resumed | Refused;
+
+/** The lines of one process. A last line that is not whole was never said. */
+export function readLines(file: string): readonly Line[] {
+  const text = readFileSync(file, { encoding: 'utf8', flag: 'a+' });
+  return text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
+}

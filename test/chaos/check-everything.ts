@@ -1,0 +1,177 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
+import { ContextClient } from '../../src/client/context-client.js';
+import { sym } from '../../src/edn/values.js';
+import { adoptableJournals } from '../../src/journal/open-journal.js';
+import { ensureNode } from '../../src/node/index.js';
+import { canonicalJson } from '../../src/objects/canonical-json.js';
+import { hashBytes, hashText } from '../../src/objects/hashes.js';
+import { chatObjectId, type FilesystemId, type ObjectId, type SessionId, sessionObjectId } from '../../src/objects/ids.js';
+import { triple } from '../../src/xtdb/datalog.js';
+import { createXtdbClient, type XtdbClient } from '../../src/xtdb/xtdb-client.js';
+import type { AcknowledgedCall, AcknowledgedContext, Line } from './acknowledged.js';
+import { checkSession, type SessionFindings } from './check-session.js';
+import { FILE_NAMES } from './workload-plan.js';
+
+/** What was looked at. */
+export interface CheckCounts {
+  readonly sessions: number;
+  readonly steps: number;
+  readonly calls: number;
+  /** Steps that are there although nobody was told of them: acknowledged or on their way when the process died. */
+  readonly untold: number;
+  readonly files: number;
+  /** Versions of all objects that were restored, each with its five hashes. */
+  readonly versions: number;
+  readonly contexts: number;
+}
+
+export interface Place {
+  readonly dataDir: string;
+  readonly root: string;
+  readonly filesystemId: FilesystemId;
+}
+
+/** How much is asked of the node at once. */
+const AT_ONCE = 6;
+/** Contexts that are built again, spread over the run. */
+const CONTEXTS = 80;
+
+const e = sym('?e');
+const chat = sym('?chat');
+
+/** The tool calls that say they belong to a chat, whether a step names them or not. */
+async function callsOfChat(xtdb: XtdbClient, session: SessionId): Promise<readonly string[]> {
+  const rows = await (await xtdb.db()).query({ find: [e], in: [chat], where: [triple(e, 'chat_ref', chat)] }, [chatObjectId(session)]);
+  return rows.map(([id]) => String(id)).filter((id) => id !== sessionObjectId(session));
+}
+
+interface FileFindings {
+  readonly problems: readonly string[];
+  readonly versions: number;
+}
+
+/** Every version of a file restores, none repeats the one before it, and every acknowledged reading is among them. */
+async function checkFile(client: ContextClient, id: ObjectId, read: ReadonlySet<string>): Promise<FileFindings> {
+  const history = await (await client.store.now()).history(id);
+  const problems: string[] = [];
+  const hashes = new Set(history.map(({ version }) => version?.file_hash ?? null));
+  for (const hash of read)
+    if (!hashes.has(hash as never)) problems.push(`file ${id}: the reading ${hash} is in none of its ${history.length} versions`);
+  history.forEach(({ version, marks, validTime }, i) => {
+    const before = history[i - 1];
+    if (version === undefined) problems.push(`file ${id}: version ${i + 1} is no version`);
+    else if (before?.version?.object_hash === version.object_hash && before.marks.gone === marks.gone)
+      problems.push(`file ${id}: version ${i + 1} repeats the one before it`);
+    if (before !== undefined && before.validTime >= validTime)
+      problems.push(`file ${id}: version ${i + 1} is not dated after the one before it`);
+  });
+  return { problems, versions: history.length };
+}
+
+async function checkFiles(
+  client: ContextClient,
+  ids: ReadonlySet<ObjectId>,
+  said: readonly Line[],
+): Promise<FileFindings & { readonly files: number }> {
+  const limit = pLimit(AT_ONCE);
+  const reads = new Map<ObjectId, Set<string>>();
+  for (const line of said) {
+    if (line.kind !== 'call') continue;
+    for (const { id, fileHash } of line.reads) reads.set(id, (reads.get(id) ?? new Set()).add(fileHash));
+  }
+  const all = [...new Set([...ids, ...reads.keys()])];
+  const found = await Promise.all(all.map((id) => limit(() => checkFile(client, id, reads.get(id) ?? new Set()))));
+  return {
+    problems: found.flatMap(({ problems }) => problems),
+    versions: found.reduce((sum, { versions }) => sum + versions, 0),
+    files: all.length,
+  };
+}
+
+/** The last process read every file: what the database has is what is on disk. */
+async function checkDisk(client: ContextClient, root: string): Promise<readonly string[]> {
+  const snapshot = await client.store.now();
+  const looks = FILE_NAMES.map(async (name) => {
+    const bytes = await readFile(join(root, name)).catch(() => undefined);
+    const { id } = await client.files.locate(name, { mustExist: false });
+    const stored = (await snapshot.get(id))?.version.file_hash ?? null;
+    const there = bytes === undefined ? null : hashBytes(bytes);
+    return stored === there ? [] : [`${name}: on disk ${there}, in the database ${stored}`];
+  });
+  return (await Promise.all(looks)).flat();
+}
+
+async function checkContexts(client: ContextClient, contexts: readonly AcknowledgedContext[]): Promise<readonly string[]> {
+  const limit = pLimit(2);
+  const looks = contexts.map((line) =>
+    limit(async () => {
+      const basis = { validTime: new Date(line.basis.validTime), ...(line.basis.txId === undefined ? {} : { txId: line.basis.txId }) };
+      const again = await client.contextAsOf(line.session, basis);
+      const same = again !== undefined && hashText(again.text) === line.text && again.record.step === line.step;
+      return same ? [] : [`${line.session}: the context after step ${line.step} cannot be built again from ${canonicalJson(line.basis)}`];
+    }),
+  );
+  return (await Promise.all(looks)).flat();
+}
+
+function spread<T>(of: readonly T[], count: number): readonly T[] {
+  const every = Math.max(1, Math.ceil(of.length / count));
+  return of.filter((_, i) => i % every === 0);
+}
+
+async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, sessions: readonly SessionId[], said: readonly Line[]) {
+  const problems: string[] = [];
+  const found: SessionFindings[] = [];
+  for (const session of sessions) {
+    const own = said.filter((line) => 'session' in line && line.session === session);
+    found.push(await checkSession(client.store, session, own, await callsOfChat(xtdb, session)));
+  }
+  const known = (await (await client.store.now()).sessions()).map(({ id }) => id);
+  for (const id of known) if (!sessions.includes(id)) problems.push(`there is a session ${id} that nobody began`);
+  const waiting = await adoptableJournals(place.dataDir);
+  if (waiting.length > 0) problems.push(`journals still wait: ${waiting.join(', ')}`);
+  const told = new Map(said.flatMap((line) => (line.kind === 'call' ? [[line.id, line] as [ObjectId, AcknowledgedCall]] : [])));
+  const contexts = spread(
+    said.flatMap((line) => (line.kind === 'context' ? [line] : [])),
+    CONTEXTS,
+  );
+  const files = await checkFiles(client, new Set(found.flatMap(({ files: ids }) => ids)), said);
+  problems.push(...found.flatMap((one) => one.problems), ...files.problems);
+  problems.push(...(await checkDisk(client, place.root)), ...(await checkContexts(client, contexts)));
+  const sum = (of: (one: SessionFindings) => number): number => found.reduce((total, one) => total + of(one), 0);
+  const counts: CheckCounts = {
+    sessions: sessions.length,
+    steps: sum(({ steps }) => steps),
+    calls: sum(({ calls }) => calls.length),
+    untold: sum(({ calls }) => calls.filter((id) => !told.has(id)).length),
+    files: files.files,
+    versions: sum(({ versions }) => versions) + files.versions,
+    contexts: contexts.length,
+  };
+  return { problems, counts };
+}
+
+/** Checks everything that a run left in the database against everything that the workload was told. */
+export async function checkEverything(
+  place: Place,
+  sessions: readonly SessionId[],
+  said: readonly Line[],
+): Promise<{ readonly problems: readonly string[]; readonly counts: CheckCounts }> {
+  const node = await ensureNode({ dataDir: place.dataDir, profile: 'rocksdb', idleExitSeconds: 600 });
+  const xtdb = createXtdbClient(node.address);
+  const client = await ContextClient.create({
+    address: node.address,
+    roots: [place.root],
+    cwd: place.root,
+    filesystemId: place.filesystemId,
+  });
+  try {
+    return await checkWith(client, xtdb, place, sessions, said);
+  } finally {
+    await client.close();
+    await xtdb.close();
+    await node.release();
+  }
+}

@@ -1,0 +1,101 @@
+import { appendFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ContextClient } from '../../src/client/context-client.js';
+import type { ContextSession } from '../../src/client/context-session.js';
+import { ensureNode, type NodeHandle } from '../../src/node/index.js';
+import { hashText } from '../../src/objects/hashes.js';
+import type { SessionId } from '../../src/objects/ids.js';
+import { SessionError } from '../../src/session/errors.js';
+import { XtdbError } from '../../src/xtdb/errors.js';
+import type { FoundSession, Line } from './acknowledged.js';
+import { type Agent, operate, readFileWhole } from './operations.js';
+import { Random } from './random.js';
+import { FILE_NAMES, type WorkloadPlan } from './workload-plan.js';
+
+/** How long the node may take to come back while a session is opened. */
+const OPEN_LIMIT_MS = 90_000;
+
+const plan = JSON.parse(process.argv[2] ?? '{}') as WorkloadPlan;
+const notices: string[] = [];
+const say = (line: Line): void => appendFileSync(plan.linesFile, `${JSON.stringify(line)}\n`);
+
+let node: NodeHandle | undefined;
+async function address() {
+  const before = node;
+  node = await ensureNode({ dataDir: plan.dataDir, profile: 'rocksdb', idleExitSeconds: 600 });
+  await before?.release();
+  return node.address;
+}
+
+const awayOnly = (error: unknown): boolean =>
+  error instanceof XtdbError || (error instanceof SessionError && error.code === 'node-unavailable');
+
+/** Opens a session; while the node is away that has to be tried again, as a harness would. */
+async function open(client: ContextClient, id: SessionId): Promise<ContextSession> {
+  const until = Date.now() + OPEN_LIMIT_MS;
+  for (;;) {
+    try {
+      return await client.openSession({ id });
+    } catch (error) {
+      if (!awayOnly(error) || Date.now() > until) throw error;
+      await delay(50);
+    }
+  }
+}
+
+async function found(client: ContextClient, { id, state }: ContextSession): Promise<FoundSession> {
+  const since = plan.since[id] ?? 0;
+  const steps = await (await client.store.now()).steps(id);
+  const later = steps.slice(since).map(({ seq, call, message }) => ({
+    seq,
+    ...(call === undefined ? {} : { call: call.id }),
+    ...(call?.answer === undefined ? {} : { answer: call.answer.sha256 }),
+    ...(message === undefined ? {} : { message: hashText(message.text) }),
+  }));
+  return { session: id, seq: state.seq, since, steps: later };
+}
+
+async function work(agent: Agent): Promise<void> {
+  for (;;) {
+    await operate(agent);
+    await delay(agent.random.between(0, plan.pauseMs));
+  }
+}
+
+async function finish(client: ContextClient, agents: readonly Agent[]): Promise<void> {
+  const [first] = agents;
+  if (first !== undefined) for (const name of FILE_NAMES) await readFileWhole(first, name);
+  const { unflushed } = await client.close();
+  if (unflushed > 0) throw new Error(`${unflushed} steps were not flushed when the client closed`);
+  await node?.release();
+}
+
+async function main(): Promise<void> {
+  const client = await ContextClient.create({
+    address,
+    roots: [plan.root],
+    cwd: plan.root,
+    filesystemId: plan.filesystemId,
+    dataDir: plan.dataDir,
+    what: 'chaos workload',
+    onNotice: (line) => notices.push(line),
+  });
+  const sessions = await Promise.all(plan.sessions.map((id) => open(client, id)));
+  const both = await Promise.all(sessions.map((session) => found(client, session)));
+  say({ kind: 'resumed', found: both, ms: Math.round(performance.now()), notices });
+  process.stdout.write('open\n');
+  const agents = sessions.map((session, i) => ({ client, session, root: plan.root, say, random: new Random(plan.seed * 2 + i) }));
+  if (plan.finish) return finish(client, agents);
+  await Promise.all(agents.map(work));
+}
+
+await main().catch((error: unknown) => {
+  say({
+    kind: 'refused',
+    what: 'workload',
+    error: error instanceof Error ? `${error.name}: ${error.stack ?? error.message}` : String(error),
+  });
+  process.exitCode = 1;
+});
+// What still waits for the node must not keep a failed process alive.
+if (process.exitCode === 1) process.exit();
