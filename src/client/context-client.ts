@@ -18,6 +18,7 @@ import { createHeldSession, openHeldSession } from './open-session.js';
 import { Outbox, type OutboxStatus } from './outbox.js';
 import { RecentVersions } from './recent-versions.js';
 import type { SessionEnvironment } from './session-environment.js';
+import { SourceTracking, type TrackingOptions, type TrackingStatus } from './tracking.js';
 
 /** What a client left behind when it closed. */
 export interface CloseReport {
@@ -41,7 +42,9 @@ export interface ContextClientOptions extends FileAccessOptions {
   readonly journal?: boolean;
   /** What an acknowledged step survives: the death of every process (`process`, the default), or the loss of power too (`power`, a sync per step). */
   readonly durability?: Durability;
-  /** Told one line about what could not be read of a dead process's journal. */
+  /** Whether files that were read are watched [§5.8], and how; by default they are where there is a data folder, as in a process that lives long. */
+  readonly track?: boolean | Omit<TrackingOptions, 'onNotice'>;
+  /** Told one line about what could not be read of a dead process's journal, or cannot be tracked. */
   readonly onNotice?: (line: string) => void;
   /** What this process is, for whoever is refused a session that it has open. */
   readonly what?: string;
@@ -49,6 +52,18 @@ export interface ContextClientOptions extends FileAccessOptions {
   readonly clock?: () => number;
 }
 
+/** How a session is opened. */
+export interface OpenSessionOptions {
+  /** The id of an existing session, or of a new one; a fresh id when absent. */
+  readonly id?: string;
+  /** Moves a session here that another process has open. */
+  readonly takeOver?: boolean;
+  /** Told how many of the session's sources have been looked at, of how many [§3.6]; also after it was opened, while the rest goes on. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/** How long opening waits for the sources of a session to be looked at. */
+const RESUME_WAIT_MS = 1_000;
 /** How long a fork waits for what its parent has acknowledged to reach the database. */
 const OPEN_WAIT_MS = 10_000;
 const CLOSE_WAIT_MS = 5_000;
@@ -85,16 +100,21 @@ export class ContextClient {
     this.store = new ObjectStore(xtdb);
     const cache = new MetadataCache(files);
     const recent = new RecentVersions();
+    const outbox = new Outbox(this.store, cache, recent, journal);
+    const clock = options.clock ?? Date.now;
+    const { track = options.dataDir !== undefined, onNotice } = options;
+    const how = { ...(track === true ? {} : track), ...(onNotice === undefined ? {} : { onNotice }) };
     this.#environment = {
       store: this.store,
       files,
       cache,
       recent,
-      outbox: new Outbox(this.store, cache, recent, journal),
+      outbox,
+      ...(track === false ? {} : { tracking: new SourceTracking({ files, cache, outbox, clock }, how) }),
       policy: options.policy ?? DEFAULT_POLICY,
       strict: options.strict ?? false,
       shortIds: options.shortIds ?? false,
-      clock: options.clock ?? Date.now,
+      clock,
     };
   }
 
@@ -120,14 +140,15 @@ export class ContextClient {
   /**
    * Opens a session: the existing one of this id with its chat and sets, or a new one; without an id always a new one, which needs no database to begin.
    * Opening one that this client has open gives the same. Throws SessionError `lease-held`, naming the process that has it open, unless `takeOver` moves
-   * it here; XtdbError; DocumentError `invalid-id`.
+   * it here; XtdbError; DocumentError `invalid-id`. A client that tracks files brings in what changed while the session was paused [§3.6], for at most a
+   * second before the session is there, then beside it.
    */
-  openSession(options: { readonly id?: string; readonly takeOver?: boolean } = {}): Promise<ContextSession> {
+  openSession(options: OpenSessionOptions = {}): Promise<ContextSession> {
     if (this.#closing !== undefined) return Promise.reject(new SessionError('closed', 'the client is closed; make a new one'));
     const id = options.id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(options.id);
     const open = this.#sessions.get(id);
     if (open !== undefined) return open;
-    const opening = this.#open(id, options.id === undefined, options.takeOver ?? false);
+    const opening = this.#open(id, options);
     this.#sessions.set(id, opening);
     opening.catch(() => this.#sessions.delete(id));
     return opening;
@@ -184,6 +205,11 @@ export class ContextClient {
     return this.#environment.outbox.status;
   }
 
+  /** What is tracked [§5.9]; undefined for a client that tracks nothing. */
+  get tracking(): TrackingStatus | undefined {
+    return this.#environment.tracking?.status;
+  }
+
   /**
    * Closes every session, gives what is acknowledged at most five seconds to reach the database, closes journal and connections. What did not get there
    * stays in the journal for the next client; the report counts it. Idempotent.
@@ -193,8 +219,10 @@ export class ContextClient {
     return this.#closing;
   }
 
-  async #open(id: SessionId, isNew: boolean, takeOver: boolean): Promise<ContextSession> {
-    const { outbox } = this.#environment;
+  async #open(id: SessionId, options: OpenSessionOptions): Promise<ContextSession> {
+    const { outbox, tracking } = this.#environment;
+    const { takeOver = false, onProgress } = options;
+    const isNew = options.id === undefined;
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {
       if (takeOver) await this.#journal?.othersDelivered(OPEN_WAIT_MS);
@@ -207,6 +235,8 @@ export class ContextClient {
       }
       outbox.forgetFailure(id);
       const held = isNew ? await createHeldSession(this.#environment, id) : await openHeldSession(this.#environment, id);
+      const resuming = { limitMs: RESUME_WAIT_MS, ...(onProgress === undefined ? {} : { onProgress }) };
+      await tracking?.resume(id, held.state.sets.index, resuming);
       return new ContextSession(this.#environment, held, lock);
     } catch (error) {
       lock?.release();
@@ -217,6 +247,7 @@ export class ContextClient {
   async #close(): Promise<CloseReport> {
     const sessions = await Promise.allSettled(this.#sessions.values());
     const closed = await Promise.allSettled(sessions.flatMap((session) => (session.status === 'fulfilled' ? [session.value.close()] : [])));
+    await this.#environment.tracking?.close();
     await this.#environment.outbox.drained(undefined, CLOSE_WAIT_MS);
     const stored = this.store.close();
     await this.#xtdb.close();

@@ -89,6 +89,7 @@ export class ContextSession {
       );
       const call = storedCall(id, this.id, report, files.refs);
       const { applied } = await this.#write(step, { files: files.observations, call });
+      this.#environment.tracking?.follow(this.id, files.observations);
       return { callId: id, answer, collapsed: collapsedBy(step, report), applied };
     });
   }
@@ -160,7 +161,10 @@ export class ContextSession {
         // What another writer took over is not ours to close.
         if (!(error instanceof SessionError) || error.code !== 'taken-over') throw error;
       })
-      .finally(() => this.#lock?.release());
+      .finally(() => {
+        this.#environment.tracking?.leave(this.id);
+        this.#lock?.release();
+      });
     return this.#closing;
   }
 

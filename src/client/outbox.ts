@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { FileObservation } from '../indexing/decide-file.js';
 import type { Json } from '../objects/canonical-json.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import { SessionError } from '../session/errors.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { XtdbError } from '../xtdb/errors.js';
+import { FileOrder } from './file-order.js';
 import { localVersions } from './local-versions.js';
 import type { MetadataCache } from './metadata-cache.js';
 import { planWrite } from './plan-write.js';
@@ -46,6 +48,9 @@ interface Pending {
   count: number;
 }
 
+/** The lane of writes that belong to no session; no session can have this id. */
+const FILES_LANE = '.files' as SessionId;
+
 /** A transaction that has no number yet: younger than any basis. */
 const NOT_YET = Number.POSITIVE_INFINITY;
 
@@ -61,6 +66,7 @@ export class Outbox {
   readonly #pending = new Map<ObjectId, Pending>();
   readonly #failures = new Map<SessionId, Error>();
   readonly #rescues = new Map<SessionId, Promise<Rescue>>();
+  readonly #fileOrder = new FileOrder();
   #waiting = 0;
   #outage: XtdbError | undefined;
 
@@ -111,6 +117,14 @@ export class Outbox {
     return this.adopt(write, () => journal.markDone(sequence), false);
   }
 
+  /**
+   * Writes what was read of files on behalf of no session [§5.6]: a tracker's event, a resume. Resolves when the database has it. Not journaled: what is
+   * lost with this process can be read again. Where steps outlive an outage, so does this; otherwise it rejects.
+   */
+  index(files: readonly FileObservation[], at: number): Promise<AppliedWrite> {
+    return this.#deliver({ session: FILES_LANE, files, heads: [], at }, { persistent: this.isDurable, seen: false });
+  }
+
   /** Takes over the delivery of a write that is durable already; `seen` says that the database may have it. */
   adopt(write: SessionWrite, done: () => void, seen = true): AcceptedWrite {
     const applied = this.#deliver(write, { persistent: true, seen })
@@ -144,12 +158,15 @@ export class Outbox {
     this.#waiting += 1;
     try {
       const plan = planWrite(this.#store, write, how.seen);
-      const guarded = (attempt: number) => this.#refuseAfterFailure(write.session) ?? plan(attempt);
-      const { result, txId } = await this.#store.writes.write(write.session, guarded, {
-        persistent: how.persistent,
-        onOutage: (error) => {
-          this.#outage = error;
-        },
+      const onOutage = (error: XtdbError): void => {
+        this.#outage = error;
+      };
+      const { result, txId } = await this.#fileOrder.enter(write, (turn) => {
+        const guarded = async (attempt: number) => {
+          await turn;
+          return this.#refuseAfterFailure(write.session) ?? plan(attempt);
+        };
+        return this.#store.writes.write(write.session, guarded, { persistent: how.persistent, onOutage });
       });
       this.#outage = undefined;
       this.#store.markStored(result.ops);

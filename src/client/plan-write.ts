@@ -30,10 +30,16 @@ function currentOf(head: Head | undefined) {
   return { fileHash: head.document.file_hash as Sha256 | null, gone: head.marks.gone === true, validTime: head.validTime };
 }
 
-async function fileOps(store: ObjectStore, file: FileObservation, { write, onlyIfAbsent }: FileDecision): Promise<readonly TxOp[]> {
+async function fileOps(
+  store: ObjectStore,
+  file: FileObservation,
+  { write, onlyIfAbsent = false }: FileDecision,
+  expect: StoredDocument | null | undefined,
+): Promise<readonly TxOp[]> {
   if (write === undefined) return [];
+  const guard = onlyIfAbsent ? null : expect;
   const large = file.kind === 'read' && file.reading.kind === 'large-text' ? await writeLargeText(store, file.reading) : [];
-  return [...large, ...store.putOps({ ...write, ...(onlyIfAbsent ? { expect: null } : {}) })];
+  return [...large, ...store.putOps({ ...write, ...(guard === undefined ? {} : { expect: guard }) })];
 }
 
 /** The marks of a call's head. */
@@ -117,7 +123,9 @@ export function planWrite(store: ObjectStore, write: SessionWrite, seen = false)
     for (const [id, file] of files) {
       const decision = decideFile(file, currentOf(heads.get(id)), write.at);
       outcomes.set(id, decision.outcome);
-      ops.push(...(await fileOps(store, file, decision)));
+      // Every client that tracks a file sees the same change: the first one writes it.
+      const expect = write.lease === undefined ? (heads.get(id)?.document ?? null) : undefined;
+      ops.push(...(await fileOps(store, file, decision, expect)));
       if (decision.write !== undefined) written.push(decision.write);
     }
     ops.push(...callOps(store, write), ...stepOps(store, write), ...write.heads.flatMap((head) => store.putOps(head)));

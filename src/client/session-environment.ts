@@ -4,6 +4,7 @@ import type { FileAccess } from './file-access.js';
 import type { MetadataCache } from './metadata-cache.js';
 import type { Outbox } from './outbox.js';
 import type { RecentVersions } from './recent-versions.js';
+import type { SourceTracking } from './tracking.js';
 
 /** What the sessions of one client share. */
 export interface SessionEnvironment {
@@ -12,6 +13,8 @@ export interface SessionEnvironment {
   readonly cache: MetadataCache;
   readonly outbox: Outbox;
   readonly recent: RecentVersions;
+  /** Undefined for a client that tracks nothing. */
+  readonly tracking?: SourceTracking;
   readonly policy: StepPolicy;
   /** Literal behaviour of every divergence that has one (decision E8). */
   readonly strict: boolean;

@@ -1,0 +1,211 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { stampOf } from '../filesystem/file-stamp.js';
+import { createFileTracker, type FileTracker, type FileTrackerOptions, type TrackRequest } from '../filesystem/file-tracker.js';
+import type { SourceReading } from '../filesystem/read-source.js';
+import type { KnownContent } from '../filesystem/track-folder.js';
+import type { FileObservation } from '../indexing/decide-file.js';
+import type { ObjectId, SessionId } from '../objects/ids.js';
+import type { FilesystemSource } from '../objects/source.js';
+import { fileObjectId } from './file-access.js';
+import { type IndexEnvironment, SourceIndexer } from './index-sources.js';
+import { filesToReconcile, type KnownFile, type OrphanedFile } from './reconcile-sources.js';
+
+/** Settings of tracking; the times are those of the file tracker. */
+export interface TrackingOptions extends Omit<FileTrackerOptions, 'onChange' | 'onState'> {}
+
+/** What is tracked at the moment [§5.9]. */
+export interface TrackingStatus {
+  /** Sources whose changes are noticed. */
+  readonly attached: number;
+  /** Sources without a tracker or that cannot be read: their last version stays. */
+  readonly orphaned: number;
+  /** Those of them that were looked at and could not be read, with the reason. */
+  readonly unreadable: readonly OrphanedFile[];
+  /** Sessions whose sources are still being reconciled. */
+  readonly resuming: number;
+}
+
+/** How a session is resumed. */
+export interface ResumeOptions {
+  /** Milliseconds after which the rest goes on in the background. */
+  readonly limitMs: number;
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+interface Tracked {
+  readonly source: FilesystemSource;
+  readonly sessions: Set<SessionId>;
+}
+
+/** Equal to no file that stands somewhere. */
+const NOT_THERE: KnownContent = { size: -1, mtimeMs: -1 };
+
+type KnownFrom<Kind extends SourceReading['kind']> = (reading: Extract<SourceReading, { kind: Kind }>) => KnownContent | undefined;
+const ofBytes = ({ size, mtimeMs }: KnownContent): KnownContent => ({ size, mtimeMs });
+
+/** What a reading says of a source; undefined where it left no version behind, so that nothing has to be followed. */
+const KNOWN: { readonly [Kind in SourceReading['kind']]: KnownFrom<Kind> } = {
+  text: ofBytes,
+  'large-text': ofBytes,
+  binary: ofBytes,
+  missing: () => NOT_THERE,
+  unreachable: () => undefined,
+  'not-regular': () => undefined,
+};
+
+/** Settled changes that may wait for one transaction together. */
+const TOLD_AT_ONCE = 256;
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/**
+ * The trackers of a client [§5.8]: one for all its sessions, on every source that one of them has read, never on stubs (decision C11). A change becomes a
+ * version and nothing else: no set of any session moves [§5.6]. Keeps no process alive; the watching library is loaded with the first source.
+ */
+export class SourceTracking {
+  readonly #environment: IndexEnvironment;
+  readonly #options: TrackingOptions;
+  readonly #indexer: SourceIndexer;
+  readonly #tracked = new Map<ObjectId, Tracked>();
+  readonly #resumes = new Map<SessionId, AbortController>();
+  readonly #running = new Set<Promise<unknown>>();
+  #tracker: FileTracker | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(environment: IndexEnvironment, options: TrackingOptions = {}) {
+    this.#environment = environment;
+    this.#options = options;
+    this.#indexer = new SourceIndexer(environment, (error) => this.#notice('a changed file could not be taken up', error));
+  }
+
+  get status(): TrackingStatus {
+    const all = [...this.#tracked];
+    const unreadable = all.flatMap(([id]) => this.#indexer.orphaned(id) ?? []);
+    const attached = all.filter(([id, { source }]) => this.#tracker?.state(source) === 'attached' && !this.#indexer.orphaned(id));
+    return { attached: attached.length, orphaned: all.length - attached.length, unreadable, resuming: this.#resumes.size };
+  }
+
+  /** Tracks what a session's step has read; where a source stands differently by now, it is indexed again. Returns at once. */
+  follow(session: SessionId, files: readonly FileObservation[]): void {
+    if (this.#closing !== undefined) return;
+    const requests = files.flatMap((file): TrackRequest[] => {
+      if (file.kind !== 'read') return [];
+      const known = (KNOWN[file.reading.kind] as KnownFrom<SourceReading['kind']>)(file.reading as never);
+      return known === undefined ? [] : [{ source: file.source, known }];
+    });
+    if (requests.length === 0) return;
+    const fresh = requests.filter(({ source }) => this.#add(session, source));
+    const others = requests.filter((request) => !fresh.includes(request));
+    this.#inBackground(this.#attach(fresh));
+    for (const request of others) this.#inBackground(this.#recheck(request));
+  }
+
+  /** Lets go of what no other session has read, and of a resume under way. */
+  leave(session: SessionId): void {
+    this.#resumes.get(session)?.abort(new Error(`session ${session} is closed`));
+    for (const [id, { source, sessions }] of this.#tracked) {
+      if (!sessions.delete(session) || sessions.size > 0) continue;
+      this.#tracked.delete(id);
+      this.#indexer.forget(id);
+      this.#tracker?.untrack(source);
+    }
+  }
+
+  /**
+   * Takes up the sources of a session that was opened again [§3.6, steps 3 and 6]: tracks what it has read, brings in what changed or went meanwhile.
+   * Resolves when the database has all of it, to true, or to false after the limit; the rest then follows by itself. Problems are told as notices:
+   * a session can be worked with all the same.
+   */
+  async resume(session: SessionId, index: readonly ObjectId[], { limitMs, onProgress }: ResumeOptions): Promise<boolean> {
+    const known = filesToReconcile(this.#environment.cache, index, false);
+    if (known.length === 0 || this.#closing !== undefined) return true;
+    const stop = new AbortController();
+    this.#resumes.set(session, stop);
+    const work = this.#resume(session, known, stop.signal, onProgress)
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted && this.#closing === undefined)
+          this.#notice(`sources of session ${session} could not be looked at`, error);
+      })
+      .finally(() => {
+        if (this.#resumes.get(session) === stop) this.#resumes.delete(session);
+      });
+    this.#inBackground(work);
+    const limit = new AbortController();
+    const late = delay(limitMs, false, { signal: limit.signal, ref: false }).catch(() => false);
+    const inTime = await Promise.race([work.then(() => true), late]);
+    limit.abort();
+    return inTime;
+  }
+
+  /** Ends all watching and reading; versions that are on their way to the database go on. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    for (const stop of this.#resumes.values()) stop.abort(new Error('the client is closed'));
+    await this.#indexer.close();
+    await this.#tracker?.close();
+    await Promise.allSettled(this.#running);
+  }
+
+  /** Watched first, read then: between the two nothing is missed. */
+  async #resume(
+    session: SessionId,
+    known: readonly KnownFile[],
+    signal: AbortSignal,
+    onProgress: ResumeOptions['onProgress'],
+  ): Promise<void> {
+    await this.#attach(known.filter(({ source }) => this.#add(session, source)));
+    await this.#indexer.reconcile(known, { signal, ...(onProgress === undefined ? {} : { onProgress }) });
+  }
+
+  /** Whether a source is tracked from now on; false where it was already. */
+  #add(session: SessionId, source: FilesystemSource): boolean {
+    const id = fileObjectId(source);
+    const tracked = this.#tracked.get(id);
+    if (tracked === undefined) this.#tracked.set(id, { source, sessions: new Set([session]) });
+    else tracked.sessions.add(session);
+    return tracked === undefined;
+  }
+
+  async #attach(requests: readonly TrackRequest[]): Promise<void> {
+    if (requests.length === 0) return;
+    this.#tracker ??= createFileTracker(this.#environment.files.access, {
+      concurrency: TOLD_AT_ONCE,
+      ...this.#options,
+      onChange: (source) => this.#changed(source),
+    });
+    await this.#tracker.trackMany(requests);
+  }
+
+  async #changed(source: FilesystemSource): Promise<void> {
+    try {
+      await this.#indexer.look(source);
+    } catch (error) {
+      // Nobody is told of what a client that closes leaves to the next one.
+      if (this.#closing === undefined) throw error;
+    }
+  }
+
+  /** A step may have recorded what a file held before the tracker brought in its last change. */
+  async #recheck({ source, known }: TrackRequest): Promise<void> {
+    if (!this.#environment.files.access.mounts.isReachable(source.path, source.filesystemId)) return;
+    const stamp = await stampOf(source.path);
+    if (stamp === undefined) return;
+    const { size, mtimeMs } = stamp.present ?? NOT_THERE;
+    if (size !== known?.size || mtimeMs !== known.mtimeMs) await this.#changed(source);
+  }
+
+  #inBackground(work: Promise<unknown>): void {
+    const ended = work
+      .catch((error: unknown) => this.#notice('a file that was read could not be tracked', error))
+      .finally(() => this.#running.delete(ended));
+    this.#running.add(ended);
+  }
+
+  #notice(what: string, error: unknown): void {
+    this.#options.onNotice?.(`${what}: ${reasonOf(error)}`);
+  }
+}
