@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { canonicalFields } from './canonical-fields.js';
 import { canonicalJson } from './canonical-json.js';
 import { DocumentError } from './errors.js';
 import type { Sha256 } from './ids.js';
@@ -27,9 +28,9 @@ export function assignedIdentityHash(type: ObjectType, id: string): Sha256 {
   return hashText(canonicalJson({ type, 'xt/id': id }));
 }
 
-/** `metadata_hash`: over the type-specific fields alone, those that are present [§2.4, §2.6, decision A2]. */
+/** `metadata_hash`: over the type-specific fields alone, those that are present [§2.4, §2.6, decision A2]. Freezes objects that stand in lists. */
 export function metadataHash(fields: object): Sha256 {
-  return hashText(canonicalJson(fields));
+  return hashText(canonicalFields(fields));
 }
 
 /** `object_hash`: over the three hashes of a version; nulls stay nulls [§2.4]. A fingerprint, not a version's address (decision A7). */
