@@ -33,8 +33,10 @@ export const isBareCarrier = ({ role, text }: Pick<Message, 'role' | 'text'>): b
 /** An item of a history that was sent, as it is compared. */
 export function sentEntry(item: HistoryItem): HistoryEntry {
   if (item.kind === 'message') return messageEntry(item, item.id);
-  const key = callKey(item.tool, storedHash(item.content));
-  return { kind: 'call', key, weight: item.content.length, ...(item.id === undefined ? {} : { id: item.id }) };
+  const weight = item.content.length;
+  // Known calls all have an id: where this one has one too, nothing else is compared, and long outputs need not be hashed again and again.
+  if (item.id !== undefined) return { kind: 'call', id: item.id, key: JSON.stringify([item.id]), weight };
+  return { kind: 'call', key: callKey(item.tool, storedHash(item.content)), weight };
 }
 
 /** The harness's own id of a recorded call: without the marks that made it unique (decision B2), if that is an id that it uses. */
@@ -47,6 +49,17 @@ export function nativeCallId(ref: string, used: ReadonlySet<string>): string {
     if (used.has(bare)) return bare;
   }
   return ref;
+}
+
+/** Messages of closed turns stay the same objects: what they are compared by is made once. */
+const ENTRIES = new WeakMap<Message, HistoryEntry>();
+
+function knownMessageEntry(message: Message): HistoryEntry {
+  const known = ENTRIES.get(message);
+  if (known !== undefined) return known;
+  const entry = messageEntry(message);
+  ENTRIES.set(message, entry);
+  return entry;
 }
 
 /** The chat of a session as it is compared: messages, and the calls that they refer to, in their order. */
@@ -63,7 +76,7 @@ export function chatEntries(
   };
   return turns.flatMap(({ messages }) =>
     messages.flatMap((message) => [
-      ...(isBareCarrier(message) ? [] : [messageEntry(message)]),
+      ...(isBareCarrier(message) ? [] : [knownMessageEntry(message)]),
       ...(message.toolcall_refs ?? []).map(callEntry),
     ]),
   );

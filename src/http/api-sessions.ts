@@ -1,4 +1,5 @@
 import type { ContextClient } from '../client/context-client.js';
+import type { ContextSession } from '../client/context-session.js';
 import { sessionExists } from '../harness/harness-client.js';
 import { HarnessError } from '../harness/harness-error.js';
 import { HarnessSession, type HarnessSettings } from '../harness/harness-session.js';
@@ -9,12 +10,29 @@ import { ApiError } from './problem.js';
 /** How long a request waits for the database: less than the minute after which most clients give up. */
 const PATIENCE_MS = 50_000;
 
+type OpenRequest = RequestBody<'OpenSession'>;
+
 interface OpenSession {
   readonly harness: HarnessSession;
   readonly loan: SessionLoan;
   /** Requests that are using it. */
   busy: number;
   lastUsed: number;
+}
+
+/** Waits for work that may have to wait for the database; throws ApiError `node-starting` when that takes too long. */
+async function patiently<T>(work: Promise<T>): Promise<T> {
+  work.catch(() => undefined);
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<never>((_, reject) => {
+    const late = new ApiError('node-starting', 'the database is still starting; ask again in a few seconds');
+    timer = setTimeout(() => reject(late), PATIENCE_MS);
+  });
+  try {
+    return await Promise.race([work, patience]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The sessions that harnesses have open over HTTP. They stay open between requests until they are closed or nothing was heard of them for long. */
@@ -29,32 +47,27 @@ export class ApiSessions {
   }
 
   /** The client, once the database answers; throws ApiError `node-starting` when patience runs out. */
-  async client(): Promise<ContextClient> {
-    const ready = this.#backend.ready();
-    ready.catch(() => undefined);
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<never>((_, reject) => {
-      const late = new ApiError('node-starting', 'the database is still starting; ask again in a few seconds');
-      timer = setTimeout(() => reject(late), PATIENCE_MS);
-    });
-    try {
-      return await Promise.race([ready, patience]);
-    } finally {
-      clearTimeout(timer);
-    }
+  client(): Promise<ContextClient> {
+    return patiently(this.#backend.ready());
   }
 
-  /** Opens, resumes or forks; opening what is open gives the same. */
-  async open(body: RequestBody<'OpenSession'>): Promise<HarnessSession> {
+  /** Opens, resumes or forks; opening what is open gives the same. A new session needs no database to begin where there is a journal. */
+  async open({
+    id,
+    fork,
+    must_exist: mustExist = false,
+    take_over: takeOver = false,
+    mine_shell: mineShell = false,
+  }: OpenRequest): Promise<HarnessSession> {
+    if (fork !== undefined) return this.#join((await this.#fork(id, fork)).id, mineShell);
+    if (id === undefined) return this.#fresh(mineShell);
     const client = await this.client();
-    const id = await this.#begin(client, body);
-    const known = this.#open.get(id);
-    const opening = known ?? this.#borrow(client, id, body.mine_shell ?? false);
-    if (known === undefined) {
-      this.#open.set(id, opening);
-      opening.catch(() => this.#open.delete(id));
+    if (mustExist && !(await sessionExists(client, id))) {
+      throw new HarnessError('no-such-session', `there is no session ${JSON.stringify(id)}; list the sessions, or leave must_exist out`);
     }
-    return (await opening).harness;
+    // Whoever holds it learns so at its next step (decision F5).
+    if (takeOver) await client.openSession({ id, takeOver });
+    return this.#join(id, mineShell);
   }
 
   /** Works with an open session; throws ApiError `session-not-open`. */
@@ -94,27 +107,31 @@ export class ApiSessions {
     await Promise.allSettled(open.map((one) => (one.status === 'fulfilled' ? one.value.loan.release() : undefined)));
   }
 
-  async #borrow(client: ContextClient, id: string, mineShell: boolean): Promise<OpenSession> {
-    const loan = await this.#backend.borrow(id);
-    const harness = new HarnessSession(client, loan.session, { ...this.#settings, mineShell, delivered: 'http' });
-    return { harness, loan, busy: 0, lastUsed: Date.now() };
+  async #fresh(mineShell: boolean): Promise<HarnessSession> {
+    const open = await patiently(this.#borrow(undefined, mineShell));
+    this.#open.set(open.harness.id, Promise.resolve(open));
+    return open.harness;
   }
 
-  /** Makes sure that the client has the session open, and answers its id. */
-  async #begin(
-    client: ContextClient,
-    { id, fork, must_exist: mustExist, take_over: takeOver }: RequestBody<'OpenSession'>,
-  ): Promise<string> {
-    if (fork !== undefined) {
-      const { parent, at } = fork;
-      return (await client.forkSession(parent, { ...(id === undefined ? {} : { id }), ...(at === undefined ? {} : { at }) })).id;
+  async #fork(id: string | undefined, { parent, at }: NonNullable<OpenRequest['fork']>): Promise<ContextSession> {
+    const client = await this.client();
+    return client.forkSession(parent, { ...(id === undefined ? {} : { id }), ...(at === undefined ? {} : { at }) });
+  }
+
+  async #join(id: string, mineShell: boolean): Promise<HarnessSession> {
+    const known = this.#open.get(id);
+    const opening = known ?? this.#borrow(id, mineShell);
+    if (known === undefined) {
+      this.#open.set(id, opening);
+      opening.catch(() => this.#open.delete(id));
     }
-    if (id === undefined) return (await client.openSession()).id;
-    if (mustExist === true && !(await sessionExists(client, id))) {
-      throw new HarnessError('no-such-session', `there is no session ${JSON.stringify(id)}; list the sessions, or leave must_exist out`);
-    }
-    // Whoever holds it learns so at its next step (decision F5).
-    if (takeOver === true) await client.openSession({ id, takeOver });
-    return id;
+    return (await opening).harness;
+  }
+
+  async #borrow(id: string | undefined, mineShell: boolean): Promise<OpenSession> {
+    const loan = await this.#backend.borrow(id);
+    const client = await this.#backend.usable();
+    const harness = new HarnessSession(client, loan.session, { ...this.#settings, mineShell, delivered: 'http' });
+    return { harness, loan, busy: 0, lastUsed: Date.now() };
   }
 }

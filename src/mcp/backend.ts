@@ -101,7 +101,10 @@ export class Backend {
     await Promise.allSettled(this.#leaving);
     if (name === undefined) {
       const opening = client.openSession();
-      return this.#loan(client, await opening, { users: 1, opening });
+      const session = await opening;
+      const made: OpenSession = { users: 1, opening };
+      this.#sessions.set(session.id, made);
+      return this.#loan(client, session, made);
     }
     const open = this.#sessions.get(name) ?? { users: 0, opening: client.openSession({ id: name, takeOver: this.#settings.takeOver }) };
     open.users++;

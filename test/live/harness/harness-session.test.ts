@@ -102,6 +102,17 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     ]);
   });
 
+  test('viewing a folder is a listing', async () => {
+    await mkdir(file('sub'));
+    await writeFile(file('sub/x.ts'), '');
+    await report({
+      name: 'str_replace_based_edit_tool',
+      args: { command: 'view', path: 'sub' },
+      content: "Here're the files:\nsub\nsub/x.ts",
+    });
+    expect(known()).toEqual([['sub/x.ts', 'stub', false]]);
+  });
+
   test('a relative listing starts in the working directory of its call', async () => {
     await mkdir(file('sub'));
     await writeFile(file('sub/x.ts'), '');

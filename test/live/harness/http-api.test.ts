@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Agent, request } from 'undici';
 import { OPERATIONS, type OperationId } from '../../../src/http/api-operations.js';
@@ -159,6 +160,15 @@ describe('the life of a session over HTTP', () => {
     expect((await agent.call('context', { full: true, session: id })).text).toContain('user: hello there');
     await agent.close();
     expect((await call('getSession', id)).turn).toBe(2);
+  });
+
+  test('an agent that leaves a session does not close it for its harness', async () => {
+    const { id } = await call('openSession', undefined, {});
+    const agent = await httpAgent(serve);
+    await agent.call('read', { path: 'a.txt', session: id });
+    await (agent.transport as StreamableHTTPClientTransport).terminateSession();
+    await agent.close();
+    expect(await call('reportMessages', id, { messages: [{ role: 'user', content: 'still here' }] })).toMatchObject({ step: 2 });
   });
 
   test('parallel reports of one session are taken one after the other', async () => {

@@ -1,0 +1,87 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ApiSessions } from '../../../src/http/api-sessions.js';
+import { createContextClient } from '../../../src/index.js';
+import { Backend } from '../../../src/mcp/backend.js';
+import { createLog } from '../../../src/mcp/log.js';
+import type { ServerSettings } from '../../../src/mcp/server-settings.js';
+import { DEFAULT_POLICY } from '../../../src/session/plan-step.js';
+import { testAddress } from '../../support/context.js';
+import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+
+let root: string;
+let remove: () => Promise<void>;
+
+beforeEach(async () => {
+  ({ root, remove } = await temporaryRoot());
+  await writeFile(join(root, 'a.txt'), 'alpha');
+});
+afterEach(() => remove());
+
+describe('createContextClient', () => {
+  test('finds the node of its data folder and gives it back', async () => {
+    const client = await createContextClient({
+      dataDir: suiteData(),
+      roots: [root],
+      cwd: root,
+      journal: false,
+      node: { profile: 'memory' },
+    });
+    const session = await client.openSession();
+    await session.reportToolCall({ name: 'read', args: { path: 'a.txt' }, content: 'alpha' });
+    expect(await session.assemble()).toMatchObject({ format: 'text', text: expect.stringMatching(/\nalpha\n/) });
+    await client.close();
+    await client.close();
+    await expect(client.openSession()).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  test('with a data folder of its own and the address of a node, what it acknowledged is resumed by the next client', async () => {
+    const other = await temporaryRoot();
+    const make = () => createContextClient({ dataDir: other.root, address: testAddress(), roots: [root], cwd: root });
+    const first = await make();
+    const session = await first.openSession();
+    const messages = [{ role: 'user', content: 'remember' }];
+    await session.reportMessages(messages, { mode: 'history' });
+    await first.close();
+    const second = await make();
+    const resumed = await second.resumeSession(session.id);
+    expect(resumed.session.state.turns).toMatchObject([{ messages: [{ role: 'user', text: 'remember' }] }]);
+    expect(await resumed.reportMessages(messages, { mode: 'history' })).toMatchObject({ recorded: [], known: 1 });
+    await second.close();
+    await other.remove();
+  });
+});
+
+describe('sessions that harnesses have open over HTTP', () => {
+  test('are paused when nobody used them for long, and can be opened again', async () => {
+    const log = createLog('error');
+    const settings = {
+      version: '0',
+      node: { dataDir: suiteData(), profile: 'memory' as const },
+      nodeUrl: undefined,
+      roots: [root],
+      cwd: root,
+      mounts: [],
+      session: undefined,
+      takeOver: false,
+      durability: 'process' as const,
+      policy: DEFAULT_POLICY,
+      tools: {},
+    } satisfies ServerSettings;
+    const backend = new Backend(settings, log);
+    const sessions = new ApiSessions(backend, {});
+    const { id } = await sessions.open({});
+    await sessions.use(id, (session) => session.reportMessages([{ role: 'user', content: 'hello' }]));
+    await sessions.forgetIdle(60_000);
+    expect(await sessions.use(id, async (session) => session.session.state.seq)).toBe(1);
+    const busy = sessions.use(id, () => sessions.forgetIdle(-1));
+    await busy;
+    expect(await sessions.use(id, async (session) => session.id)).toBe(id);
+    await sessions.forgetIdle(-1);
+    await expect(sessions.use(id, async () => undefined)).rejects.toMatchObject({ code: 'session-not-open' });
+    expect((await sessions.open({ id })).session.state.seq).toBe(1);
+    await sessions.closeAll();
+    await backend.close();
+  });
+});

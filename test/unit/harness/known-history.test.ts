@@ -1,0 +1,75 @@
+import { describe, expect, test } from '@jest/globals';
+import type { HistoryItem } from '../../../src/harness/history-item.js';
+import { chatEntries, nativeCallId, sentEntry, storedHash } from '../../../src/harness/known-history.js';
+import { reconcile } from '../../../src/harness/reconcile.js';
+import { hashText } from '../../../src/objects/hashes.js';
+import { type ObjectId, objectId, type Sha256 } from '../../../src/objects/ids.js';
+
+const turns = [
+  {
+    turn: 1,
+    messages: [
+      { role: 'user', text: 'look' },
+      { role: 'assistant', text: '', toolcall_refs: ['call_1@s1', 'call_1@s1~2', 's1:4'].map(objectId) },
+      { role: 'assistant', text: 'x'.repeat(1_000) },
+    ],
+  },
+];
+const metadataOf = (id: ObjectId) =>
+  ({
+    type: 'toolcall',
+    id,
+    tool: 'ls',
+    contentHash: hashText('out') as Sha256,
+    charCount: 3,
+    fileRefs: [],
+    status: 'ok',
+    wholeRead: false,
+  }) as const;
+const call = (content: string, id?: string): HistoryItem => ({
+  kind: 'call',
+  index: 0,
+  tool: 'ls',
+  args: {},
+  content,
+  status: 'ok',
+  files: [],
+  ...(id === undefined ? {} : { id }),
+});
+
+describe('the chat as it is compared', () => {
+  test('calls are known by the harness’s own ids, or by tool and output where it gives none; bare carriers are left out', () => {
+    const sent = [
+      { kind: 'message', index: 0, role: 'user', text: 'look' } as const,
+      call('anything', 'call_1'),
+      call('anything else', 'call_1'),
+      call('out'),
+      { kind: 'message', index: 0, role: 'assistant', text: 'x'.repeat(1_000) } as const,
+    ].map(sentEntry);
+    const known = chatEntries(turns, metadataOf, new Set(['call_1']));
+    expect(known).toHaveLength(5);
+    expect(reconcile(known, sent)).toEqual({ fresh: [], notice: undefined });
+    expect(
+      reconcile(known, [...sent.slice(0, 4), sentEntry({ kind: 'message', index: 0, role: 'assistant', text: 'other' })]).fresh,
+    ).toEqual([4]);
+  });
+
+  test.each([
+    ['call_1', 'call_1'],
+    ['call_1~2', 'call_1'],
+    ['call_1@s1', 'call_1'],
+    ['call_1@s1~12', 'call_1'],
+    ['call_1@s:a@b~2', 'call_1'],
+    ['odd~2', 'odd~2'],
+    ['odd@x', 'odd@x'],
+    ['other', 'other'],
+  ])('%s is the harness’s %s (decision B2)', (ref, native) => {
+    expect(nativeCallId(ref, new Set(['call_1', 'odd~2', 'odd@x']))).toBe(native);
+  });
+
+  test('an output over the cap is known by what is stored of it', () => {
+    const long = 'line\n'.repeat(400_000);
+    expect(storedHash(long)).not.toBe(hashText(long));
+    expect(storedHash('short')).toBe(hashText('short'));
+  });
+});
