@@ -4,7 +4,7 @@ import { canonicalJson } from '../objects/canonical-json.js';
 import { type ObjectId, type Sha256, sessionObjectId } from '../objects/ids.js';
 import { SessionError } from '../session/errors.js';
 import { toStored } from '../store/head.js';
-import type { ObjectStore } from '../store/object-store.js';
+import type { ObjectStore, Put } from '../store/object-store.js';
 import { toStepParts } from '../store/step-part.js';
 import type { Head, StoreSnapshot } from '../store/store-snapshot.js';
 import { textParts } from '../store/text-parts.js';
@@ -78,21 +78,29 @@ function withoutRepeatedTexts(ops: readonly TxOp[]): readonly TxOp[] {
 
 const same = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b);
 
-async function isApplied(snapshot: StoreSnapshot, { step, heads }: SessionWrite): Promise<boolean> {
-  if (step !== undefined) {
-    const there = await snapshot.step(step.session, step.seq);
-    return there !== undefined && same(there, step);
+/** Whether every head is in the history with its own valid time; later versions may stand over it by now. */
+async function areWritten(store: ObjectStore, heads: readonly Put[]): Promise<boolean> {
+  for (const { version, marks, validTime } of heads) {
+    const id = version['xt/id'];
+    const snapshot = await store.asOf(validTime === undefined ? {} : { validTime });
+    const there = (await snapshot.heads([id])).get(id);
+    if (!same(there?.document ?? null, toStored(version, marks).head)) return false;
+    if (validTime !== undefined && there?.validTime.getTime() !== validTime.getTime()) return false;
   }
-  const wanted = new Map(heads.map(({ version, marks }) => [version['xt/id'] as string, toStored(version, marks).head]));
-  const there = await snapshot.heads([...wanted.keys()]);
-  return [...wanted].every(([id, head]) => same(there.get(id)?.document ?? null, head));
+  return true;
+}
+
+async function isApplied(store: ObjectStore, snapshot: StoreSnapshot, { step, heads }: SessionWrite): Promise<boolean> {
+  if (step === undefined) return areWritten(store, heads);
+  const there = await snapshot.step(step.session, step.seq);
+  return there !== undefined && same(there, step);
 }
 
 /** After an aborted or lost attempt: whether the write is there already; throws when another writer holds the session. */
-async function alreadyApplied(snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
+async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
   // Files alone are decided by their hashes: what is written already comes out as unchanged.
   if (write.lease === undefined) return false;
-  if (await isApplied(snapshot, write)) return true;
+  if (await isApplied(store, snapshot, write)) return true;
   const id = sessionObjectId(write.session);
   const head: StoredDocument | null = (await snapshot.heads([id])).get(id)?.document ?? null;
   if (!same(head, write.lease)) {
@@ -115,7 +123,7 @@ export function planWrite(store: ObjectStore, write: SessionWrite, seen = false)
   return async (attempt) => {
     const again = seen || attempt > 1;
     const snapshot = again || files.size > 0 ? await store.now() : undefined;
-    if (again && snapshot !== undefined && (await alreadyApplied(snapshot, write))) return { ops: [], result: last };
+    if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write))) return { ops: [], result: last };
     const heads = (await snapshot?.heads([...files.keys()])) ?? new Map<string, Head>();
     const ops: TxOp[] = [...lease];
     const outcomes = new Map<ObjectId, IndexOutcome>();

@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { cpSync } from 'node:fs';
+import { mkdtemp, readdir, realpath, rm, truncate } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ContextClient } from '../../../src/client/context-client.js';
+import type { ContextSession } from '../../../src/client/context-session.js';
+import { adoptableJournals } from '../../../src/journal/open-journal.js';
+import { filesystemId, systemPromptObjectId } from '../../../src/objects/ids.js';
+import { Road } from '../../support/road.js';
+
+/** A client that dies when the database has everything that it acknowledged, but before its journal says so, makes the next one replay all of it. */
+describe('a journal whose records the database has already', () => {
+  let root: string;
+  let road: Road;
+  const filesystem = filesystemId(`fs-${randomUUID()}`);
+  const clients: ContextClient[] = [];
+
+  const open = async (dataDir: string): Promise<ContextClient> => {
+    const address = { kind: 'unix', socketPath: road.socketPath } as const;
+    const client = await ContextClient.create({ address, roots: [root], cwd: root, filesystemId: filesystem, dataDir });
+    clients.push(client);
+    return client;
+  };
+
+  /** The journal as it stands, in another data folder: what a kill leaves behind that comes before the journal says what was delivered. */
+  const journalOfTheDead = async (dataDir: string, name = 'copy'): Promise<string> => {
+    const copy = join(root, name);
+    cpSync(join(dataDir, 'journal'), join(copy, 'journal'), { recursive: true });
+    for (const name of await readdir(join(copy, 'journal'))) if (name.endsWith('.lock')) await truncate(join(copy, 'journal', name));
+    expect((await adoptableJournals(copy)).length).toBeGreaterThan(0);
+    return copy;
+  };
+
+  const call = (session: ContextSession, content: string) =>
+    session.recordCall({ tool: 'bash', args: {}, status: 'ok', content, answer: (id) => `${id}: ${content}` });
+
+  beforeEach(async () => {
+    root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-replay-')));
+    road = new Road(join(root, 'road.sock'));
+  });
+
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.close().catch(() => undefined)));
+    await road.close();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  test('changes nothing when it is replayed: no version twice, no fork, the session goes on [decisions F5, F6]', async () => {
+    const dataDir = join(root, 'data');
+    const first = await open(dataDir);
+    const session = await first.openSession();
+    await session.setSystemPrompt('one');
+    await session.reportMessage({ role: 'user', text: 'begin' });
+    await call(session, 'a');
+    await session.setSystemPrompt('two');
+    await session.reportMessage({ role: 'user', text: 'again' });
+    const { applied } = await call(session, 'b');
+    const copy = await journalOfTheDead(dataDir);
+    await road.open();
+    await applied;
+    const snapshot = await first.store.now();
+    const before = await snapshot.history(systemPromptObjectId(session.id));
+
+    const second = await open(copy);
+    const resumed = await second.openSession({ id: session.id });
+    expect(resumed.state.seq).toBe(4);
+    await call(resumed, 'c');
+    expect((await second.close()).unflushed).toBe(0);
+    const third = await open(join(root, 'third'));
+    const known = (await third.listSessions()).filter(({ id }) => id.startsWith(session.id));
+    expect(known.map(({ id }) => id)).toEqual([session.id]);
+    const after = await (await third.store.now()).history(systemPromptObjectId(session.id));
+    expect(after.map(({ version, txId }) => [version?.content, txId])).toEqual(before.map(({ version, txId }) => [version?.content, txId]));
+    expect(await adoptableJournals(copy)).toEqual([]);
+  });
+
+  test('delivers what the database does not have after what it has', async () => {
+    const dataDir = join(root, 'data');
+    const first = await open(dataDir);
+    const session = await first.openSession();
+    await session.setSystemPrompt('one');
+    await session.reportMessage({ role: 'user', text: 'begin' });
+    const { applied } = await call(session, 'a');
+    const early = await journalOfTheDead(dataDir, 'early');
+    await road.open();
+    await applied;
+    await first.close();
+
+    // The first records as they were before anything was delivered, and a later journal of steps that never were.
+    await road.close();
+    const next = await open(early);
+    const going = next.openSession({ id: session.id });
+    await road.open();
+    const reopened = await going;
+    await road.close();
+    await reopened.setSystemPrompt('two');
+    await reopened.setSystemPrompt('three');
+    await call(reopened, 'b');
+    const copy = await journalOfTheDead(early, 'late');
+    await next.close();
+    await road.open();
+
+    const second = await open(copy);
+    const resumed = await second.openSession({ id: session.id });
+    expect(resumed.state.seq).toBe(3);
+    const prompts = await (await second.store.now()).history(systemPromptObjectId(session.id));
+    expect(prompts.map(({ version }) => version?.content)).toEqual([null, 'one', 'two', 'three']);
+    const known = (await second.listSessions()).filter(({ id }) => id.startsWith(session.id));
+    expect(known.map(({ id }) => id)).toEqual([session.id]);
+  });
+});
