@@ -1,7 +1,7 @@
 import { type InspectedJournal, inspectJournals, type JournalState } from '../journal/inspect-journals.js';
 import { sessionLockOwners } from '../lease/session-lock.js';
 import { type NodeStatusReport, nodeStatus } from '../node/index.js';
-import type { DoctorFlags } from './doctor-command.js';
+import type { DoctorFlags } from './doctor-flags.js';
 import { reportFailure } from './report-failure.js';
 import { readSettings } from './settings.js';
 

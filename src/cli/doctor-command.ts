@@ -1,11 +1,5 @@
 import { Command, Option } from 'commander';
-
-/** Flags of `palimpsest doctor`, as commander hands them over. */
-export interface DoctorFlags {
-  readonly data?: string;
-  readonly profile?: string;
-  readonly json?: boolean;
-}
+import type { DoctorFlags } from './doctor-flags.js';
 
 /** `palimpsest doctor`: what is waiting, held or broken in a data folder. Changes nothing. */
 export function doctorCommand(): Command {
