@@ -7,7 +7,12 @@ const { values } = parseArgs({ options: { kills: { type: 'string', default: '320
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
 console.error(`chaos: seed ${seed}, ${values.kills} kills`);
 const script = `${dirname(fileURLToPath(import.meta.url))}/workload.js`;
-const report = await runChaos({ script, seed, kills: Number(values.kills), onProgress: (line) => console.error(`chaos: ${(performance.now() / 1000).toFixed(1)} s: ${line}`) });
+const report = await runChaos({
+  script,
+  seed,
+  kills: Number(values.kills),
+  onProgress: (line) => console.error(`chaos: ${(performance.now() / 1000).toFixed(1)} s: ${line}`),
+});
 const { resumeMs, ...rest } = report;
 const sorted = [...resumeMs].sort((a, b) => a - b);
 const quantile = (q: number): number | undefined => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];

@@ -38,7 +38,7 @@ function readsOf({ readings = [], plan }: Report): AcknowledgedCall['reads'] {
 
 /** Records a call and says so once it is acknowledged. Overlapping calls do not say which step they are. */
 async function record({ session, random, say }: Agent, report: Report, overlapping = false): Promise<void> {
-  const answer = (id: ObjectId): string => `${id} answered: ${report.content.slice(0, 500)}`;
+  const answer = (id: ObjectId): string => `${id} answered: ${report.content.slice(0, 500)}`.toWellFormed();
   const recorded = await session.recordCall({ ...report, answer });
   recorded.applied.catch(() => undefined);
   const place = overlapping ? {} : { seq: session.state.seq, sets: setsDigest(session) };
