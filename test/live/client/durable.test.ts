@@ -1,5 +1,4 @@
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -7,39 +6,7 @@ import type { CallReport } from '../../../src/client/call-report.js';
 import { ContextClient } from '../../../src/client/context-client.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { testAddress, wholeRead } from '../../support/context.js';
-
-/** A road to the suite's node that can be closed and opened: what an outage is to a client. */
-class Road {
-  readonly socketPath: string;
-  #server: Server | undefined;
-  readonly #sockets = new Set<{ destroy(): void }>();
-
-  constructor(folder: string) {
-    this.socketPath = join(folder, 'road.sock');
-  }
-
-  async open(): Promise<void> {
-    const address = testAddress();
-    const target = address.kind === 'unix' ? address.socketPath : '';
-    this.#server = createServer((from) => {
-      const to = connect(target);
-      for (const socket of [from, to]) {
-        this.#sockets.add(socket);
-        socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
-      }
-      from.pipe(to).pipe(from);
-    });
-    await new Promise<void>((resolve) => this.#server?.listen(this.socketPath, resolve));
-  }
-
-  async close(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    for (const socket of this.#sockets) socket.destroy();
-    await new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve())));
-    await rm(this.socketPath, { force: true });
-  }
-}
+import { Road } from '../../support/road.js';
 
 const call = (report: Partial<CallReport> = {}): CallReport => ({
   tool: 'read',

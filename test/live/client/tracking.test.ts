@@ -10,6 +10,7 @@ import type { ContextClient, ContextClientOptions } from '../../../src/client/co
 import type { ContextSession } from '../../../src/client/context-session.js';
 import { filesystemId, type ObjectId } from '../../../src/objects/ids.js';
 import { mentions, openClient, wholeRead } from '../../support/context.js';
+import { Road } from '../../support/road.js';
 
 const call = (report: Partial<CallReport> = {}): CallReport => ({
   tool: 'read',
@@ -49,7 +50,7 @@ describe('tracked sources', () => {
   });
 
   async function open(options: Partial<ContextClientOptions> = {}): Promise<ContextClient> {
-    const client = await openClient(root, { filesystemId: host, dataDir: join(folder, 'data'), journal: false, ...options });
+    const client = await openClient(root, { filesystemId: host, dataDir: join(folder, 'data'), ...options });
     clients.push(client);
     return client;
   }
@@ -281,6 +282,51 @@ describe('tracked sources', () => {
       expect((await session.assemble()).text).toContain('changed.ts one');
     });
 
+    test('is open after a second, however long its sources take; the rest follows, and undoes nothing newer', async () => {
+      const { id, ids } = await paused('same.ts', 'changed.ts');
+      await writeFile(file('changed.ts'), 'changed.ts two');
+      const client = await open();
+      const plain = client.files.read.bind(client.files);
+      let release: () => void = () => undefined;
+      const gate = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      let first = true;
+      client.files.read = async (source, signal) => {
+        const reading = await plain(source, signal);
+        const held = first;
+        first = false;
+        if (held) await gate;
+        return reading;
+      };
+      const session = await client.openSession({ id });
+      expect(client.tracking?.resuming).toBe(1);
+      expect((await session.assemble()).text).toContain('changed.ts one');
+      await writeFile(file('changed.ts'), 'changed.ts newest');
+      await versions(client, ids[1], 2);
+      release();
+      await until(
+        () => client.tracking?.resuming,
+        (resuming) => resuming === 0,
+      );
+      await settled(client, session);
+      expect(await contents(client, ids[1])).toEqual(['changed.ts one', 'changed.ts newest']);
+      expect((await session.assemble()).text).toContain('changed.ts newest');
+    });
+
+    test('and closed again at once leaves nothing running', async () => {
+      const { id } = await paused('same.ts', 'changed.ts');
+      await writeFile(file('changed.ts'), 'changed.ts two');
+      const client = await open();
+      client.files.read = (_source, signal) =>
+        new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }));
+      await client.closeSession(await client.openSession({ id }));
+      await until(
+        () => client.tracking,
+        (tracking) => tracking?.resuming === 0 && tracking.attached === 0,
+      );
+    });
+
     test('is not looked at by a client that tracks nothing', async () => {
       const { id, ids } = await paused('changed.ts');
       await writeFile(file('changed.ts'), 'changed.ts two');
@@ -288,6 +334,50 @@ describe('tracked sources', () => {
       await client.openSession({ id });
       expect(client.tracking).toBeUndefined();
       expect(await contents(client, ids[0])).toEqual(['changed.ts one']);
+    });
+  });
+
+  describe('while the database is away', () => {
+    let road: Road;
+    let client: ContextClient;
+    let session: ContextSession;
+    let id: ObjectId | undefined;
+
+    beforeEach(async () => {
+      road = new Road(folder);
+      await road.open();
+      client = await open({ address: { kind: 'unix', socketPath: road.socketPath } });
+      session = await client.openSession();
+      await writeFile(file('a.ts'), 'one');
+      [id] = await read(client, session, 'a.ts');
+      const looked = looks(client);
+      await road.close();
+      await writeFile(file('a.ts'), 'two');
+      await looked(file('a.ts'));
+      await until(
+        () => client.status.waiting,
+        (waiting) => waiting > 0,
+      );
+    });
+
+    afterEach(() => road.close());
+
+    test('a change waits, in order with what the session does to the file', async () => {
+      expect((await session.assemble()).text).toContain('two');
+      await writeFile(file('a.ts'), 'three');
+      const { applied } = await session.recordCall(call({ readings: [await wholeRead(client, 'a.ts')] }));
+      await road.open();
+      await applied;
+      await settled(client, session);
+      expect(await contents(client, id)).toEqual(['one', 'two', 'three']);
+    });
+
+    test('a change that does not get there before the client closes is found by the next one', async () => {
+      await client.close();
+      const next = await open();
+      expect(await contents(next, id)).toEqual(['one']);
+      await next.openSession({ id: session.id });
+      expect(await contents(next, id)).toEqual(['one', 'two']);
     });
   });
 
