@@ -265,6 +265,8 @@ export class Journal {
       const start = file.size;
       try {
         file.write([encodeFrameHeader(header, [payload], file.salt), payload]);
+        // It may have begun a new file, so that an older one is not needed any more.
+        this.#trim();
         this.#markDue = false;
       } catch {
         this.#rollBack(file, start);

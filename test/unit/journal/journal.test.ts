@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { watch } from 'node:fs';
+import { readdirSync, watch } from 'node:fs';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { inspectJournals } from '../../../src/journal/inspect-journals.js';
 import { journalFolder } from '../../../src/journal/journal-folder.js';
 import { adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/open-journal.js';
 import { adoptOnly, journalFiles, putJournalFiles, waiting } from './dead-journal.js';
@@ -93,6 +94,27 @@ describe('a journal', () => {
     }
   });
 
+  test('a file that only a note kept goes when the note is written anew', async () => {
+    const journal = await openJournal(dataDir, { markDelayMs: 1, segmentBytes: 250 });
+    for (let i = 0; i < 4; i++) await journal.append(bytes(50));
+    const [first = '', second = '', ...others] = (await journalFiles(dataDir)).keys();
+    expect([second, others]).toEqual([first.replace('-1.wal', '-2.wal'), []]);
+    const watcher = watch(journalFolder(dataDir));
+    const gone = new Promise<void>((resolve) => {
+      watcher.on('change', (event, name) => event === 'rename' && name === second && resolve());
+    });
+    for (const sequence of [3, 4]) journal.markDone(sequence);
+    expect(readdirSync(journalFolder(dataDir))).toContain(second);
+    await gone;
+    watcher.close();
+    const files = await journalFiles(dataDir);
+    await journal.close();
+    await putJournalFiles(dataDir, files);
+    const adopted = await adoptOnly(dataDir);
+    expect(await sequences(adopted)).toEqual([1, 2]);
+    await adopted.close();
+  });
+
   test('a journal that is kept drained does not grow', async () => {
     const journal = await openJournal(dataDir, { segmentBytes: 10_000 });
     for (let i = 0; i < 500; i++) {
@@ -153,6 +175,7 @@ describe('a journal', () => {
     const journal = await openJournal(dataDir, { durability: 'power' });
     const appends = [1, 2, 3].map(() => journal.append(bytes(10)));
     await Promise.all([journal.close(), journal.close()]);
+    expect(await inspectJournals(dataDir)).toMatchObject([{ holder: undefined, state: 'sound', pending: 3 }]);
     expect(await Promise.all(appends)).toEqual([1, 2, 3]);
     await expect(journal.append(bytes(1))).rejects.toMatchObject({ code: 'closed' });
     journal.markDone(1);

@@ -137,7 +137,7 @@ describe('what a dead process left', () => {
   });
 
   test('a frame of another file is none, also where it stands whole in a record', async () => {
-    const other = await writeJournal(join(dataDir, 'other'), payloads(40, 40));
+    const other = await writeJournal(join(dataDir, 'other'), payloads(40, 40, 40));
     const [foreign = Buffer.alloc(0)] = other.files.values();
     const { acknowledged, files } = await writeJournal(dataDir, [Buffer.from('one'), foreign]);
     const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
