@@ -94,7 +94,7 @@ export class SourceTracking {
       return known === undefined ? [] : [{ source: file.source, known }];
     });
     if (requests.length === 0) return;
-    const fresh = requests.filter(({ source }) => this.#add(session, source));
+    const fresh = requests.filter(({ source }) => this.#add(session, fileObjectId(source), source));
     const others = requests.filter((request) => !fresh.includes(request));
     this.#inBackground(this.#attach(fresh));
     for (const request of others) this.#inBackground(this.#recheck(request));
@@ -157,13 +157,12 @@ export class SourceTracking {
     signal: AbortSignal,
     onProgress: ResumeOptions['onProgress'],
   ): Promise<void> {
-    await this.#attach(known.filter(({ source }) => this.#add(session, source)));
+    await this.#attach(known.filter(({ id, source }) => this.#add(session, id, source)));
     await this.#indexer.reconcile(known, { signal, ...(onProgress === undefined ? {} : { onProgress }) });
   }
 
   /** Whether a source is tracked from now on; false where it was already. */
-  #add(session: SessionId, source: FilesystemSource): boolean {
-    const id = fileObjectId(source);
+  #add(session: SessionId, id: ObjectId, source: FilesystemSource): boolean {
     const tracked = this.#tracked.get(id);
     if (tracked === undefined) this.#tracked.set(id, { source, sessions: new Set([session]) });
     else tracked.sessions.add(session);
