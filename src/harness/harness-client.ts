@@ -10,6 +10,8 @@ export interface OpenOptions {
   /** A new session where absent. */
   readonly id?: string;
   readonly takeOver?: boolean;
+  /** Told how many of a resumed session's sources have been looked at, of how many [§3.6]. */
+  readonly onProgress?: (done: number, total: number) => void;
 }
 
 /** Whether a session exists, open here or in the database. */
