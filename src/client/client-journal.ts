@@ -3,6 +3,7 @@ import { inspectJournals } from '../journal/inspect-journals.js';
 import type { Durability, Journal } from '../journal/journal.js';
 import { adoptableJournals, adoptJournal, openJournal } from '../journal/open-journal.js';
 import { decodePayload, encodePayload } from '../journal/payload.js';
+import type { PendingLimits } from '../journal/pending-records.js';
 import type { Json } from '../objects/canonical-json.js';
 import type { Outbox, WriteJournal } from './outbox.js';
 import { decodeWrite } from './write-record.js';
@@ -15,6 +16,8 @@ export interface ClientJournalSettings {
   readonly durability: Durability;
   /** What this process is, for whoever looks. */
   readonly what: string;
+  /** How much may wait for the database; the journal's own bounds where absent. */
+  readonly limits?: PendingLimits;
   /** Told what could not be read of a dead process's journal. */
   readonly onNotice: (line: string) => void;
 }
@@ -35,8 +38,8 @@ export class ClientJournal implements WriteJournal {
 
   /** Opens a journal of this process in the data folder. Throws JournalError. */
   static async open(settings: ClientJournalSettings): Promise<ClientJournal> {
-    const { dataDir, durability, what } = settings;
-    return new ClientJournal(settings, await openJournal(dataDir, { durability, what }));
+    const { dataDir, durability, what, limits } = settings;
+    return new ClientJournal(settings, await openJournal(dataDir, { durability, what, ...limits }));
   }
 
   get nearFull(): boolean {

@@ -1,9 +1,11 @@
 import { randomInt } from 'node:crypto';
 import type { Durability } from '../journal/journal.js';
+import type { PendingLimits } from '../journal/pending-records.js';
 import { type SessionId, sessionId } from '../objects/ids.js';
 import { SessionError } from '../session/errors.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../session/plan-step.js';
 import { ObjectStore } from '../store/object-store.js';
+import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import { createXtdbClient, type XtdbClient } from '../xtdb/xtdb-client.js';
 import { type AssembleOptions, assembleAsOf, type SessionAssembly } from './assemble-session.js';
@@ -42,6 +44,8 @@ export interface ContextClientOptions extends FileAccessOptions {
   readonly journal?: boolean;
   /** What an acknowledged step survives: the death of every process (`process`, the default), or the loss of power too (`power`, a sync per step). */
   readonly durability?: Durability;
+  /** How many steps, and bytes of them, may wait for the database before calls are refused; 10,000 and 256 MiB where absent. */
+  readonly queue?: PendingLimits;
   /** Whether files that were read are watched [§5.8], and how; by default they are where there is a data folder, as in a process that lives long. */
   readonly track?: boolean | Omit<TrackingOptions, 'onNotice'>;
   /** Told one line about what could not be read of a dead process's journal, or cannot be tracked. */
@@ -66,6 +70,7 @@ export interface OpenSessionOptions {
 const RESUME_WAIT_MS = 1_000;
 /** How long a fork waits for what its parent has acknowledged to reach the database. */
 const OPEN_WAIT_MS = 10_000;
+const HISTORY_WAIT_MS = 10_000;
 const CLOSE_WAIT_MS = 5_000;
 const WHAT = 'a program that uses Palimpsest';
 const FORK_WAIT_MS = 10_000;
@@ -124,9 +129,9 @@ export class ContextClient {
    */
   static async create(options: ContextClientOptions): Promise<ContextClient> {
     const files = await FileAccess.open(options);
-    const { dataDir, what = WHAT, durability = 'process', onNotice = () => undefined } = options;
-    const journal =
-      dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, what, durability, onNotice });
+    const { dataDir, what = WHAT, durability = 'process', onNotice = () => undefined, queue } = options;
+    const kept = { what, durability, onNotice, ...(queue === undefined ? {} : { limits: queue }) };
+    const journal = dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
     const client = new ContextClient(createXtdbClient(options.address), files, options, journal);
     await journal?.adoptAll(client.#environment.outbox);
     return client;
@@ -175,11 +180,29 @@ export class ContextClient {
     return this.openSession({ id });
   }
 
+  /**
+   * The objects as they stood at a basis, now by default, with everything that this client has acknowledged (decision F4): waits until it is delivered.
+   * Throws SessionError `node-unavailable` when that takes longer than ten seconds, XtdbError.
+   */
+  async snapshot(basis: { readonly validTime?: Date; readonly txId?: number } = {}): Promise<StoreSnapshot> {
+    const { outbox } = this.#environment;
+    if (!(await outbox.drained(undefined, HISTORY_WAIT_MS))) {
+      const { waiting, outage } = outbox.status;
+      const options = outage === undefined ? {} : { cause: outage };
+      throw new SessionError(
+        'node-unavailable',
+        `${waiting} acknowledged steps are not in the database yet, so its history is not complete; look at palimpsest doctor and ask again`,
+        options,
+      );
+    }
+    return this.store.asOf(basis);
+  }
+
   /** All sessions of the database and those that are open here, the one that was worked with last first. Throws XtdbError. */
   async listSessions(): Promise<readonly SessionSummary[]> {
     const open = await Promise.allSettled(this.#sessions.values());
     const states = open.flatMap((session) => (session.status === 'fulfilled' ? [session.value.state] : []));
-    return listSessions(await this.store.now(), states);
+    return listSessions(await this.snapshot(), states);
   }
 
   /**

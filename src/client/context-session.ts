@@ -18,7 +18,7 @@ import { callIdFor } from './call-id.js';
 import type { CallReport, RecordedCall } from './call-report.js';
 import { type LoadedObject, loadObject } from './load-object.js';
 import { type HeldSession, leaseOf, reloadHeldSession } from './open-session.js';
-import type { AcceptedWrite } from './outbox.js';
+import type { AcceptedWrite, Outbox } from './outbox.js';
 import { planVerb } from './plan-verb.js';
 import { resolveInSession } from './resolve-in-session.js';
 import type { SessionEnvironment } from './session-environment.js';
@@ -71,7 +71,7 @@ export class ContextSession {
       const { policy } = this.#environment;
       const { state } = this.#held;
       const id = await callIdFor(this.#environment, state, report.callId);
-      const answer = report.answer(id);
+      const answer = withNotice(report.answer(id), this.#environment.outbox);
       const files = stepFiles(report, state);
       const step = planCall(
         state,
@@ -231,6 +231,12 @@ export class ContextSession {
       throw error;
     }
   }
+}
+
+/** The answer, with a line for agent and user when the journal is filling up while the database is away. */
+function withNotice(answer: string, { nearFull, status }: Outbox): string {
+  if (!nearFull) return answer;
+  return `${answer}\n[Palimpsest: ${status.waiting} steps wait for the database; when there are more of them, calls will be refused. Tell the user to run: palimpsest doctor]`;
 }
 
 /** What the window, not the agent, made inactive in a step. */

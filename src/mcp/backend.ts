@@ -216,7 +216,10 @@ export class Backend {
     this.#stop.abort();
     await this.#starting?.catch(() => undefined);
     try {
-      await this.#client?.close();
+      const report = await this.#client?.close();
+      if (report !== undefined && report.unflushed > 0) {
+        this.#log.warn({ steps: report.unflushed }, 'steps wait in the journal; the next process that uses this data folder delivers them');
+      }
     } finally {
       await this.#node?.release();
     }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CallReport } from '../../../src/client/call-report.js';
-import { ContextClient } from '../../../src/client/context-client.js';
+import { ContextClient, type ContextClientOptions } from '../../../src/client/context-client.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { testAddress, wholeRead } from '../../support/context.js';
 import { Road } from '../../support/road.js';
@@ -23,13 +23,14 @@ describe('a client with a journal', () => {
   const clients: ContextClient[] = [];
   const filesystem = filesystemId(`fs-durable-${Date.now()}`);
 
-  const open = async (): Promise<ContextClient> => {
+  const open = async (options: Partial<ContextClientOptions> = {}): Promise<ContextClient> => {
     const client = await ContextClient.create({
       address: { kind: 'unix', socketPath: road.socketPath },
       roots: [root],
       cwd: root,
       filesystemId: filesystem,
       dataDir: join(root, 'data'),
+      ...options,
     });
     clients.push(client);
     return client;
@@ -82,6 +83,22 @@ describe('a client with a journal', () => {
     const third = await open();
     const again = await third.openSession({ id: session.id });
     expect(again.state.turns).toEqual(session.state.turns);
+  });
+
+  test('warns when its queue nears the bound, refuses beyond it with nothing written, and goes on once the database is back', async () => {
+    const client = await open({ queue: { maxPending: 11 } });
+    const session = await client.openSession();
+    const answers = [];
+    for (let i = 0; i < 10; i++) answers.push((await session.recordCall(call({ content: `queued ${i}` }))).answer);
+    expect(answers[0]).not.toContain('Palimpsest:');
+    expect(answers.at(-1)).toMatch(/1[01] steps wait for the database/);
+    await expect(session.recordCall(call({ content: 'one too many' }))).rejects.toMatchObject({ name: 'JournalError', code: 'full' });
+    expect(session.state.seq).toBe(10);
+    await road.open();
+    await client.snapshot();
+    await session.recordCall(call({ content: 'after the outage' }));
+    const steps = await (await client.snapshot()).steps(session.id);
+    expect(steps.map(({ seq }) => seq)).toEqual(Array.from({ length: 11 }, (_, i) => i + 1));
   });
 
   test('refuses a session that another client has open, naming it, unless it is taken over; the first learns at its next step [decision F5]', async () => {
