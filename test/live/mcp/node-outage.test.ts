@@ -91,7 +91,7 @@ describe('a node that comes, dies and comes back', () => {
     await agent.close();
 
     const node = await ensureNode({ dataDir: data, profile: 'rocksdb' });
-    const client = await openClient(root, { address: node.address });
+    const client = await openClient(root, { address: node.address, dataDir: data, track: false });
     try {
       const { state, load } = await client
         .openSession({ id: session })
