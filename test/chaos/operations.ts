@@ -9,6 +9,7 @@ import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashText } from '../../src/objects/hashes.js';
 import type { ObjectId, Sha256 } from '../../src/objects/ids.js';
 import type { Verb } from '../../src/session/verb-outcome.js';
+import { XtdbError } from '../../src/xtdb/errors.js';
 import type { AcknowledgedCall, Line } from './acknowledged.js';
 import type { Random } from './random.js';
 import { FILE_NAMES } from './workload-plan.js';
@@ -114,13 +115,20 @@ async function run(agent: Agent): Promise<void> {
   });
 }
 
+/** What only the database has cannot be read while it is away; everything else may not be refused. */
+function unlessAway(error: unknown): undefined {
+  if (error instanceof XtdbError && (error.code === 'unreachable' || error.code === 'timeout')) return undefined;
+  throw error;
+}
+
 async function change(agent: Agent): Promise<void> {
   const { session, random } = agent;
   const pool = session.state.sets.index;
   if (pool.length === 0) return run(agent);
   const verb = random.pick<Verb>(['activate', 'activate', 'deactivate', 'pin', 'unpin']);
   const references = Array.from({ length: random.between(1, 3) }, () => random.pick(pool));
-  const plan = await session.planVerb(verb, references);
+  const plan = await session.planVerb(verb, references).catch(unlessAway);
+  if (plan === undefined) return;
   await record(agent, { tool: verb, args: { ids: references }, status: 'ok', content: `${verb} ${plan.entries.length}`, plan });
 }
 
@@ -142,9 +150,10 @@ async function instruct({ session, random, say }: Agent): Promise<void> {
 }
 
 async function assemble({ session, say }: Agent): Promise<void> {
-  const { text, record: made } = await session.assemble();
-  if (made.basis?.txId === undefined) return;
-  const basis = { validTime: made.basis.validTime.toISOString(), txId: made.basis.txId };
+  const assembled = await session.assemble().catch(unlessAway);
+  if (assembled?.record.basis?.txId === undefined) return;
+  const { text, record: made } = assembled;
+  const basis = { validTime: assembled.record.basis.validTime.toISOString(), txId: assembled.record.basis.txId };
   say({ kind: 'context', session: session.id, step: made.step, basis, text: hashText(text) });
 }
 

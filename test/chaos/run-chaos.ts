@@ -98,7 +98,7 @@ class Chaos {
       since: this.#since,
       linesFile: join(this.#folder, `lines-${this.#incarnation}.jsonl`),
       seed: this.#options.seed * 10_007 + this.#incarnation,
-      pauseMs: this.#options.pauseMs ?? 40,
+      pauseMs: this.#options.pauseMs ?? 20,
       finish,
     });
   }
@@ -125,11 +125,11 @@ class Chaos {
   async #moment(service: Service): Promise<void> {
     const random = this.#random;
     // Now and then while it opens, adopts and resumes; else while it works.
-    if (random.chance(0.2)) return delay(random.between(0, 700));
+    if (random.chance(0.2)) return delay(random.between(0, 600));
     await service.opened(OPEN_LIMIT_MS);
     // Now and then not before the node is back, so that not everything happens during an outage.
     if (random.chance(0.5)) await this.#nodeIsBack();
-    await delay(random.between(5, 900));
+    await delay(random.between(5, 500));
   }
 
   async #nodeIsBack(): Promise<void> {
