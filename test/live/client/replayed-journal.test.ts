@@ -38,7 +38,7 @@ describe('a journal whose records the database has already', () => {
 
   beforeEach(async () => {
     root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-replay-')));
-    road = new Road(join(root, 'road.sock'));
+    road = new Road(root);
   });
 
   afterEach(async () => {
