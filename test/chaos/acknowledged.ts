@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { hashText } from '../../src/objects/hashes.js';
 import type { ObjectId, SessionId, Sha256 } from '../../src/objects/ids.js';
 
 /** A tool call that the workload was answered. `seq` and `sets` are absent where calls overlapped. */
@@ -39,7 +40,16 @@ export interface AcknowledgedContext {
   readonly step: number;
   readonly basis: { readonly validTime: string; readonly txId?: number };
   readonly text: Sha256;
+  /** The beginning of the hash of each of its first lines, to say where another one differs. */
+  readonly lines: readonly string[];
 }
+
+/** The lines of a context, each by the beginning of its hash. */
+export const lineMarks = (text: string): readonly string[] =>
+  text
+    .split('\n')
+    .slice(0, 300)
+    .map((line) => hashText(line).slice(0, 8));
 
 /** A session as a new process found it: every step after a given one. */
 export interface FoundSession {

@@ -10,7 +10,7 @@ import { hashText } from '../../src/objects/hashes.js';
 import type { ObjectId, Sha256 } from '../../src/objects/ids.js';
 import type { Verb } from '../../src/session/verb-outcome.js';
 import { XtdbError } from '../../src/xtdb/errors.js';
-import type { AcknowledgedCall, Line } from './acknowledged.js';
+import { type AcknowledgedCall, type Line, lineMarks } from './acknowledged.js';
 import type { Random } from './random.js';
 import { FILE_NAMES } from './workload-plan.js';
 
@@ -154,7 +154,7 @@ async function assemble({ session, say }: Agent): Promise<void> {
   if (assembled?.record.basis?.txId === undefined) return;
   const { text, record: made } = assembled;
   const basis = { validTime: assembled.record.basis.validTime.toISOString(), txId: assembled.record.basis.txId };
-  say({ kind: 'context', session: session.id, step: made.step, basis, text: hashText(text) });
+  say({ kind: 'context', session: session.id, step: made.step, basis, text: hashText(text), lines: lineMarks(text) });
 }
 
 const OPERATIONS = {
