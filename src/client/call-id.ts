@@ -18,7 +18,7 @@ const LOOK_UP_MS = 250;
 /** Whether another chat has an id; assumed when the database does not answer in time: an id that is made unique is never wrong. */
 async function isTaken({ store, outbox }: SessionEnvironment, id: ObjectId): Promise<boolean> {
   if (outbox.pending(id) !== undefined) return true;
-  const look = store.now().then(async (snapshot) => (await snapshot.heads([id])).has(id));
+  const look = store.latest().then(async (snapshot) => (await snapshot.heads([id])).has(id));
   if (!outbox.isDurable) return look;
   const limit = new AbortController();
   const late = delay(LOOK_UP_MS, true, { signal: limit.signal }).catch(() => true);

@@ -195,7 +195,7 @@ export class ContextClient {
         options,
       );
     }
-    return this.store.asOf(basis);
+    return basis.validTime === undefined && basis.txId === undefined ? this.store.now() : this.store.asOf(basis);
   }
 
   /** All sessions of the database and those that are open here, the one that was worked with last first. Throws XtdbError. */

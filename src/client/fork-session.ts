@@ -53,7 +53,7 @@ async function promptAfter(store: ObjectStore, now: StoreSnapshot, parent: Sessi
  * Throws SessionError `unknown-session` for the parent, `sequence-gap` for a step that it does not have; XtdbError when the database is away.
  */
 export async function forkHeads({ store, clock }: ForkEnvironment, parentId: SessionId, { id, at }: ForkOptions): Promise<ForkHeads> {
-  const snapshot = await store.now();
+  const snapshot = await store.latest();
   const key = sessionObjectId(parentId);
   if (!(await snapshot.heads([key])).has(key)) {
     throw new SessionError('unknown-session', `there is no session ${parentId} in the database; list the sessions to see which there are`);
@@ -70,7 +70,7 @@ export async function forkHeads({ store, clock }: ForkEnvironment, parentId: Ses
 
 /** Whether an id now holds exactly the fork that was to be written: then an answer was lost, nothing else. */
 async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): Promise<boolean> {
-  const head = (await (await store.now()).heads([sessionObjectId(id)])).get(sessionObjectId(id));
+  const head = (await (await store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id));
   const wanted = puts.find(({ version }) => version.type === 'session');
   if (head === undefined || wanted === undefined) return false;
   const { object_hash, epoch } = toStored(wanted.version, wanted.marks).head;

@@ -4,6 +4,9 @@ import { type FilesystemSource, parseSource } from '../objects/source.js';
 import type { HeadMarks } from '../store/head.js';
 import type { FileAccess } from './file-access.js';
 
+/** A transaction that has no number yet: younger than any basis. */
+export const NOT_YET = Number.POSITIVE_INFINITY;
+
 /** A version or head, read by its fields. */
 type Described = Readonly<Record<string, unknown>>;
 
@@ -73,6 +76,11 @@ export class MetadataCache {
     return this.#entries.get(id);
   }
 
+  /** Nothing of an object is under way any more: what the database says of it counts again. */
+  settle(id: ObjectId): void {
+    if (this.#learnedAt.get(id) === NOT_YET) this.#learnedAt.set(id, 0);
+  }
+
   /** Whether nothing that is known of an object is younger than a transaction. */
   isAsOf(id: ObjectId, txId: number): boolean {
     return (this.#learnedAt.get(id) ?? 0) <= txId;
@@ -87,6 +95,12 @@ export class MetadataCache {
   learn(versionOrHead: object, marks: HeadMarks, txId: number | undefined): void {
     const metadata = metadataOf(versionOrHead, marks, this.#files);
     if (metadata === undefined) return;
+    const known = this.#learnedAt.get(metadata.id) ?? 0;
+    if ((txId ?? 0) < known) {
+      // What is under way is newer than what the database had; which of them it is in the end, only the database can tell.
+      if (known === NOT_YET) this.#upto.clear();
+      return;
+    }
     this.#entries.set(metadata.id, metadata);
     this.#learnedAt.set(metadata.id, txId ?? 0);
     if (metadata.type === 'file') this.#sources.set(metadata.id, parseSource((versionOrHead as Described).source) as FilesystemSource);

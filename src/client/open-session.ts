@@ -86,7 +86,7 @@ async function takeOver(environment: SessionEnvironment, held: HeldSession): Pro
  */
 export async function openHeldSession(environment: SessionEnvironment, id: SessionId): Promise<HeldSession> {
   for (let attempt = 1; attempt <= 5; attempt++) {
-    const snapshot = await environment.store.now();
+    const snapshot = await environment.store.latest();
     const existing = await readHeldSession(snapshot, id);
     if (existing === undefined) return createHeldSession(environment, id);
     const held = await takeOver(environment, existing);
@@ -100,7 +100,7 @@ export async function openHeldSession(environment: SessionEnvironment, id: Sessi
 /** Reads a held session again after a write whose outcome was lost; throws SessionError `taken-over` when its epoch has moved on. */
 export async function reloadHeldSession(environment: SessionEnvironment, before: HeldSession): Promise<HeldSession> {
   const { id } = before.state;
-  const snapshot = await environment.store.now();
+  const snapshot = await environment.store.latest();
   const held = await readHeldSession(snapshot, id);
   if (held === undefined || held.position.epoch !== before.position.epoch) {
     throw new SessionError('taken-over', `session ${id} was continued by another writer; open it again to go on from where it stands`);

@@ -7,7 +7,7 @@ import type { ObjectStore } from '../store/object-store.js';
 import type { XtdbError } from '../xtdb/errors.js';
 import { FileOrder } from './file-order.js';
 import { localVersions } from './local-versions.js';
-import type { MetadataCache } from './metadata-cache.js';
+import { type MetadataCache, NOT_YET } from './metadata-cache.js';
 import { planWrite } from './plan-write.js';
 import type { RecentVersions } from './recent-versions.js';
 import { type Rescue, rescueIntoFork } from './rescue-into-fork.js';
@@ -50,9 +50,6 @@ interface Pending {
 
 /** The lane of writes that belong to no session; no session can have this id. */
 const FILES_LANE = '.files' as SessionId;
-
-/** A transaction that has no number yet: younger than any basis. */
-const NOT_YET = Number.POSITIVE_INFINITY;
 
 /**
  * The writes of a client on their way to the database (decisions F4 to F6). With a journal a write is acknowledged once it is there, and delivered in
@@ -224,17 +221,19 @@ export class Outbox {
       const pending = this.#pending.get(version['xt/id']);
       if (pending === undefined) continue;
       pending.count -= 1;
-      if (pending.count === 0) this.#pending.delete(version['xt/id']);
+      if (pending.count > 0) continue;
+      this.#pending.delete(version['xt/id']);
+      this.#cache.settle(version['xt/id']);
     }
   }
 
   /** What the database made of a write, unless something newer of the same object is on its way. */
-  #learn({ written, met }: WriteResult, txId: number | undefined): void {
+  #learn({ written, met, metAt }: WriteResult, txId: number | undefined): void {
     for (const { version, marks } of written) {
-      if (this.#pending.has(version['xt/id'])) continue;
       this.#cache.learn(version, marks, txId);
-      this.#recent.set({ version, marks });
+      if (!this.#pending.has(version['xt/id'])) this.#recent.set({ version, marks });
     }
-    for (const { document, marks } of met) if (!this.#pending.has(document['xt/id'] as ObjectId)) this.#cache.learn(document, marks, txId);
+    // Read when the write was planned: what was committed since is newer.
+    for (const { document, marks } of met) this.#cache.learn(document, marks, metAt);
   }
 }

@@ -57,9 +57,10 @@ function stepOps(store: ObjectStore, { step, snapshot, at }: SessionWrite): read
   if (step === undefined) return [];
   const { part, texts } = toStepParts(step);
   const validTime = new Date(at);
+  store.noteTime(at);
   return [
     ...store.textOps(texts),
-    { op: 'match', id: part['xt/id'], doc: null },
+    store.guardOp(part['xt/id'], null),
     { op: 'put', doc: part, validTime },
     ...(snapshot === undefined ? [] : [{ op: 'put', doc: snapshot, validTime } as const]),
   ];
@@ -117,12 +118,12 @@ async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write
  */
 export function planWrite(store: ObjectStore, write: SessionWrite, seen = false): Plan<WriteResult> {
   const files = distinct(write.files);
-  const lease: readonly TxOp[] = write.lease === undefined ? [] : [{ op: 'match', id: sessionObjectId(write.session), doc: write.lease }];
-  const nothing: WriteResult = { outcomes: new Map(), written: [], met: [], ops: [] };
+  const lease: readonly TxOp[] = write.lease === undefined ? [] : [store.guardOp(sessionObjectId(write.session), write.lease)];
+  const nothing: WriteResult = { outcomes: new Map(), written: [], met: [], metAt: undefined, ops: [] };
   let last = nothing;
   return async (attempt) => {
     const again = seen || attempt > 1;
-    const snapshot = again || files.size > 0 ? await store.now() : undefined;
+    const snapshot = again || files.size > 0 ? await store.latest() : undefined;
     if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write))) return { ops: [], result: last };
     const heads = (await snapshot?.heads([...files.keys()])) ?? new Map<string, Head>();
     const ops: TxOp[] = [...lease];
@@ -139,7 +140,7 @@ export function planWrite(store: ObjectStore, write: SessionWrite, seen = false)
     ops.push(...callOps(store, write), ...stepOps(store, write), ...write.heads.flatMap((head) => store.putOps(head)));
     if (write.call !== undefined) written.push({ version: write.call.version, marks: callMarks(write.call) });
     const met = [...heads].flatMap(([id, head]) => (outcomes.get(id as ObjectId) === 'unchanged' ? [head] : []));
-    last = { outcomes, written, met, ops: withoutRepeatedTexts(ops) };
+    last = { outcomes, written, met, metAt: snapshot?.basis.txId, ops: withoutRepeatedTexts(ops) };
     return { ops: last.ops, result: last };
   };
 }

@@ -26,7 +26,7 @@ async function beginFork(store: ObjectStore, { session, lease, step }: SessionWr
   } catch (error) {
     if (!(error instanceof SessionError) || error.code !== 'session-exists') throw error;
   }
-  const head = (await (await store.now()).heads([sessionObjectId(fork)])).get(sessionObjectId(fork));
+  const head = (await (await store.latest()).heads([sessionObjectId(fork)])).get(sessionObjectId(fork));
   if (head === undefined) throw new SessionError('unknown-session', `the fork ${fork} was written but cannot be found`);
   return { fork, lease: head.document, renames: new Map() };
 }

@@ -45,5 +45,7 @@ export interface WriteResult {
   readonly written: readonly MarkedVersion[];
   /** The heads of files that were there already and stayed as they were. */
   readonly met: readonly { readonly document: StoredDocument; readonly marks: HeadMarks }[];
+  /** The transaction that `met` was read at. */
+  readonly metAt: number | undefined;
   readonly ops: readonly TxOp[];
 }

@@ -17,7 +17,7 @@ export interface OpenOptions {
 /** Whether a session exists, open here or in the database. */
 export async function sessionExists(client: ContextClient, id: string): Promise<boolean> {
   const key = sessionObjectId(sessionId(id));
-  if ((await (await client.store.now()).heads([key])).has(key)) return true;
+  if ((await (await client.store.latest()).heads([key])).has(key)) return true;
   return (await client.listSessions()).some((session) => session.id === id);
 }
 

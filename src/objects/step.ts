@@ -21,7 +21,7 @@ export interface Step {
   readonly seq: number;
   /** The turn that the step belongs to, from 1. */
   readonly turn: number;
-  /** Moment of acknowledgement, milliseconds since 1970; rises strictly within a session (decision F7). */
+  /** Moment of acknowledgement, milliseconds since 1970; never falls within a session. Steps of one millisecond are ordered by `seq` (decision F7). */
   readonly at: number;
   /** Present on the first step of a turn: which rule began it, with the client's own turn id where it sent one. */
   readonly opens?: { readonly rule: TurnRule; readonly ref?: string };

@@ -94,7 +94,7 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
     session: state.id,
     seq: state.seq + 1,
     turn: state.turn + (opens === undefined ? 0 : 1),
-    at: Math.max(cause.at, state.lastAt + 1),
+    at: Math.max(cause.at, state.lastAt),
     ...(opens === undefined ? {} : { opens }),
     ...(cause.message === undefined ? {} : { message: cause.message }),
     ...(cause.call === undefined ? {} : { call: cause.call }),
@@ -107,7 +107,7 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
 
 /**
  * The step of a tool call [§5.6, §5.7]: files enter index and pool, whole reads and the call itself the active set, then the agent's verbs apply, then
- * the window closes (decision D4). `at` is made to rise strictly (decision F7); only real changes are listed.
+ * the window closes (decision D4). `at` never falls (decision F7); only real changes are listed.
  * Throws SessionError: `repeated-call` for an id that the session has, `infrastructure-object`, `unknown-object` for verbs on what is not in the index.
  */
 export function planCall(state: SessionState, plan: CallPlan, policy: StepPolicy): Step {

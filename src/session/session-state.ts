@@ -130,8 +130,8 @@ function requireNext(before: Folded, step: Step): void {
       `step ${step.seq} of session ${before.id} ${opens ? 'opens' : 'continues'} turn ${step.turn}, after turn ${before.turn}`,
     );
   }
-  if (!(step.at > before.lastAt)) {
-    throw new SessionError('out-of-order', `step ${step.seq} of session ${before.id} is dated ${step.at}, not after ${before.lastAt}`);
+  if (!(step.at >= before.lastAt)) {
+    throw new SessionError('out-of-order', `step ${step.seq} of session ${before.id} is dated ${step.at}, before ${before.lastAt}`);
   }
 }
 

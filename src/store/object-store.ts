@@ -19,12 +19,15 @@ export interface Put {
 
 /** Content-addressed parts never change, so they hold from the beginning of time: every as-of read that sees a head sees its parts. */
 const ALWAYS = new Date(0);
+/** Later than every version, so that what is current then is the newest one, also where clocks differ by a little. */
+const END_OF_TIME = new Date('9999-12-31T23:59:59.999Z');
 
 /** Versions in and out of the database; reads hang on a snapshot with a fixed basis, writes go through one ordered path. */
 export class ObjectStore {
   readonly writes: WritePath;
   readonly #xtdb: XtdbClient;
   readonly #cache: TextCache;
+  #newest = 0;
 
   constructor(xtdb: XtdbClient, cache: TextCache = new TextCache()) {
     this.#xtdb = xtdb;
@@ -32,9 +35,19 @@ export class ObjectStore {
     this.writes = new WritePath(xtdb);
   }
 
-  /** The objects as they stand now; sees everything that this client has committed. */
+  /** The objects as they stand now: at the clock's moment, or at that of this client's newest version where several of one millisecond ran ahead. */
   now(): Promise<StoreSnapshot> {
-    return this.asOf({});
+    return this.asOf({ validTime: new Date(Math.max(Date.now(), this.#newest)) });
+  }
+
+  /** The newest version of every object whatever the clocks say: what is decided and guarded by. */
+  latest(): Promise<StoreSnapshot> {
+    return this.asOf({ validTime: END_OF_TIME });
+  }
+
+  /** Says that something of this client's holds from a moment on, so that `now` sees it. */
+  noteTime(ms: number): void {
+    this.#newest = Math.max(this.#newest, ms);
   }
 
   /** The objects as they stood at a valid time, as known at a transaction; what is left out means now. */
@@ -63,8 +76,14 @@ export class ObjectStore {
   putOps({ version, marks, validTime, expect }: Put): readonly TxOp[] {
     const { head, texts } = toStored(version, marks);
     if (version.content !== null && version.content_hash !== null) this.#cache.set(version.content_hash, version.content);
-    const guard: readonly TxOp[] = expect === undefined ? [] : [{ op: 'match', id: version['xt/id'], doc: expect }];
+    if (validTime !== undefined) this.noteTime(validTime.getTime());
+    const guard: readonly TxOp[] = expect === undefined ? [] : [this.guardOp(version['xt/id'], expect)];
     return [...guard, ...this.textOps(texts), { op: 'put', doc: head, ...(validTime === undefined ? {} : { validTime }) }];
+  }
+
+  /** The operation that lets a transaction commit only if an entity's newest document is this one, or if there is none. */
+  guardOp(id: string, doc: StoredDocument | null): TxOp {
+    return { op: 'match', id, doc, validTime: END_OF_TIME };
   }
 
   /** The operations that write text parts, less those that are known to be there. */

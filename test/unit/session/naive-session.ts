@@ -56,7 +56,7 @@ export class NaiveSession {
   }
 
   #finish(at: number): void {
-    this.lastAt = Math.max(at, this.lastAt + 1);
+    this.lastAt = Math.max(at, this.lastAt);
     const { perTurn, turns } = this.policy.window;
     const newestTurns = turns === 0 ? [] : this.turns.slice(-turns);
     const kept = newestTurns.flatMap(({ fresh }) => (perTurn === 0 ? [] : fresh.slice(-perTurn)));

@@ -39,13 +39,13 @@ describe('folding steps (decision G3)', () => {
     expect(codeOf(() => applyStep(state, step({ seq: 2, session: sessionId('s2') })))).toBe('wrong-session');
   });
 
-  test('a step that skips, repeats or silently opens a turn, or is not later, is refused', () => {
+  test('a step that skips, repeats or silently opens a turn, or is earlier, is refused', () => {
     const state = applyStep(emptySession(SID), step({}));
     const { opens: _, ...plain } = step({ seq: 2, at: 11 });
     expect(codeOf(() => applyStep(state, { ...plain, turn: 2 }))).toBe('out-of-order');
     expect(codeOf(() => applyStep(state, step({ seq: 2, at: 11, turn: 1 })))).toBe('out-of-order');
     expect(codeOf(() => applyStep(state, step({ seq: 2, at: 11, turn: 3 })))).toBe('out-of-order');
-    expect(codeOf(() => applyStep(state, { ...plain, at: 10 }))).toBe('out-of-order');
+    expect(codeOf(() => applyStep(state, { ...plain, at: 9 }))).toBe('out-of-order');
     expect(codeOf(() => applyStep(state, { ...plain, at: Number.NaN }))).toBe('out-of-order');
     const { opens: __, ...unopened } = step({ turn: 0 });
     expect(codeOf(() => applyStep(emptySession(SID), unopened))).toBe('out-of-order');
