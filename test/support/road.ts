@@ -13,7 +13,9 @@ export class Road {
     this.socketPath = join(folder, 'road.sock');
   }
 
+  /** Opens the road; nothing happens when it is open. */
   async open(): Promise<void> {
+    if (this.#server !== undefined) return;
     const address = testAddress();
     const target = address.kind === 'unix' ? address.socketPath : '';
     this.#server = createServer((from) => {
