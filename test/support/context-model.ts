@@ -47,6 +47,8 @@ export class ContextModel {
   readonly objects = new Map<string, ModelFile>();
   /** Every content that an object ever had, oldest first. */
   readonly histories = new Map<string, ModelFile[]>();
+  /** Files that a listing of any session named. */
+  readonly mentioned = new Set<string>();
   readonly sessions = new Map<string, ModelSession>();
   /** Each session after each of its steps, the first one before any. */
   readonly #moments = new Map<string, ModelSession[]>();
@@ -93,6 +95,7 @@ export class ContextModel {
 
   /** A file was seen in a listing. */
   mention(id: string): void {
+    this.mentioned.add(id);
     if (!this.objects.has(id)) this.#file(id, { state: 'stub' });
   }
 
