@@ -27,11 +27,11 @@ describe('flags of mcp and serve', () => {
 
   test('all of them', () => {
     const flags = '--root a --root /b --data /d --profile memory --session s --strict --short-ids --allow-bash --read-only';
-    const more = '--max-output-chars 10000 --turn-pause 2.5 --window 7x2 --mount /workspace=/work/a';
+    const more = '--max-output-chars 10000 --turn-pause 2.5 --window 7x2 --mount /workspace=/srv/a';
     expect(settings([...flags.split(' '), ...more.split(' ')], { XTDB_URL: 'http://localhost:3000' })).toMatchObject({
-      roots: ['/work/a', '/b'],
+      roots: ['/srv/a', '/b'],
       cwd: '/workspace',
-      mounts: [{ agentPrefix: '/workspace', canonicalPrefix: '/work/a' }],
+      mounts: [{ agentPrefix: '/workspace', canonicalPrefix: '/srv/a' }],
       session: 's',
       node: { dataDir: '/d', profile: 'memory' },
       nodeUrl: 'http://localhost:3000',
