@@ -8,15 +8,15 @@ function settings(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     .exitOverride()
     .configureOutput({ writeErr: () => undefined });
   command.parse([...args], { from: 'user' });
-  return serverSettings({ HOME: '/home/me', ...env }, '/work', '1.2.3', command.opts<ServerFlags>());
+  return serverSettings({ HOME: '/home/me', ...env }, '/srv', '1.2.3', command.opts<ServerFlags>());
 }
 
 describe('flags of mcp and serve', () => {
   test('without any: the working folder, five results of three turns, a pause of a minute, no bash', () => {
     expect(settings([])).toMatchObject({
       version: '1.2.3',
-      roots: ['/work'],
-      cwd: '/work',
+      roots: ['/srv'],
+      cwd: '/srv',
       mounts: [],
       session: undefined,
       nodeUrl: undefined,
