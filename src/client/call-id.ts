@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type ObjectId, objectId } from '../objects/ids.js';
+import { withinLimit } from '../process/within-limit.js';
 import type { SessionState } from '../session/session-state.js';
 import type { SessionEnvironment } from './session-environment.js';
 
@@ -20,13 +20,11 @@ async function isTaken({ store, outbox }: SessionEnvironment, id: ObjectId): Pro
   if (outbox.pending(id) !== undefined) return true;
   const look = store.latest().then(async (snapshot) => (await snapshot.heads([id])).has(id));
   if (!outbox.isDurable) return look;
-  const limit = new AbortController();
-  const late = delay(LOOK_UP_MS, true, { signal: limit.signal }).catch(() => true);
-  try {
-    return await Promise.race([look.catch(() => true), late]);
-  } finally {
-    limit.abort();
-  }
+  return withinLimit(
+    look.catch(() => true),
+    LOOK_UP_MS,
+    () => true,
+  );
 }
 
 /**

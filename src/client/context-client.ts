@@ -68,12 +68,10 @@ export interface OpenSessionOptions {
 
 /** How long opening waits for the sources of a session to be looked at. */
 const RESUME_WAIT_MS = 1_000;
-/** How long a fork waits for what its parent has acknowledged to reach the database. */
-const OPEN_WAIT_MS = 10_000;
-const HISTORY_WAIT_MS = 10_000;
+/** How long opening, forking and reading history wait for what was acknowledged to reach the database. */
+const DELIVERY_WAIT_MS = 10_000;
 const CLOSE_WAIT_MS = 5_000;
 const WHAT = 'a program that uses Palimpsest';
-const FORK_WAIT_MS = 10_000;
 
 const LETTERS = 'abcdefghjkmnpqrstvwxyz0123456789';
 
@@ -169,7 +167,7 @@ export class ContextClient {
     const parentId = sessionId(parent);
     const id = options.id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(options.id);
     if (this.#sessions.has(id)) throw new SessionError('session-exists', `session ${id} is open already; choose another id for the fork`);
-    if (!(await this.#environment.outbox.drained(parentId, FORK_WAIT_MS))) {
+    if (!(await this.#environment.outbox.drained(parentId, DELIVERY_WAIT_MS))) {
       throw new SessionError(
         'node-unavailable',
         `session ${parentId} has steps that the database does not have yet; fork it once it is back`,
@@ -186,7 +184,7 @@ export class ContextClient {
    */
   async snapshot(basis: { readonly validTime?: Date; readonly txId?: number } = {}): Promise<StoreSnapshot> {
     const { outbox } = this.#environment;
-    if (!(await outbox.drained(undefined, HISTORY_WAIT_MS))) {
+    if (!(await outbox.drained(undefined, DELIVERY_WAIT_MS))) {
       const { waiting, outage } = outbox.status;
       const options = outage === undefined ? {} : { cause: outage };
       throw new SessionError(
@@ -248,9 +246,9 @@ export class ContextClient {
     const isNew = options.id === undefined;
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {
-      if (takeOver) await this.#journal?.othersDelivered(OPEN_WAIT_MS);
+      if (takeOver) await this.#journal?.othersDelivered(DELIVERY_WAIT_MS);
       // What a dead process acknowledged for this session has to be in the database before it is read.
-      if (!isNew && !(await outbox.drained(id, OPEN_WAIT_MS))) {
+      if (!isNew && !(await outbox.drained(id, DELIVERY_WAIT_MS))) {
         throw new SessionError(
           'node-unavailable',
           `session ${id} has steps that the database does not have yet; open it once the node is back`,

@@ -43,7 +43,6 @@ export class ContextSession {
   readonly id: SessionId;
   readonly #environment: SessionEnvironment;
   #held: HeldSession;
-  #promptAt = 0;
   readonly #lock: SessionLock | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -109,9 +108,9 @@ export class ContextSession {
       const text = prompt?.toWellFormed() ?? null;
       if (text === this.#held.prompt) return;
       // Strictly rising like the steps: two prompts of one millisecond would hide each other.
-      this.#promptAt = Math.max(this.#environment.clock(), this.#promptAt + 1, this.#held.promptAt + 1);
-      await this.#heads([{ version: systemPromptVersion(this.id, text), validTime: new Date(this.#promptAt) }]);
-      this.#held = { ...this.#held, prompt: text };
+      const promptAt = Math.max(this.#environment.clock(), this.#held.promptAt + 1);
+      await this.#heads([{ version: systemPromptVersion(this.id, text), validTime: new Date(promptAt) }]);
+      this.#held = { ...this.#held, prompt: text, promptAt };
     });
   }
 

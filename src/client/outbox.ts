@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { FileObservation } from '../indexing/decide-file.js';
 import type { Json } from '../objects/canonical-json.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
+import { withinLimit } from '../process/within-limit.js';
 import { SessionError } from '../session/errors.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { XtdbError } from '../xtdb/errors.js';
@@ -137,16 +137,12 @@ export class Outbox {
   }
 
   /** Waits until the database has everything of a session (or of all) that was accepted so far; false when that takes longer than the limit. */
-  async drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
-    const limit = new AbortController();
-    try {
-      return await Promise.race([
-        this.#store.writes.flush(session).then(() => true),
-        delay(limitMs, false, { signal: limit.signal, ref: false }).catch(() => false),
-      ]);
-    } finally {
-      limit.abort();
-    }
+  drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
+    return withinLimit(
+      this.#store.writes.flush(session).then(() => true),
+      limitMs,
+      () => false,
+    );
   }
 
   async #deliver(write: SessionWrite, how: { readonly persistent: boolean; readonly seen: boolean }): Promise<AppliedWrite> {

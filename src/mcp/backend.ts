@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ContextClient } from '../client/context-client.js';
 import type { ContextSession } from '../client/context-session.js';
 import type { NodeHandle } from '../node/index.js';
+import { withinLimit } from '../process/within-limit.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import type { Logger } from './log.js';
 import type { ServerSettings } from './server-settings.js';
@@ -87,12 +87,7 @@ export class Backend {
     ready.catch((error: unknown) =>
       this.#log.warn({ reason: String(error) }, 'the database could not be started; the next call tries again'),
     );
-    const limit = new AbortController();
-    try {
-      return await Promise.race([ready, delay(QUICK_START_MS, undefined, { signal: limit.signal }).then(() => this.#creating ?? ready)]);
-    } finally {
-      limit.abort();
-    }
+    return withinLimit(ready, QUICK_START_MS, () => this.#creating ?? ready);
   }
 
   /** Takes a session by its name, opened or made if need be; without a name a new one. Connections that name the same session share it. */
