@@ -1,4 +1,5 @@
-import { errorText, systemCode } from '../node/errors.js';
+import { errorText } from '../node/errors.js';
+import { systemCode } from '../process/system-code.js';
 
 /** Runs a command's action; a failure becomes one line on stderr (with `--json`, one object on stdout) and exit code 1. */
 export async function reportFailure(flags: { readonly json?: boolean }, action: () => Promise<void>): Promise<void> {

@@ -1,4 +1,4 @@
-import { systemCode } from '../lease/errors.js';
+import { systemCode } from '../process/system-code.js';
 
 /**
  * Why a journal cannot do what was asked.

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemCode } from '../lease/errors.js';
+import { systemCode } from '../process/system-code.js';
 import { journalFailure } from './errors.js';
 
 /** The folder of the journals in a data folder. */

@@ -2,9 +2,9 @@ import { rmSync, truncateSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { systemCode } from '../lease/errors.js';
 import { createLockFile } from '../lease/lock-file.js';
 import { identifySelf, isAlive, processIdentitySchema } from '../process/process-identity.js';
+import { systemCode } from '../process/system-code.js';
 import { journalFailure } from './errors.js';
 import { type FolderListing, type LockName, listJournalFolder, lockFile } from './journal-folder.js';
 

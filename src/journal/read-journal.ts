@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemCode } from '../lease/errors.js';
+import { systemCode } from '../process/system-code.js';
 import { corruptError, JournalError, journalFailure } from './errors.js';
 import { frameAt, frameSalt, payloadAt } from './frame.js';
 import { type FolderListing, segmentFile } from './journal-folder.js';

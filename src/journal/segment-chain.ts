@@ -1,6 +1,6 @@
 import { renameSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemCode } from '../lease/errors.js';
+import { systemCode } from '../process/system-code.js';
 import { segmentFile } from './journal-folder.js';
 import { SegmentFile } from './segment-file.js';
 import { encodeSegmentHeader } from './segment-header.js';

@@ -14,8 +14,3 @@ export class LeaseError extends Error {
     this.code = code;
   }
 }
-
-/** The code of a failed system call (`ENOENT`, `EEXIST`, …); undefined for any other thrown value. */
-export function systemCode(error: unknown): string | undefined {
-  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { hashText } from '../objects/hashes.js';
 import type { SessionId } from '../objects/ids.js';
 import { processIdentitySchema } from '../process/process-identity.js';
-import { systemCode } from './errors.js';
+import { systemCode } from '../process/system-code.js';
 
 const ownerSchema = processIdentitySchema.extend({
   session: z.string(),

@@ -3,7 +3,8 @@ import { readFileSync, unlinkSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import type { SessionId } from '../objects/ids.js';
 import { identifySelf, isAlive } from '../process/process-identity.js';
-import { LeaseError, systemCode } from './errors.js';
+import { systemCode } from '../process/system-code.js';
+import { LeaseError } from './errors.js';
 import { createLockFile, type LockFile, type LockOwner, lockFiles, lockPath, locksFolder } from './lock-file.js';
 
 /** How a session is locked. */

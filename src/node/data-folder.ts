@@ -2,7 +2,8 @@ import { chmod, mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:f
 import { join, resolve } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
-import { errorText, NodeError, systemCode } from './errors.js';
+import { systemCode } from '../process/system-code.js';
+import { errorText, NodeError } from './errors.js';
 
 /** The layout of the data folder that this version reads and writes. */
 export const DATA_FORMAT = 1;

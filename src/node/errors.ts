@@ -33,12 +33,6 @@ export class NodeError extends Error {
   }
 }
 
-/** The code of a failed system call (`ENOENT`, `EACCES`, …), or undefined for any other thrown value. */
-export function systemCode(error: unknown): string | undefined {
-  // Not by `instanceof`: an error of the system may come from another realm than this module.
-  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
-
 /** What a thrown value says. */
 export function errorText(error: unknown): string {
   return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);

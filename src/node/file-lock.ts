@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { identifySelf, isAlive, processIdentitySchema } from '../process/process-identity.js';
-import { NodeError, systemCode } from './errors.js';
+import { systemCode } from '../process/system-code.js';
+import { NodeError } from './errors.js';
 import { waitFor } from './pause.js';
 
 const holderSchema = processIdentitySchema.extend({ token: z.string() });

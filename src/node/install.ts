@@ -3,9 +3,10 @@ import { access, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { systemCode } from '../process/system-code.js';
 import { removeOldInstallations } from './cache-cleanup.js';
 import { compileFront, makeArchive } from './compile-front.js';
-import { errorText, NodeError, systemCode } from './errors.js';
+import { errorText, NodeError } from './errors.js';
 import { withLock } from './file-lock.js';
 import { installationKey, readFrontFiles } from './installation-key.js';
 import type { Java } from './java.js';

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { systemCode } from './errors.js';
+import { systemCode } from '../process/system-code.js';
 
 export interface LogFile {
   /** Appends whole lines; never throws, because a full disk must not end the process that watches over the node. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { NodeError, systemCode } from './errors.js';
+import { systemCode } from '../process/system-code.js';
+import { NodeError } from './errors.js';
 
 /** How long one look at another process's files lasts: other processes give no event that can be awaited. */
 export const LOOK_AGAIN_MS = 40;

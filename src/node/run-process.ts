@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { NodeError, systemCode, throwIfAborted } from './errors.js';
+import { systemCode } from '../process/system-code.js';
+import { NodeError, throwIfAborted } from './errors.js';
 
 /** How a command ended, with the last part of what it said (both streams, in the order they came). */
 export interface ProcessResult {

@@ -2,7 +2,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
 import { type ProcessIdentity, processIdentitySchema } from '../process/process-identity.js';
-import { type NodeErrorCode, systemCode } from './errors.js';
+import { systemCode } from '../process/system-code.js';
+import type { NodeErrorCode } from './errors.js';
 
 /** What the node keeps: `memory` forgets everything when it stops, `rocksdb` is durable. */
 export type NodeProfile = 'memory' | 'rocksdb';
