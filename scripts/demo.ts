@@ -24,8 +24,11 @@ const clip = (text: string, lines: number, width = 150): string => {
   return [...shown, ...(all.length > lines ? [`… ${all.length - lines} more lines`] : [])].join('\n');
 };
 
+let calls = 0;
+
 /** One tool call of the agent; the turn is named as agents do that send their own turn ids. */
 async function call(agent: Client, turn: string, name: string, args: Record<string, unknown>): Promise<string> {
+  calls += 1;
   const result = await agent.callTool({ name, arguments: args, _meta: { turnId: turn } });
   const text = (result.content as { readonly text: string }[])[0]?.text ?? '';
   console.log(`\n\x1b[36m> ${name} ${JSON.stringify(args)}\x1b[0m\n${clip(text, 7)}`);
@@ -59,8 +62,15 @@ try {
     cwd: repository,
     filesystemId: await localFilesystemId(dataDir),
   });
+  // The agent has its answers before the database has its steps: the reviewer, another process, asks until all of them are there.
   const contextNow = async (client: ContextClient): Promise<SessionAssembly> => {
-    const { basis } = await client.store.now();
+    const until = Date.now() + 10_000;
+    let snapshot = await client.store.now();
+    while ((await snapshot.steps(session)).length < calls) {
+      if (Date.now() > until) throw new Error(`not all of the agent's ${calls} steps reached the database within ten seconds`);
+      snapshot = await client.store.now();
+    }
+    const { basis } = snapshot;
     const context = await client.contextAsOf(session, {
       validTime: basis.validTime,
       ...(basis.txId === undefined ? {} : { txId: basis.txId }),
