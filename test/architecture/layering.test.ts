@@ -4,11 +4,11 @@ import { roomOf, type SourceFile, sourceFiles } from './source-tree.js';
 /** Rooms by layer, lowest first: a file imports its own room or rooms of lower layers. */
 const LAYERS: readonly (readonly string[])[] = [
   ['objects', 'xtdb', 'edn', 'process'],
-  ['store', 'node', 'filesystem', 'lease', 'journal'],
+  ['store', 'node', 'filesystem', 'lease', 'journal', 'recordings'],
   ['session', 'assembly', 'indexing'],
   ['client'],
-  ['tools', 'harness'],
-  ['mcp', 'http', 'cli', 'index'],
+  ['tools', 'harness', 'history', 'replay'],
+  ['mcp', 'http', 'cli', 'extensions', 'index'],
 ];
 /** Imports inside one layer that the architecture draws as arrows. */
 const ARROWS: ReadonlySet<string> = new Set([
@@ -16,20 +16,23 @@ const ARROWS: ReadonlySet<string> = new Set([
   'assembly>session',
   'journal>lease',
   'harness>tools',
+  'replay>harness',
+  'replay>tools',
+  'replay>history',
   'cli>mcp',
   'cli>http',
   'http>mcp',
 ]);
 /** Who may touch the world. */
 const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; readonly rooms: readonly string[] }[] = [
-  { what: 'process.env or process.argv', pattern: /process\.(env|argv)\b/, rooms: ['cli', 'mcp', 'http'] },
+  { what: 'process.env or process.argv', pattern: /process\.(env|argv)\b/, rooms: ['cli', 'mcp', 'http', 'extensions'] },
   { what: 'the console', pattern: /\bconsole\./, rooms: ['cli'] },
   {
     what: 'the disk',
     pattern: /from 'node:fs/,
-    rooms: ['process', 'lease', 'journal', 'node', 'filesystem', 'tools', 'cli', 'mcp', 'http'],
+    rooms: ['process', 'lease', 'journal', 'node', 'filesystem', 'recordings', 'replay', 'tools', 'cli', 'mcp', 'http', 'extensions'],
   },
-  { what: 'processes', pattern: /from 'node:child_process'/, rooms: ['process', 'node', 'filesystem', 'tools', 'cli'] },
+  { what: 'processes', pattern: /from 'node:child_process'/, rooms: ['process', 'node', 'filesystem', 'tools', 'cli', 'extensions'] },
 ];
 
 const files = sourceFiles('src');
