@@ -1,0 +1,4 @@
+import type { Importer } from './importer.js';
+
+/** Every importer; the one that is surest of the content reads a recording. */
+export const IMPORTERS: readonly Importer[] = [];

@@ -1,0 +1,83 @@
+/** A JSON object that was read, nothing known of its fields. */
+export type JsonObject = { readonly [key: string]: unknown };
+
+/** Whether a value is a JSON object (no list, not null). */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The value of a JSON text; undefined where the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** The end of the string whose quote stands at `from`; undefined where it is torn. */
+function endOfString(text: string, from: number): number | undefined {
+  for (let i = from + 1; i < text.length; i += 1) {
+    const char = text.charCodeAt(i);
+    if (char === BACKSLASH) i += 1;
+    else if (char === QUOTE) return i + 1;
+  }
+  return undefined;
+}
+
+/** The place behind the object, list or string that begins at `from`; undefined where it is torn. Brackets are counted, not checked. */
+export function endOfValue(text: string, from: number): number | undefined {
+  let depth = 0;
+  for (let i = from; i < text.length; i += 1) {
+    const char = text[i];
+    if (char === '"') {
+      const end = endOfString(text, i);
+      if (end === undefined) return undefined;
+      i = end - 1;
+    } else if (char === '{' || char === '[') depth += 1;
+    else if (char === '}' || char === ']') depth -= 1;
+    else continue;
+    if (depth <= 0) return i + 1;
+  }
+  return undefined;
+}
+
+/**
+ * The fields of an object whose text may be torn at any place: those that are complete, nested objects that are torn with their own complete fields.
+ * For telling what a text is; undefined where it does not begin like an object.
+ */
+export function readTornObject(text: string): JsonObject | undefined {
+  const start = /^\s*\{/.exec(text);
+  if (start === null) return undefined;
+  const fields: Record<string, unknown> = {};
+  const key = /\s*,?\s*("(?:[^"\\]|\\.)*")\s*:\s*/y;
+  const scalar = /(?:true|false|null|-?[\d.eE+-]+)(?=\s*[,}])/y;
+  let at = start[0].length;
+  for (;;) {
+    key.lastIndex = at;
+    const name = key.exec(text);
+    if (name?.[1] === undefined) return fields;
+    const field = String(parseJson(name[1]));
+    at = key.lastIndex;
+    const opening = text[at];
+    if (opening === '{' || opening === '[' || opening === '"') {
+      const end = endOfValue(text, at);
+      if (end === undefined) {
+        if (opening === '{') fields[field] = readTornObject(text.slice(at)) ?? {};
+        else fields[field] = opening === '[' ? [] : '';
+        return fields;
+      }
+      fields[field] = parseJson(text.slice(at, end));
+      at = end;
+    } else {
+      scalar.lastIndex = at;
+      const value = scalar.exec(text);
+      if (value === null) return fields;
+      fields[field] = parseJson(value[0]);
+      at = scalar.lastIndex;
+    }
+  }
+}
