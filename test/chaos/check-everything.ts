@@ -22,6 +22,8 @@ export interface CheckCounts {
   /** Steps that are there although nobody was told of them: acknowledged or on their way when the process died. */
   readonly untold: number;
   readonly files: number;
+  /** Files that are not on disk, have content in the database, and are in the index of no session that the last process resumed. */
+  readonly unmet: number;
   /** Versions of all objects that were restored, each with its five hashes. */
   readonly versions: number;
   readonly contexts: number;
@@ -31,6 +33,14 @@ export interface Place {
   readonly dataDir: string;
   readonly root: string;
   readonly filesystemId: FilesystemId;
+}
+
+/** What a run began and was told. */
+export interface Run {
+  readonly sessions: readonly SessionId[];
+  /** Those that the last process resumed before it ended in order. */
+  readonly resumed: readonly SessionId[];
+  readonly said: readonly Line[];
 }
 
 /** How much is asked of the node at once. */
@@ -45,6 +55,11 @@ const chat = sym('?chat');
 async function callsOfChat(xtdb: XtdbClient, session: SessionId): Promise<readonly string[]> {
   const rows = await (await xtdb.db()).query({ find: [e], in: [chat], where: [triple(e, 'chat_ref', chat)] }, [chatObjectId(session)]);
   return rows.map(([id]) => String(id)).filter((id) => id !== sessionObjectId(session));
+}
+
+interface DiskFindings {
+  readonly problems: readonly string[];
+  readonly unmet: number;
 }
 
 interface FileFindings {
@@ -90,18 +105,27 @@ async function checkFiles(
   };
 }
 
-/** The last process read every file: what the database has is what is on disk. */
-async function checkDisk(client: ContextClient, root: string): Promise<readonly string[]> {
+/**
+ * What the database has is what is on disk, once the last process has resumed its sessions and read every file. A file that is gone is told by those
+ * alone whose session has met it: reading what is not there makes no object (§5.6), so what no open session has in its index keeps its last version
+ * until one that has it is resumed.
+ */
+async function checkDisk(client: ContextClient, root: string, met: ReadonlySet<ObjectId>): Promise<DiskFindings> {
   const snapshot = await client.store.now();
   const looks = FILE_NAMES.map(async (name) => {
     const bytes = await readFile(join(root, name)).catch(() => undefined);
     const { id } = await client.files.locate(name, { mustExist: false });
-    const stored = (await snapshot.get(id))?.version.file_hash ?? null;
-    const there = bytes === undefined ? null : hashBytes(bytes);
-    // What is gone is told of those alone that read it before.
-    return stored === there || bytes === undefined ? [] : [`${name}: on disk ${there}, in the database ${stored}`];
+    const stored = await snapshot.get(id);
+    const [had, there] = [stored?.version.file_hash ?? null, bytes === undefined ? null : hashBytes(bytes)];
+    if (bytes === undefined && !met.has(id)) return { problems: [], unmet: had === null ? 0 : 1 };
+    const problems = had === there ? [] : [`${name}: on disk ${there}, in the database ${had}`];
+    // A stub was never read: nothing of it is left to be told as gone.
+    if (bytes === undefined && stored !== undefined && stored.marks.gone !== true && (await snapshot.history(id)).length > 1)
+      problems.push(`${name}: not on disk, and its last version does not say so`);
+    return { problems, unmet: 0 };
   });
-  return (await Promise.all(looks)).flat();
+  const found = await Promise.all(looks);
+  return { problems: found.flatMap(({ problems }) => problems), unmet: found.reduce((sum, { unmet }) => sum + unmet, 0) };
 }
 
 async function checkContexts(client: ContextClient, contexts: readonly AcknowledgedContext[]): Promise<readonly string[]> {
@@ -128,12 +152,15 @@ function spread<T>(of: readonly T[], count: number): readonly T[] {
   return of.filter((_, i) => i % every === 0);
 }
 
-async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, sessions: readonly SessionId[], said: readonly Line[]) {
+async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, { sessions, resumed, said }: Run) {
   const problems: string[] = [];
   const found: SessionFindings[] = [];
+  const met = new Set<ObjectId>();
   for (const session of sessions) {
     const own = said.filter((line) => 'session' in line && line.session === session);
-    found.push(await checkSession(client.store, session, own, await callsOfChat(xtdb, session)));
+    const findings = await checkSession(client.store, session, own, await callsOfChat(xtdb, session));
+    found.push(findings);
+    if (resumed.includes(session)) for (const id of findings.files) met.add(id);
   }
   const known = (await (await client.store.now()).sessions()).map(({ id }) => id);
   for (const id of known) if (!sessions.includes(id)) problems.push(`there is a session ${id} that nobody began`);
@@ -146,7 +173,8 @@ async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, 
   );
   const files = await checkFiles(client, new Set(found.flatMap(({ files: ids }) => ids)), said);
   problems.push(...found.flatMap((one) => one.problems), ...files.problems);
-  problems.push(...(await checkDisk(client, place.root)), ...(await checkContexts(client, contexts)));
+  const disk = await checkDisk(client, place.root, met);
+  problems.push(...disk.problems, ...(await checkContexts(client, contexts)));
   const sum = (of: (one: SessionFindings) => number): number => found.reduce((total, one) => total + of(one), 0);
   const counts: CheckCounts = {
     sessions: sessions.length,
@@ -154,6 +182,7 @@ async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, 
     calls: sum(({ calls }) => calls.length),
     untold: sum(({ calls }) => calls.filter((id) => !told.has(id)).length),
     files: files.files,
+    unmet: disk.unmet,
     versions: sum(({ versions }) => versions) + files.versions,
     contexts: contexts.length,
   };
@@ -163,8 +192,7 @@ async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, 
 /** Checks everything that a run left in the database against everything that the workload was told. */
 export async function checkEverything(
   place: Place,
-  sessions: readonly SessionId[],
-  said: readonly Line[],
+  run: Run,
 ): Promise<{ readonly problems: readonly string[]; readonly counts: CheckCounts }> {
   const node = await ensureNode({ dataDir: place.dataDir, profile: 'rocksdb', idleExitSeconds: 600 });
   const xtdb = createXtdbClient(node.address);
@@ -175,7 +203,7 @@ export async function checkEverything(
     filesystemId: place.filesystemId,
   });
   try {
-    return await checkWith(client, xtdb, place, sessions, said);
+    return await checkWith(client, xtdb, place, run);
   } finally {
     await client.close();
     await xtdb.close();
