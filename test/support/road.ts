@@ -1,16 +1,33 @@
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { connect, createServer, type Server } from 'node:net';
+import { type AddressInfo, connect, createServer, type ListenOptions, type Server } from 'node:net';
 import { join } from 'node:path';
 import { testAddress } from './context.js';
 
 /** A road to the suite's node that can be closed and opened: what an outage is to a client. */
 export class Road {
   readonly socketPath: string;
+  #listen: ListenOptions;
   #server: Server | undefined;
   readonly #sockets = new Set<{ destroy(): void }>();
 
+  /** A road that begins at a socket in a folder. */
   constructor(folder: string) {
     this.socketPath = join(folder, 'road.sock');
+    this.#listen = { path: this.socketPath };
+  }
+
+  /** A road that begins at a port of this machine: the node as someone else's, whose address is all that is known. Opened. */
+  static async fromPort(folder: string): Promise<Road> {
+    const road = new Road(folder);
+    road.#listen = { host: '127.0.0.1', port: 0 };
+    await road.open();
+    return road;
+  }
+
+  /** The address of a road from a port; the same after every opening. */
+  get url(): string {
+    return `http://127.0.0.1:${this.#listen.port}`;
   }
 
   /** Opens the road; nothing happens when it is open. */
@@ -26,7 +43,9 @@ export class Road {
       }
       from.pipe(to).pipe(from);
     });
-    await new Promise<void>((resolve) => this.#server?.listen(this.socketPath, resolve));
+    this.#server.listen(this.#listen);
+    await once(this.#server, 'listening');
+    if (this.#listen.port !== undefined) this.#listen = { ...this.#listen, port: (this.#server.address() as AddressInfo).port };
   }
 
   async close(): Promise<void> {
