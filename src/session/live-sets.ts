@@ -46,7 +46,7 @@ function requireIndexed(index: OrderedSet<ObjectId>, ids: Ids): void {
   }
 }
 
-/** The sets after a step; the order of `applyChanges`: removals before additions. Throws SessionError `unknown-object` (decision D1). */
+/** The sets after a step; removals before additions. Throws SessionError `unknown-object` (decision D1). */
 export function setsAfter(sets: LiveSets, { changes, call }: Step): LiveSets {
   const index = changed(sets.index, undefined, changes.index);
   requireIndexed(index, changes.activate);

@@ -1,8 +1,8 @@
+import { type ChatLog, chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { SessionSets } from '../objects/sets.js';
 import type { Step, TurnRule } from '../objects/step.js';
-import { type ChatLog, chatAfter, NO_CHAT, turnsOf } from './chat-log.js';
 import { SessionError } from './errors.js';
 import { type LiveSets, NO_LIVE_SETS, plainSets, setsAfter } from './live-sets.js';
 import { NO_RESULTS, newestResults, type ResultWindow, type WindowEntry, windowAfter, windowEntries } from './result-window.js';

@@ -1,10 +1,10 @@
+import { chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import { type ObjectId, type SessionId, type Sha256, sessionId } from '../objects/ids.js';
 import { chatVersion, sessionVersion } from '../objects/infrastructure.js';
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { type SessionSets, SetsFold } from '../objects/sets.js';
 import type { Step } from '../objects/step.js';
-import { withStep } from '../objects/turns.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
@@ -71,14 +71,14 @@ function foldedAt(
 ): ReadonlyMap<number, Fields> {
   const fields = new Map<number, Fields>();
   const fold = new SetsFold();
-  let turns: readonly Turn[] = [];
+  let chat = NO_CHAT;
   let next = 0;
   for (const bound of [...new Set(bounds)].sort((a, b) => a - b)) {
     for (let step = steps[next]; step !== undefined && step.seq <= bound; step = steps[++next]) {
-      if (type === 'chat') turns = withStep(turns, step);
+      if (type === 'chat') chat = chatAfter(chat, step);
       else fold.apply(step.changes);
     }
-    fields.set(bound, type === 'chat' ? chatFields(session, turns) : setFields(fold.sets()));
+    fields.set(bound, type === 'chat' ? chatFields(session, turnsOf(chat)) : setFields(fold.sets()));
   }
   return fields;
 }
@@ -193,7 +193,7 @@ export class StoreSnapshot {
       return seq === upto ? fromStored(document, undefined, setFields(sets)) : sessionVersion(session, sets);
     }
     const steps = await readSteps(this.#db, session, this.#cache, parent);
-    const turns = steps.reduce(withStep, [] as readonly Turn[]);
+    const turns = turnsOf(steps.reduce(chatAfter, NO_CHAT));
     return (steps.at(-1)?.seq ?? 0) === upto ? fromStored(document, undefined, chatFields(session, turns)) : chatVersion(session, turns);
   }
 }

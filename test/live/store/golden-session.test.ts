@@ -15,11 +15,11 @@ import { SetsFold } from '../../../src/objects/sets.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 import type { Step } from '../../../src/objects/step.js';
 import { toolcallVersion } from '../../../src/objects/toolcall.js';
-import { withStep } from '../../../src/objects/turns.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { toStepParts } from '../../../src/store/step-part.js';
 import { createXtdbClient, type XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { testAddress } from '../../support/context.js';
+import { withStep } from '../../support/plain-folds.js';
 
 const s1 = sessionId('s1');
 const fs1 = filesystemId('fs1');

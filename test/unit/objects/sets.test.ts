@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type ObjectId, objectId } from '../../../src/objects/ids.js';
-import { applyChanges, EMPTY_SETS, type SessionSets, type SetChanges, SetsFold } from '../../../src/objects/sets.js';
+import { EMPTY_SETS, type SessionSets, type SetChanges, SetsFold } from '../../../src/objects/sets.js';
+import { applyChanges } from '../../support/plain-folds.js';
 
 const ids = (...names: string[]) => names.map(objectId);
 const id = fc.nat(9).map((n) => objectId(`o${n}`));

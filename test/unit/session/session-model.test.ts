@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type ObjectId, objectId, sessionId } from '../../../src/objects/ids.js';
-import { applyChanges, EMPTY_SETS } from '../../../src/objects/sets.js';
+import { EMPTY_SETS } from '../../../src/objects/sets.js';
 import type { Step } from '../../../src/objects/step.js';
-import { withStep } from '../../../src/objects/turns.js';
 import { planCall, planMessage, planVerbs, type StepPolicy } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
+import { applyChanges, withStep } from '../../support/plain-folds.js';
 import { type Happening, NaiveSession } from './naive-session.js';
 
 const file = fc.nat(11).map((n) => objectId(`file-${n}`));

@@ -1,7 +1,7 @@
 import { List } from 'immutable';
-import type { ObjectId } from '../objects/ids.js';
-import type { Message, Turn } from '../objects/object-type.js';
-import type { Step } from '../objects/step.js';
+import type { ObjectId } from './ids.js';
+import type { Message, Turn } from './object-type.js';
+import type { Step } from './step.js';
 
 /** A chat under way: its closed turns, and the steps of the running one, so that a long turn is not copied at every step. */
 export interface ChatLog {
@@ -11,7 +11,10 @@ export interface ChatLog {
 
 export const NO_CHAT: ChatLog = { closed: List(), running: List() };
 
-/** The turn that some steps of one turn make up, as `withStep` would build it, in time linear in the steps. */
+/**
+ * The turn that some steps of one turn make up (decisions B6, G3), in time linear in the steps: a message is appended, a call joins the last assistant
+ * message. Tool calls belong to the assistant; over plain MCP its own words are not visible, so the message that carries them has none.
+ */
 function turnOf(number: number, steps: Iterable<Step>): Turn {
   const rows: { readonly message: Message; readonly refs: ObjectId[] }[] = [];
   for (const { message, call } of steps) {
