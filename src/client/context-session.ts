@@ -4,9 +4,9 @@ import { hashText } from '../objects/hashes.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import { systemPromptVersion } from '../objects/infrastructure.js';
 import type { Message } from '../objects/object-type.js';
-import type { Step } from '../objects/step.js';
+import type { HistoryEvent, Step } from '../objects/step.js';
 import { SessionError } from '../session/errors.js';
-import { planCall, planMessage } from '../session/plan-step.js';
+import { planCall, planEvent, planMessage } from '../session/plan-step.js';
 import type { Resolution } from '../session/resolve-reference.js';
 import { applyStep, type SessionState } from '../session/session-state.js';
 import type { Verb } from '../session/verb-outcome.js';
@@ -93,12 +93,20 @@ export class ContextSession {
     });
   }
 
-  /** Appends a message to the chat (decision B6); a user message begins a turn. */
-  reportMessage(message: Message): Promise<void> {
+  /** Appends a message to the chat (decision B6); a user message begins a turn. `native` is the harness's own id of it, kept beside the chat. */
+  reportMessage(message: Message, native?: string): Promise<void> {
     return this.#serial(async () => {
       const { policy, clock } = this.#environment;
       const text = message.text.toWellFormed();
-      await this.#write(planMessage(this.#held.state, { ...message, text }, clock(), policy), { files: [] });
+      await this.#write(planMessage(this.#held.state, { ...message, text }, clock(), policy, native?.toWellFormed()), { files: [] });
+    });
+  }
+
+  /** Notes what a harness did to its own history (decision F1); neither chat nor sets change. */
+  recordEvent(event: HistoryEvent): Promise<void> {
+    return this.#serial(async () => {
+      const { policy, clock } = this.#environment;
+      await this.#write(planEvent(this.#held.state, event, clock(), policy), { files: [] });
     });
   }
 

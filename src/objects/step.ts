@@ -11,6 +11,20 @@ export interface AnswerProof {
   readonly chars: number;
 }
 
+/** What a harness did to its own history that is no message and no call (decision F1); nothing of the session is deleted for it. */
+export type HistoryEventKind = 'compacted' | 'shortened' | 'diverged' | 'forked' | 'paused' | 'resumed';
+
+/** An event in the life of a session's harness, kept with the step after which nothing of it can be told from the chat alone. */
+export interface HistoryEvent {
+  readonly kind: HistoryEventKind;
+  /** Entries at the beginning of the harness's history that are as they were. */
+  readonly kept?: number;
+  /** Known entries that the harness no longer sends. */
+  readonly missing?: number;
+  /** The harness's own words: the summary of a compaction, the name of the other session. */
+  readonly detail?: string;
+}
+
 /**
  * One step of a session (decision G3): one message, or one tool call, or neither, with the changes of the sets that it caused.
  * Written once, never rewritten; a session is the fold of its steps.
@@ -30,4 +44,8 @@ export interface Step {
   readonly changes: SetChanges;
   /** Ids that were explicitly activated in this step, also those active before: they count as fresh from here on (decision D4). */
   readonly fresh?: readonly ObjectId[];
+  /** The harness's own id of the message (decision B3): kept with the step alone, no hash covers it and no reader of documents sees it. */
+  readonly native?: string;
+  /** What happened to the harness's own history before this step; a step may be nothing but an event. */
+  readonly event?: HistoryEvent;
 }

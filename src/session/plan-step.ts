@@ -3,7 +3,7 @@ import { quoted } from '../objects/errors.js';
 import { isInfrastructureId, type ObjectId } from '../objects/ids.js';
 import type { Message } from '../objects/object-type.js';
 import type { SetChanges } from '../objects/sets.js';
-import type { AnswerProof, Step } from '../objects/step.js';
+import type { AnswerProof, HistoryEvent, Step } from '../objects/step.js';
 import { collapse, DEFAULT_WINDOW, type WindowPolicy } from './auto-collapse.js';
 import { SessionError } from './errors.js';
 import type { SessionState } from './session-state.js';
@@ -44,6 +44,8 @@ export interface CallPlan {
 interface Cause {
   readonly at: number;
   readonly hint: TurnHint;
+  readonly native?: string | undefined;
+  readonly event?: HistoryEvent | undefined;
   readonly message?: Message;
   readonly call?: { readonly id: ObjectId; readonly answer?: AnswerProof };
   readonly index: readonly ObjectId[];
@@ -100,6 +102,8 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
     ...(cause.call === undefined ? {} : { call: cause.call }),
     changes,
     ...(fresh.length === 0 ? {} : { fresh: [...new Set(fresh)] }),
+    ...(cause.native === undefined ? {} : { native: cause.native }),
+    ...(cause.event === undefined ? {} : { event: cause.event }),
   };
   const collapsed = collapse(state.after(draft), policy.window);
   return { ...draft, changes: withoutEmpty(withCollapse(state, changes, collapsed)) };
@@ -127,15 +131,21 @@ export function planCall(state: SessionState, plan: CallPlan, policy: StepPolicy
 
 /**
  * The step of one message (decision B6); a user message opens a turn. Throws SessionError `invalid-message` for a message that lists tool calls:
- * they join it when they are recorded; DocumentError for text that cannot be stored exactly.
+ * they join it when they are recorded; DocumentError for text that cannot be stored exactly. `native` is the harness's own id of the message.
  */
-export function planMessage(state: SessionState, message: Message, at: number, policy: StepPolicy): Step {
+export function planMessage(state: SessionState, message: Message, at: number, policy: StepPolicy, native?: string): Step {
   assertPlainJson(message, 'message');
   if (message.toolcall_refs !== undefined) {
     throw new SessionError('invalid-message', 'a message is reported without toolcall_refs: tool calls join it when they are recorded');
   }
   const hint = { startedAt: at, userMessage: message.role === 'user' };
-  return planStep(state, { at, hint, message, index: [], activate: [], verbs: {} }, policy);
+  return planStep(state, { at, hint, message, native, index: [], activate: [], verbs: {} }, policy);
+}
+
+/** The step of an event in the harness's own history (decision F1): it changes no set, and begins a turn only where there is none yet. */
+export function planEvent(state: SessionState, event: HistoryEvent, at: number, policy: StepPolicy): Step {
+  assertPlainJson(event, 'event');
+  return planStep(state, { at, hint: { startedAt: state.lastAt }, event, index: [], activate: [], verbs: {} }, policy);
 }
 
 /** The step of changes to the sets without a tool call, as a library makes them. Throws SessionError like `planCall`. */

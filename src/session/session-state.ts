@@ -1,8 +1,10 @@
+import type { List } from 'immutable';
 import { type ChatLog, chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { SessionSets } from '../objects/sets.js';
 import type { Step, TurnRule } from '../objects/step.js';
+import { type ChatMark, marksAfter, NO_MARKS } from './chat-marks.js';
 import { SessionError } from './errors.js';
 import { type LiveSets, NO_LIVE_SETS, plainSets, setsAfter } from './live-sets.js';
 import { NO_RESULTS, newestResults, type ResultWindow, type WindowEntry, windowAfter, windowEntries } from './result-window.js';
@@ -16,6 +18,7 @@ interface Folded {
   readonly sets: LiveSets;
   readonly results: ResultWindow;
   readonly chat: ChatLog;
+  readonly marks: List<ChatMark>;
 }
 
 /**
@@ -26,13 +29,23 @@ export class SessionState {
   private readonly folded: Folded;
   #sets: SessionSets | undefined;
   #turns: readonly Turn[] | undefined;
+  #marks: readonly ChatMark[] | undefined;
 
   private constructor(folded: Folded) {
     this.folded = folded;
   }
 
   static empty(id: SessionId): SessionState {
-    const nothing = { seq: 0, turn: 0, lastAt: 0, opens: undefined, sets: NO_LIVE_SETS, results: NO_RESULTS, chat: NO_CHAT };
+    const nothing = {
+      seq: 0,
+      turn: 0,
+      lastAt: 0,
+      opens: undefined,
+      sets: NO_LIVE_SETS,
+      results: NO_RESULTS,
+      chat: NO_CHAT,
+      marks: NO_MARKS,
+    };
     return new SessionState({ id, ...nothing });
   }
 
@@ -68,6 +81,11 @@ export class SessionState {
   get turns(): readonly Turn[] {
     this.#turns ??= turnsOf(this.folded.chat);
     return this.#turns;
+  }
+  /** What each step brought into the chat, in their order. */
+  get marks(): readonly ChatMark[] {
+    this.#marks ??= this.folded.marks.toArray();
+    return this.#marks;
   }
   /** Which tool results became fresh in which turn, oldest first (decision D4). */
   get window(): readonly WindowEntry[] {
@@ -112,6 +130,7 @@ export class SessionState {
       sets,
       results: windowAfter(before.results, step.turn, fresh),
       chat: chatAfter(before.chat, step),
+      marks: marksAfter(before.marks, step),
     });
   }
 }

@@ -20,6 +20,8 @@ interface StepBody {
   readonly call?: { readonly id: ObjectId; readonly answer?: AnswerProof };
   readonly changes: SetChanges;
   readonly fresh?: readonly ObjectId[];
+  readonly native?: string;
+  readonly event?: NonNullable<Step['event']>;
 }
 
 /** The id of a step's part (decision G3). */

@@ -1,0 +1,21 @@
+import { List } from 'immutable';
+import type { ObjectId } from '../objects/ids.js';
+import type { Step } from '../objects/step.js';
+
+/** What one step brought into the chat: what a harness's own history is compared with (decision F1). */
+export type ChatMark = Pick<Step, 'seq' | 'turn' | 'message' | 'native' | 'event'> & { readonly call?: ObjectId };
+
+export const NO_MARKS: List<ChatMark> = List();
+
+/** The marks after one more step; a step that only changes sets leaves none. */
+export function marksAfter(marks: List<ChatMark>, { seq, turn, message, native, event, call }: Step): List<ChatMark> {
+  if (message === undefined && call === undefined && event === undefined) return marks;
+  return marks.push({
+    seq,
+    turn,
+    ...(message === undefined ? {} : { message }),
+    ...(native === undefined ? {} : { native }),
+    ...(event === undefined ? {} : { event }),
+    ...(call === undefined ? {} : { call: call.id }),
+  });
+}
