@@ -1,0 +1,41 @@
+/** How agents number the lines of a file that they show: the number, and the line behind it. */
+export const LINE_GUTTERS = {
+  /** `12:text` */
+  colon: /^(\d+):(.*)$/s,
+  /** `12|text` */
+  bar: /^(\d+)\|(.*)$/s,
+  /** `12 | text` */
+  spacedBar: /^ *(\d+) \|(?: (.*)|)$/s,
+  /** What `cat -n` prints. */
+  tab: /^ *(\d+)\t(.*)$/s,
+} as const;
+export type LineGutter = keyof typeof LINE_GUTTERS;
+
+/** Lines of a file without their numbers. */
+export interface NumberedLines {
+  readonly lines: readonly string[];
+  /** Number of the first one. */
+  readonly first: number;
+}
+
+/** The numbered lines that stand together from `from` on, counting up by one; undefined where the first has no number. */
+export function numberedLines(lines: readonly string[], from: number, gutter: LineGutter): NumberedLines | undefined {
+  const bare: string[] = [];
+  let first = 0;
+  for (let at = from; at < lines.length; at += 1) {
+    const match = LINE_GUTTERS[gutter].exec(lines[at] ?? '');
+    if (match === null) break;
+    const number = Number(match[1]);
+    if (bare.length === 0) first = number;
+    else if (number !== first + bare.length) break;
+    bare.push(match[2] ?? '');
+  }
+  return bare.length === 0 || first < 1 ? undefined : { lines: bare, first };
+}
+
+/** The lines of an output; those of a terminal, which end in `\r\n`, without the `\r`. */
+export function outputLines(output: string): readonly string[] {
+  const lines = output.split('\n');
+  const returns = lines.slice(0, -1).filter((line) => line.endsWith('\r')).length;
+  return returns > 0 && returns * 2 > lines.length - 1 ? lines.map((line) => line.replace(/\r$/, '')) : lines;
+}
