@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FileObservation } from '../indexing/decide-file.js';
 import type { Json } from '../objects/canonical-json.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
@@ -156,6 +157,8 @@ export class Outbox {
       };
       const { result, txId } = await this.#fileOrder.enter(write, (turn) => {
         const guarded = async (attempt: number) => {
+          // Acknowledged: the answer that the agent waits for goes first.
+          if (how.persistent) await nextTurn();
           await turn;
           return this.#refuseAfterFailure(write.session) ?? plan(attempt);
         };

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { stampOf } from '../filesystem/file-stamp.js';
 import { createFileTracker, type FileTracker, type FileTrackerOptions, type TrackRequest } from '../filesystem/file-tracker.js';
 import type { SourceReading } from '../filesystem/read-source.js';
@@ -13,6 +13,11 @@ import { filesToReconcile, type KnownFile, type OrphanedFile } from './reconcile
 /** Settings of tracking; the times are those of the file tracker. */
 export interface TrackingOptions extends Omit<FileTrackerOptions, 'onChange' | 'onState'> {}
 
+/** Settings, and who is told that the status may have changed. */
+export interface TrackingSettings extends TrackingOptions {
+  readonly onStatus?: () => void;
+}
+
 /** What is tracked at the moment [§5.9]. */
 export interface TrackingStatus {
   /** Sources whose changes are noticed. */
@@ -21,6 +26,8 @@ export interface TrackingStatus {
   readonly orphaned: number;
   /** Those of them that were looked at and could not be read, with the reason. */
   readonly unreadable: readonly OrphanedFile[];
+  /** Folders that are only looked at from time to time, because the system has no watch left for them. */
+  readonly sweptFolders: number;
   /** Sessions whose sources are still being reconciled. */
   readonly resuming: number;
 }
@@ -64,7 +71,7 @@ const reasonOf = (error: unknown): string => (error instanceof Error ? error.mes
  */
 export class SourceTracking {
   readonly #environment: IndexEnvironment;
-  readonly #options: TrackingOptions;
+  readonly #options: TrackingSettings;
   readonly #indexer: SourceIndexer;
   readonly #tracked = new Map<ObjectId, Tracked>();
   readonly #resumes = new Map<SessionId, AbortController>();
@@ -72,17 +79,21 @@ export class SourceTracking {
   #tracker: FileTracker | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(environment: IndexEnvironment, options: TrackingOptions = {}) {
+  constructor(environment: IndexEnvironment, options: TrackingSettings = {}) {
     this.#environment = environment;
     this.#options = options;
-    this.#indexer = new SourceIndexer(environment, (error) => this.#notice('a changed file could not be taken up', error));
+    this.#indexer = new SourceIndexer(environment, {
+      onFailure: (error) => this.#notice('a changed file could not be taken up', error),
+      onReach: () => this.#touch(),
+    });
   }
 
   get status(): TrackingStatus {
     const all = [...this.#tracked];
     const unreadable = all.flatMap(([id]) => this.#indexer.orphaned(id) ?? []);
     const attached = all.filter(([id, { source }]) => this.#tracker?.state(source) === 'attached' && !this.#indexer.orphaned(id));
-    return { attached: attached.length, orphaned: all.length - attached.length, unreadable, resuming: this.#resumes.size };
+    const { sweptFolders = 0 } = this.#tracker?.status() ?? {};
+    return { attached: attached.length, orphaned: all.length - attached.length, unreadable, sweptFolders, resuming: this.#resumes.size };
   }
 
   /** Tracks what a session's step has read; where a source stands differently by now, it is indexed again. Returns at once. */
@@ -96,8 +107,9 @@ export class SourceTracking {
     if (requests.length === 0) return;
     const fresh = requests.filter(({ source }) => this.#add(session, fileObjectId(source), source));
     const others = requests.filter((request) => !fresh.includes(request));
-    this.#inBackground(this.#attach(fresh));
-    for (const request of others) this.#inBackground(this.#recheck(request));
+    // The answer that the agent waits for goes first.
+    this.#inBackground(nextTurn().then(() => this.#attach(fresh)));
+    for (const request of others) this.#inBackground(nextTurn().then(() => this.#recheck(request)));
   }
 
   /** Lets go of what no other session has read, and of a resume under way. */
@@ -109,6 +121,7 @@ export class SourceTracking {
       this.#indexer.forget(id);
       this.#tracker?.untrack(source);
     }
+    this.#touch();
   }
 
   /**
@@ -121,6 +134,7 @@ export class SourceTracking {
     if (known.length === 0 || this.#closing !== undefined) return true;
     const stop = new AbortController();
     this.#resumes.set(session, stop);
+    this.#touch();
     const work = this.#resume(session, known, stop.signal, onProgress)
       .catch((error: unknown) => {
         if (!stop.signal.aborted && this.#closing === undefined)
@@ -128,6 +142,7 @@ export class SourceTracking {
       })
       .finally(() => {
         if (this.#resumes.get(session) === stop) this.#resumes.delete(session);
+        this.#touch();
       });
     this.#inBackground(work);
     const limit = new AbortController();
@@ -169,14 +184,17 @@ export class SourceTracking {
     return tracked === undefined;
   }
 
-  async #attach(requests: readonly TrackRequest[]): Promise<void> {
-    if (requests.length === 0) return;
+  async #attach(wanted: readonly TrackRequest[]): Promise<void> {
+    const requests = wanted.filter(({ source }) => this.#tracked.has(fileObjectId(source)));
+    if (requests.length === 0 || this.#closing !== undefined) return;
     this.#tracker ??= createFileTracker(this.#environment.files.access, {
       concurrency: TOLD_AT_ONCE,
       ...this.#options,
       onChange: (source) => this.#changed(source),
+      onState: () => this.#touch(),
     });
     await this.#tracker.trackMany(requests);
+    this.#touch();
   }
 
   async #changed(source: FilesystemSource): Promise<void> {
@@ -202,6 +220,10 @@ export class SourceTracking {
       .catch((error: unknown) => this.#notice('a file that was read could not be tracked', error))
       .finally(() => this.#running.delete(ended));
     this.#running.add(ended);
+  }
+
+  #touch(): void {
+    this.#options.onStatus?.();
   }
 
   #notice(what: string, error: unknown): void {

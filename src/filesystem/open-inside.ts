@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { type BigIntStats, constants, existsSync } from 'node:fs';
-import { type FileHandle, open, readlink, realpath, stat } from 'node:fs/promises';
+import { type BigIntStats, constants, existsSync, fstatSync, readlinkSync } from 'node:fs';
+import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { errnoOf, named, SourceError, sourceErrorFrom } from './errors.js';
 import type { AllowedRoots } from './roots.js';
@@ -47,10 +47,20 @@ export function entryPath(folder: FileHandle, folderPath: string, name: string):
   return HANDLES_HAVE_PATHS ? `/proc/self/fd/${folder.fd}/${name}` : posix.join(folderPath, name);
 }
 
+/** What the system knows of an open file. Asked without a thread between: opening has found it out, and a thread takes longer than the answer. */
+export function statsOf(handle: FileHandle): BigIntStats {
+  return fstatSync(handle.fd, { bigint: true });
+}
+
+/** Lets go of a file that was only read, without anybody waiting for it. */
+export function leave({ handle }: OpenInside): void {
+  handle.close().catch(() => undefined);
+}
+
 /** Where an open file really lies. */
 async function realPathOf({ handle, stats }: OpenInside, path: string): Promise<string> {
   if (HANDLES_HAVE_PATHS) {
-    const bytes = await readlink(`/proc/self/fd/${handle.fd}`, 'buffer');
+    const bytes = readlinkSync(`/proc/self/fd/${handle.fd}`, 'buffer');
     const real = isUtf8(bytes) ? bytes.toString('utf8') : '';
     return stats.nlink === 0n && real.endsWith(DELETED) ? real.slice(0, -DELETED.length) : real;
   }
@@ -72,10 +82,10 @@ async function openVerified(roots: AllowedRoots, path: string, shown: string): P
     throw errnoOf(error) === 'ELOOP' ? replaced(shown) : sourceErrorFrom(error, shown);
   }
   try {
-    const opened = { handle, stats: await handle.stat({ bigint: true }) };
+    const opened = { handle, stats: statsOf(handle) };
     // A file unlinked between opening and looking has an nlink of 1 here and a path that ends in " (deleted)"; the second look settles it.
     let real = await realPathOf(opened, path);
-    if (real !== path && real === path + DELETED) real = await realPathOf({ handle, stats: await handle.stat({ bigint: true }) }, path);
+    if (real !== path && real === path + DELETED) real = await realPathOf({ handle, stats: statsOf(handle) }, path);
     if (real === path) return opened;
     throw roots.holds(real) ? replaced(shown) : new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders`);
   } catch (error) {

@@ -8,7 +8,7 @@ import { chunkPieces, LARGE_TEXT_BYTES } from '../objects/large-text.js';
 import type { FilesystemSource } from '../objects/source.js';
 import type { FilesystemAccess } from './access.js';
 import { SourceError, type SourceErrorCode, sourceErrorFrom } from './errors.js';
-import { type IrregularKind, irregularKind, type OpenInside, openInside } from './open-inside.js';
+import { type IrregularKind, irregularKind, leave, type OpenInside, openInside, statsOf } from './open-inside.js';
 import { TextScan } from './text-scan.js';
 
 /** A text larger than this is kept as head and tail only (decision C6). */
@@ -99,12 +99,12 @@ async function readOnce(
     const what = irregularKind(stats);
     if (what !== undefined) return { kind: 'not-regular', what };
     const reading = stats.size <= LARGE_TEXT_BYTES ? await readSmall(opened) : await readLarge(opened, signal);
-    const after = await handle.stat({ bigint: true });
+    const after = statsOf(handle);
     return acceptChanged || (sameVersion(stats, after) && reading.size === Number(after.size)) ? reading : undefined;
   } catch (error) {
     throw sourceErrorFrom(error, path);
   } finally {
-    await opened.handle.close();
+    leave(opened);
   }
 }
 

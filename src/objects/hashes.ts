@@ -18,9 +18,16 @@ export function hashText(text: string): Sha256 {
   return hash('sha256', text) as Sha256;
 }
 
+/** Identities of files by their bindings, which never change: one call asks for the same one many times. */
+const identities = new WeakMap<Source, Sha256>();
+
 /** `identity_hash` of a sourced object: over its type and source binding; it is its `xt/id` too [§2.4, §2.5]. */
 export function sourcedIdentityHash(type: ObjectType, source: Source): Sha256 {
-  return hashText(canonicalJson({ type, source }));
+  const known = type === 'file' ? identities.get(source) : undefined;
+  if (known !== undefined) return known;
+  const identity = hashText(canonicalJson({ type, source }));
+  if (type === 'file' && Object.isFrozen(source)) identities.set(source, identity);
+  return identity;
 }
 
 /** `identity_hash` of an unsourced object: over its type and assigned id [§2.4, §2.5]. */

@@ -47,6 +47,17 @@ function remarkOn(key: string, known: readonly string[]): string {
   return `unknown argument ${JSON.stringify(shown)} was ignored${near === undefined ? '' : `; did you mean "${near}"?`}`;
 }
 
+/** A schema compiles itself when it first parses; making it anew at every call costs more than all the rest of a small read. */
+const schemas = new WeakMap<ArgumentShape, z.ZodObject>();
+
+function schemaOf<Shape extends ArgumentShape>(shape: Shape): z.ZodObject<Shape> {
+  const known = schemas.get(shape);
+  if (known !== undefined) return known as z.ZodObject<Shape>;
+  const schema = z.object(shape);
+  schemas.set(shape, schema);
+  return schema;
+}
+
 function issueText(issue: z.core.$ZodIssue, shape: ArgumentShape): string {
   const [name, ...rest] = issue.path.map(String);
   if (name === undefined) return issue.message;
@@ -82,7 +93,7 @@ export function parseArguments<Shape extends ArgumentShape>(tool: string, shape:
     if (type !== undefined) values[key] = MEND[kindOf(type)](value);
     else if (!IGNORED.has(key)) remarks.push(remarkOn(key, known));
   }
-  const parsed = z.object(shape).safeParse(values);
+  const parsed = schemaOf(shape).safeParse(values);
   if (parsed.success) return { values: parsed.data, remarks: remarks.slice(0, 5) };
   const problems = parsed.error.issues.slice(0, 5).map((issue) => issueText(issue, shape));
   throw new ToolError(
