@@ -75,6 +75,7 @@ export function assemble(input: AssemblyInput): Assembly {
   const text = sections.map((section) => section.text).join(BETWEEN_SECTIONS);
   const record: AssemblyRecord = {
     renderer: 'text',
+    layout: 'ssot',
     version: RENDERER_VERSION,
     options: { strict: input.options.strict, shortIds: input.options.shortIds },
     sections: sections.map((section) => ({ name: section.name, chars: section.text.length, sha256: hashText(section.text) })),

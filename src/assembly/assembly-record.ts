@@ -21,9 +21,13 @@ export interface SectionRecord {
   readonly sha256: Sha256;
 }
 
+/** The layouts that there are, each in `layouts.ts`; `ssot` is that of §4.1. */
+export type LayoutName = 'ssot';
+
 /** What proves an assembly later (decision E7); the same state gives the same record. Empty sections are not listed. */
 export interface AssemblyRecord {
   readonly renderer: 'text' | 'messages';
+  readonly layout: LayoutName;
   readonly version: number;
   readonly options: AssemblyOptions;
   readonly sections: readonly SectionRecord[];

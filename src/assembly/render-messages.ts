@@ -66,6 +66,7 @@ export function renderMessages(input: AssemblyInput): MessageAssembly {
   const whole = canonicalJson({ system, messages });
   const record: AssemblyRecord = {
     renderer: 'messages',
+    layout: 'ssot',
     version: RENDERER_VERSION,
     options: { strict: input.options.strict, shortIds: input.options.shortIds },
     sections: sectionRecords(system, messages),

@@ -1,8 +1,9 @@
 import { type Assembly, assemble } from '../assembly/assemble.js';
-import type { AssemblyRecord } from '../assembly/assembly-record.js';
+import type { AssemblyRecord, LayoutName } from '../assembly/assembly-record.js';
 import type { AssemblyInput } from '../assembly/layout.js';
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import { type MessageAssembly, renderMessages } from '../assembly/render-messages.js';
+import type { Delivery, HandedList } from '../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { SessionState } from '../session/session-state.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
@@ -20,6 +21,10 @@ export interface SessionAssemblyRecord extends AssemblyRecord {
   readonly step: number;
   /** Undefined when it was assembled while the database was away: then the step tells what it was made from, once the database has it. */
   readonly basis: Basis | undefined;
+  /** How it reached its model; absent as long as it was not handed out. */
+  readonly delivered?: Delivery;
+  /** The whole list that it was handed over in, where the harness mixed it with messages of its own. */
+  readonly handed?: HandedList;
 }
 
 /** A context as messages with parts, with its record. */
@@ -38,6 +43,16 @@ export interface SessionAssembly extends Assembly {
 export interface AssembleOptions {
   readonly strict?: boolean;
   readonly shortIds?: boolean;
+  /** `ssot` if left out. */
+  readonly layout?: LayoutName;
+}
+
+/** How a context is handed out. */
+export interface DeliverOptions extends AssembleOptions {
+  /** How it reaches its model. Only with it is the record kept (decision E7), before the context is there. */
+  readonly deliver?: Delivery;
+  /** Which rendering is handed out and kept the record of; `text` if left out. */
+  readonly renderer?: AssemblyRecord['renderer'];
 }
 
 type MetadataOf = (id: ObjectId) => ObjectMetadata | undefined;

@@ -1,0 +1,57 @@
+import type { SessionId, Sha256 } from './ids.js';
+
+/** How a context reached its model (decision E7). */
+export type Delivery = 'library' | 'http' | 'pi' | 'opencode' | 'replay';
+
+/** A whole list of messages as a harness handed it over, where it mixed a context with messages of its own: hash and length of its canonical JSON. */
+export interface HandedList {
+  readonly sha256: Sha256;
+  /** UTF-16 units of the canonical JSON. */
+  readonly chars: number;
+  readonly messages: number;
+}
+
+/** Length in UTF-16 units and hash of one section of a context [§4.1]. */
+export interface SectionProof {
+  readonly name: string;
+  readonly chars: number;
+  readonly sha256: Sha256;
+}
+
+/** A mapping by which the agent's paths were shown [§5.3]. */
+export interface ShownMount {
+  readonly agentPrefix: string;
+  readonly canonicalPrefix: string;
+  readonly filesystemId: string;
+}
+
+/**
+ * What the database keeps of an assembly that was handed out (decision E7): enough to make it again and to tell whether it is the same. What was in it
+ * is derived from its basis, not stored again.
+ */
+export interface AssemblyProof {
+  readonly session: SessionId;
+  readonly turn: number;
+  /** The last step that it includes. */
+  readonly step: number;
+  readonly renderer: 'text' | 'messages';
+  /** The layout's name; a later version may know more of them. */
+  readonly layout: string;
+  /** Version of the layout's output. */
+  readonly version: number;
+  readonly options: { readonly strict: boolean; readonly shortIds: boolean };
+  /** Without empty ones. */
+  readonly sections: readonly SectionProof[];
+  /** How many blocks of active content there are. */
+  readonly blocks: number;
+  readonly chars: number;
+  readonly sha256: Sha256;
+  /** What was read: valid time in milliseconds since 1970, and transaction. Null: assembled while the database was away; then the step tells. */
+  readonly basis: { readonly validTime: number; readonly txId: number } | null;
+  /** By which mappings paths were shown; absent for none. */
+  readonly mounts?: readonly ShownMount[];
+  readonly delivered: Delivery;
+  readonly handed?: HandedList;
+  /** When it was handed out, milliseconds since 1970. */
+  readonly at: number;
+}
