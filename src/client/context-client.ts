@@ -1,10 +1,11 @@
 import { randomInt } from 'node:crypto';
 import type { Durability } from '../journal/journal.js';
 import type { PendingLimits } from '../journal/pending-records.js';
+import { TrackerReportFile } from '../lease/tracker-report.js';
 import { type SessionId, sessionId } from '../objects/ids.js';
 import { SessionError } from '../session/errors.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../session/plan-step.js';
-import { ObjectStore } from '../store/object-store.js';
+import { type AskedBasis, ObjectStore } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import { createXtdbClient, type XtdbClient } from '../xtdb/xtdb-client.js';
@@ -13,11 +14,13 @@ import { ClientJournal } from './client-journal.js';
 import { ContextSession } from './context-session.js';
 import { FileAccess, type FileAccessOptions } from './file-access.js';
 import { type ForkOptions, forkSession } from './fork-session.js';
+import type { IndexEnvironment } from './index-sources.js';
 import { listSessions, type SessionSummary } from './list-sessions.js';
 import { type LeaseSettings, lockSession } from './lock-session.js';
 import { MetadataCache } from './metadata-cache.js';
 import { createHeldSession, openHeldSession } from './open-session.js';
 import { Outbox, type OutboxStatus } from './outbox.js';
+import { TrackingPublisher } from './publish-tracking.js';
 import { RecentVersions } from './recent-versions.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { SourceTracking, type TrackingOptions, type TrackingStatus } from './tracking.js';
@@ -81,6 +84,22 @@ export function newSessionId(now: Date): SessionId {
   return sessionId(`${now.toISOString().slice(0, 10).replaceAll('-', '')}-${random}`);
 }
 
+interface OwnTracking {
+  readonly sources?: SourceTracking;
+  /** Tells other processes of the data folder what is tracked. */
+  readonly publisher?: TrackingPublisher;
+}
+
+function trackingOf(environment: IndexEnvironment, options: ContextClientOptions): OwnTracking {
+  const { dataDir, track = dataDir !== undefined, what = WHAT, onNotice } = options;
+  if (track === false) return {};
+  const how = { ...(track === true ? {} : track), ...(onNotice === undefined ? {} : { onNotice }) };
+  if (dataDir === undefined) return { sources: new SourceTracking(environment, how) };
+  const publisher = new TrackingPublisher(new TrackerReportFile(dataDir, what), () => sources.status);
+  const sources = new SourceTracking(environment, { ...how, onStatus: () => publisher.touch() });
+  return { sources, publisher };
+}
+
 /**
  * The context manager process [§5.1]: wraps an agent's tools, keeps its sessions, assembles its context. One client serves several sessions over one
  * database and one set of files. Whoever creates it closes it.
@@ -93,6 +112,7 @@ export class ContextClient {
   readonly #sessions = new Map<SessionId, Promise<ContextSession>>();
   readonly #lease: LeaseSettings | undefined;
   readonly #journal: ClientJournal | undefined;
+  readonly #publisher: TrackingPublisher | undefined;
   #closing: Promise<CloseReport> | undefined;
 
   private constructor(xtdb: XtdbClient, files: FileAccess, options: ContextClientOptions, journal: ClientJournal | undefined) {
@@ -105,15 +125,15 @@ export class ContextClient {
     const recent = new RecentVersions();
     const outbox = new Outbox(this.store, cache, recent, journal);
     const clock = options.clock ?? Date.now;
-    const { track = options.dataDir !== undefined, onNotice } = options;
-    const how = { ...(track === true ? {} : track), ...(onNotice === undefined ? {} : { onNotice }) };
+    const tracking = trackingOf({ files, cache, outbox, clock }, options);
+    this.#publisher = tracking.publisher;
     this.#environment = {
       store: this.store,
       files,
       cache,
       recent,
       outbox,
-      ...(track === false ? {} : { tracking: new SourceTracking({ files, cache, outbox, clock }, how) }),
+      ...(tracking.sources === undefined ? {} : { tracking: tracking.sources }),
       policy: options.policy ?? DEFAULT_POLICY,
       strict: options.strict ?? false,
       shortIds: options.shortIds ?? false,
@@ -182,7 +202,7 @@ export class ContextClient {
    * The objects as they stood at a basis, now by default, with everything that this client has acknowledged (decision F4): waits until it is delivered.
    * Throws SessionError `node-unavailable` when that takes longer than ten seconds, XtdbError.
    */
-  async snapshot(basis: { readonly validTime?: Date; readonly txId?: number } = {}): Promise<StoreSnapshot> {
+  async snapshot(basis: AskedBasis = {}): Promise<StoreSnapshot> {
     const { outbox } = this.#environment;
     if (!(await outbox.drained(undefined, DELIVERY_WAIT_MS))) {
       const { waiting, outage } = outbox.status;
@@ -193,7 +213,7 @@ export class ContextClient {
         options,
       );
     }
-    return basis.validTime === undefined && basis.txId === undefined ? this.store.now() : this.store.asOf(basis);
+    return Object.keys(basis).length === 0 ? this.store.now() : this.store.asOf(basis);
   }
 
   /** All sessions of the database and those that are open here, the one that was worked with last first. Throws XtdbError. */
@@ -269,6 +289,7 @@ export class ContextClient {
     const sessions = await Promise.allSettled(this.#sessions.values());
     const closed = await Promise.allSettled(sessions.flatMap((session) => (session.status === 'fulfilled' ? [session.value.close()] : [])));
     await this.#environment.tracking?.close();
+    await this.#publisher?.close();
     await this.#environment.outbox.drained(undefined, CLOSE_WAIT_MS);
     const stored = this.store.close();
     await this.#xtdb.close();

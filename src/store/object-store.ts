@@ -17,6 +17,13 @@ export interface Put {
   readonly expect?: StoredDocument | null;
 }
 
+/** Both clocks of a read [decision F7]; of the transaction clock either the number or the time. What is left out means now. */
+export interface AskedBasis {
+  readonly validTime?: Date;
+  readonly txId?: number;
+  readonly txTime?: Date;
+}
+
 /** Content-addressed parts never change, so they hold from the beginning of time: every as-of read that sees a head sees its parts. */
 const ALWAYS = new Date(0);
 /** Later than every version, so that what is current then is the newest one, also where clocks differ by a little. */
@@ -50,8 +57,8 @@ export class ObjectStore {
     this.#newest = Math.max(this.#newest, ms);
   }
 
-  /** The objects as they stood at a valid time, as known at a transaction; what is left out means now. */
-  async asOf(basis: { readonly validTime?: Date; readonly txId?: number }): Promise<StoreSnapshot> {
+  /** The objects as they stood at a valid time, as known at a transaction; what is left out means now. XtdbError `out-of-sync` beyond the last transaction. */
+  async asOf(basis: AskedBasis): Promise<StoreSnapshot> {
     return new StoreSnapshot(await this.#xtdb.db(basis), this.#cache);
   }
 

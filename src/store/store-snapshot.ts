@@ -1,18 +1,24 @@
+import type { EdnValue } from '../edn/values.js';
 import { chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import { type ObjectId, type SessionId, type Sha256, sessionId } from '../objects/ids.js';
 import { chatVersion, sessionVersion } from '../objects/infrastructure.js';
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { type SessionSets, SetsFold } from '../objects/sets.js';
+import type { Source } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
+import type { DatalogQuery } from '../xtdb/datalog.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
+import type { RequestOptions } from '../xtdb/requests.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
 import { forkPointOf } from './lineage.js';
+import { fileSources, objectIdsFrom } from './object-names.js';
 import { headsWithTimes, sessionRows } from './queries.js';
 import { readSets, readStep, readSteps } from './read-steps.js';
 import { readTexts } from './read-texts.js';
 import type { TextCache } from './text-cache.js';
+import { readStepTimes, readTimes, type StepTimes, type VersionTimes } from './version-times.js';
 
 /** A head as it stands at a basis: hashes and marks without the content. */
 export interface Head {
@@ -155,6 +161,31 @@ export class StoreSnapshot {
   /** The sets of a session, the last step that they include, and how much of the index the snapshots hold. */
   async sets(session: SessionId): ReturnType<typeof readSets> {
     return readSets(this.#db, session, this.#cache, await forkPointOf(this.#db, session));
+  }
+
+  /** When some versions and parts became true and known, by id; unknown ids are absent. */
+  times(ids: readonly string[]): Promise<ReadonlyMap<string, VersionTimes>> {
+    return readTimes(this.#db, ids);
+  }
+
+  /** Which session wrote a step, a fork's ancestor perhaps (decision F2), and when the database learned it; unknown steps are absent. */
+  async stepTimes(session: SessionId, seqs: readonly number[]): Promise<ReadonlyMap<number, StepTimes>> {
+    return readStepTimes(this.#db, session, seqs, await forkPointOf(this.#db, session));
+  }
+
+  /** Ids of objects that begin alike, at most `most` of them. */
+  objectsFrom(prefix: string, most: number): Promise<readonly ObjectId[]> {
+    return objectIdsFrom(this.#db, prefix, most);
+  }
+
+  /** Id and source of every file; one query, for those who look for a path without knowing whose. */
+  sources(): Promise<readonly { readonly id: ObjectId; readonly source: Source }[]> {
+    return fileSources(this.#db);
+  }
+
+  /** The rows of any query at this basis, equal ones merged; `timeoutMs` bounds the wait. */
+  rows(query: DatalogQuery, args: readonly EdnValue[], options: RequestOptions): Promise<readonly (readonly EdnValue[])[]> {
+    return this.#db.query(query, args, options);
   }
 
   /** Every session, in no order; one query. */
