@@ -1,5 +1,6 @@
 import { type InspectedJournal, inspectJournals, type JournalState } from '../journal/inspect-journals.js';
 import { sessionLockOwners } from '../lease/session-lock.js';
+import { type TrackerReport, trackerReports } from '../lease/tracker-report.js';
 import { type NodeStatusReport, nodeStatus } from '../node/index.js';
 import type { DoctorFlags } from './doctor-flags.js';
 import { reportFailure } from './report-failure.js';
@@ -37,19 +38,37 @@ function journalLines(journals: readonly InspectedJournal[], now: number): reado
   });
 }
 
+function trackerLines(reports: readonly TrackerReport[]): readonly string[] {
+  return reports.flatMap(({ pid, what, attached, orphaned, resuming, sweptFolders, unreadable }) => [
+    `tracker   process ${pid} (${what}): ${attached} sources attached, ${orphaned} orphaned${resuming === 0 ? '' : `, ${resuming} sessions still resuming`}`,
+    ...unreadable.map(({ path, reason }) => `          ${JSON.stringify(path)} cannot be read: ${reason}; its last version stays`),
+    ...(sweptFolders === 0
+      ? []
+      : [
+          `          ${sweptFolders} folders are looked at from time to time only; raise fs.inotify.max_user_watches or the limit of open files`,
+        ]),
+  ]);
+}
+
 /** `doctor` */
 export async function doctorAction(flags: DoctorFlags): Promise<void> {
   await reportFailure(flags, async () => {
     const { dataDir } = readSettings(process.env, flags);
-    const [node, journals, sessions] = await Promise.all([nodeStatus(dataDir), inspectJournals(dataDir), sessionLockOwners(dataDir)]);
+    const [node, journals, sessions, trackers] = await Promise.all([
+      nodeStatus(dataDir),
+      inspectJournals(dataDir),
+      sessionLockOwners(dataDir),
+      trackerReports(dataDir),
+    ]);
     const sick = journals.some(({ state }) => NEEDS_A_HAND.has(state)) || (node.running && (node.ingesterFailed || !node.supervised));
     if (flags.json) {
-      console.log(JSON.stringify({ dataDir, healthy: !sick, node, journals, sessions }));
+      console.log(JSON.stringify({ dataDir, healthy: !sick, node, journals, sessions, trackers }));
     } else {
       const held = sessions.map(
         ({ session, pid, what, since }) => `session   ${session} is open in process ${pid} (${what}) since ${since}`,
       );
-      console.log([`data      ${dataDir}`, ...nodeLines(node), ...journalLines(journals, Date.now()), ...held].join('\n'));
+      const lines = [...nodeLines(node), ...journalLines(journals, Date.now()), ...held, ...trackerLines(trackers)];
+      console.log([`data      ${dataDir}`, ...lines].join('\n'));
     }
     if (sick) process.exitCode = 1;
   });

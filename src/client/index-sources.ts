@@ -15,6 +15,14 @@ export interface IndexEnvironment {
   readonly clock: () => number;
 }
 
+/** Who is told what nobody waits for. */
+export interface IndexListeners {
+  /** Of looks that failed. */
+  readonly onFailure: (error: unknown) => void;
+  /** When a source came out of reach, or back into it. */
+  readonly onReach?: () => void;
+}
+
 interface Round {
   readonly sources: Map<ObjectId, FilesystemSource>;
   readonly done: Promise<void>;
@@ -42,16 +50,15 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
  */
 export class SourceIndexer {
   readonly #environment: IndexEnvironment;
-  readonly #onFailure: (error: unknown) => void;
+  readonly #listeners: IndexListeners;
   readonly #stop = new AbortController();
   readonly #orphaned = new Map<ObjectId, OrphanedFile>();
   #next: Round | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `onFailure` is told of looks that nobody waits for. */
-  constructor(environment: IndexEnvironment, onFailure: (error: unknown) => void) {
+  constructor(environment: IndexEnvironment, listeners: IndexListeners) {
     this.#environment = environment;
-    this.#onFailure = onFailure;
+    this.#listeners = listeners;
   }
 
   /** Why a source could not be read when it was last looked at; undefined when it could. */
@@ -89,13 +96,15 @@ export class SourceIndexer {
         const id = fileObjectId(file.source);
         if (cache.get(id) === before.get(id)) fresh.push(file);
         // What was written of it after it was read here must not be undone: it is read again.
-        else this.look(file.source).catch(this.#onFailure);
+        else this.look(file.source).catch(this.#listeners.onFailure);
       }
       if (fresh.length > 0) await unlessAborted(outbox.index(fresh, clock()), signal);
     };
     const { states, orphaned } = await reconcileSources(files, known, { ...options, signal, onChanged });
-    for (const id of states.keys()) this.#orphaned.delete(id);
+    let moved = orphaned.length > 0;
+    for (const id of states.keys()) moved = this.#orphaned.delete(id) || moved;
     for (const file of orphaned) this.#orphaned.set(file.id, file);
+    if (moved) this.#listeners.onReach?.();
   }
 
   /** Ends reading and waiting; what is on its way to the database goes on. Idempotent. */
