@@ -26,6 +26,7 @@ const common = {
   at: moment.optional(),
   native_id: id.optional().describe("The recording's own id of the record"),
   parent_id: id.optional().describe('The record that it follows, where the recording is a tree'),
+  copied: z.boolean().optional().describe('Taken over from the history of the parent session, and counted there'),
 };
 
 const usage = z
@@ -111,6 +112,7 @@ const entries = {
     name: z.string().describe('Such as `model-change`, `aborted`, `rewind`, `file-attached`'),
     text: z.string().optional(),
     files: z.array(shownFile).optional(),
+    usage: usage.optional().describe('Of an answer that has no message of its own'),
   }),
 };
 

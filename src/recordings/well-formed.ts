@@ -5,7 +5,7 @@ type OnRepair = (before: string) => void;
 
 /**
  * The same JSON value with every lone surrogate replaced by U+FFFD, in keys too: a lone surrogate is in no UTF-8 and would be another text after each
- * journey. The value itself comes back where nothing was wrong.
+ * journey. Fields that are undefined are left out. The value itself comes back where nothing was to do.
  */
 export function toWellFormedValue<T>(value: T, onRepair: OnRepair): T;
 export function toWellFormedValue(value: unknown, onRepair: OnRepair): unknown {
@@ -20,9 +20,11 @@ export function toWellFormedValue(value: unknown, onRepair: OnRepair): unknown {
   }
   if (!isJsonObject(value)) return value;
   const before = Object.entries(value);
-  const after = before.map(([key, item]): readonly [string, unknown] => [
-    toWellFormedValue(key, onRepair),
-    toWellFormedValue(item, onRepair),
-  ]);
-  return after.some(([key, item], index) => key !== before[index]?.[0] || item !== before[index]?.[1]) ? Object.fromEntries(after) : value;
+  const after = before
+    .filter(([, item]) => item !== undefined)
+    .map(([key, item]): readonly [string, unknown] => [toWellFormedValue(key, onRepair), toWellFormedValue(item, onRepair)]);
+  const same = after.length === before.length;
+  return !same || after.some(([key, item], index) => key !== before[index]?.[0] || item !== before[index]?.[1])
+    ? Object.fromEntries(after)
+    : value;
 }
