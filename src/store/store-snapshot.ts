@@ -1,4 +1,5 @@
 import type { EdnValue } from '../edn/values.js';
+import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import { type ObjectId, type SessionId, type Sha256, sessionId } from '../objects/ids.js';
 import { chatVersion, sessionVersion } from '../objects/infrastructure.js';
@@ -15,6 +16,7 @@ import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, ma
 import { forkPointOf } from './lineage.js';
 import { fileSources, objectIdsFrom } from './object-names.js';
 import { headsWithTimes, sessionRows } from './queries.js';
+import { readAssemblies, type StepRange } from './read-assemblies.js';
 import { readSets, readStep, readSteps } from './read-steps.js';
 import { readTexts } from './read-texts.js';
 import type { TextCache } from './text-cache.js';
@@ -168,6 +170,12 @@ export class StoreSnapshot {
     return readTimes(this.#db, ids);
   }
 
+  /** The times of every version of an object up to this basis, oldest first, without reading the versions. */
+  async versions(id: string): Promise<readonly VersionTimes[]> {
+    const entries = await this.#db.history(id, { order: 'asc', withCorrections: true });
+    return entries.map(({ validTime, txTime, txId }) => ({ validTime, txTime, txId }));
+  }
+
   /** Which session wrote a step, a fork's ancestor perhaps (decision F2), and when the database learned it; unknown steps are absent. */
   async stepTimes(session: SessionId, seqs: readonly number[]): Promise<ReadonlyMap<number, StepTimes>> {
     return readStepTimes(this.#db, session, seqs, await forkPointOf(this.#db, session));
@@ -194,6 +202,14 @@ export class StoreSnapshot {
       const { upto = 0, parent } = marksOf(document);
       return { id: sessionId(String(document.session_id)), turns, upto, validTime, parent };
     });
+  }
+
+  /**
+   * The records of the contexts that were handed out of a session (decision E7), by step and moment, those of a fork's ancestors first: each names the
+   * session that it was made of. Empty for an unknown session.
+   */
+  async assemblies(session: SessionId, steps: StepRange = {}): Promise<readonly AssemblyProof[]> {
+    return readAssemblies(this.#db, session, await forkPointOf(this.#db, session), steps);
   }
 
   /** The whole text kept under a hash as chunk parts (decision G5); undefined when only head and tail were kept. */

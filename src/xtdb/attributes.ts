@@ -50,6 +50,7 @@ export const ATTRIBUTES = {
   seq: 'long',
   parent: 'nested',
   snapshot_ref: 'string',
+  assembly_ref: 'string',
   body: 'nested',
   text: 'string',
   size: 'long',

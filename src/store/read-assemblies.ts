@@ -1,0 +1,49 @@
+import { sym } from '../edn/values.js';
+import type { AssemblyProof } from '../objects/assembly-proof.js';
+import { type SessionId, sessionObjectId } from '../objects/ids.js';
+import { type DatalogQuery, predicate, pull, triple } from '../xtdb/datalog.js';
+import type { DbSnapshot } from '../xtdb/db-snapshot.js';
+import { toDocument } from '../xtdb/documents.js';
+import { fromAssemblyPart } from './assembly-part.js';
+import type { ForkPoint } from './head.js';
+import { lineage, type Stretch } from './lineage.js';
+
+const e = sym('?e');
+const ref = sym('?ref');
+const seq = sym('?seq');
+const from = sym('?from');
+const to = sym('?to');
+
+const ASSEMBLIES: DatalogQuery = {
+  find: [e, pull(e)],
+  in: [ref, from, to],
+  where: [triple(e, 'assembly_ref', ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to)],
+};
+
+/** Steps of records to read; all of them where absent. */
+export interface StepRange {
+  readonly first?: number;
+  readonly last?: number;
+}
+
+const inOrder = (a: AssemblyProof, b: AssemblyProof): number => a.step - b.step || a.at - b.at || (a.sha256 < b.sha256 ? -1 : 1);
+
+/**
+ * The records of what was handed out of a session, by step and moment; for a fork first those of its ancestors up to where it left them. Each names
+ * the session that it was made of (decision F2).
+ */
+export async function readAssemblies(
+  db: DbSnapshot,
+  session: SessionId,
+  parent: ForkPoint | undefined,
+  { first = 0, last = Number.MAX_SAFE_INTEGER }: StepRange,
+): Promise<readonly AssemblyProof[]> {
+  const read = async (holder: Stretch): Promise<readonly AssemblyProof[]> => {
+    const upto = Math.min(last, holder.last);
+    if (upto < first) return [];
+    const rows = await db.query(ASSEMBLIES, [sessionObjectId(holder.session), first, upto]);
+    return rows.map(([, document]) => fromAssemblyPart(toDocument(document ?? null)));
+  };
+  const found = await Promise.all((await lineage(db, session, parent)).map(read));
+  return found.flatMap((records) => records.toSorted(inOrder));
+}
