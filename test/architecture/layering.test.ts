@@ -16,6 +16,7 @@ const ARROWS: ReadonlySet<string> = new Set([
   'assembly>session',
   'journal>lease',
   'harness>tools',
+  'history>tools',
   'replay>harness',
   'replay>tools',
   'replay>history',
