@@ -108,7 +108,7 @@ export class SourceTracking {
     const fresh = requests.filter(({ source }) => this.#add(session, fileObjectId(source), source));
     const others = requests.filter((request) => !fresh.includes(request));
     // The answer that the agent waits for goes first.
-    this.#inBackground(nextTurn().then(() => this.#attach(fresh)));
+    this.#inBackground(nextTurn().then(() => this.#attach(fresh.filter(({ source }) => this.#tracked.has(fileObjectId(source))))));
     for (const request of others) this.#inBackground(nextTurn().then(() => this.#recheck(request)));
   }
 

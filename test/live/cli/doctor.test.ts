@@ -1,0 +1,47 @@
+import { readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { runCli } from '../../support/run-cli.js';
+import { TrackedProject, until } from '../../support/tracked-project.js';
+
+describe('palimpsest doctor, beside a process that works', () => {
+  let project: TrackedProject;
+  const dataDir = () => join(project.folder, 'data');
+  const doctor = async (...flags: readonly string[]) => (await runCli(['doctor', '--data', dataDir(), ...flags])).stdout;
+  const reported = async () =>
+    JSON.parse(await doctor('--json')).trackers as readonly { readonly attached: number; readonly orphaned: number }[];
+
+  beforeEach(async () => {
+    project = await TrackedProject.create();
+  });
+  afterEach(() => project.close());
+
+  test('tells what it tracks and what it cannot read, until it closes [§5.9]', async () => {
+    for (const name of ['a.ts', 'b.ts', 'c.ts']) await writeFile(project.file(name), name);
+    const client = await project.open({ what: 'a worker' });
+    const session = await client.openSession();
+    expect(await reported()).toEqual([]);
+    await project.read(client, session, 'a.ts', 'b.ts', 'c.ts');
+    await until(reported, ([report]) => report?.attached === 3);
+    // Neither deleted nor a file any more: nothing can be said of it, so the last version stays (decision C5).
+    await rm(project.file('b.ts'));
+    await symlink(project.file('a.ts'), project.file('b.ts'));
+    const [report] = await until(reported, ([one]) => one?.orphaned === 1);
+    expect(report).toMatchObject({
+      pid: process.pid,
+      what: 'a worker',
+      attached: 2,
+      resuming: 0,
+      unreadable: [{ path: project.file('b.ts'), reason: 'not-regular' }],
+    });
+    const text = await doctor();
+    expect(text).toContain(`tracker   process ${process.pid} (a worker): 2 sources attached, 1 orphaned\n`);
+    expect(text).toContain(`${JSON.stringify(project.file('b.ts'))} cannot be read: not-regular; its last version stays`);
+    expect(text).toContain(`session   ${session.id} is open in process ${process.pid} (a worker)`);
+    await client.closeSession(session);
+    await until(reported, ([one]) => one?.attached === 0);
+    await client.close();
+    expect(await reported()).toEqual([]);
+    expect(await readdir(join(dataDir(), 'trackers'))).toEqual([]);
+  });
+});
