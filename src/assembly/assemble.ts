@@ -25,7 +25,7 @@ export interface Assembly {
 const BETWEEN_SECTIONS = '\n\n';
 
 /** Every line of a message in the chat: its text, where it has some, and its tool calls. The name stands in no line (decision E1). */
-function chatLines({ message, references }: ChatEntry): readonly string[] {
+export function chatLines({ message, references }: ChatEntry): readonly string[] {
   return message.text === '' ? references : [`${renderedValue(message.role)}: ${message.text}`, ...references];
 }
 

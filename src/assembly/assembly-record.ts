@@ -24,14 +24,27 @@ export interface SectionRecord {
 /** The layouts that there are, each in `layouts.ts`; `ssot` is that of §4.1. */
 export type LayoutName = 'ssot';
 
+/**
+ * The part of a harness's own list that stays as it is: everything from the last message of the user on. Models check what they said there
+ * (signatures of reasoning, pairs of calls and results), so nothing of it is made anew.
+ */
+export interface FrozenTail {
+  /** The turn of the chat that the tail is; earlier ones are closed and stand in the chat section. */
+  readonly turn: number;
+  /** The tool calls whose results stand in the tail, in their order. */
+  readonly results: readonly ObjectId[];
+}
+
 /** What proves an assembly later (decision E7); the same state gives the same record. Empty sections are not listed. */
 export interface AssemblyRecord {
-  readonly renderer: 'text' | 'messages';
+  readonly renderer: 'text' | 'messages' | 'around';
   readonly layout: LayoutName;
   readonly version: number;
   readonly options: AssemblyOptions;
+  /** With `around`: what the harness kept itself. */
+  readonly tail?: FrozenTail;
   readonly sections: readonly SectionRecord[];
-  /** In the order of the active set. Offsets count from the beginning of the whole text (`text`) or of the block's own part (`messages`). */
+  /** In the order of the active set. Offsets count from the beginning of the whole text (`text`) or of the block's own part. */
   readonly blocks: readonly BlockPlace[];
   readonly chars: number;
   readonly sha256: Sha256;

@@ -44,7 +44,8 @@ function messagesOf({ pool, chat, blocks }: Layout): readonly RenderedMessage[] 
   return [...(pool.length === 0 ? [] : [summary]), ...chat.flatMap(chatMessage), ...(blocks.length === 0 ? [] : [content])];
 }
 
-function sectionRecords(system: string | null, messages: readonly RenderedMessage[]): readonly SectionRecord[] {
+/** What the record says of each section of a list of messages: of the prompt's text, and of canonical JSON of a section's messages. */
+export function sectionRecords(system: string | null, messages: readonly RenderedMessage[]): readonly SectionRecord[] {
   const names = [...new Set(messages.map(({ section }) => section))];
   const texts: (readonly [SectionName, string])[] = names.map((name) => [
     name,

@@ -23,6 +23,8 @@ export interface HistoryNotice {
 export interface Reconciled {
   /** Positions in the list that was sent, rising. */
   readonly fresh: readonly number[];
+  /** For each entry that was sent, the place of the known one that it is; undefined for a new one. */
+  readonly matched: readonly (number | undefined)[];
   readonly notice: HistoryNotice | undefined;
 }
 
@@ -107,42 +109,41 @@ function tailOf(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): 
   return best;
 }
 
+/** What is new of a list, where everything else was found among the known entries, and how many of those were not found. */
+interface Found {
+  readonly matched: readonly (number | undefined)[];
+  readonly left: number;
+}
+
 /** The end of what is known was found again: what follows it is new, what precedes it is new where nothing known is like it. */
-function aroundTail(
-  known: readonly HistoryEntry[],
-  sent: readonly HistoryEntry[],
-): { readonly fresh: number[]; readonly left: number } | undefined {
+function aroundTail(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Found | undefined {
   const { end, run } = tailOf(known, sent);
   if (run === 0) return undefined;
   const pool = new Pool(known, run);
-  const fresh = Array.from({ length: end - run }, (_, i) => i).filter((i) => pool.take(sent[i] as HistoryEntry) === undefined);
+  const before = sent.slice(0, end - run).map((entry) => pool.take(entry));
   const tail = sent.slice(end - run, end);
   const telling = run >= 2 || tail.some(({ kind, weight }) => kind === 'call' || weight >= TELLING) || pool.left === 0;
   if (!telling) return undefined;
-  for (let i = end; i < sent.length; i++) {
-    const entry = sent[i] as HistoryEntry;
-    // Results of parallel calls come in any order; the same words said again are new words.
-    if (entry.kind === 'message' || pool.take(entry) === undefined) fresh.push(i);
-  }
-  return { fresh, left: pool.left };
+  // Results of parallel calls come in any order; the same words said again are new words.
+  const after = sent.slice(end).map((entry) => (entry.kind === 'message' ? undefined : pool.take(entry)));
+  return { matched: [...before, ...tail.map((_, i) => known.length - run + i), ...after], left: pool.left };
 }
 
 /** The histories part: messages are known as long as they come in the known order, calls wherever they come. */
-function inOrder(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): { readonly fresh: number[]; readonly left: number } {
+function inOrder(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Found {
   const pool = new Pool(known, 0);
-  const fresh: number[] = [];
   let place: number | undefined = 0;
-  for (const [i, entry] of sent.entries()) {
-    if (entry.kind === 'call') {
-      if (pool.take(entry) === undefined) fresh.push(i);
-      continue;
-    }
+  const matched = sent.map((entry) => {
+    if (entry.kind === 'call') return pool.take(entry);
     const found: number | undefined = place === undefined ? undefined : pool.take(entry, place);
-    if (found === undefined) fresh.push(i);
     place = found === undefined ? undefined : found + 1;
-  }
-  return { fresh, left: pool.left };
+    return found;
+  });
+  return { matched, left: pool.left };
 }
+
+const places = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
+const newOnes = (matched: Found['matched']): readonly number[] => matched.flatMap((place, i) => (place === undefined ? [i] : []));
 
 /**
  * Finds what is new in a history that a harness sends again as a whole (decisions F1, B2). What is known and still in place is not new, however often
@@ -151,20 +152,30 @@ function inOrder(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]):
  */
 export function reconcile(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Reconciled {
   const kept = commonPrefix(known, sent);
-  if (kept === known.length) {
-    return { fresh: Array.from({ length: sent.length - kept }, (_, i) => kept + i), notice: undefined };
-  }
   const [before, after] = [known.slice(kept), sent.slice(kept)];
-  if (after.length === 0) return { fresh: [], notice: { kind: 'shortened', kept, missing: before.length } };
+  if (before.length === 0) {
+    return { fresh: after.map((_, i) => kept + i), matched: [...places(kept), ...after.map(() => undefined)], notice: undefined };
+  }
+  if (after.length === 0) return { fresh: [], matched: places(kept), notice: { kind: 'shortened', kept, missing: before.length } };
   const tail = aroundTail(before, after);
-  const { fresh, left } = tail ?? inOrder(before, after);
+  const { matched, left } = tail ?? inOrder(before, after);
+  const fresh = newOnes(matched);
   const kind = tail !== undefined ? 'compacted' : fresh.length === 0 ? 'shortened' : 'diverged';
-  return { fresh: fresh.map((i) => kept + i), notice: left === 0 ? undefined : { kind, kept, missing: left } };
+  return {
+    fresh: fresh.map((i) => kept + i),
+    matched: [...places(kept), ...matched.map((place) => (place === undefined ? undefined : kept + place))],
+    notice: left === 0 ? undefined : { kind, kept, missing: left },
+  };
 }
 
-/** The reconciliation with the fewest new entries, of several views of what is known. */
-export function reconcileWith(views: readonly (readonly HistoryEntry[])[], sent: readonly HistoryEntry[]): Reconciled {
-  const [first, ...others] = views.map((view) => reconcile(view, sent));
-  const none: Reconciled = { fresh: sent.map((_, i) => i), notice: undefined };
+/** A reconciliation, and which of several views of what is known it holds for. */
+export interface ReconciledView extends Reconciled {
+  readonly view: number;
+}
+
+/** The reconciliation with the fewest new entries, of several views of what is known; the earlier view where they are equal. */
+export function reconcileWith(views: readonly (readonly HistoryEntry[])[], sent: readonly HistoryEntry[]): ReconciledView {
+  const [first, ...others] = views.map((known, view) => ({ ...reconcile(known, sent), view }));
+  const none: ReconciledView = { fresh: places(sent.length), matched: sent.map(() => undefined), notice: undefined, view: 0 };
   return others.reduce((best, next) => (next.fresh.length < best.fresh.length ? next : best), first ?? none);
 }

@@ -80,7 +80,7 @@ const messages = z.object({ recorded: z.array(recorded), known: count, notice: n
 
 const record = z
   .object({
-    renderer: z.enum(['text', 'messages']),
+    renderer: z.enum(['text', 'messages', 'around']),
     version: count,
     options: z.object({ strict: z.boolean(), short_ids: z.boolean() }),
     sections: z.array(z.object({ name: z.enum(['system', 'pool', 'chat', 'active']), chars: count, sha256: digest })),

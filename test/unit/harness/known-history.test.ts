@@ -48,7 +48,7 @@ describe('the chat as it is compared', () => {
     ].map(sentEntry);
     const known = chatEntries(turns, metadataOf, new Set(['call_1']));
     expect(known).toHaveLength(5);
-    expect(reconcile(known, sent)).toEqual({ fresh: [], notice: undefined });
+    expect(reconcile(known, sent)).toMatchObject({ fresh: [], notice: undefined });
     expect(
       reconcile(known, [...sent.slice(0, 4), sentEntry({ kind: 'message', index: 0, role: 'assistant', text: 'other' })]).fresh,
     ).toEqual([4]);

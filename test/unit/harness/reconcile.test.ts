@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type HistoryEntry, reconcile, reconcileWith } from '../../../src/harness/reconcile.js';
+import { type HistoryEntry, reconcile, reconcileWith, sameEntry } from '../../../src/harness/reconcile.js';
 
 const say = (text: string, id?: string): HistoryEntry => ({
   kind: 'message',
@@ -32,7 +32,7 @@ describe('a history that is sent again (decision F1)', () => {
   test('sent as it is known, any number of times, it holds nothing new', () => {
     fc.assert(
       fc.property(repetitive, (history) => {
-        expect(reconcile(history, history)).toEqual({ fresh: [], notice: undefined });
+        expect(reconcile(history, history)).toEqual({ fresh: [], matched: history.map((_, i) => i), notice: undefined });
       }),
       runs,
     );
@@ -41,7 +41,11 @@ describe('a history that is sent again (decision F1)', () => {
   test('of a history that grew exactly the end is new, whatever repeats in it', () => {
     fc.assert(
       fc.property(repetitive, repetitive, (history, tail) => {
-        expect(reconcile(history, [...history, ...tail])).toEqual({ fresh: tail.map((_, i) => history.length + i), notice: undefined });
+        expect(reconcile(history, [...history, ...tail])).toEqual({
+          fresh: tail.map((_, i) => history.length + i),
+          matched: [...history.map((_, i) => i), ...tail.map(() => undefined)],
+          notice: undefined,
+        });
       }),
       runs,
     );
@@ -123,6 +127,21 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
+  test('what is not new is one known entry each, the same in kind and in id or words', () => {
+    fc.assert(
+      fc.property(repetitive, repetitive, (history, sent) => {
+        const { fresh, matched } = reconcile(history, sent);
+        const used = matched.flatMap((place) => (place === undefined ? [] : [place]));
+        expect(new Set(used).size).toBe(used.length);
+        expect(fresh).toEqual(matched.flatMap((place, i) => (place === undefined ? [i] : [])));
+        for (const [i, place] of matched.entries()) {
+          if (place !== undefined) expect(sameEntry(history[place] as HistoryEntry, sent[i] as HistoryEntry)).toBe(true);
+        }
+      }),
+      runs,
+    );
+  });
+
   test('calls that are known by their id are never new twice, in whatever order they came', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 8 }), (numbers) => {
@@ -149,7 +168,11 @@ describe('a history that does not simply grow', () => {
   test('an edited prompt and what follows it are new, even where the words are the same', () => {
     const known = [say('a'), say('do it'), say('ok'), say('thanks')];
     const sent = [say('a'), say('do it well'), say('ok'), say('more')];
-    expect(reconcile(known, sent)).toEqual({ fresh: [1, 2, 3], notice: { kind: 'diverged', kept: 1, missing: 3 } });
+    expect(reconcile(known, sent)).toEqual({
+      fresh: [1, 2, 3],
+      matched: [0, undefined, undefined, undefined],
+      notice: { kind: 'diverged', kept: 1, missing: 3 },
+    });
   });
 
   test('a message with the id of a known one is that one, although its words were normalised', () => {

@@ -1,0 +1,115 @@
+import { canonicalJson } from '../objects/canonical-json.js';
+import { hashText } from '../objects/hashes.js';
+import type { ObjectId } from '../objects/ids.js';
+import { blockText, bodyPlace, chatLines } from './assemble.js';
+import type { AssemblyRecord, FrozenTail, LayoutName, SectionName } from './assembly-record.js';
+import { type ActiveObject, type AssemblyInput, type Block, type Layout, layoutOf } from './layout.js';
+import { referenceLine } from './metadata-line.js';
+import { type NameOf, namesOf } from './names.js';
+import { type RenderedMessage, sectionRecords } from './render-messages.js';
+import { showsText } from './shown-text.js';
+
+/** A context for a harness that keeps the running turn itself: what stands before that turn, what after it, and what becomes of its results. */
+export interface AroundTail {
+  /** Null when there is none, or an empty one. */
+  readonly system: string | null;
+  /** Messages in the role of the user, one for each section, one part for each active block. */
+  readonly before: readonly RenderedMessage[];
+  readonly after: readonly RenderedMessage[];
+  /** The results of the tail that are not active, with the line that stands in their place [§4.1]. */
+  readonly references: ReadonlyMap<ObjectId, string>;
+  /** Its hashes and lengths are those of canonical JSON, as for messages: of `{system, before, references, after}`, and of each section. */
+  readonly record: AssemblyRecord;
+}
+
+type Placed = Exclude<SectionName, 'system'>;
+
+/** Which sections stand before the running turn and which after it; a layout that is to be tried out is one more line. */
+export const TAIL_PLACES: Readonly<Record<LayoutName, { readonly before: readonly Placed[]; readonly after: readonly Placed[] }>> = {
+  // §4.1 in its order; the running turn is the end of the chat.
+  ssot: { before: ['pool', 'chat'], after: ['active'] },
+};
+
+/** The version of this rendering; it rises when the same state and tail would give other bytes. */
+export const AROUND_VERSION = 1;
+
+interface Parts {
+  readonly layout: Layout;
+  readonly shown: ReadonlySet<ObjectId>;
+  readonly nameOf: NameOf;
+  readonly input: AssemblyInput;
+}
+
+/** The call of the tail whose active result shows a file's content from beginning to end. */
+function showingCall({ metadata, content }: ActiveObject, calls: readonly ActiveObject[]): ActiveObject | undefined {
+  if (metadata.type !== 'file' || content === null || content === '') return undefined;
+  return calls.find(
+    (call) => call.metadata.type === 'toolcall' && call.metadata.fileRefs.includes(metadata.id) && showsText(call.content ?? '', content),
+  );
+}
+
+/** The active blocks beside a tail: what it shows itself is not repeated; a file that it shows is named by the call that shows it (decisions E2, E4). */
+function blocksBeside({ layout, shown, nameOf, input }: Parts): readonly Block[] {
+  const calls = input.active.filter(({ metadata }) => shown.has(metadata.id));
+  const objects = new Map(input.active.map((object) => [object.metadata.id, object]));
+  const pooled = new Map(input.active.map(({ metadata }) => [metadata.id, metadata]));
+  return layout.blocks
+    .filter(({ id }) => !shown.has(id))
+    .map((block) => {
+      const object = objects.get(block.id);
+      const call = object === undefined || input.options.strict ? undefined : showingCall(object, calls);
+      const metadata = call === undefined ? undefined : pooled.get(call.metadata.id);
+      return metadata?.type === 'toolcall' ? { ...block, body: referenceLine(metadata, nameOf) } : block;
+    });
+}
+
+function sectionMessages(layout: Layout, blocks: readonly Block[]): Readonly<Record<Placed, readonly RenderedMessage[]>> {
+  const message = (section: Placed, texts: readonly string[]): readonly RenderedMessage[] =>
+    texts.length === 0 ? [] : [{ section, role: 'user', parts: [{ text: texts.join('\n') }] }];
+  const parts = blocks.map((block) => ({ id: block.id, text: blockText(block) }));
+  return {
+    pool: message('pool', layout.pool),
+    chat: message('chat', layout.chat.flatMap(chatLines)),
+    active: parts.length === 0 ? [] : [{ section: 'active', role: 'user', parts }],
+  };
+}
+
+/**
+ * Renders a context around the running turn that a harness keeps (decision E3): pool, closed turns and active content as messages of the user where the
+ * layout puts them, a reference line for every result of the tail that is not active. An active result stands in the tail alone; a file that such a
+ * result shows whole is named by it. Pure like `assemble`; same errors.
+ */
+export function renderAround(input: AssemblyInput, tail: FrozenTail, name: LayoutName = 'ssot'): AroundTail {
+  const closed = input.turns.filter(({ turn }) => turn < tail.turn);
+  const layout = layoutOf({ ...input, turns: closed });
+  const nameOf = namesOf(
+    [...input.pool, ...input.active.map(({ metadata }) => metadata)].map(({ id }) => id),
+    input.options.shortIds,
+  );
+  const active = new Set(input.active.map(({ metadata }) => metadata.id));
+  const shown = new Set(tail.results.filter((id) => active.has(id)));
+  const blocks = blocksBeside({ layout, shown, nameOf, input });
+  const sections = sectionMessages(layout, blocks);
+  const { before, after } = TAIL_PLACES[name];
+  const head = before.flatMap((section) => sections[section]);
+  const foot = after.flatMap((section) => sections[section]);
+  const pooled = new Map(input.pool.map((metadata) => [metadata.id, metadata]));
+  const references = tail.results.flatMap((id): (readonly [ObjectId, string])[] => {
+    const metadata = pooled.get(id);
+    return shown.has(id) || metadata?.type !== 'toolcall' ? [] : [[id, referenceLine(metadata, nameOf)]];
+  });
+  const system = layout.system === '' ? null : layout.system;
+  const whole = canonicalJson({ system, before: head, references, after: foot });
+  const record: AssemblyRecord = {
+    renderer: 'around',
+    layout: name,
+    version: AROUND_VERSION,
+    options: { strict: input.options.strict, shortIds: input.options.shortIds },
+    tail: { turn: tail.turn, results: [...tail.results] },
+    sections: sectionRecords(system, [...head, ...foot]),
+    blocks: blocks.map((block) => bodyPlace(block, 0)),
+    chars: whole.length,
+    sha256: hashText(whole),
+  };
+  return { system, before: head, after: foot, references: new Map(references), record };
+}
