@@ -3,7 +3,7 @@ export type DocumentPath = readonly (string | number)[];
 
 /** Which values of a JSON document are read. */
 export interface DocumentShape {
-  /** The values that are read one by one, as `messages.*` or `*.traj.*`; `*` stands for any position of a list, `` for the document itself. */
+  /** The values that are read one by one, as `messages.*` or `*.traj.*`; `*` stands for any position of a list; an empty text is the document itself. */
   readonly items: readonly string[];
   /** What is left out of them, as `trajectory.*.query`. */
   readonly skip?: readonly string[];
@@ -14,7 +14,7 @@ type Pattern = readonly string[];
 const patternOf = (text: string): Pattern => (text === '' ? [] : text.split('.'));
 
 const fits = (step: string | number | undefined, part: string | undefined): boolean =>
-  part === '*' ? typeof step === 'number' : step === part;
+  part === '*' ? typeof step === 'number' : String(step) === part;
 
 /** What is done with a value. */
 export type ValueUse = 'item' | 'skip' | 'enter';

@@ -41,9 +41,14 @@ export function textsAt(record: JsonObject | undefined, field: string): readonly
   return listAt(record, field).filter((item) => typeof item === 'string');
 }
 
-/** A moment out of an ISO text or a number of milliseconds; undefined for anything else. */
+const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?$/;
+
+/**
+ * A moment out of an ISO text or a number of milliseconds; undefined for anything else. A text without a time zone is taken as UTC: it has to be the same
+ * moment on every machine.
+ */
 export function momentOf(value: unknown): number | undefined {
-  const moment = typeof value === 'string' ? Date.parse(value) : value;
+  const moment = typeof value === 'string' ? Date.parse(WITHOUT_ZONE.test(value) ? `${value}Z` : value) : value;
   return typeof moment === 'number' && Number.isFinite(moment) ? moment : undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { Importer } from './importer.js';
+import { sweAgent } from './swe-agent.js';
 
 /** Every importer; the one that is surest of the content reads a recording. */
-export const IMPORTERS: readonly Importer[] = [];
+export const IMPORTERS: readonly Importer[] = [sweAgent];
