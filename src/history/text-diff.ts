@@ -1,0 +1,59 @@
+import { structuredPatch } from 'diff';
+
+/** A line of a difference. */
+export interface DiffLine {
+  readonly kind: 'same' | 'added' | 'removed' | 'note';
+  readonly text: string;
+}
+
+/** A stretch of lines around what differs. */
+export interface DiffHunk {
+  readonly oldStart: number;
+  readonly oldLines: number;
+  readonly newStart: number;
+  readonly newLines: number;
+  readonly lines: readonly DiffLine[];
+}
+
+/** How two texts differ. */
+export interface TextDiff {
+  readonly equal: boolean;
+  readonly added: number;
+  readonly removed: number;
+  /** Undefined where the texts are too different to be compared within the limits; then only the counts of lines stand. */
+  readonly hunks: readonly DiffHunk[] | undefined;
+}
+
+/** Comparing takes time in the product of length and difference: past this many milliseconds it is given up. */
+const LIMIT_MS = 2_000;
+const KINDS: Readonly<Record<string, DiffLine['kind']>> = { ' ': 'same', '+': 'added', '-': 'removed', '\\': 'note' };
+
+const lineCount = (text: string): number => (text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0));
+
+/** How one text became another, in lines, with `context` lines around each difference. */
+export function diffTexts(before: string, after: string, context = 3): TextDiff {
+  if (before === after) return { equal: true, added: 0, removed: 0, hunks: [] };
+  const patch = structuredPatch('a', 'b', before, after, '', '', { context, timeout: LIMIT_MS });
+  if (patch === undefined) return { equal: false, added: lineCount(after), removed: lineCount(before), hunks: undefined };
+  const hunks = patch.hunks.map(({ oldStart, oldLines, newStart, newLines, lines }) => ({
+    oldStart,
+    oldLines,
+    newStart,
+    newLines,
+    lines: lines.map((line) => ({ kind: KINDS[line[0] ?? ' '] ?? 'same', text: line.slice(1) })),
+  }));
+  const all = hunks.flatMap(({ lines }) => lines);
+  const count = (kind: DiffLine['kind']): number => all.filter((line) => line.kind === kind).length;
+  return { equal: false, added: count('added'), removed: count('removed'), hunks };
+}
+
+const SIGNS: Readonly<Record<DiffLine['kind'], string>> = { same: ' ', added: '+', removed: '-', note: '\\' };
+
+/** A difference in the unified form; without the two lines that name the sides. Empty for equal texts. */
+export function unifiedLines({ hunks, added, removed }: TextDiff): readonly string[] {
+  if (hunks === undefined) return [`@@ too different to be compared line by line: ${removed} lines became ${added} @@`];
+  return hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
+    `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`,
+    ...lines.map(({ kind, text }) => `${SIGNS[kind]}${text}`),
+  ]);
+}
