@@ -1,0 +1,128 @@
+/** One change of a file that a patch envelope (`*** Begin Patch`) names. */
+export type PatchChange =
+  | { readonly kind: 'add'; readonly path: string; readonly text: string }
+  | { readonly kind: 'delete'; readonly path: string }
+  | { readonly kind: 'update'; readonly path: string; readonly moveTo: string | undefined; readonly hunks: readonly PatchHunk[] };
+
+/** Lines to be found and what takes their place, below the contexts that `@@` names. */
+export interface PatchHunk {
+  readonly contexts: readonly string[];
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  readonly atEnd: boolean;
+}
+
+interface DraftHunk {
+  contexts: string[];
+  before: string[];
+  after: string[];
+  atEnd: boolean;
+}
+
+const HEADER = /^\*\*\* (Add|Delete|Update) File: (.+?)\s*$/;
+
+function hunksOf(lines: readonly string[]): readonly PatchHunk[] | undefined {
+  const hunks: DraftHunk[] = [];
+  const open = (): DraftHunk => {
+    const hunk: DraftHunk = { contexts: [], before: [], after: [], atEnd: false };
+    hunks.push(hunk);
+    return hunk;
+  };
+  let hunk: DraftHunk | undefined;
+  for (const line of lines) {
+    if (line.startsWith('@@')) {
+      if (hunk === undefined || hunk.before.length > 0 || hunk.after.length > 0) hunk = open();
+      const context = line.slice(2).replace(/^ /, '');
+      if (context.trim() !== '') hunk.contexts.push(context);
+      continue;
+    }
+    hunk ??= open();
+    const text = line.slice(1);
+    if (line === '*** End of File') hunk.atEnd = true;
+    else if (line.startsWith('+')) hunk.after.push(text);
+    else if (line.startsWith('-')) hunk.before.push(text);
+    else if (line.startsWith(' ') || line === '') {
+      hunk.before.push(text);
+      hunk.after.push(text);
+    } else return undefined;
+  }
+  return hunks;
+}
+
+/** Takes a patch envelope apart; undefined for text that is none or is malformed. */
+export function parsePatch(text: string): readonly PatchChange[] | undefined {
+  const lines = text.replaceAll('\r\n', '\n').split('\n');
+  const begin = lines.findIndex((line) => line.trim() === '*** Begin Patch');
+  if (begin < 0) return undefined;
+  const changes: PatchChange[] = [];
+  let i = begin + 1;
+  while (i < lines.length && lines[i]?.trim() !== '*** End Patch') {
+    const header = HEADER.exec(lines[i] ?? '');
+    i += 1;
+    if (header === null) {
+      if ((lines[i - 1] ?? '').trim() === '' || lines[i - 1]?.startsWith('*** Environment ID')) continue;
+      return undefined;
+    }
+    const [, kind, path = ''] = header;
+    const move = kind === 'Update' ? /^\*\*\* Move to: (.+?)\s*$/.exec(lines[i] ?? '')?.[1] : undefined;
+    if (move !== undefined) i += 1;
+    const body: string[] = [];
+    for (; i < lines.length && !/^\*\*\* (?:(?:Add|Delete|Update) File: |End Patch)/.test(lines[i] ?? ''); i++) body.push(lines[i] ?? '');
+    if (kind === 'Delete') changes.push({ kind: 'delete', path });
+    else if (kind === 'Add') {
+      const added = body.filter((line) => line.startsWith('+')).map((line) => `${line.slice(1)}\n`);
+      changes.push({ kind: 'add', path, text: added.join('') });
+    } else {
+      const hunks = hunksOf(body);
+      if (hunks === undefined) return undefined;
+      changes.push({ kind: 'update', path, moveTo: move, hunks });
+    }
+  }
+  return changes;
+}
+
+/** How strictly lines are compared, in the order in which the tool tries. */
+const PASSES: readonly ((line: string) => string)[] = [(line) => line, (line) => line.trimEnd(), (line) => line.trim()];
+
+function find(lines: readonly string[], wanted: readonly string[], from: number, atEnd: boolean): number | undefined {
+  if (wanted.length === 0) return from;
+  const last = lines.length - wanted.length;
+  for (const pass of PASSES) {
+    const needle = wanted.map(pass);
+    const matches = (at: number): boolean => needle.every((line, i) => pass(lines[at + i] ?? '') === line);
+    if (atEnd && last >= from && matches(last)) return last;
+    for (let at = from; at <= last; at++) if (matches(at)) return at;
+  }
+  return undefined;
+}
+
+/**
+ * Applies the hunks of a patch in their order: each is looked for below the one before it and below the contexts that it names. Undefined where one is not
+ * found: then the result is not known.
+ */
+export function patched(text: string, hunks: readonly PatchHunk[]): string | undefined {
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  const result: string[] = [];
+  let at = 0;
+  for (const { contexts, before, after, atEnd } of hunks) {
+    let from = at;
+    for (const context of contexts) {
+      const found = find(lines, [context], from, false);
+      if (found === undefined) return undefined;
+      from = found + 1;
+    }
+    const start = before.length === 0 ? (contexts.length === 0 ? lines.length : from) : find(lines, before, from, atEnd);
+    if (start === undefined) {
+      // An empty line at the end of a hunk may stand for the end of the file.
+      const shorter = before.at(-1) === '' ? find(lines, before.slice(0, -1), from, atEnd) : undefined;
+      if (shorter === undefined) return undefined;
+      result.push(...lines.slice(at, shorter), ...(after.at(-1) === '' ? after.slice(0, -1) : after));
+      at = shorter + before.length - 1;
+      continue;
+    }
+    result.push(...lines.slice(at, start), ...after);
+    at = start + before.length;
+  }
+  return `${[...result, ...lines.slice(at)].join('\n')}\n`;
+}

@@ -1,0 +1,77 @@
+import { posix } from 'node:path';
+import type { CommandActs, ShellAct } from './shell-act.js';
+import { commandActs, filterActs } from './shell-commands.js';
+import { type ShellPipeline, type ShellRedirect, shellPipelines } from './shell-syntax.js';
+
+/** What a script does, with the folder that each act's names are relative to. */
+export interface ShellReading {
+  readonly acts: readonly { readonly act: ShellAct; readonly folder: string }[];
+  /** How many of its commands print something: with one, all of the output is its. */
+  readonly printing: number;
+}
+
+const ANYTHING: CommandActs = { acts: [{ kind: 'anything' }], prints: true };
+
+function writesTo({ operator, descriptor, target }: ShellRedirect): boolean {
+  return /^(?:>|>>|>\||&>|&>>|<>)$/.test(operator) && target !== '/dev/null' && !(descriptor !== 1 && target === undefined);
+}
+
+/** A redirected output is written, not printed: known where a here-document goes straight into a file. */
+function redirectedActs(pipeline: ShellPipeline, redirect: ShellRedirect): CommandActs {
+  const { operator, target } = redirect;
+  if (target === undefined) return ANYTHING;
+  const [only] = pipeline;
+  const texts = only?.redirects.flatMap(({ text, operator: one }) => (one.startsWith('<<') && one !== '<<<' ? [text] : [])) ?? [];
+  const append = operator.endsWith('>>');
+  const straight = pipeline.length === 1 && only?.name === 'cat' && only.words.filter((word) => word !== '-').length === 0;
+  const [text] = texts;
+  if (straight && texts.length === 1 && text !== undefined) return { acts: [{ kind: 'write', path: target, text, append }], prints: false };
+  if (straight && texts.length === 0 && !append) return { acts: [{ kind: 'change', path: target }], prints: false };
+  return { acts: [{ kind: 'change', path: target }], prints: false };
+}
+
+function pipelineActs(pipeline: ShellPipeline): CommandActs {
+  const [first, ...filters] = pipeline;
+  if (first === undefined) return { acts: [], prints: false };
+  let done = commandActs(first);
+  for (const filter of filters) done = filterActs(done, filter);
+  const written = pipeline.flatMap(({ redirects }) => redirects.filter(writesTo));
+  for (const redirect of written) {
+    const kept = done.acts.filter(({ kind }) => kind !== 'show' && kind !== 'list');
+    const here = redirectedActs(pipeline, redirect);
+    // Into a file goes what would have been printed; messages on another stream do not count.
+    done =
+      redirect.descriptor === 1 ? { acts: [...kept, ...here.acts], prints: here.prints } : { ...done, acts: [...done.acts, ...here.acts] };
+  }
+  return done;
+}
+
+/**
+ * What a script does to files, read from its text: commands that only read or list are told apart from those that change files in known ways; everything else
+ * may change anything. Nothing is run.
+ */
+export function readShell(script: string): ShellReading {
+  const pipelines = shellPipelines(script);
+  if (pipelines === undefined) return { acts: [{ act: { kind: 'anything' }, folder: '.' }], printing: 1 };
+  const acts: { readonly act: ShellAct; readonly folder: string }[] = [];
+  let folder = '.';
+  let printing = 0;
+  for (const pipeline of pipelines) {
+    const [first] = pipeline ?? [];
+    if (pipeline?.length === 1 && (first?.name === 'cd' || first?.name === 'pushd')) {
+      const target = first.words.find((word) => word !== '--');
+      // Where it leads is not known: names after it cannot be resolved.
+      folder =
+        first.words.length === 0 || target === undefined || target === '-'
+          ? '\0'
+          : posix.isAbsolute(target)
+            ? target
+            : posix.join(folder, target);
+      continue;
+    }
+    const done = pipeline === undefined ? ANYTHING : pipelineActs(pipeline);
+    acts.push(...done.acts.map((act) => ({ act, folder })));
+    if (done.prints) printing += 1;
+  }
+  return { acts, printing };
+}

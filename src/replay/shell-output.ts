@@ -1,0 +1,57 @@
+/** What a shell tool's answer holds of the command's own output. */
+export interface ShellOutput {
+  readonly text: string;
+  readonly exitCode: number | undefined;
+  /** Whether some of it is missing, or still to come. */
+  readonly partial: boolean;
+}
+
+const CUT =
+  /…\d+ (?:tokens|chars|lines) truncated…|<elided_chars>|\[\.\.\. ?\d+|\.\.\. \[\d+ (?:characters|lines) truncated\]|Output truncated|output was truncated|\[\d+ lines truncated\]/i;
+
+/** `Chunk ID … Wall time … Process exited with code N … Output:` before the output. */
+function withHeader(text: string): ShellOutput | undefined {
+  const header = /^(?:[A-Z][^\n]*\n){0,8}?Output:\n/.exec(text);
+  if (header === null) return undefined;
+  const exit = /(?:exited with code|Exit code:) (-?\d+)/.exec(header[0])?.[1];
+  const running = /still running|running with session/.test(header[0]);
+  const body = text.slice(header[0].length);
+  const cut = /^Total output lines: \d+\n/.test(body);
+  return { text: body, exitCode: exit === undefined ? undefined : Number(exit), partial: running || cut };
+}
+
+/** `<returncode>N</returncode><output>…</output>` around the output. */
+function withTags(text: string): ShellOutput | undefined {
+  const match = /^\s*<returncode>(-?\d+)<\/returncode>\s*(?:<output>\n?([\s\S]*?)<\/output>)?\s*/.exec(text);
+  if (match === null) return undefined;
+  return { text: match[2] ?? '', exitCode: Number(match[1]), partial: match[2] === undefined };
+}
+
+/** `{"output": …, "metadata": {"exit_code": …}}`. */
+function asJson(text: string): ShellOutput | undefined {
+  if (!text.startsWith('{"output"')) return undefined;
+  try {
+    const value = JSON.parse(text) as { readonly output?: unknown; readonly metadata?: { readonly exit_code?: unknown } };
+    if (typeof value.output !== 'string') return undefined;
+    const exit = value.metadata?.exit_code;
+    return { text: value.output, exitCode: typeof exit === 'number' ? exit : undefined, partial: false };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Lines that a tool puts behind the output. */
+function withFooter(text: string): ShellOutput | undefined {
+  const match =
+    /\n?\[(?:The command completed with exit code|Command finished with exit code|Command exited with code) (-?\d+)[^\]]*\][\s\S]*$/i.exec(
+      text,
+    );
+  if (match === null) return undefined;
+  return { text: text.slice(0, match.index), exitCode: Number(match[1]), partial: false };
+}
+
+/** Takes an answer of a shell tool apart into the command's own output and what the tool said about it. */
+export function shellOutput(text: string): ShellOutput {
+  const taken = withHeader(text) ?? withTags(text) ?? asJson(text) ?? withFooter(text) ?? { text, exitCode: undefined, partial: false };
+  return { ...taken, partial: taken.partial || CUT.test(taken.text) };
+}
