@@ -162,7 +162,7 @@ export class ContextClient {
 
   /**
    * Opens a session: the existing one of this id with its chat and sets, or a new one; without an id always a new one, which needs no database to begin.
-   * Opening one that this client has open gives the same. Throws SessionError `lease-held`, naming the process that has it open, unless `takeOver` moves
+   * Opening one that this client has open gives the same, unless it was lost meanwhile. Throws SessionError `lease-held`, naming the process that has it open, unless `takeOver` moves
    * it here; XtdbError; DocumentError `invalid-id`. A client that tracks files brings in what changed while the session was paused [§3.6], for at most a
    * second before the session is there, then beside it.
    */
@@ -170,7 +170,7 @@ export class ContextClient {
     if (this.#closing !== undefined) return Promise.reject(new SessionError('closed', 'the client is closed; make a new one'));
     const id = options.id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(options.id);
     const open = this.#sessions.get(id);
-    if (open !== undefined) return open;
+    if (open !== undefined) return this.#again(id, open, options);
     const opening = this.#open(id, options);
     this.#sessions.set(id, opening);
     opening.catch(() => this.#sessions.delete(id));
@@ -237,7 +237,9 @@ export class ContextClient {
 
   /** Closes one session and forgets it, so that opening it again reads it afresh. */
   async closeSession(session: ContextSession): Promise<void> {
-    this.#sessions.delete(session.id);
+    const open = this.#sessions.get(session.id);
+    // Another one may be open by this id, after this one was lost to another process.
+    if ((await open?.catch(() => undefined)) === session && this.#sessions.get(session.id) === open) this.#sessions.delete(session.id);
     await session.close();
   }
 
@@ -258,6 +260,16 @@ export class ContextClient {
   close(): Promise<CloseReport> {
     this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  /** What is open already, unless it was lost. */
+  async #again(id: SessionId, open: Promise<ContextSession>, options: OpenSessionOptions): Promise<ContextSession> {
+    const session = await open;
+    if (!session.isLost) return session;
+    if (this.#sessions.get(id) === open) this.#sessions.delete(id);
+    // What it failed with was told at each of its steps.
+    await session.close().catch(() => undefined);
+    return this.openSession({ ...options, id });
   }
 
   async #open(id: SessionId, options: OpenSessionOptions): Promise<ContextSession> {

@@ -10,10 +10,12 @@ import { planCall, planEvent, planMessage } from '../session/plan-step.js';
 import type { Resolution } from '../session/resolve-reference.js';
 import { applyStep, type SessionState } from '../session/session-state.js';
 import type { Verb } from '../session/verb-outcome.js';
+import { assemblyId } from '../store/assembly-part.js';
 import type { Put } from '../store/object-store.js';
 import { SNAPSHOT_EVERY, toSnapshotPart } from '../store/step-part.js';
 import { XtdbError } from '../xtdb/errors.js';
-import { type AssembleOptions, assembleSession, type SessionAssembly } from './assemble-session.js';
+import { assembleSession, type DeliverOptions, type SessionAssembly, type SessionAssemblyRecord } from './assemble-session.js';
+import { type HandedOut, proofOf } from './assembly-proof.js';
 import { callIdFor } from './call-id.js';
 import type { CallReport, RecordedCall } from './call-report.js';
 import { type LoadedObject, loadObject } from './load-object.js';
@@ -46,6 +48,8 @@ export class ContextSession {
   readonly #lock: SessionLock | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
+  /** The records of contexts that were handed out at one step. */
+  #kept: { readonly step: number; readonly ids: Set<string> } = { step: -1, ids: new Set() };
   /** Set when a write's outcome was lost: what is held may be behind what is written. */
   #uncertain = false;
 
@@ -152,8 +156,28 @@ export class ContextSession {
   }
 
   /** The context of the next model call [§4], with the record that lets it be rebuilt (decision E7). Waits for steps under way. */
-  assemble(options: AssembleOptions = {}): Promise<SessionAssembly> {
-    return this.#serial(() => assembleSession(this.#environment, this.#held, options));
+  async assemble({ deliver, renderer = 'text', ...options }: DeliverOptions = {}): Promise<SessionAssembly> {
+    const assembly = await this.#serial(() => assembleSession(this.#environment, this.#held, options));
+    if (deliver === undefined) return assembly;
+    const handed = renderer === 'text' ? assembly : assembly.asMessages();
+    const record = await this.deliver(handed.record, { delivered: deliver });
+    return renderer === 'text' ? { ...assembly, record } : { ...assembly, asMessages: () => ({ ...assembly.asMessages(), record }) };
+  }
+
+  /**
+   * Keeps the record of an assembly that is handed out (decision E7), and resolves when it is durable like a step; the database has it moments later.
+   * To be awaited before the context is handed out. Handing out the same one again keeps nothing more. Rejects with JournalError.
+   */
+  async deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord> {
+    const { clock, files, outbox } = this.#environment;
+    const assembly = proofOf(record, how, files.access.mounts.mappings, clock());
+    const id = assemblyId(assembly);
+    if (this.#kept.step !== record.step) this.#kept = { step: record.step, ids: new Set() };
+    if (!this.#kept.ids.has(id)) {
+      await outbox.keep({ session: this.id, lease: this.#held.lease, files: [], heads: [], at: assembly.at, assembly });
+      this.#kept.ids.add(id);
+    }
+    return { ...record, ...how };
   }
 
   /** Pauses the session [§3.6]: waits for steps under way and writes the closing version of its last turn. Idempotent. */
@@ -173,6 +197,11 @@ export class ContextSession {
         this.#lock?.release();
       });
     return this.#closing;
+  }
+
+  /** Whether nothing more can be recorded here: another process took the session over, or a write failed for good. Opening it again gives another one. */
+  get isLost(): boolean {
+    return this.#environment.outbox.failure(this.id) !== undefined || this.#lock?.isStillOurs() === false;
   }
 
   /** A session that another process moved to itself must not acknowledge anything more here (decision F5). */

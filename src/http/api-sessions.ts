@@ -65,6 +65,7 @@ export class ApiSessions {
     if (mustExist && !(await sessionExists(client, id))) {
       throw new HarnessError('no-such-session', `there is no session ${JSON.stringify(id)}; list the sessions, or leave must_exist out`);
     }
+    await this.#forgetLost(id);
     // Whoever holds it learns so at its next step (decision F5).
     if (takeOver) await client.openSession({ id, takeOver });
     return this.#join(id, mineShell);
@@ -105,6 +106,15 @@ export class ApiSessions {
     const open = await Promise.allSettled(this.#open.values());
     this.#open.clear();
     await Promise.allSettled(open.map((one) => (one.status === 'fulfilled' ? one.value.loan.release() : undefined)));
+  }
+
+  /** What another process took over can be opened again here. */
+  async #forgetLost(id: string): Promise<void> {
+    const opening = this.#open.get(id);
+    const open = await opening?.catch(() => undefined);
+    if (open?.loan.session.isLost !== true) return;
+    if (this.#open.get(id) === opening) this.#open.delete(id);
+    await open.loan.release();
   }
 
   async #fresh(mineShell: boolean): Promise<HarnessSession> {

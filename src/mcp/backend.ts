@@ -6,6 +6,7 @@ import type { NodeHandle } from '../node/index.js';
 import { withinLimit } from '../process/within-limit.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import type { Logger } from './log.js';
+import { resumeProgress } from './resume-progress.js';
 import type { ServerSettings } from './server-settings.js';
 
 /** How long a call waits for a database that is just starting before it is served from the journal, milliseconds. */
@@ -90,8 +91,11 @@ export class Backend {
     return withinLimit(ready, QUICK_START_MS, () => this.#creating ?? ready);
   }
 
-  /** Takes a session by its name, opened or made if need be; without a name a new one. Connections that name the same session share it. */
-  async borrow(name: string | undefined): Promise<SessionLoan> {
+  /**
+   * Takes a session by its name, opened or made if need be; without a name a new one. Connections that name the same session share it; whoever has it
+   * opened is told how far its files have been looked at.
+   */
+  async borrow(name: string | undefined, onProgress?: (message: string) => void): Promise<SessionLoan> {
     const client = name === undefined ? await this.usable() : await this.ready();
     await Promise.allSettled(this.#leaving);
     if (name === undefined) {
@@ -101,7 +105,8 @@ export class Backend {
       this.#sessions.set(session.id, made);
       return this.#loan(client, session, made);
     }
-    const open = this.#sessions.get(name) ?? { users: 0, opening: client.openSession({ id: name, takeOver: this.#settings.takeOver }) };
+    await this.#forgetLost(name);
+    const open = this.#sessions.get(name) ?? { users: 0, opening: this.#open(client, name, onProgress) };
     open.users++;
     this.#sessions.set(name, open);
     try {
@@ -117,6 +122,21 @@ export class Backend {
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  #open(client: ContextClient, id: string, onProgress: ((message: string) => void) | undefined): Promise<ContextSession> {
+    const tell = (message: string): void => {
+      this.#log.info(message);
+      onProgress?.(message);
+    };
+    return client.openSession({ id, takeOver: this.#settings.takeOver, onProgress: resumeProgress(id, tell) });
+  }
+
+  /** A session that another process took over is opened anew by the next one who names it. */
+  async #forgetLost(name: string): Promise<void> {
+    const open = this.#sessions.get(name);
+    const session = await open?.opening.catch(() => undefined);
+    if (session?.isLost === true && this.#sessions.get(name) === open) this.#sessions.delete(name);
   }
 
   #loan(client: ContextClient, session: ContextSession, open: OpenSession): SessionLoan {

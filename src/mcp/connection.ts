@@ -60,10 +60,10 @@ class ConnectionSessions {
     this.#backend = backend;
   }
 
-  get(name: string | undefined): Promise<SessionLoan> {
+  get(name: string | undefined, onProgress: (message: string) => void): Promise<SessionLoan> {
     const known = this.#loans.get(name);
     if (known !== undefined) return known;
-    const loan = this.#backend.borrow(name);
+    const loan = this.#backend.borrow(name, onProgress);
     this.#loans.set(name, loan);
     loan.catch(() => this.#loans.delete(name));
     return loan;
@@ -110,7 +110,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
         return failedCall(
           'Error: the database is still starting; nothing was done.\nCall again in a few seconds. The very first start builds it, which takes about a minute.',
         );
-      loan = await sessions.get(name);
+      loan = await sessions.get(name, (message) => void exchange.progress?.(message));
     } catch (error) {
       log.error({ reason: String(error), tool: tool.name }, 'a call could not begin');
       return failedCall(

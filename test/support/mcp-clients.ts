@@ -119,10 +119,15 @@ async function announced(child: ChildProcess): Promise<{ readonly url: string; r
   throw new Error(`serve ended before it listened: ${text}`);
 }
 
-/** Starts `palimpsest serve` on a free port and the suite's node. */
-export async function startServe(args: readonly string[] = [], root: string = tmpdir()): Promise<Serve> {
-  const child = spawn(process.execPath, [cliPath, 'serve', '--port', '0', '--root', root, ...suiteFlags(), ...args], {
-    env: { ...process.env, NODE_OPTIONS: '' },
+/** Starts `palimpsest serve` on a free port; on the suite's node unless the arguments name another data folder. */
+export async function startServe(
+  args: readonly string[] = [],
+  root: string = tmpdir(),
+  env: Readonly<Record<string, string>> = {},
+): Promise<Serve> {
+  const flags = args.includes('--data') ? [] : suiteFlags();
+  const child = spawn(process.execPath, [cliPath, 'serve', '--port', '0', '--root', root, ...flags, ...args], {
+    env: { ...process.env, NODE_OPTIONS: '', ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = once(child, 'exit');

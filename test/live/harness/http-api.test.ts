@@ -4,15 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { Agent, request } from 'undici';
-import { OPERATIONS, type OperationId } from '../../../src/http/api-operations.js';
-import { ANSWERS, type AnswerBody } from '../../../src/http/api-schemas.js';
+import { OPERATIONS } from '../../../src/http/api-operations.js';
+import { HarnessApi } from '../../support/harness-api.js';
 import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
 
 let root: string;
 let remove: () => Promise<void>;
 let serve: Serve;
-const dispatcher = new Agent();
+let api: HarnessApi;
 const run = randomUUID().slice(0, 8);
 
 beforeAll(async () => {
@@ -20,65 +19,18 @@ beforeAll(async () => {
   await writeFile(join(root, 'a.txt'), 'alpha\n');
   await writeFile(join(root, 'b.txt'), 'beta\n');
   serve = await startServe([], root);
+  api = new HarnessApi(serve);
 });
 
 afterAll(async () => {
-  await dispatcher.close();
+  await api.close();
   expect(await serve.close()).toBe(0);
   await remove();
 });
 
-interface Answer {
-  readonly status: number;
-  readonly type: string;
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  readonly body: unknown;
-}
-
-interface Sent {
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  readonly body?: unknown;
-  readonly raw?: string | Buffer;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-async function send(path: string, { method = 'POST', body, raw, headers = {} }: Sent = {}): Promise<Answer> {
-  const answer = await request(new URL(path, serve.url), {
-    dispatcher,
-    method,
-    headers: { authorization: `Bearer ${serve.token}`, 'content-type': 'application/json', ...headers },
-    ...(method === 'GET' ? {} : { body: raw ?? JSON.stringify(body ?? {}) }),
-  });
-  const type = String(answer.headers['content-type'] ?? '');
-  return { status: answer.statusCode, type, headers: answer.headers, body: await answer.body.json() };
-}
-
-/** Calls an operation that must succeed; the answer is checked against its schema, which refuses what it does not list. */
-async function call<Id extends OperationId>(
-  id: Id,
-  session?: string,
-  body?: unknown,
-): Promise<AnswerBody<(typeof OPERATIONS)[Id]['answer']>> {
-  const { method, path, answer, statuses } = OPERATIONS[id];
-  const { status, body: got, type } = await send(path.replace('{id}', encodeURIComponent(session ?? '')), { method, body });
-  if (!(statuses as readonly number[]).includes(status)) throw new Error(`${id} answered ${status}: ${JSON.stringify(got)}`);
-  expect(type).toBe('application/json');
-  const parsed = ANSWERS[answer].parse(got);
-  expect(parsed).toEqual(got);
-  return parsed as AnswerBody<(typeof OPERATIONS)[Id]['answer']>;
-}
-
-/** Sends what must be refused; the answer must be a problem. */
-async function refused(
-  path: string,
-  sent: Sent = {},
-): Promise<{ readonly status: number; readonly code: string; readonly problem: AnswerBody<'Problem'> }> {
-  const { status, type, body } = await send(path, sent);
-  expect(type).toBe('application/problem+json');
-  const problem = ANSWERS.Problem.parse(body);
-  expect(problem.status).toBe(status);
-  return { status, code: problem.code, problem };
-}
+const send: HarnessApi['send'] = (path, sent) => api.send(path, sent);
+const refused: HarnessApi['refused'] = (path, sent) => api.refused(path, sent);
+const call: HarnessApi['call'] = (id, session, body) => api.call(id, session, body);
 
 const history = (id: string) => [
   { role: 'system', content: 'be brief' },
