@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { inspectJournals } from '../../../src/journal/inspect-journals.js';
+import { HarnessApi } from '../../support/harness-api.js';
+import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
+import { Road } from '../../support/road.js';
+
+let root: string;
+let remove: () => Promise<void>;
+const serving: { readonly serve: Serve; readonly api: HarnessApi }[] = [];
+
+async function start(...args: Parameters<typeof startServe>): Promise<{ readonly serve: Serve; readonly api: HarnessApi }> {
+  const serve = await startServe(...args);
+  const made = { serve, api: new HarnessApi(serve) };
+  serving.push(made);
+  return made;
+}
+
+async function stop({ serve, api }: (typeof serving)[number]): Promise<void> {
+  await api.close();
+  expect(await serve.close()).toBe(0);
+}
+
+beforeEach(async () => {
+  ({ root, remove } = await temporaryRoot());
+  await writeFile(join(root, 'a.txt'), 'alpha\n');
+});
+
+afterEach(async () => {
+  for (const one of serving.splice(0)) await stop(one);
+  await remove();
+});
+
+const said = (content: string) => ({ messages: [{ role: 'user', content }] });
+
+describe('take_over over HTTP', () => {
+  test('a session that another server has open is refused with its name, moved when asked to, and can be moved back (decision F5)', async () => {
+    const id = `moved-${randomUUID().slice(0, 8)}`;
+    const [{ api: first, serve }, { api: second }] = [await start([], root), await start([], root)];
+    await first.call('openSession', undefined, { id });
+    await first.call('reportMessages', id, said('one'));
+    const agent = await httpAgent(serve);
+    await agent.call('read', { path: 'a.txt', session: id });
+
+    const held = await second.refused('/v1/sessions', { body: { id } });
+    expect(held).toMatchObject({ status: 409, code: 'lease-held' });
+    expect(held.problem.detail).toMatch(/is open in process \d+ \(palimpsest\) since/);
+    expect(await second.call('openSession', undefined, { id, take_over: true })).toMatchObject({ id, resumed: true, step: 2 });
+    await second.call('reportMessages', id, said('two'));
+
+    // The first server learns at its next step, for its harness as for its agent, and records nothing.
+    expect(await first.refused(`/v1/sessions/${id}/messages`, { body: said('too late') })).toMatchObject({
+      status: 409,
+      code: 'taken-over',
+    });
+    expect((await agent.call('read', { path: 'a.txt', session: id })).text).toMatch(/taken over/);
+    expect(await first.refused('/v1/sessions', { body: { id } })).toMatchObject({ status: 409, code: 'lease-held' });
+
+    expect(await first.call('openSession', undefined, { id, take_over: true })).toMatchObject({ id, resumed: true, step: 3 });
+    const { text } = await first.call('beginTurn', id, said('three'));
+    for (const shown of ['user: one', '\nalpha', 'user: two', 'user: three']) expect(text).toContain(shown);
+    expect(text).not.toContain('too late');
+    expect((await agent.call('context', { full: true, session: id })).text).toContain('user: three');
+    expect(await second.refused(`/v1/sessions/${id}/turn`, { body: {} })).toMatchObject({ status: 409, code: 'taken-over' });
+    await agent.close();
+  });
+});
+
+describe('a harness over HTTP while the database is away', () => {
+  let folder: string;
+  let road: Road;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'palimpsest-http-'));
+    road = await Road.fromPort(folder);
+  });
+
+  afterEach(async () => {
+    await road.open();
+    for (const one of serving.splice(0)) await stop(one);
+    await road.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const serve = () => start(['--data', join(folder, 'data')], root, { XTDB_URL: road.url });
+
+  test('its reports are taken, its contexts made, in order and once, whatever it opened before; then all of it is there', async () => {
+    const { api } = await serve();
+    const { id } = await api.call('openSession', undefined, { system_prompt: 'be brief' });
+    await api.call('reportMessages', id, said('before'));
+    await api.call('beginTurn', id, {});
+    await road.close();
+    await api.call('reportMessages', id, said('during'));
+    const calls = [{ id: `c-${randomUUID()}`, name: 'read_file', arguments: { path: 'a.txt' }, content: 'alpha\n' }];
+    expect((await api.call('reportToolCalls', id, { calls })).calls).toMatchObject([{ outcome: 'recorded', files: 1 }]);
+    expect((await api.call('reportToolCalls', id, { calls })).calls).toMatchObject([{ outcome: 'known' }]);
+    const away = await api.call('beginTurn', id, {});
+    for (const shown of ['be brief', 'user: before', 'user: during', '\nalpha']) expect(away.text).toContain(shown);
+    expect(away.record.basis ?? null).toBeNull();
+    expect(await api.call('pin', id, { ids: ['a.txt'] })).toMatchObject({ ok: true });
+    // What only the database knows is answered with what to do, and soon.
+    expect(await api.refused('/v1/sessions', { body: { id: 'known-to-the-database-only', must_exist: true } })).toMatchObject({
+      status: 503,
+    });
+
+    await road.open();
+    const back = await api.call('beginTurn', id, {});
+    expect(back.record.basis).toMatchObject({ txId: expect.any(Number) });
+    expect(back.text).toBe(away.text);
+    const { sessions } = await api.call('listSessions');
+    expect(sessions.find((session) => session.id === id)).toMatchObject({ steps: 4, turns: 2 });
+  });
+
+  test('a session that it begins meanwhile outlives the server too', async () => {
+    const first = await serve();
+    await first.api.call('openSession', undefined, {});
+    await road.close();
+    const { id } = await first.api.call('openSession', undefined, {});
+    await first.api.call('reportMessages', id, said('begun without a database'));
+    await stop(first);
+    serving.splice(serving.indexOf(first), 1);
+    await road.open();
+    const { api } = await serve();
+    expect(await api.call('openSession', undefined, { id, must_exist: true })).toMatchObject({ resumed: true, step: 1 });
+    expect((await api.call('beginTurn', id, {})).text).toContain('user: begun without a database');
+    expect((await inspectJournals(folder)).every(({ pending }) => pending === 0)).toBe(true);
+  });
+});
