@@ -52,7 +52,7 @@ export interface DeliverOptions extends AssembleOptions {
   /** How it reaches its model. Only with it is the record kept (decision E7), before the context is there. */
   readonly deliver?: Delivery;
   /** Which rendering is handed out and kept the record of; `text` if left out. */
-  readonly renderer?: AssemblyRecord['renderer'];
+  readonly renderer?: 'text' | 'messages';
 }
 
 type MetadataOf = (id: ObjectId) => ObjectMetadata | undefined;
@@ -139,6 +139,11 @@ export async function assembleSession(
   const { outbox, store } = environment;
   if (outbox.status.outage !== undefined || !(await outbox.drained(held.state.id, DRAIN_LIMIT_MS)))
     return assembleLocally(environment, held, options);
+  // What was lost to another writer while it drained is not in the database as it is held here.
+  const failure = outbox.failure(held.state.id);
+  if (failure !== undefined) throw failure;
+  // Another process, or this one before its clock stepped back, may have dated what is held later than now.
+  store.noteTime(Math.max(held.state.lastAt, held.promptAt, held.position.at));
   const snapshot = await store.now();
   return assembleAt(environment, snapshot, held, await currentMetadata(environment, snapshot, held.state), options);
 }

@@ -63,9 +63,13 @@ export async function readHeldSession(snapshot: StoreSnapshot, id: SessionId): P
   };
 }
 
-async function loadMetadata({ cache }: SessionEnvironment, snapshot: StoreSnapshot, state: SessionState): Promise<void> {
+async function loadMetadata({ cache, store }: SessionEnvironment, snapshot: StoreSnapshot, state: SessionState): Promise<void> {
   const heads = await snapshot.heads(state.sets.index);
-  for (const { document, marks } of heads.values()) cache.learn(document, marks, snapshot.basis.txId);
+  for (const { document, marks, validTime } of heads.values()) {
+    cache.learn(document, marks, snapshot.basis.txId);
+    // What was read here as the newest is not unlearned where another clock ran ahead.
+    store.noteTime(validTime.getTime());
+  }
 }
 
 /**

@@ -9,6 +9,7 @@ import type { XtdbError } from '../xtdb/errors.js';
 import { FileOrder } from './file-order.js';
 import { localVersions } from './local-versions.js';
 import { type MetadataCache, NOT_YET } from './metadata-cache.js';
+import { laneOf, planAssembly, rescueAssembly, standsAlone } from './plan-assembly.js';
 import { planWrite } from './plan-write.js';
 import type { RecentVersions } from './recent-versions.js';
 import { type Rescue, rescueIntoFork } from './rescue-into-fork.js';
@@ -116,6 +117,15 @@ export class Outbox {
   }
 
   /**
+   * Keeps the record of a context that is handed out (decision E7): resolves when it is durable here; the database follows, and nothing waits for it. A
+   * client without a journal has nothing that outlives it, so there it resolves at once.
+   */
+  async keep(write: SessionWrite): Promise<void> {
+    if (this.#journal === undefined) this.adopt(write, () => undefined, false);
+    else await this.accept(write);
+  }
+
+  /**
    * Writes what was read of files on behalf of no session [§5.6]: a tracker's event, a resume. Resolves when the database has it. Not journaled: what is
    * lost with this process can be read again. Where steps outlive an outage, so does this; otherwise it rejects.
    */
@@ -151,7 +161,7 @@ export class Outbox {
     this.#announce(own);
     this.#waiting += 1;
     try {
-      const plan = planWrite(this.#store, write, how.seen);
+      const plan = write.assembly === undefined ? planWrite(this.#store, write, how.seen) : planAssembly(this.#store, write, how.seen);
       const onOutage = (error: XtdbError): void => {
         this.#outage = error;
       };
@@ -160,9 +170,9 @@ export class Outbox {
           // Acknowledged: the answer that the agent waits for goes first.
           if (how.persistent) await nextTurn();
           await turn;
-          return this.#refuseAfterFailure(write.session) ?? plan(attempt);
+          return (standsAlone(write) ? undefined : this.#refuseAfterFailure(write.session)) ?? plan(attempt);
         };
-        return this.#store.writes.write(write.session, guarded, { persistent: how.persistent, onOutage });
+        return this.#store.writes.write(laneOf(write), guarded, { persistent: how.persistent, onOutage });
       });
       this.#outage = undefined;
       this.#store.markStored(result.ops);
@@ -184,6 +194,10 @@ export class Outbox {
   async #rescue(write: SessionWrite, error: unknown): Promise<Error> {
     if (!(error instanceof SessionError) || error.code !== 'taken-over') throw error;
     this.#fail(write.session, error);
+    if (write.assembly !== undefined) {
+      await rescueAssembly(this.#store, write, await this.#rescues.get(write.session));
+      return this.#failures.get(write.session) ?? error;
+    }
     if (write.step === undefined || write.lease === null || write.lease === undefined) return error;
     const before = this.#rescues.get(write.session);
     const rescue = rescueIntoFork(this.#store, write, before);
@@ -233,6 +247,10 @@ export class Outbox {
       if (!this.#pending.has(version['xt/id'])) this.#recent.set({ version, marks });
     }
     // Read when the write was planned: what was committed since is newer.
-    for (const { document, marks } of met) this.#cache.learn(document, marks, metAt);
+    for (const { document, marks, validTime } of met) {
+      this.#cache.learn(document, marks, metAt);
+      // Seen as the newest, whatever the clock of whoever wrote it said; own reads see it from now on.
+      this.#store.noteTime(validTime.getTime());
+    }
   }
 }

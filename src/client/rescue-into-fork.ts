@@ -11,6 +11,8 @@ import type { SessionWrite } from './session-write.js';
 export interface Rescue {
   readonly fork: SessionId;
   readonly lease: StoredDocument;
+  /** The first step that it does not share with the session. */
+  readonly first: number;
   /** The ids that calls have in the fork. */
   readonly renames: Map<ObjectId, ObjectId>;
 }
@@ -28,7 +30,7 @@ async function beginFork(store: ObjectStore, { session, lease, step }: SessionWr
   }
   const head = (await (await store.latest()).heads([sessionObjectId(fork)])).get(sessionObjectId(fork));
   if (head === undefined) throw new SessionError('unknown-session', `the fork ${fork} was written but cannot be found`);
-  return { fork, lease: head.document, renames: new Map() };
+  return { fork, lease: head.document, first: step.seq, renames: new Map() };
 }
 
 /** Writes one step of a lost session into its fork, after those before it. Persistent: an outage only delays it. */

@@ -1,10 +1,12 @@
 import type { FileObservation } from '../indexing/decide-file.js';
 import type { IndexOutcome } from '../indexing/outcome.js';
+import type { AssemblyProof } from '../objects/assembly-proof.js';
 import type { ObjectId, SessionId, Sha256 } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import type { Step } from '../objects/step.js';
 import type { HeadMarks } from '../store/head.js';
 import type { Put } from '../store/object-store.js';
+import type { Head } from '../store/store-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
 
@@ -25,6 +27,8 @@ export interface SessionWrite {
   /** The versions of chat, session and prompt that this write brings forth. */
   readonly heads: readonly Put[];
   readonly snapshot?: StoredDocument;
+  /** A context that was handed out (decision E7): always a write of its own, with nothing else. */
+  readonly assembly?: AssemblyProof;
   /** Moment of acknowledgement, milliseconds since 1970. */
   readonly at: number;
 }
@@ -44,7 +48,7 @@ export interface WriteResult {
   /** The versions that were written. */
   readonly written: readonly MarkedVersion[];
   /** The heads of files that were there already and stayed as they were. */
-  readonly met: readonly { readonly document: StoredDocument; readonly marks: HeadMarks }[];
+  readonly met: readonly Head[];
   /** The transaction that `met` was read at. */
   readonly metAt: number | undefined;
   readonly ops: readonly TxOp[];

@@ -1,4 +1,4 @@
-import type { SessionId, Sha256 } from './ids.js';
+import type { ObjectId, SessionId, Sha256 } from './ids.js';
 
 /** How a context reached its model (decision E7). */
 export type Delivery = 'library' | 'http' | 'pi' | 'opencode' | 'replay';
@@ -34,12 +34,14 @@ export interface AssemblyProof {
   readonly turn: number;
   /** The last step that it includes. */
   readonly step: number;
-  readonly renderer: 'text' | 'messages';
-  /** The layout's name; a later version may know more of them. */
+  /** Renderer and layout by name; a later version may know more of them. */
+  readonly renderer: string;
   readonly layout: string;
-  /** Version of the layout's output. */
+  /** Version of the renderer's output. */
   readonly version: number;
   readonly options: { readonly strict: boolean; readonly shortIds: boolean };
+  /** What the harness kept of its own list: a turn of the chat, and the calls whose results stand in it; absent where it kept nothing. */
+  readonly tail?: { readonly turn: number; readonly results: readonly ObjectId[] };
   /** Without empty ones. */
   readonly sections: readonly SectionProof[];
   /** How many blocks of active content there are. */
@@ -52,6 +54,8 @@ export interface AssemblyProof {
   readonly mounts?: readonly ShownMount[];
   readonly delivered: Delivery;
   readonly handed?: HandedList;
+  /** The session that it was handed out of, where that was taken over and its steps were put into this one, with other ids for its calls (decision F6). */
+  readonly rescuedFrom?: SessionId;
   /** When it was handed out, milliseconds since 1970. */
   readonly at: number;
 }
