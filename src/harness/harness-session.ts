@@ -6,10 +6,10 @@ import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { contentText } from './content-text.js';
 import { argsOf, type CallItem, type HistoryItem, historyOf, type OpenCall } from './history-item.js';
-import { chatEntries, isBareCarrier, sentEntry } from './known-history.js';
+import { chatEntries, isBareCarrier, type KnownEntry, sentEntry } from './known-history.js';
 import type { ReportedMessage, ToolCallReport } from './message-schema.js';
 import type { ObservationContext } from './observe-call.js';
-import { type HistoryEntry, type HistoryNotice, reconcileWith } from './reconcile.js';
+import { type HistoryEntry, type HistoryNotice, type Reconciled, reconcileWith } from './reconcile.js';
 import { type CallExtras, findKnownCall, type ReportedCall, recordItem } from './record-item.js';
 import { runVerb, type VerbOptions, type VerbReport } from './session-verbs.js';
 
@@ -31,6 +31,26 @@ export interface ReportOptions {
   readonly mode?: 'append' | 'history';
   /** The harness's own id of the turn (decision B7). */
   readonly turnRef?: string;
+  /** The harness says that it compacted its history: what is missing from it was not undone. */
+  readonly compacted?: boolean;
+}
+
+/** Where an entry of a whole history belongs in the session: the message that it stood in, its turn, its step and, of a call, its object. */
+export interface PlacedEntry {
+  readonly index: number;
+  readonly kind: 'message' | 'call';
+  readonly role?: string;
+  readonly turn: number;
+  readonly seq: number;
+  readonly callId?: ObjectId;
+}
+
+/** A history compared with what is known, before anything of it is recorded. */
+export interface Comparison {
+  readonly notice: HistoryNotice | undefined;
+  /** The last step of what both have in common from the beginning on; 0 for nothing. */
+  readonly commonUpto: number;
+  readonly fresh: number;
 }
 
 /** One entry of a report that was recorded. */
@@ -51,6 +71,8 @@ export interface MessagesReport {
   readonly notice: HistoryNotice | undefined;
   /** What could not be taken up of the files of calls, and why. */
   readonly notes: readonly string[];
+  /** Of a whole history: where each of its entries belongs. */
+  readonly placed?: readonly PlacedEntry[];
 }
 
 /** The record of a context that was handed out. */
@@ -75,6 +97,37 @@ export interface TurnOptions extends AssembleOptions, ReportOptions {
   readonly messages?: readonly ReportedMessage[];
 }
 
+/** An entry that was recorded just now, and where. */
+interface Taken {
+  readonly entry: RecordedEntry;
+  readonly place: Pick<KnownEntry, 'seq' | 'turn' | 'ref'>;
+  readonly notes: readonly string[];
+}
+
+const placeOf = ({ seq, turn, ref }: KnownEntry): Taken['place'] => ({ seq, turn, ...(ref === undefined ? {} : { ref }) });
+
+/** The items that are entries of their own. */
+const entryItems = (items: readonly HistoryItem[]): readonly HistoryItem[] =>
+  items.filter((item) => item.kind === 'call' || !isBareCarrier(item));
+
+function placedEntries(items: readonly HistoryItem[], sent: readonly (KnownEntry | undefined)[]): readonly PlacedEntry[] {
+  return items.flatMap((item, i) => {
+    const place = sent[i];
+    if (place === undefined) return [];
+    const { index, kind } = item;
+    const { seq, turn, ref } = place;
+    const what = item.kind === 'message' ? { role: item.role } : {};
+    return [{ index, kind, ...what, seq, turn, ...(ref === undefined ? {} : { callId: ref }) }];
+  });
+}
+
+const reportOf = (taken: readonly Taken[], entries: number, notice: HistoryNotice | undefined): MessagesReport => ({
+  recorded: taken.map(({ entry }) => entry),
+  known: entries - taken.length,
+  notice,
+  notes: taken.flatMap(({ notes }) => notes),
+});
+
 /**
  * A session as a harness uses it [§5.1]: it reports what its agent says and does and gets the context of the next model call. Reports are taken one after
  * the other; reported calls obey the same rules as wrapped ones.
@@ -84,8 +137,8 @@ export class HarnessSession {
   readonly #client: ContextClient;
   readonly #settings: HarnessSettings;
   #queue: Promise<unknown> = Promise.resolve();
-  /** The harness's own list as it was last sent; its message ids are only known here. */
-  #sent: HistoryEntry[] = [];
+  /** The harness's own list as it was last sent, which need not have the order of the chat. */
+  #sent: KnownEntry[] = [];
   #open: ReadonlyMap<string, OpenCall> = new Map();
 
   constructor(client: ContextClient, session: ContextSession, settings: HarnessSettings) {
@@ -110,6 +163,16 @@ export class HarnessSession {
    */
   reportMessages(messages: readonly ReportedMessage[], options: ReportOptions = {}): Promise<MessagesReport> {
     return this.#serial(() => this.#report(messages, options));
+  }
+
+  /** Compares a whole history with what is known; records nothing. Throws HarnessError `unknown-call`. */
+  compare(messages: readonly ReportedMessage[], options: Pick<ReportOptions, 'compacted'> = {}): Promise<Comparison> {
+    return this.#serial(async () => {
+      const entries = entryItems(historyOf(messages).items).map(sentEntry);
+      const { fresh, notice, known } = this.#reconcile(entries, options.compacted ?? false);
+      const last = notice === undefined ? known.at(-1) : known[notice.kept - 1];
+      return { notice, fresh: fresh.length, commonUpto: last?.seq ?? 0 };
+    });
   }
 
   /** Reports one finished tool call [§5.7]; the same call reported again is recognised by its id. */
@@ -173,57 +236,94 @@ export class HarnessSession {
     return recordItem(this.session, call, this.#context(), extras);
   }
 
-  async #report(messages: readonly ReportedMessage[], { mode = 'append', turnRef }: ReportOptions): Promise<MessagesReport> {
-    const whole = mode === 'history';
+  async #report(messages: readonly ReportedMessage[], options: ReportOptions): Promise<MessagesReport> {
+    return options.mode === 'history' ? this.#reportHistory(messages, options) : this.#reportNew(messages, options);
+  }
+
+  async #reportNew(messages: readonly ReportedMessage[], { turnRef }: ReportOptions): Promise<MessagesReport> {
     // In the middle of a chat a system message is something that the harness put in, not the prompt.
-    const history = historyOf(messages, { known: whole ? new Map() : this.#open, prompt: whole || this.session.state.seq === 0 });
-    const items = history.items.filter((item) => item.kind === 'call' || !isBareCarrier(item));
+    const history = historyOf(messages, { known: this.#open, prompt: this.session.state.seq === 0 });
+    const items = entryItems(history.items);
     const entries = items.map(sentEntry);
-    const { fresh, notice } = whole ? this.#reconcile(entries) : { fresh: this.#unseen(entries), notice: undefined };
     if (history.systemPrompt !== undefined) await this.session.setSystemPrompt(history.systemPrompt);
-    const recorded: RecordedEntry[] = [];
-    const notes: string[] = [];
-    for (const i of fresh) {
-      const item = items[i];
-      if (item === undefined) continue;
-      const entry = await this.#take(item, whole, turnRef === undefined ? {} : { turnRef });
-      if (entry === undefined) continue;
-      recorded.push(entry.entry);
-      notes.push(...entry.notes);
+    const taken: Taken[] = [];
+    for (const i of this.#unseen(entries)) {
+      const [item, entry] = [items[i], entries[i]];
+      if (item === undefined || entry === undefined) continue;
+      const one = await this.#take(item, false, turnRef === undefined ? {} : { turnRef });
+      if (one === undefined) continue;
+      taken.push(one);
       // One by one, so that a report that fails half-way can be made again.
-      if (!whole) this.#sent.push(...entries.slice(i, i + 1));
+      this.#sent.push({ ...entry, ...one.place });
     }
-    if (whole) this.#sent = entries;
     this.#open = history.open;
-    return { recorded, known: items.length - recorded.length, notice, notes };
+    return reportOf(taken, items.length, undefined);
+  }
+
+  async #reportHistory(messages: readonly ReportedMessage[], { turnRef, compacted = false }: ReportOptions): Promise<MessagesReport> {
+    const history = historyOf(messages);
+    const items = entryItems(history.items);
+    const entries = items.map(sentEntry);
+    const { fresh, matched, notice, known } = this.#reconcile(entries, compacted);
+    if (history.systemPrompt !== undefined) await this.session.setSystemPrompt(history.systemPrompt);
+    if (notice !== undefined && !this.#isNoted(notice)) await this.session.recordEvent(notice);
+    const taken: Taken[] = [];
+    const sent: (KnownEntry | undefined)[] = entries.map((entry, i) => {
+      const before = matched[i] === undefined ? undefined : known[matched[i]];
+      return before === undefined ? undefined : { ...entry, ...placeOf(before) };
+    });
+    for (const i of fresh) {
+      const [item, entry] = [items[i], entries[i]];
+      const one = item === undefined ? undefined : await this.#take(item, true, turnRef === undefined ? {} : { turnRef });
+      if (one === undefined || entry === undefined) continue;
+      taken.push(one);
+      sent[i] = { ...entry, ...one.place };
+    }
+    this.#sent = sent.filter((entry) => entry !== undefined);
+    this.#open = history.open;
+    return { ...reportOf(taken, items.length, notice), placed: placedEntries(items, sent) };
   }
 
   /** Records one entry; undefined when it turned out to be known. */
-  async #take(
-    item: HistoryItem,
-    whole: boolean,
-    extras: CallExtras,
-  ): Promise<{ readonly entry: RecordedEntry; readonly notes: readonly string[] } | undefined> {
+  async #take(item: HistoryItem, whole: boolean, extras: CallExtras): Promise<Taken | undefined> {
     const { index } = item;
     if (item.kind === 'message') {
-      const { role, text, name } = item;
-      await this.session.reportMessage({ role, text, ...(name === undefined ? {} : { name: name.toWellFormed() }) });
-      return { entry: { index, kind: 'message' }, notes: [] };
+      const { role, text, name, id } = item;
+      await this.session.reportMessage({ role, text, ...(name === undefined ? {} : { name: name.toWellFormed() }) }, id);
+      return { entry: { index, kind: 'message' }, place: this.#place(), notes: [] };
     }
     // In a whole history the place tells whether a call is known; its id may rightly come again.
     const call = whole ? await recordItem(this.session, item, this.#context(), extras) : await this.#record(item, extras);
-    return call.outcome === 'known' ? undefined : { entry: { index, kind: 'call', callId: call.callId }, notes: call.notes };
+    if (call.outcome === 'known') return undefined;
+    return { entry: { index, kind: 'call', callId: call.callId }, place: { ...this.#place(), ref: call.callId }, notes: call.notes };
   }
 
-  #reconcile(entries: readonly HistoryEntry[]): { readonly fresh: readonly number[]; readonly notice: HistoryNotice | undefined } {
+  /** Where the step that was just recorded stands. */
+  #place(): Pick<KnownEntry, 'seq' | 'turn'> {
+    const { seq, turn } = this.session.state;
+    return { seq, turn };
+  }
+
+  /** What is new of a history, against the list as it was last sent and against the chat. */
+  #reconcile(entries: readonly HistoryEntry[], compacted: boolean): Reconciled & { readonly known: readonly KnownEntry[] } {
     const used = new Set(entries.flatMap(({ kind, id }) => (kind === 'call' && id !== undefined ? [id] : [])));
-    const chat = chatEntries(this.session.state.turns, (id) => this.session.metadata(id), used);
-    return reconcileWith([this.#sent, chat], entries);
+    const chat = chatEntries(this.session.state.marks, (id) => this.session.metadata(id), used);
+    const views = [this.#sent, chat];
+    const { view, notice, ...found } = reconcileWith(views, entries);
+    const told = notice !== undefined && compacted ? { ...notice, kind: 'compacted' as const } : notice;
+    return { ...found, notice: told, known: views[view] ?? chat };
+  }
+
+  /** Whether the last thing that happened to the harness's history is just this. */
+  #isNoted({ kind, kept, missing }: HistoryNotice): boolean {
+    const last = this.session.state.marks.findLast(({ event }) => event !== undefined)?.event;
+    return last?.kind === kind && last.kept === kept && last.missing === missing;
   }
 
   /** The entries of a report of new ones, less messages whose id was reported before. */
   #unseen(entries: readonly HistoryEntry[]): readonly number[] {
-    const seen = new Set(this.#sent.flatMap(({ kind, id }) => (kind === 'message' && id !== undefined ? [id] : [])));
+    const stored = this.session.state.marks.flatMap(({ message, native }) => (message === undefined || native === undefined ? [] : [native]));
+    const seen = new Set([...stored, ...this.#sent.flatMap(({ kind, id }) => (kind === 'message' && id !== undefined ? [id] : []))]);
     return entries.flatMap(({ kind, id }, i) => {
       if (kind === 'call' || id === undefined) return [i];
       if (seen.has(id)) return [];

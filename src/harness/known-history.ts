@@ -2,7 +2,8 @@ import type { ObjectMetadata } from '../assembly/metadata.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
 import { abridge, isLargeText } from '../objects/large-text.js';
-import type { Message, Turn } from '../objects/object-type.js';
+import type { Message } from '../objects/object-type.js';
+import type { ChatMark } from '../session/chat-marks.js';
 import type { HistoryItem } from './history-item.js';
 import type { HistoryEntry } from './reconcile.js';
 
@@ -51,33 +52,41 @@ export function nativeCallId(ref: string, used: ReadonlySet<string>): string {
   return ref;
 }
 
-/** Messages of closed turns stay the same objects: what they are compared by is made once. */
-const ENTRIES = new WeakMap<Message, HistoryEntry>();
+/** An entry of a session's own chat: the step that brought it, and the object of a call. */
+export interface KnownEntry extends HistoryEntry {
+  readonly seq: number;
+  readonly turn: number;
+  readonly ref?: ObjectId;
+}
 
-function knownMessageEntry(message: Message): HistoryEntry {
-  const known = ENTRIES.get(message);
+/** Marks never change: what their messages are compared by is made once. */
+const ENTRIES = new WeakMap<ChatMark, KnownEntry>();
+
+function knownMessage(mark: ChatMark, message: Message): KnownEntry {
+  const known = ENTRIES.get(mark);
   if (known !== undefined) return known;
-  const entry = messageEntry(message);
-  ENTRIES.set(message, entry);
+  const entry = { ...messageEntry(message, mark.native), seq: mark.seq, turn: mark.turn };
+  ENTRIES.set(mark, entry);
   return entry;
 }
 
-/** The chat of a session as it is compared: messages, and the calls that they refer to, in their order. */
+/** The chat of a session as it is compared: messages and calls in the order of their steps. What a fork shares with its parent is marked as such. */
 export function chatEntries(
-  turns: readonly Turn[],
+  marks: readonly ChatMark[],
   metadataOf: (id: ObjectId) => ObjectMetadata | undefined,
   usedIds: ReadonlySet<string>,
-): readonly HistoryEntry[] {
-  const callEntry = (ref: ObjectId): HistoryEntry => {
+): readonly KnownEntry[] {
+  const inheritedUpto = marks.findLast(({ event }) => event?.kind === 'forked')?.seq ?? 0;
+  const callEntry = (ref: ObjectId, { seq, turn }: ChatMark): KnownEntry => {
     const metadata = metadataOf(ref);
     const call = metadata?.type === 'toolcall' ? metadata : undefined;
     const key = call === undefined ? JSON.stringify([ref]) : callKey(call.tool, call.contentHash);
-    return { kind: 'call', id: nativeCallId(ref, usedIds), key, weight: call?.charCount ?? 0 };
+    return { kind: 'call', id: nativeCallId(ref, usedIds), key, weight: call?.charCount ?? 0, seq, turn, ref };
   };
-  return turns.flatMap(({ messages }) =>
-    messages.flatMap((message) => [
-      ...(isBareCarrier(message) ? [] : [knownMessageEntry(message)]),
-      ...(message.toolcall_refs ?? []).map(callEntry),
-    ]),
-  );
+  return marks.flatMap((mark) => {
+    const { message, call, seq } = mark;
+    const said = message === undefined || isBareCarrier(message) ? [] : [knownMessage(mark, message)];
+    const entries = call === undefined ? said : [...said, callEntry(call, mark)];
+    return seq < inheritedUpto ? entries.map((entry) => ({ ...entry, inherited: true })) : entries;
+  });
 }

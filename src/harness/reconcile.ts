@@ -7,6 +7,8 @@ export interface HistoryEntry {
   readonly key: string;
   /** Length of what it says; a short one is weak evidence. */
   readonly weight: number;
+  /** A fork shares it with its parent: its id is the parent's, and the fork's harness may give it another one. */
+  readonly inherited?: boolean;
 }
 
 /** A history that does not simply go on from what is known; nothing of the session is deleted for it. */
@@ -34,7 +36,8 @@ const TELLING = 80;
 /** Whether two entries are the same one. */
 export function sameEntry(known: HistoryEntry, sent: HistoryEntry): boolean {
   if (known.kind !== sent.kind) return false;
-  return known.id !== undefined && sent.id !== undefined ? known.id === sent.id : known.key === sent.key;
+  if (known.id === undefined || sent.id === undefined) return known.key === sent.key;
+  return known.id === sent.id || (known.inherited === true && known.kind === 'message' && known.key === sent.key);
 }
 
 /** Known entries that can each be recognised once. */

@@ -4,16 +4,13 @@ import { chatEntries, nativeCallId, sentEntry, storedHash } from '../../../src/h
 import { reconcile } from '../../../src/harness/reconcile.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { type ObjectId, objectId, type Sha256 } from '../../../src/objects/ids.js';
+import type { ChatMark } from '../../../src/session/chat-marks.js';
 
-const turns = [
-  {
-    turn: 1,
-    messages: [
-      { role: 'user', text: 'look' },
-      { role: 'assistant', text: '', toolcall_refs: ['call_1@s1', 'call_1@s1~2', 's1:4'].map(objectId) },
-      { role: 'assistant', text: 'x'.repeat(1_000) },
-    ],
-  },
+const marks: readonly ChatMark[] = [
+  { seq: 1, turn: 1, message: { role: 'user', text: 'look' }, native: 'm1' },
+  ...['call_1@s1', 'call_1@s1~2', 's1:4'].map((id, i) => ({ seq: i + 2, turn: 1, call: objectId(id) })),
+  { seq: 5, turn: 1, message: { role: 'assistant', text: '' } },
+  { seq: 6, turn: 1, message: { role: 'assistant', text: 'x'.repeat(1_000) } },
 ];
 const metadataOf = (id: ObjectId) =>
   ({
@@ -46,12 +43,27 @@ describe('the chat as it is compared', () => {
       call('out'),
       { kind: 'message', index: 0, role: 'assistant', text: 'x'.repeat(1_000) } as const,
     ].map(sentEntry);
-    const known = chatEntries(turns, metadataOf, new Set(['call_1']));
+    const known = chatEntries(marks, metadataOf, new Set(['call_1']));
     expect(known).toHaveLength(5);
     expect(reconcile(known, sent)).toMatchObject({ fresh: [], notice: undefined });
     expect(
       reconcile(known, [...sent.slice(0, 4), sentEntry({ kind: 'message', index: 0, role: 'assistant', text: 'other' })]).fresh,
     ).toEqual([4]);
+  });
+
+  test('what a fork shares with its parent is the same under another message id, what came after is not', () => {
+    const forked: readonly ChatMark[] = [
+      ...marks,
+      { seq: 7, turn: 1, event: { kind: 'forked' } },
+      { seq: 8, turn: 2, message: { role: 'user', text: 'go on' }, native: 'm9' },
+    ];
+    const known = chatEntries(forked, metadataOf, new Set(['call_1']));
+    const said = (role: string, text: string, id: string) => sentEntry({ kind: 'message', index: 0, role, text, id });
+    const calls = ['call_1', 'call_1', undefined].map((id) => sentEntry(call('out', id)));
+    const shared = [said('user', 'look', 'n1'), ...calls, said('assistant', 'x'.repeat(1_000), 'n2')];
+    expect(reconcile(known, [...shared, said('user', 'go on', 'm9')]).fresh).toEqual([]);
+    expect(reconcile(known, [...shared, said('user', 'go on', 'n3')]).fresh).toEqual([5]);
+    expect(reconcile(chatEntries(marks, metadataOf, new Set(['call_1'])), shared).fresh).toContain(0);
   });
 
   test.each([
