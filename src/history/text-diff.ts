@@ -49,11 +49,14 @@ export function diffTexts(before: string, after: string, context = 3): TextDiff 
 
 const SIGNS: Readonly<Record<DiffLine['kind'], string>> = { same: ' ', added: '+', removed: '-', note: '\\' };
 
+/** Where a side of a hunk stands; one without lines stands behind the line before it. */
+const place = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
+
 /** A difference in the unified form; without the two lines that name the sides. Empty for equal texts. */
 export function unifiedLines({ hunks, added, removed }: TextDiff): readonly string[] {
   if (hunks === undefined) return [`@@ too different to be compared line by line: ${removed} lines became ${added} @@`];
   return hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
-    `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`,
+    `@@ -${place(oldStart, oldLines)} +${place(newStart, newLines)} @@`,
     ...lines.map(({ kind, text }) => `${SIGNS[kind]}${text}`),
   ]);
 }

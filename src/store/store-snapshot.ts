@@ -191,9 +191,9 @@ export class StoreSnapshot {
     return fileSources(this.#db);
   }
 
-  /** The rows of any query at this basis, equal ones merged; `timeoutMs` bounds the wait. */
+  /** The rows of any query at this basis, equal ones repeated as its limit counts them; `timeoutMs` bounds the wait. */
   rows(query: DatalogQuery, args: readonly EdnValue[], options: RequestOptions): Promise<readonly (readonly EdnValue[])[]> {
-    return this.#db.query(query, args, options);
+    return this.#db.bag(query, args, options);
   }
 
   /** Every session, in no order; one query. */

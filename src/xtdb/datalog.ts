@@ -26,6 +26,10 @@ export interface DatalogQuery {
   /** Applied by the database to its bag of rows, before equal rows are merged. */
   readonly limit?: number;
   readonly offset?: number;
+  /** Vectors that begin with their head, such as `[(older ?a ?b) …]`. */
+  readonly rules?: readonly EdnValue[];
+  /** Milliseconds after which the node stops the query; its own limit where that is shorter. */
+  readonly timeoutMs?: number;
 }
 
 /** `(pull ?e [*])`, or only the attributes named. */
@@ -58,10 +62,10 @@ const ELLIPSIS = sym('...');
  * @throws {XtdbError} `bad-request` if a value has no EDN form or a limit is no whole number
  */
 export const encodeQuery = (query: DatalogQuery, args: readonly EdnValue[]): string => {
-  const { orderBy, limit, offset } = query;
-  for (const count of [limit, offset]) {
+  const { orderBy, limit, offset, rules, timeoutMs } = query;
+  for (const count of [limit, offset, timeoutMs]) {
     if (count !== undefined && (!Number.isSafeInteger(count) || count < 0))
-      throw new XtdbError('bad-request', 'A limit or offset is a whole number from 0.');
+      throw new XtdbError('bad-request', 'A limit, offset or timeout is a whole number from 0.');
   }
   try {
     return print(
@@ -73,6 +77,8 @@ export const encodeQuery = (query: DatalogQuery, args: readonly EdnValue[]): str
           'order-by': orderBy?.map(([element, direction]) => [element, kw(direction)]),
           limit,
           offset,
+          rules,
+          timeout: timeoutMs,
         }),
         'in-args': args.length === 0 ? undefined : args,
       }),

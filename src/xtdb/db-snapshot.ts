@@ -100,6 +100,11 @@ export class DbSnapshot {
     return distinctRows(await this.#rows(query, args, options));
   }
 
+  /** The rows of a query as the database gives them, equal ones repeated: what a limit counts. */
+  bag(query: DatalogQuery, args: readonly EdnValue[] = [], options: RequestOptions = {}): Promise<readonly (readonly EdnValue[])[]> {
+    return this.#rows(query, args, options);
+  }
+
   /**
    * The versions of an entity up to this snapshot's moment, by valid time. Documents come with each version if `withDocs` is set.
    * An entity that is unknown or was evicted has none.

@@ -1,0 +1,37 @@
+import { describe, expect, test } from '@jest/globals';
+import { applyPatch } from 'diff';
+import fc from 'fast-check';
+import { diffTexts, unifiedLines } from '../../../src/history/text-diff.js';
+
+describe('differences of texts', () => {
+  test('equal texts have none', () => {
+    expect(diffTexts('a\nb\n', 'a\nb\n')).toEqual({ equal: true, added: 0, removed: 0, hunks: [] });
+  });
+
+  test('lines around a difference are shown, and the missing end of the last line', () => {
+    const diff = diffTexts('1\n2\n3\n4\n5\n6\n7\n8\n', '1\n2\n3\n4\nfive\n6\n7\n8', 1);
+    expect(diff).toMatchObject({ equal: false, added: 2, removed: 2 });
+    expect(unifiedLines(diff)).toEqual(['@@ -4,5 +4,5 @@', ' 4', '-5', '+five', ' 6', ' 7', '-8', '+8', '\\ No newline at end of file']);
+  });
+
+  test('the lines make the one text from the other', () => {
+    const text = fc.array(fc.constantFrom('a', 'b', 'c', 'd', ''), { maxLength: 30 }).map((lines) => lines.join('\n'));
+    fc.assert(
+      fc.property(text, text, (before, after) => {
+        const lines = unifiedLines(diffTexts(before, after));
+        const patch = ['--- a', '+++ b', ...lines, ''].join('\n');
+        expect(lines.length === 0 ? before : applyPatch(before, patch)).toBe(after);
+      }),
+    );
+  });
+
+  test('texts that are too different are told apart by their sizes, in bounded time', () => {
+    const noise = (seed: number): string =>
+      Array.from({ length: 60_000 }, (_, i) => String((i * 2_654_435_761 + seed * 40_503) % 1_000_003)).join('\n');
+    const from = performance.now();
+    const diff = diffTexts(noise(1), noise(7));
+    expect(performance.now() - from).toBeLessThan(10_000);
+    expect(diff.hunks).toBeUndefined();
+    expect(unifiedLines(diff)).toEqual(['@@ too different to be compared line by line: 60000 lines became 60000 @@']);
+  });
+});
