@@ -1,5 +1,6 @@
+import { type AroundTail, renderAround } from '../assembly/around-tail.js';
 import { type Assembly, assemble } from '../assembly/assemble.js';
-import type { AssemblyRecord, LayoutName } from '../assembly/assembly-record.js';
+import type { AssemblyRecord, FrozenTail, LayoutName } from '../assembly/assembly-record.js';
 import type { AssemblyInput } from '../assembly/layout.js';
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import { type MessageAssembly, renderMessages } from '../assembly/render-messages.js';
@@ -37,6 +38,13 @@ export interface SessionAssembly extends Assembly {
   readonly record: SessionAssemblyRecord;
   /** The same context as messages with parts (decision E3). */
   readonly asMessages: () => SessionMessageAssembly;
+  /** The same context around the running turn that a harness keeps itself. */
+  readonly asAround: (tail: FrozenTail) => SessionAroundTail;
+}
+
+/** A context around a turn that the harness keeps, with its record. */
+export interface SessionAroundTail extends AroundTail {
+  readonly record: SessionAssemblyRecord;
 }
 
 /** The literal behaviour, and short ids; the client's own settings where absent. */
@@ -102,7 +110,11 @@ function assembleParts({ files, strict, shortIds }: SessionEnvironment, parts: P
     ...rendered,
     record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, basis },
   });
-  return { ...withPlace(assemble(input)), asMessages: () => withPlace(renderMessages(input)) };
+  return {
+    ...withPlace(assemble(input)),
+    asMessages: () => withPlace(renderMessages(input)),
+    asAround: (tail) => withPlace(renderAround(input, tail, options.layout)),
+  };
 }
 
 async function assembleAt(
