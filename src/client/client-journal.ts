@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { JournalDamage } from '../journal/errors.js';
 import { inspectJournals } from '../journal/inspect-journals.js';
 import type { Durability, Journal } from '../journal/journal.js';
 import { adoptableJournals, adoptJournal, openJournal } from '../journal/open-journal.js';
@@ -22,6 +23,12 @@ export interface ClientJournalSettings {
   readonly onNotice: (line: string) => void;
 }
 
+/** What is said of bytes at the end of a dead process's journal: they were on their way to the disk when it died, and nobody was told of them. */
+const cutNotice = (owner: string, { file, offset, length }: JournalDamage): string =>
+  length === 0
+    ? `the journal ${owner}: ${file} ends at byte ${offset} in the middle of a write; nothing that was acknowledged is missing`
+    : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, are no whole record and were left out; they were never acknowledged`;
+
 /**
  * The journal of one client (decision H5), and those that dead clients left in the data folder, which the first one to start takes over (decision F6).
  * Closing leaves on disk what the database does not have yet.
@@ -29,7 +36,8 @@ export interface ClientJournalSettings {
 export class ClientJournal implements WriteJournal {
   readonly #settings: ClientJournalSettings;
   readonly #own: Journal;
-  readonly #adopted: Journal[] = [];
+  readonly #adopted = new Set<Journal>();
+  readonly #closing = new Set<Promise<void>>();
 
   private constructor(settings: ClientJournalSettings, own: Journal) {
     this.#settings = settings;
@@ -63,18 +71,32 @@ export class ClientJournal implements WriteJournal {
   async adoptAll(outbox: Outbox): Promise<void> {
     for (const owner of await adoptableJournals(this.#settings.dataDir)) {
       const journal = await adoptJournal(this.#settings.dataDir, owner, { what: this.#settings.what }).catch((error: unknown) => {
-        this.#settings.onNotice(`the journal ${owner} of a process that ended cannot be read: ${String(error)}`);
+        const reason = error instanceof Error ? error.message : String(error);
+        this.#settings.onNotice(
+          `the journal ${owner} of a process that ended stays as it is, and what it acknowledged is not delivered: ${reason}`,
+        );
         return undefined;
       });
       if (journal === undefined) continue;
-      this.#adopted.push(journal);
-      for (const { file, offset, length } of journal.damage) {
-        this.#settings.onNotice(`the journal ${owner}: ${file} was cut at byte ${offset} (${length} bytes that were never acknowledged)`);
-      }
+      this.#adopted.add(journal);
+      for (const damage of journal.damage) this.#settings.onNotice(cutNotice(owner, damage));
       for await (const { sequence, payload } of journal.recover()) {
-        outbox.adopt(decodeWrite(decodePayload(payload)), () => journal.markDone(sequence));
+        outbox.adopt(decodeWrite(decodePayload(payload)), () => {
+          journal.markDone(sequence);
+          this.#closeDrained(journal);
+        });
       }
+      this.#closeDrained(journal);
     }
+  }
+
+  /** An adopted journal takes no records of its own: without waiting ones its files and its lock are of no use to anybody. */
+  #closeDrained(journal: Journal): void {
+    if (journal.status.pending > 0 || !this.#adopted.delete(journal)) return;
+    const closing = journal.close().finally(() => this.#closing.delete(closing));
+    // Whoever closes this client is told; a file that stays is removed by the next client.
+    closing.catch(() => undefined);
+    this.#closing.add(closing);
   }
 
   /**
@@ -95,6 +117,6 @@ export class ClientJournal implements WriteJournal {
 
   /** Closes this and all adopted journals; what waits stays for the next client. Idempotent. */
   async close(): Promise<void> {
-    await Promise.all([this.#own, ...this.#adopted].map((journal) => journal.close()));
+    await Promise.all([...[this.#own, ...this.#adopted].map((journal) => journal.close()), ...this.#closing]);
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { cpSync } from 'node:fs';
-import { mkdtemp, readdir, realpath, rm, truncate } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, readlink, realpath, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -9,6 +9,7 @@ import type { ContextSession } from '../../../src/client/context-session.js';
 import { adoptableJournals } from '../../../src/journal/open-journal.js';
 import { filesystemId, systemPromptObjectId } from '../../../src/objects/ids.js';
 import { Road } from '../../support/road.js';
+import { until } from '../../support/tracked-project.js';
 
 /** A client that dies when the database has everything that it acknowledged, but before its journal says so, makes the next one replay all of it. */
 describe('a journal whose records the database has already', () => {
@@ -17,9 +18,9 @@ describe('a journal whose records the database has already', () => {
   const filesystem = filesystemId(`fs-${randomUUID()}`);
   const clients: ContextClient[] = [];
 
-  const open = async (dataDir: string): Promise<ContextClient> => {
+  const open = async (dataDir: string, onNotice: (line: string) => void = () => undefined): Promise<ContextClient> => {
     const address = { kind: 'unix', socketPath: road.socketPath } as const;
-    const client = await ContextClient.create({ address, roots: [root], cwd: root, filesystemId: filesystem, dataDir });
+    const client = await ContextClient.create({ address, roots: [root], cwd: root, filesystemId: filesystem, dataDir, onNotice });
     clients.push(client);
     return client;
   };
@@ -109,5 +110,38 @@ describe('a journal whose records the database has already', () => {
     expect(prompts.map(({ version }) => version?.content)).toEqual([null, 'one', 'two', 'three']);
     const known = (await second.listSessions()).filter(({ id }) => id.startsWith(session.id));
     expect(known.map(({ id }) => id)).toEqual([session.id]);
+  });
+
+  test('is closed and gone as soon as it is drained, not only with the client that adopted it, and what was cut of it is said in words', async () => {
+    const dataDir = join(root, 'data');
+    const first = await open(dataDir);
+    const session = await first.openSession();
+    let last = await call(session, 'first');
+    for (let i = 0; i < 60; i++) last = await call(session, `output ${i}`);
+    const copy = await journalOfTheDead(dataDir);
+    const folder = join(copy, 'journal');
+    const [segment = ''] = (await readdir(folder)).filter((name) => name.endsWith('.wal'));
+    await appendFile(join(folder, segment), 'half a fra');
+    await road.open();
+    await last.applied;
+    await first.close();
+
+    const notices: string[] = [];
+    const second = await open(copy, (line) => notices.push(line));
+    expect(notices).toEqual([
+      expect.stringMatching(
+        /the last 10 bytes of .*\.wal, from byte \d+ on, are no whole record and were left out; they were never acknowledged$/,
+      ),
+    ]);
+    await until(
+      () => readdir(folder),
+      (names) => names.length === 1 && names[0]?.endsWith('.lock') === true,
+    );
+    const opened = await Promise.all((await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+    expect(opened.filter((path) => path.startsWith(folder))).toEqual([]);
+    // The client works on with a journal of its own.
+    expect((await second.openSession({ id: session.id })).state.seq).toBe(61);
+    expect((await second.close()).unflushed).toBe(0);
+    expect(await readdir(folder)).toEqual([]);
   });
 });
