@@ -1,5 +1,7 @@
+import { claudeCode } from './claude-code.js';
 import type { Importer } from './importer.js';
+import { miniSweAgent } from './mini-swe-agent.js';
 import { sweAgent } from './swe-agent.js';
 
 /** Every importer; the one that is surest of the content reads a recording. */
-export const IMPORTERS: readonly Importer[] = [sweAgent];
+export const IMPORTERS: readonly Importer[] = [claudeCode, sweAgent, miniSweAgent];

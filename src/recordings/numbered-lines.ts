@@ -6,6 +6,8 @@ export const LINE_GUTTERS = {
   bar: /^(\d+)\|(.*)$/s,
   /** `12 | text` */
   spacedBar: /^ *(\d+) \|(?: (.*)|)$/s,
+  /** `  12→text` */
+  arrow: /^ *(\d+)→(.*)$/s,
   /** What `cat -n` prints. */
   tab: /^ *(\d+)\t(.*)$/s,
 } as const;

@@ -1,0 +1,19 @@
+import { ClaudeCodeReader } from './claude-code-reader.js';
+import type { Importer } from './importer.js';
+import { readJsonLines } from './json-lines.js';
+import { recogniseLines } from './line-format.js';
+import { recordingId } from './recording-id.js';
+
+/** Claude Code: JSON lines under `~/.claude/projects`, one file for each session; files of sub-agents alone are sessions too. */
+export const claudeCode: Importer = {
+  format: 'claude-code',
+  recognise: (source) => recogniseLines(source, 'claude-code'),
+  async *read(source, onLoss) {
+    const reader = new ClaudeCodeReader(recordingId(source), onLoss);
+    for await (const { record, place } of readJsonLines(source.open(), onLoss)) {
+      reader.read(record, place);
+      yield* reader.ready();
+    }
+    yield* reader.finish();
+  },
+};

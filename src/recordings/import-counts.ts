@@ -1,0 +1,121 @@
+import type { Loss, LossReason } from './importer.js';
+import type { EntryOf, RecordedEntry, RecordingFormat } from './neutral-session.js';
+import { isReadCall } from './read-calls.js';
+
+type Role = EntryOf<'message'>['role'];
+
+/** What a session, or several together, hold. Entries copied from a parent session are counted too, and once more under `copied`. */
+export interface SessionCounts {
+  readonly messages: Readonly<Record<Role, number>>;
+  /** Messages of the assistant that have a text, and that have thoughts. */
+  readonly texts: number;
+  readonly thoughts: number;
+  readonly calls: number;
+  readonly results: number;
+  /** Calls that read a file: see `isReadCall`. */
+  readonly reads: number;
+  readonly compactions: number;
+  readonly events: number;
+  readonly copied: number;
+}
+
+/** What an import brought and lost. */
+export interface ImportCounts extends SessionCounts {
+  readonly sessions: number;
+  readonly losses: Readonly<Partial<Record<LossReason, number>>>;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] extends object ? Mutable<T[K]> : T[K] };
+
+const none = (): Mutable<SessionCounts> => ({
+  messages: { user: 0, assistant: 0, system: 0, developer: 0 },
+  texts: 0,
+  thoughts: 0,
+  calls: 0,
+  results: 0,
+  reads: 0,
+  compactions: 0,
+  events: 0,
+  copied: 0,
+});
+
+const COUNT: { readonly [K in RecordedEntry['kind']]: (counts: Mutable<SessionCounts>, entry: EntryOf<K>) => void } = {
+  session: () => undefined,
+  message(counts, { role, text, thinking }) {
+    counts.messages[role] += 1;
+    if (role !== 'assistant') return;
+    if (text !== '') counts.texts += 1;
+    if (thinking !== undefined) counts.thoughts += 1;
+  },
+  call(counts, { tool, args }) {
+    counts.calls += 1;
+    if (isReadCall(tool, args)) counts.reads += 1;
+  },
+  result(counts) {
+    counts.results += 1;
+  },
+  compaction(counts) {
+    counts.compactions += 1;
+  },
+  event(counts) {
+    counts.events += 1;
+  },
+};
+
+function count<K extends RecordedEntry['kind']>(counts: Mutable<SessionCounts>, kind: K, entry: EntryOf<K>): void {
+  COUNT[kind](counts, entry);
+  if ('copied' in entry && entry.copied === true) counts.copied += 1;
+}
+
+/** Counts an import while it runs. */
+export class ImportCounter {
+  readonly #sessions = new Map<string, Mutable<SessionCounts>>();
+  readonly #losses: Partial<Record<LossReason, number>> = {};
+
+  add(entry: RecordedEntry): void {
+    const id = entry.kind === 'session' ? entry.native_id : entry.session;
+    const counts = this.#sessions.get(id) ?? none();
+    this.#sessions.set(id, counts);
+    count(counts, entry.kind, entry);
+  }
+
+  addLoss({ reason }: Loss): void {
+    this.#losses[reason] = (this.#losses[reason] ?? 0) + 1;
+  }
+
+  /** Of one session; undefined where it is unknown. */
+  session(id: string): SessionCounts | undefined {
+    return this.#sessions.get(id);
+  }
+
+  /** Of all of them. */
+  total(): ImportCounts {
+    const sum = none();
+    for (const counts of this.#sessions.values()) {
+      for (const role of ['user', 'assistant', 'system', 'developer'] as const) sum.messages[role] += counts.messages[role];
+      for (const field of ['texts', 'thoughts', 'calls', 'results', 'reads', 'compactions', 'events', 'copied'] as const)
+        sum[field] += counts[field];
+    }
+    return { ...sum, sessions: this.#sessions.size, losses: { ...this.#losses } };
+  }
+}
+
+const messages = ({ messages: { user, assistant, system, developer } }: SessionCounts): number => user + assistant + system + developer;
+
+/** Items of a transcript as its own format counts them. */
+const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: SessionCounts) => number>>> = {
+  // Every block of an answer is a record, and so are prompts, results and the summary of a compaction.
+  'claude-code': (counts) => counts.messages.user + counts.texts + counts.thoughts + counts.calls + counts.results + counts.compactions,
+  // Calls and their outputs are items beside the messages.
+  codex: (counts) => messages(counts) + counts.calls + counts.results,
+  // Calls are blocks of messages, results are messages.
+  pi: (counts) => messages(counts) + counts.results,
+};
+
+/**
+ * How many items the transcript of a session has in the words of its own format, out of the neutral counts: for comparing with what others counted.
+ * Where a format has no rule of its own, messages and results.
+ */
+export function transcriptItems(format: RecordingFormat, counts: SessionCounts): number {
+  return (TRANSCRIPT_ITEMS[format] ?? ((all: SessionCounts) => messages(all) + all.results))(counts);
+}
