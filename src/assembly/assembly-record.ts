@@ -21,7 +21,7 @@ export interface SectionRecord {
   readonly sha256: Sha256;
 }
 
-/** The layouts that there are, each in `layouts.ts`; `ssot` is that of §4.1. */
+/** The layouts that there are; `ssot` is that of §4.1. */
 export type LayoutName = 'ssot';
 
 /**

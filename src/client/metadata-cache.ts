@@ -7,6 +7,9 @@ import type { FileAccess } from './file-access.js';
 /** A transaction that has no number yet: younger than any basis. */
 export const NOT_YET = Number.POSITIVE_INFINITY;
 
+/** How the agent sees the path of a source [§5.3]. */
+export type DisplayPaths = Pick<FileAccess, 'display'>;
+
 /** A version or head, read by its fields. */
 type Described = Readonly<Record<string, unknown>>;
 
@@ -27,7 +30,7 @@ function isWholeRead(document: Described): boolean {
 }
 
 /** The metadata of a content object [§4.1], from its head or its version; undefined for infrastructure. */
-export function metadataOf(versionOrHead: object, marks: HeadMarks, files: FileAccess): ObjectMetadata | undefined {
+export function metadataOf(versionOrHead: object, marks: HeadMarks, paths: DisplayPaths): ObjectMetadata | undefined {
   const document = versionOrHead as Described;
   const id = document['xt/id'] as ObjectId;
   const contentHash = document.content_hash as Sha256 | null;
@@ -36,7 +39,7 @@ export function metadataOf(versionOrHead: object, marks: HeadMarks, files: FileA
     return {
       type: 'file',
       id,
-      displayPath: files.display(source),
+      displayPath: paths.display(source),
       fileType: String(document.file_type),
       charCount: Number(document.char_count),
       state: fileState(document, marks),

@@ -11,6 +11,12 @@ export interface Stretch {
   readonly last: number;
 }
 
+/** Steps to read, both ends included; all of them where absent. */
+export interface StepRange {
+  readonly first?: number;
+  readonly last?: number;
+}
+
 /** What a session continues, as its head says at a basis: undefined for a session that is no fork, and for one that is not there. */
 export async function forkPointOf(db: DbSnapshot, session: SessionId): Promise<ForkPoint | undefined> {
   const head = await db.entity(sessionObjectId(session));

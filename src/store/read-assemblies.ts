@@ -6,7 +6,7 @@ import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import { toDocument } from '../xtdb/documents.js';
 import { fromAssemblyPart } from './assembly-part.js';
 import type { ForkPoint } from './head.js';
-import { lineage, type Stretch } from './lineage.js';
+import { lineage, type StepRange, type Stretch } from './lineage.js';
 
 const e = sym('?e');
 const ref = sym('?ref');
@@ -19,12 +19,6 @@ const ASSEMBLIES: DatalogQuery = {
   in: [ref, from, to],
   where: [triple(e, 'assembly_ref', ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to)],
 };
-
-/** Steps of records to read; all of them where absent. */
-export interface StepRange {
-  readonly first?: number;
-  readonly last?: number;
-}
 
 const inOrder = (a: AssemblyProof, b: AssemblyProof): number => a.step - b.step || a.at - b.at || (a.sha256 < b.sha256 ? -1 : 1);
 

@@ -5,7 +5,7 @@ import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import type { ForkPoint } from './head.js';
-import { forkPointOf, lineage, type Stretch } from './lineage.js';
+import { forkPointOf, lineage, type StepRange, type Stretch } from './lineage.js';
 import { snapshotParts, stepParts } from './queries.js';
 import { readTexts } from './read-texts.js';
 import { fromSnapshotPart, fromStepPart, messagePartHash, type SetsSnapshot, stepId } from './step-part.js';
@@ -39,8 +39,7 @@ function requireDense(session: SessionId, steps: readonly Step[], first: number)
 }
 
 /** Inherited steps must all be there: a fork without one step of its own would otherwise silently end earlier. */
-function requireInherited(session: SessionId, steps: readonly Step[], stretches: readonly Stretch[]): void {
-  const inherited = Math.max(0, ...stretches.filter((stretch) => !isOpenEnded(stretch)).map(({ last }) => last));
+function requireInherited(session: SessionId, steps: readonly Step[], inherited: number): void {
   const last = steps.at(-1)?.seq ?? 0;
   if (last < inherited) {
     throw new StoreError(
@@ -56,28 +55,31 @@ async function stepsOf(
   stretches: readonly Stretch[],
   cache: TextCache,
   from: number,
+  upto = Number.POSITIVE_INFINITY,
 ): Promise<readonly Step[]> {
-  const wanted = stretches.filter(({ last }) => last >= from);
+  const wanted = stretches.filter(({ first, last }) => last >= from && first <= upto);
   const parts = await Promise.all(
     wanted.map((stretch) => {
-      const last = isOpenEnded(stretch) ? undefined : stretch.last;
-      return stepParts(db, sessionObjectId(stretch.session), Math.max(stretch.first, from), last);
+      const last = Math.min(stretch.last, upto);
+      return stepParts(db, sessionObjectId(stretch.session), Math.max(stretch.first, from), Number.isFinite(last) ? last : undefined);
     }),
   );
   const steps = await restoreSteps(db, session, parts.flat(), cache);
   requireDense(session, steps, from);
-  if (wanted.length > 1 || !wanted.every(isOpenEnded)) requireInherited(session, steps, wanted);
+  const inherited = wanted.filter((stretch) => !isOpenEnded(stretch)).map(({ last }) => Math.min(last, upto));
+  if (inherited.length > 0) requireInherited(session, steps, Math.max(...inherited));
   return steps;
 }
 
-/** The steps of a session at a basis, in order, none missing; for a fork those that it shares with its parent and its own (decision F2). */
+/** The steps of a session at a basis, all or those of a range, in order, none missing; for a fork those that it shares with its parent and its own (decision F2). */
 export async function readSteps(
   db: DbSnapshot,
   session: SessionId,
   cache: TextCache,
   parent: ForkPoint | undefined,
+  { first = 1, last }: StepRange = {},
 ): Promise<readonly Step[]> {
-  return stepsOf(db, session, await lineage(db, session, parent), cache, 1);
+  return stepsOf(db, session, await lineage(db, session, parent), cache, first, last);
 }
 
 /** One step of a session; undefined when it is not written. */

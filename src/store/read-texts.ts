@@ -1,3 +1,4 @@
+import { hashText } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
@@ -12,7 +13,13 @@ async function readChunks(db: DbSnapshot, hashes: readonly string[]): Promise<Re
   const texts = new Map<string, string>();
   for (let i = 0; i < hashes.length; i += CHUNKS_AT_ONCE) {
     const ids = hashes.slice(i, i + CHUNKS_AT_ONCE).map(chunkId);
-    for (const [id, part] of await db.entities(ids)) texts.set(id.slice('chunk:'.length), String(part.text));
+    for (const [id, part] of await db.entities(ids)) {
+      const hash = id.slice('chunk:'.length);
+      const text = String(part.text);
+      // Content has to be what it is called by: nothing is shown, and nothing is kept in the cache, on trust.
+      if (hashText(text) !== hash) throw new StoreError('corrupt-part', `${id} does not hold the text that it is named after`);
+      texts.set(hash, text);
+    }
   }
   return texts;
 }
@@ -23,7 +30,7 @@ function chunksOf(list: StoredDocument): readonly string[] {
 
 /**
  * The whole texts under the given hashes, from the cache or from their parts in the database. Hashes without parts are absent from the answer.
- * Throws StoreError `missing-part` when a list names a chunk that is not there.
+ * Throws StoreError `missing-part` when a list names a chunk that is not there, `corrupt-part` for a chunk that holds another text.
  */
 export async function readTexts(db: DbSnapshot, hashes: readonly Sha256[], cache: TextCache): Promise<ReadonlyMap<Sha256, string>> {
   const texts = new Map<Sha256, string>();

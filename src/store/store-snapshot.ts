@@ -13,10 +13,10 @@ import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { RequestOptions } from '../xtdb/requests.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
-import { forkPointOf } from './lineage.js';
+import { forkPointOf, type StepRange } from './lineage.js';
 import { fileSources, objectIdsFrom } from './object-names.js';
 import { headsWithTimes, sessionRows } from './queries.js';
-import { readAssemblies, type StepRange } from './read-assemblies.js';
+import { readAssemblies } from './read-assemblies.js';
 import { readSets, readStep, readSteps } from './read-steps.js';
 import { readTexts } from './read-texts.js';
 import type { TextCache } from './text-cache.js';
@@ -131,6 +131,17 @@ export class StoreSnapshot {
     return found;
   }
 
+  /** The versions of heads of files, calls and prompts that were read at this basis: their texts are read, every hash is checked. */
+  async versionsOf(heads: readonly Head[]): Promise<ReadonlyMap<ObjectId, FoundVersion>> {
+    const texts = await this.#texts(heads.map(({ document }) => document));
+    return new Map(
+      heads.map(({ document, marks }) => {
+        const version = fromStored(document, textOf(document, texts));
+        return [version['xt/id'], { version, marks }] as const;
+      }),
+    );
+  }
+
   /** One object in full; undefined when the database knows none by this id at this basis. */
   async get(id: string): Promise<FoundVersion | undefined> {
     return (await this.getMany([id])).get(id as ObjectId);
@@ -155,9 +166,9 @@ export class StoreSnapshot {
     return readStep(this.#db, session, seq, this.#cache);
   }
 
-  /** All steps of a session, in order, a fork's shared ones first (decision F2); empty for an unknown session. */
-  async steps(session: SessionId): Promise<readonly Step[]> {
-    return readSteps(this.#db, session, this.#cache, await forkPointOf(this.#db, session));
+  /** The steps of a session, all or those of a range, in order, a fork's shared ones first (decision F2); empty for an unknown session. */
+  async steps(session: SessionId, range: StepRange = {}): Promise<readonly Step[]> {
+    return readSteps(this.#db, session, this.#cache, await forkPointOf(this.#db, session), range);
   }
 
   /** The sets of a session, the last step that they include, and how much of the index the snapshots hold. */

@@ -1,0 +1,71 @@
+import { canonicalJson } from '../objects/canonical-json.js';
+import { AROUND_VERSION, renderAround, TAIL_PLACES } from './around-tail.js';
+import { assemble } from './assemble.js';
+import { type AssemblyRecord, type FrozenTail, type LayoutName, RENDERER_VERSION, type SectionName } from './assembly-record.js';
+import type { AssemblyInput } from './layout.js';
+import { type RenderedMessage, renderMessages } from './render-messages.js';
+
+/** The name of a renderer, as records have it. */
+export type RendererName = AssemblyRecord['renderer'];
+
+/** A context as a record measures it: one text, or canonical JSON where it is messages. */
+export interface Rendered {
+  readonly record: AssemblyRecord;
+  readonly whole: string;
+  readonly sections: readonly { readonly name: SectionName; readonly text: string }[];
+}
+
+/** What a record says of how it was rendered, beside the options. */
+export interface RenderedHow {
+  readonly layout: LayoutName;
+  readonly tail: FrozenTail | undefined;
+}
+
+interface Renderer {
+  /** Rises when the same state would give other bytes. */
+  readonly version: number;
+  readonly layouts: readonly LayoutName[];
+  readonly render: (input: AssemblyInput, how: RenderedHow) => Rendered;
+}
+
+const NO_TAIL: FrozenTail = { turn: Number.MAX_SAFE_INTEGER, results: [] };
+
+function sectionTexts(record: AssemblyRecord, system: string | null, messages: readonly RenderedMessage[]): Rendered['sections'] {
+  const text = (name: SectionName): string =>
+    name === 'system' ? (system ?? '') : canonicalJson(messages.filter(({ section }) => section === name));
+  return record.sections.map(({ name }) => ({ name, text: text(name) }));
+}
+
+/** Every renderer by its name. What was handed out by one is made again by it (decision E7): one that was used once is never taken out. */
+export const RENDERERS: Readonly<Record<RendererName, Renderer>> = {
+  text: {
+    version: RENDERER_VERSION,
+    layouts: ['ssot'],
+    render: (input) => {
+      const { record, text, sections } = assemble(input);
+      return { record, whole: text, sections };
+    },
+  },
+  messages: {
+    version: RENDERER_VERSION,
+    layouts: ['ssot'],
+    render: (input) => {
+      const { record, system, messages } = renderMessages(input);
+      return { record, whole: canonicalJson({ system, messages }), sections: sectionTexts(record, system, messages) };
+    },
+  },
+  around: {
+    version: AROUND_VERSION,
+    layouts: Object.keys(TAIL_PLACES) as LayoutName[],
+    render: (input, { layout, tail = NO_TAIL }) => {
+      const { record, system, before, after, references } = renderAround(input, tail, layout);
+      const whole = canonicalJson({ system, before, references: [...references], after });
+      return { record, whole, sections: sectionTexts(record, system, [...before, ...after]) };
+    },
+  },
+};
+
+/** The renderer of a record's name; undefined for one of a later version. */
+export function rendererOf(name: string): Renderer | undefined {
+  return Object.hasOwn(RENDERERS, name) ? RENDERERS[name as RendererName] : undefined;
+}
