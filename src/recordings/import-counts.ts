@@ -1,18 +1,20 @@
 import type { Loss, LossReason } from './importer.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from './neutral-session.js';
-import { isReadCall } from './read-calls.js';
+import { readsOfCall } from './read-calls.js';
 
 type Role = EntryOf<'message'>['role'];
 
 /** What a session, or several together, hold. Entries copied from a parent session are counted too, and once more under `copied`. */
 export interface SessionCounts {
   readonly messages: Readonly<Record<Role, number>>;
+  /** Messages of any role that stand for an attachment: they have a name. */
+  readonly attachments: number;
   /** Messages of the assistant that have a text, and that have thoughts. */
   readonly texts: number;
   readonly thoughts: number;
   readonly calls: number;
   readonly results: number;
-  /** Calls that read a file: see `isReadCall`. */
+  /** Reads of files by calls: see `readsOfCall`. */
   readonly reads: number;
   readonly compactions: number;
   readonly events: number;
@@ -29,6 +31,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] extends object ? Mutable<T[K]
 
 const none = (): Mutable<SessionCounts> => ({
   messages: { user: 0, assistant: 0, system: 0, developer: 0 },
+  attachments: 0,
   texts: 0,
   thoughts: 0,
   calls: 0,
@@ -41,15 +44,16 @@ const none = (): Mutable<SessionCounts> => ({
 
 const COUNT: { readonly [K in RecordedEntry['kind']]: (counts: Mutable<SessionCounts>, entry: EntryOf<K>) => void } = {
   session: () => undefined,
-  message(counts, { role, text, thinking }) {
+  message(counts, { role, name, text, thinking }) {
     counts.messages[role] += 1;
+    if (name !== undefined) counts.attachments += 1;
     if (role !== 'assistant') return;
     if (text !== '') counts.texts += 1;
     if (thinking !== undefined) counts.thoughts += 1;
   },
   call(counts, { tool, args }) {
     counts.calls += 1;
-    if (isReadCall(tool, args)) counts.reads += 1;
+    counts.reads += readsOfCall(tool, args);
   },
   result(counts) {
     counts.results += 1;
@@ -93,7 +97,7 @@ export class ImportCounter {
     const sum = none();
     for (const counts of this.#sessions.values()) {
       for (const role of ['user', 'assistant', 'system', 'developer'] as const) sum.messages[role] += counts.messages[role];
-      for (const field of ['texts', 'thoughts', 'calls', 'results', 'reads', 'compactions', 'events', 'copied'] as const)
+      for (const field of ['attachments', 'texts', 'thoughts', 'calls', 'results', 'reads', 'compactions', 'events', 'copied'] as const)
         sum[field] += counts[field];
     }
     return { ...sum, sessions: this.#sessions.size, losses: { ...this.#losses } };
@@ -105,7 +109,8 @@ const messages = ({ messages: { user, assistant, system, developer } }: SessionC
 /** Items of a transcript as its own format counts them. */
 const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: SessionCounts) => number>>> = {
   // Every block of an answer is a record, and so are prompts, results and the summary of a compaction.
-  'claude-code': (counts) => counts.messages.user + counts.texts + counts.thoughts + counts.calls + counts.results + counts.compactions,
+  'claude-code': (counts) =>
+    counts.messages.user - counts.attachments + counts.texts + counts.thoughts + counts.calls + counts.results + counts.compactions,
   // Calls and their outputs are items beside the messages.
   codex: (counts) => messages(counts) + counts.calls + counts.results,
   // Calls are blocks of messages, results are messages.

@@ -1,7 +1,10 @@
 import { claudeCode } from './claude-code.js';
 import type { Importer } from './importer.js';
 import { miniSweAgent } from './mini-swe-agent.js';
+import { openHandsLegacy } from './openhands-legacy.js';
+import { openHandsSdk } from './openhands-sdk.js';
+import { pi } from './pi.js';
 import { sweAgent } from './swe-agent.js';
 
 /** Every importer; the one that is surest of the content reads a recording. */
-export const IMPORTERS: readonly Importer[] = [claudeCode, sweAgent, miniSweAgent];
+export const IMPORTERS: readonly Importer[] = [claudeCode, pi, sweAgent, miniSweAgent, openHandsLegacy, openHandsSdk];

@@ -56,25 +56,27 @@ function operands(words: string): readonly string[] {
   return found.filter((word) => !word.startsWith('-') && !/^\d*[<>]/.test(word));
 }
 
-/** Whether a command line prints a file that it names: the first command of a pipeline, without a here-document or a write. */
-function printsFile(line: string): boolean {
-  return line.split(/&&|\|\||;|\n/).some((pipeline) => {
-    const first = (pipeline.split('|')[0] ?? '').trim();
-    const program = PRINTERS.exec(first);
-    if (program === null || /<<|[^2&]>\s*[^&\s]/.test(first)) return false;
-    const rest = operands(first.slice(program[0].length));
-    const needed = program[0].includes('sed') ? 2 : 1;
-    const numbers = /^(?:head|tail)/.test(program[0]) ? rest.filter((word) => /^\+?\d+$/.test(word)).length : 0;
-    return rest.length - numbers >= needed;
-  });
+const HERE_DOCUMENT = /<<-?\s*(['"]?)(\w+)\1[^\n]*\n[\s\S]*?\n\s*\2(?=\W|$)/g;
+const CONTROL = /\bdo\s|\bthen\s|\belse\s/g;
+
+function printsFile(pipeline: string): boolean {
+  const first = (pipeline.split('|')[0] ?? '').trim();
+  const program = PRINTERS.exec(first);
+  if (program === null || /<<|(?:^|[^2&\d])>\s*[^&\s]/.test(first)) return false;
+  const rest = operands(first.slice(program[0].length));
+  const needed = program[0].includes('sed') ? 2 : 1;
+  const numbers = /^(?:head|tail)/.test(program[0]) ? rest.filter((word) => /^\+?\d+$/.test(word)).length : 0;
+  return rest.length - numbers >= needed;
 }
 
 /**
- * Whether a call reads a file: a reading tool, an editor's `view`, or a command line with a command that prints a file it names (`cat`, `sed -n`, `nl`,
- * `head`, `tail` and their like at the head of a pipeline). One call is one read, however many files it prints.
+ * How many reads of files a call is: one for a reading tool and for an editor's `view`, and for a command line as many as it has commands that print a file
+ * that they name (`cat`, `sed -n`, `nl`, `head`, `tail` and their like at the head of a pipeline; here-documents and writes are none).
  */
-export function isReadCall(tool: string, args: JsonObject): boolean {
-  if (READING_TOOLS.has(tool)) return true;
-  if (EDITORS.has(tool)) return textAt(args, 'command') === 'view';
-  return SHELLS.has(tool) && printsFile(commandLine(args));
+export function readsOfCall(tool: string, args: JsonObject): number {
+  if (READING_TOOLS.has(tool)) return 1;
+  if (EDITORS.has(tool)) return textAt(args, 'command') === 'view' ? 1 : 0;
+  if (!SHELLS.has(tool)) return 0;
+  const line = commandLine(args).replace(HERE_DOCUMENT, '').replace(CONTROL, '\n');
+  return line.split(/&&|\|\||;|\n/).filter(printsFile).length;
 }

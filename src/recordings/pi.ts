@@ -1,0 +1,16 @@
+import type { Importer } from './importer.js';
+import { readJsonLines } from './json-lines.js';
+import { recogniseLines } from './line-format.js';
+import { PiReader } from './pi-reader.js';
+import { recordingId } from './recording-id.js';
+
+/** pi: JSON lines, a list (version 1) or a tree of entries (versions 2 and 3), one file for each session. */
+export const pi: Importer = {
+  format: 'pi',
+  recognise: (source) => recogniseLines(source, 'pi'),
+  async *read(source, onLoss) {
+    const reader = new PiReader(recordingId(source), onLoss);
+    for await (const { record, place } of readJsonLines(source.open(), onLoss)) yield* reader.read(record, place);
+    reader.finish();
+  },
+};
