@@ -9,6 +9,7 @@ import { measureAssembling } from './cases/assembling.js';
 import { measureListing } from './cases/listing.js';
 import { measureMemory } from './cases/memory.js';
 import { measureReading, type Readers } from './cases/reading.js';
+import { measureResuming } from './cases/resuming.js';
 import { measureStarting } from './cases/starting.js';
 import { measureStoring } from './cases/storing.js';
 import { measureTurns } from './cases/turns.js';
@@ -21,11 +22,11 @@ import { benchFolder, Workshop } from './workshop.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, storage, memory, turns, assemble (comma between them)
+  --only CASES       of: read, ls, start, storage, memory, turns, assemble, resume (comma between them)
   --report FILE      writes the figures into a report, between its marks if it has them
   --cpu-prof FOLDER  has our servers write CPU profiles there; slows them down`;
 
-const CASES = ['read', 'ls', 'start', 'turns', 'assemble', 'storage', 'memory'] as const;
+const CASES = ['read', 'ls', 'start', 'turns', 'assemble', 'storage', 'memory', 'resume'] as const;
 type Case = (typeof CASES)[number];
 
 const { values: flags } = parseArgs({
@@ -66,6 +67,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<C
     assemble: () => measureAssembling(workshop, readers),
     storage: () => measureStoring(workshop),
     memory: () => measureMemory(workshop),
+    resume: () => measureResuming(workshop),
   };
   const found: CaseResult[] = [];
   for (const name of CASES) if (only.has(name)) found.push(await table[name]());

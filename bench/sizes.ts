@@ -11,6 +11,9 @@ export interface Sizes {
   /** Turns of a stretch. */
   readonly stretch: number;
   readonly assemblies: number;
+  /** Files of the session that is resumed, and how often it is. */
+  readonly resumed: number;
+  readonly resumes: number;
   /** Longest time of one case. */
   readonly limitMs: number;
 }
@@ -25,6 +28,8 @@ export const FULL: Sizes = {
   turns: [20, 110, 1_000],
   stretch: 20,
   assemblies: 40,
+  resumed: 10_000,
+  resumes: 5,
   limitMs: 20_000,
 };
 
@@ -38,5 +43,7 @@ export const QUICK: Sizes = {
   turns: [10, 20, 60],
   stretch: 10,
   assemblies: 8,
+  resumed: 1_000,
+  resumes: 3,
   limitMs: 2_500,
 };
