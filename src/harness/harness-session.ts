@@ -2,6 +2,7 @@ import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { AssembleOptions, SessionAssemblyRecord } from '../client/assemble-session.js';
 import type { ContextClient } from '../client/context-client.js';
 import type { ContextSession } from '../client/context-session.js';
+import type { Delivery } from '../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { contentText } from './content-text.js';
@@ -12,9 +13,6 @@ import type { ObservationContext } from './observe-call.js';
 import { type HistoryEntry, type HistoryNotice, type Reconciled, reconcileWith } from './reconcile.js';
 import { type CallExtras, findKnownCall, type ReportedCall, recordItem } from './record-item.js';
 import { runVerb, type VerbOptions, type VerbReport } from './session-verbs.js';
-
-/** How a context reaches its model (decision E7). */
-export type Delivery = 'library' | 'http';
 
 /** How a session serves its harness. */
 export interface HarnessSettings {
@@ -322,7 +320,9 @@ export class HarnessSession {
 
   /** The entries of a report of new ones, less messages whose id was reported before. */
   #unseen(entries: readonly HistoryEntry[]): readonly number[] {
-    const stored = this.session.state.marks.flatMap(({ message, native }) => (message === undefined || native === undefined ? [] : [native]));
+    const stored = this.session.state.marks.flatMap(({ message, native }) =>
+      message === undefined || native === undefined ? [] : [native],
+    );
     const seen = new Set([...stored, ...this.#sent.flatMap(({ kind, id }) => (kind === 'message' && id !== undefined ? [id] : []))]);
     return entries.flatMap(({ kind, id }, i) => {
       if (kind === 'call' || id === undefined) return [i];
@@ -338,8 +338,8 @@ export class HarnessSession {
       ...(shortIds === undefined ? {} : { shortIds }),
     });
     const { delivered } = this.#settings;
-    if (format === 'text') return { format, text: assembly.text, record: { ...assembly.record, delivered } };
+    if (format === 'text') return { format, text: assembly.text, record: await this.session.deliver(assembly.record, { delivered }) };
     const { system, messages, record } = assembly.asMessages();
-    return { format, system, messages, record: { ...record, delivered } };
+    return { format, system, messages, record: await this.session.deliver(record, { delivered }) };
   }
 }

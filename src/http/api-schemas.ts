@@ -94,7 +94,7 @@ const record = z
       .object({ valid_time: z.string(), tx_id: count.nullable() })
       .nullable()
       .describe('null where it was assembled while the database was away'),
-    delivered: z.enum(['library', 'http']),
+    delivered: z.enum(['library', 'http', 'pi', 'opencode', 'replay']),
   })
   .describe('What proves this context later');
 

@@ -1,0 +1,204 @@
+import type { LayoutName } from '../assembly/assembly-record.js';
+import type { RenderedMessage } from '../assembly/render-messages.js';
+import type { SessionAroundTail, SessionAssemblyRecord } from '../client/assemble-session.js';
+import type { ContextClient } from '../client/context-client.js';
+import type { Delivery, HandedList } from '../objects/assembly-proof.js';
+import type { SessionId } from '../objects/ids.js';
+import type { HistoryEvent } from '../objects/step.js';
+import type { Verb } from '../session/verb-outcome.js';
+import { branchId, findLineage } from './find-lineage.js';
+import { type Comparison, HarnessSession, type HarnessSettings, type PlacedEntry } from './harness-session.js';
+import type { ReportedMessage } from './message-schema.js';
+import type { VerbReport } from './session-verbs.js';
+import { tailStart } from './tail-start.js';
+
+/** How a session in a harness's loop is opened. */
+export interface LoopOptions extends Omit<HarnessSettings, 'delivered'> {
+  /** The harness's own id of its session: ours has the same. */
+  readonly id: string;
+  /** The session that it was forked from, where the harness names it. */
+  readonly parent?: string;
+  readonly delivered: Delivery;
+  readonly layout?: LayoutName;
+}
+
+/** A harness's list as it is before a model call. */
+export interface LoopHistory {
+  /** The whole list, without system messages. */
+  readonly messages: readonly ReportedMessage[];
+  /** The system prompt of the call, where it is known already. */
+  readonly system?: string | null;
+  /** Whether the harness compacted the list: what is missing was not undone. */
+  readonly compacted?: boolean;
+}
+
+/** What the list of the next model call is made of: messages of ours around the part that stays, and lines in the place of results in it. */
+export interface LoopContext {
+  readonly session: SessionId;
+  /** The first message of the list that stays. */
+  readonly from: number;
+  readonly before: readonly RenderedMessage[];
+  readonly after: readonly RenderedMessage[];
+  /** Results that are not active: the message of each, and the line that takes its place. */
+  readonly references: readonly { readonly index: number; readonly text: string }[];
+  readonly pool: number;
+  readonly active: number;
+}
+
+/** How a list was handed over. */
+export interface HandedOver extends HandedList {
+  /** The system prompt that went with it, where it was not known before. */
+  readonly system?: string | null;
+}
+
+interface Pending {
+  readonly around: SessionAroundTail;
+  readonly results: SessionAroundTail['record']['tail'];
+}
+
+/**
+ * A session whose context is what a harness's model sees (SSOT §5.1): follows the harness's own history, gives what the next list is made of, and keeps
+ * the record of what was handed over. What the harness undid goes on in a branch: a fork at the last step that both share.
+ */
+export class LoopSession {
+  readonly #client: ContextClient;
+  readonly #options: LoopOptions;
+  #current: HarnessSession | undefined;
+  #pending: Pending | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(client: ContextClient, options: LoopOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  /** The session that is at work; undefined before the first history. */
+  get session(): HarnessSession['session'] | undefined {
+    return this.#current?.session;
+  }
+
+  /** Follows the history without giving a context: after the last model call of a run. */
+  follow(history: LoopHistory): Promise<void> {
+    return this.#serial(async () => {
+      await this.#follow(history);
+    });
+  }
+
+  /** What the list of the next model call is made of; undefined where there is no message of the user to begin the running turn with. */
+  context(history: LoopHistory): Promise<LoopContext | undefined> {
+    return this.#serial(async () => {
+      const { harness, placed } = await this.#follow(history);
+      const from = tailStart(history.messages);
+      const start = placed.find(({ index, role }) => index === from && role === 'user');
+      if (from === undefined || start === undefined) return undefined;
+      const results = placed.filter((entry) => entry.kind === 'call' && entry.index >= from && entry.callId !== undefined);
+      const tail = { turn: start.turn, results: results.flatMap(({ callId }) => callId ?? []) };
+      const around = await this.#assemble(harness, tail);
+      this.#pending = { around, results: tail };
+      return contextOf(harness, from, results, around);
+    });
+  }
+
+  /** Keeps the record of the context that was asked for last (decision E7); undefined where there was none. */
+  handed({ system, ...handed }: HandedOver): Promise<SessionAssemblyRecord | undefined> {
+    return this.#serial(async () => {
+      const [harness, pending] = [this.#current, this.#pending];
+      if (harness === undefined || pending?.results === undefined) return undefined;
+      this.#pending = undefined;
+      if (system !== undefined) await harness.setSystemPrompt(system);
+      const same = system === undefined || (system === '' ? null : system) === pending.around.system;
+      const { record } = same ? pending.around : await this.#assemble(harness, pending.results);
+      return harness.session.deliver(record, { delivered: this.#options.delivered, handed });
+    });
+  }
+
+  /** Activates, deactivates, pins or unpins on behalf of the agent [§3.3]. Throws when there is no session yet. */
+  verb(verb: Verb, references: readonly string[], callId: string | undefined): Promise<VerbReport> {
+    return this.#serial(async () => this.#opened().verb(verb, references, callId === undefined ? {} : { callId }));
+  }
+
+  /** Notes what the harness did to its history. */
+  event(event: HistoryEvent): Promise<void> {
+    return this.#serial(async () => this.#current?.session.recordEvent(event));
+  }
+
+  /** Pauses the session [§3.6]. Idempotent. */
+  close(): Promise<void> {
+    return this.#serial(async () => {
+      const open = this.#current;
+      this.#current = undefined;
+      await open?.close();
+    });
+  }
+
+  #serial<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => undefined);
+    return done;
+  }
+
+  #opened(): HarnessSession {
+    if (this.#current === undefined) throw new Error(`the session ${this.#options.id} has not begun: its first model call opens it`);
+    return this.#current;
+  }
+
+  async #assemble(harness: HarnessSession, tail: NonNullable<Pending['results']>): Promise<SessionAroundTail> {
+    const { layout } = this.#options;
+    return (await harness.session.assemble(layout === undefined ? {} : { layout })).asAround(tail);
+  }
+
+  async #follow({ messages, system, compacted = false }: LoopHistory): Promise<{
+    readonly harness: HarnessSession;
+    readonly placed: readonly PlacedEntry[];
+  }> {
+    this.#current ??= await this.#open(messages);
+    const comparison = await this.#current.compare(messages, { compacted });
+    if (isUndone(comparison, this.#current)) this.#current = await this.#branch(this.#current, comparison.commonUpto);
+    const harness = this.#current;
+    if (system !== undefined) await harness.setSystemPrompt(system);
+    const { placed = [] } = await harness.reportMessages(messages, { mode: 'history', compacted });
+    return { harness, placed };
+  }
+
+  async #open(messages: readonly ReportedMessage[]): Promise<HarnessSession> {
+    const { id, parent } = this.#options;
+    const lineage = await findLineage(this.#client, id, messages, parent);
+    if (lineage.kind === 'fork') return this.#fork(lineage.parent, id, lineage.at);
+    return this.#wrap(lineage.kind === 'continue' ? lineage.id : id);
+  }
+
+  /** What was undone stays in the session; the harness goes on in a branch. Without the database it goes on where it is. */
+  async #branch(from: HarnessSession, at: number): Promise<HarnessSession> {
+    const names = new Set((await this.#client.listSessions()).map(({ id }) => String(id)));
+    let number = 2;
+    while (names.has(branchId(this.#options.id, number))) number += 1;
+    const branch = await this.#fork(from.id, branchId(this.#options.id, number), at);
+    await from.close();
+    return branch;
+  }
+
+  async #fork(parent: SessionId, id: string, at: number): Promise<HarnessSession> {
+    const session = await this.#client.forkSession(parent, { id, at });
+    await session.recordEvent({ kind: 'forked', kept: at, detail: parent });
+    return new HarnessSession(this.#client, session, this.#options);
+  }
+
+  async #wrap(id: string): Promise<HarnessSession> {
+    return new HarnessSession(this.#client, await this.#client.openSession({ id }), this.#options);
+  }
+}
+
+/** Whether a history says that something at the end of the chat never happened; a compaction says nothing of the kind. */
+function isUndone({ notice, commonUpto }: Comparison, { session }: HarnessSession): boolean {
+  return notice !== undefined && notice.kind !== 'compacted' && commonUpto < session.state.seq;
+}
+
+function contextOf(harness: HarnessSession, from: number, results: readonly PlacedEntry[], around: SessionAroundTail): LoopContext {
+  const { sets } = harness.session.state;
+  const references = results.flatMap(({ index, callId }) => {
+    const text = callId === undefined ? undefined : around.references.get(callId);
+    return text === undefined ? [] : [{ index, text }];
+  });
+  const { before, after } = around;
+  return { session: harness.id, from, before, after, references, pool: sets.index.length, active: sets.active.length };
+}
