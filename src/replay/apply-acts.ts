@@ -175,10 +175,13 @@ export function applyActs(acts: readonly FileAct[], evidence: Evidence, work: Wo
     if (path !== undefined && shown.has(path)) continue;
     for (const file of applyAct(act, work)) note(file.path, file.how);
   }
+  const before = new Set(evidence.files.flatMap(({ moment, whole, path }) => (moment === 'before' && whole ? [path] : [])));
   for (const file of evidence.files) {
     if (file.moment === 'after') lay(file, work);
     const path = work.resolve(file.path);
     if (path === undefined) continue;
+    // The recording knows what stood there before and not what stands there now: somebody changed what the tool was about to write.
+    if (file.moment === 'after' && file.text === undefined && before.has(file.path)) work.tree.lose(path);
     if (evidence.reading) note(path, file.text === undefined ? 'named' : file.whole ? 'whole' : 'part');
     else note(path, 'named');
   }

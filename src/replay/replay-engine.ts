@@ -1,0 +1,270 @@
+import type { ContextClient } from '../client/context-client.js';
+import { fileObjectId } from '../client/file-access.js';
+import { quoted } from '../objects/errors.js';
+import type { ObjectId, SessionId } from '../objects/ids.js';
+import { filesystemSource } from '../objects/source.js';
+import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
+import { type CallEffects, callEffects } from './call-effects.js';
+import type { ContextMeasure } from './context-measure.js';
+import { FileTree } from './file-tree.js';
+import { wrappedCall } from './mapped-call.js';
+import { RecordedSession } from './recorded-session.js';
+import type { ReplayClock } from './replay-clock.js';
+import type { ReplayConfig } from './replay-config.js';
+import { ReplayError } from './replay-error.js';
+import { nthSession, type ReplayIdentity } from './replay-identity.js';
+import { ReplayTally } from './replay-tally.js';
+import { SessionDriver } from './session-driver.js';
+import { UseEvidence } from './use-evidence.js';
+
+/** Takes and gives the measures of contexts, so that an interrupted replay has those of its first part. */
+export interface ContextLog {
+  /** The measure that an earlier replay kept of the context after a step. */
+  earlier(session: SessionId, step: number): ContextMeasure | undefined;
+  /** Keeps a measure before the session goes on. */
+  keep(measure: ContextMeasure): Promise<void>;
+}
+
+/** What a replay works with. */
+export interface EngineOptions {
+  readonly client: ContextClient;
+  readonly clock: ReplayClock;
+  readonly identity: ReplayIdentity;
+  readonly config: ReplayConfig;
+  readonly log: ContextLog;
+  /** Counts tokens; absent where they are not counted. */
+  readonly countTokens?: (text: string) => number;
+  readonly signal?: AbortSignal;
+}
+
+type Entry<K extends RecordedEntry['kind']> = EntryOf<K>;
+type Rules = { readonly [K in RecordedEntry['kind']]: (entry: Entry<K>) => Promise<void> };
+
+/** Events that say that the agent's own history was changed (decision F1). */
+const HISTORY_EVENTS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
+
+/**
+ * Runs the entries of one recording through the real client [§6]: messages and calls become steps, before each answer of the model the context is assembled.
+ * One entry after another, each awaited, so that the same recording always gives the same steps.
+ */
+export class ReplayEngine {
+  readonly tally = new ReplayTally();
+  readonly tree = new FileTree();
+  readonly evidence: UseEvidence;
+  readonly #options: EngineOptions;
+  readonly #sessions = new Map<string, RecordedSession>();
+  readonly #undo = new Map();
+  readonly #rules: Rules;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    this.evidence = new UseEvidence(options.identity.filesystemId);
+    this.#rules = {
+      session: (entry) => this.#begin(entry),
+      message: (entry) => this.#message(entry),
+      call: (entry) => this.#call(entry),
+      result: (entry) => this.#result(entry),
+      compaction: (entry) => this.#compaction(entry),
+      event: (entry) => this.#event(entry),
+    };
+  }
+
+  /** The sessions that were replayed, in the order of the recording. */
+  get sessions(): readonly RecordedSession[] {
+    return [...this.#sessions.values()];
+  }
+
+  /** Takes one entry. Throws ReplayError, SessionError, XtdbError. */
+  async take(entry: RecordedEntry): Promise<void> {
+    this.#options.signal?.throwIfAborted();
+    this.tally.take(entry);
+    if (entry.kind !== 'session') this.#options.clock.advance(entry.at);
+    await (this.#rules[entry.kind] as (entry: RecordedEntry) => Promise<void>)(entry);
+  }
+
+  /** Ends every session: calls that never had a result are recorded as failed, then the sessions are paused [§3.6]. */
+  async finish(): Promise<void> {
+    for (const session of this.sessions) {
+      await this.#unanswered(session);
+      await session.driver.close();
+    }
+  }
+
+  async #begin(entry: Entry<'session'>): Promise<void> {
+    const { client, clock, identity, countTokens } = this.#options;
+    if (entry.started_at !== undefined) clock.advance(entry.started_at);
+    const id = nthSession(identity, this.#sessions.size + 1);
+    const known = await (await client.store.latest()).steps(id);
+    const driver = new SessionDriver(await client.openSession({ id }), known);
+    this.#sessions.set(entry.native_id, new RecordedSession(entry, driver, countTokens));
+    if (entry.system_prompt !== undefined) await driver.prompt(entry.system_prompt);
+  }
+
+  #of(entry: { readonly session: string }): RecordedSession {
+    const session = this.#sessions.get(entry.session);
+    if (session === undefined)
+      throw new ReplayError('no-session', `an entry belongs to the session ${quoted(entry.session)}, which the recording did not begin`);
+    return session;
+  }
+
+  /** The model is called: before the first of its words or calls. */
+  async #answering(session: RecordedSession): Promise<void> {
+    if (session.answering) return;
+    session.answering = true;
+    session.seen = session.driver.state;
+    const { log } = this.#options;
+    const context = await session.driver.context();
+    const earlier = context.kind === 'earlier' ? log.earlier(session.driver.id, context.step) : undefined;
+    if (context.kind === 'earlier' && earlier === undefined) {
+      throw new ReplayError(
+        'lost-measures',
+        `the measures of session ${quoted(session.driver.id)} up to step ${context.step} are gone; replay the recording into a data folder of its own`,
+      );
+    }
+    const measure =
+      earlier ??
+      (context.kind === 'assembled' ? session.meter.measure(context.assembly, session.driver.state.sets.index.length) : undefined);
+    if (measure === undefined) return;
+    session.contexts.push(measure);
+    if (earlier === undefined) await log.keep(measure);
+  }
+
+  async #message(entry: Entry<'message'>): Promise<void> {
+    const session = this.#of(entry);
+    const answer = entry.role === 'assistant';
+    if (answer) await this.#answering(session);
+    else session.answering = false;
+    if (entry.role === 'user' && entry.origin === 'person') await this.#unanswered(session);
+    // An answer that only calls tools says nothing: its calls join the chat when they are recorded.
+    if (answer && entry.text === '') return;
+    if (answer) this.evidence.said(session.seen, entry.text);
+    const { role, text, name } = entry;
+    await session.driver.message({ role, text, ...(name === undefined ? {} : { name }) }, entry.native_id);
+  }
+
+  async #call(entry: Entry<'call'>): Promise<void> {
+    const session = this.#of(entry);
+    await this.#answering(session);
+    session.open.set(entry.call_id, { entry, at: this.#options.clock.now });
+  }
+
+  async #result(entry: Entry<'result'>): Promise<void> {
+    const session = this.#of(entry);
+    const open = session.open.get(entry.call_id);
+    if (open === undefined) return;
+    session.open.delete(entry.call_id);
+    session.answering = false;
+    await this.#record(session, open.entry, entry, open.at);
+  }
+
+  async #record(session: RecordedSession, call: Entry<'call'>, result: Entry<'result'>, startedAt: number): Promise<void> {
+    const { clock, identity, config } = this.#options;
+    const context = {
+      tree: this.tree,
+      undo: this.#undo,
+      cwd: session.cwd,
+      filesystem: identity.filesystemId,
+      now: clock.now,
+      strict: config.strict,
+    };
+    const effects = callEffects(call, result, context);
+    this.#count(effects, result);
+    this.#useBy(session, effects);
+    const mapped =
+      config.tools === 'recorded'
+        ? { tool: call.tool, args: call.args as never, content: result.text }
+        : wrappedCall(call, effects.kind, effects.acts, effects.read, result.text);
+    const callId = `${call.call_id.slice(0, 300)}@${session.driver.id}`;
+    await session.driver.call({
+      ...mapped,
+      tool: mapped.tool.toWellFormed(),
+      status: result.is_error ? 'fail' : 'ok',
+      callId,
+      startedAt,
+      readings: effects.readings,
+      mentions: effects.mentions,
+      answer: () => result.text.toWellFormed(),
+    });
+    for (const { path, how } of effects.seen) {
+      if (how === 'whole' || how === 'part') this.evidence.shown(session.driver.id, path, callId as ObjectId, result.text);
+    }
+  }
+
+  /** What the agent edits, by what it had in its context when it decided to. */
+  #useBy(session: RecordedSession, { kind, seen }: CallEffects): void {
+    if (kind !== 'edit' && kind !== 'patch' && kind !== 'write') return;
+    for (const { path, how } of seen) {
+      const object = fileObjectId(filesystemSource(this.#options.identity.filesystemId, path));
+      // A file that is written for the first time was nowhere before.
+      const isNew = kind === 'write' && !session.seen.has(object);
+      if ((how === 'written' || how === 'deleted') && !isNew) this.evidence.edited(session.seen, path);
+    }
+  }
+
+  #count({ kind, seen, readings, mentions, unknown, left }: CallEffects, { is_error: failed }: Entry<'result'>): void {
+    const { tally } = this;
+    tally.kinds[kind] += 1;
+    if (failed) tally.failed += 1;
+    for (const { how } of seen) {
+      if (how === 'whole' || how === 'part') tally.reads[how] += 1;
+      if (kind === 'shell' && (how === 'whole' || how === 'part')) tally.shellReads += 1;
+    }
+    tally.changes.unknown += unknown;
+    tally.changes.followed += seen.filter(({ how }) => how === 'written').length - unknown;
+    tally.observations.readings += readings.length;
+    tally.observations.mentions += mentions.length;
+    tally.observations.left += left;
+  }
+
+  /** Calls that nothing answered: they were made, and nothing is known of what they did. */
+  async #unanswered(session: RecordedSession): Promise<void> {
+    const open = [...session.open.values()];
+    session.open.clear();
+    for (const { entry, at } of open) {
+      this.tally.unanswered += 1;
+      const { session: of, place, call_id } = entry;
+      await this.#record(session, entry, { kind: 'result', session: of, place, call_id, text: '', is_error: true }, at);
+    }
+  }
+
+  async #compaction(entry: Entry<'compaction'>): Promise<void> {
+    const session = this.#of(entry);
+    session.answering = false;
+    await session.driver.event({
+      kind: 'compacted',
+      ...(entry.dropped === undefined ? {} : { missing: entry.dropped.length }),
+      ...(entry.summary === undefined ? {} : { detail: entry.summary.toWellFormed() }),
+    });
+  }
+
+  /** A file that was put into the context without a call becomes one on behalf of who put it there; a changed history is noted; the rest is only counted. */
+  async #event(entry: Entry<'event'>): Promise<void> {
+    const session = this.#of(entry);
+    if (HISTORY_EVENTS.has(entry.name)) {
+      session.answering = false;
+      await session.driver.event({ kind: 'diverged', detail: (entry.text ?? entry.name).toWellFormed() });
+      return;
+    }
+    const files = entry.files ?? [];
+    if (files.length === 0) return;
+    session.answering = false;
+    session.attached += 1;
+    const { place } = entry;
+    const call_id = `${entry.name}:${session.attached}`;
+    const call: Entry<'call'> = {
+      kind: 'call',
+      session: entry.session,
+      place,
+      call_id,
+      tool: 'read',
+      args: { paths: files.map(({ path }) => path) },
+    };
+    const text = entry.text ?? files.map((file) => file.text ?? '').join('\n');
+    await this.#record(
+      session,
+      call,
+      { kind: 'result', session: entry.session, place, call_id, text, is_error: false, files },
+      this.#options.clock.now,
+    );
+  }
+}
