@@ -1,6 +1,7 @@
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import type { SessionLock } from '../lease/session-lock.js';
 import { hashText } from '../objects/hashes.js';
+import { HeadHashes } from '../objects/head-hashes.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import { systemPromptVersion } from '../objects/infrastructure.js';
 import type { Message } from '../objects/object-type.js';
@@ -11,7 +12,7 @@ import type { Resolution } from '../session/resolve-reference.js';
 import { applyStep, type SessionState } from '../session/session-state.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { assemblyId } from '../store/assembly-part.js';
-import type { Put } from '../store/object-store.js';
+import { type StoredPut, storedPut } from '../store/object-store.js';
 import { SNAPSHOT_EVERY, toSnapshotPart } from '../store/step-part.js';
 import { XtdbError } from '../xtdb/errors.js';
 import { assembleSession, type DeliverOptions, type SessionAssembly, type SessionAssemblyRecord } from './assemble-session.js';
@@ -46,6 +47,7 @@ export class ContextSession {
   readonly #environment: SessionEnvironment;
   #held: HeldSession;
   readonly #lock: SessionLock | undefined;
+  #hashes: HeadHashes;
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   /** The records of contexts that were handed out at one step. */
@@ -58,6 +60,7 @@ export class ContextSession {
     this.#held = held;
     this.#lock = lock;
     this.id = held.state.id;
+    this.#hashes = new HeadHashes(this.id);
   }
 
   /** The session as of its last committed step. */
@@ -121,7 +124,7 @@ export class ContextSession {
       if (text === this.#held.prompt) return;
       // Strictly rising like the steps: two prompts of one millisecond would hide each other.
       const promptAt = Math.max(this.#environment.clock(), this.#held.promptAt + 1);
-      await this.#heads([{ version: systemPromptVersion(this.id, text), validTime: new Date(promptAt) }]);
+      await this.#heads([storedPut({ version: systemPromptVersion(this.id, text), validTime: new Date(promptAt) })]);
       this.#held = { ...this.#held, prompt: text, promptAt };
     });
   }
@@ -168,7 +171,7 @@ export class ContextSession {
    * Keeps the record of an assembly that is handed out (decision E7), and resolves when it is durable like a step; the database has it moments later.
    * To be awaited before the context is handed out. Handing out the same one again keeps nothing more. Rejects with JournalError.
    */
-  async deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord> {
+  async deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     const { clock, files, outbox } = this.#environment;
     const assembly = proofOf(record, how, files.access.mounts.mappings, clock());
     const id = assemblyId(assembly);
@@ -185,7 +188,7 @@ export class ContextSession {
     this.#closing ??= this.#serial(async () => {
       const { state, position } = this.#held;
       if (state.seq <= position.upto) return;
-      const closing = headsAt(state, position, state.lastAt, position.epoch);
+      const closing = headsAt(state, position, state.lastAt, position.epoch, { hashes: this.#hashes });
       await this.#heads(closing.puts, closing.position);
     })
       .catch((error: unknown) => {
@@ -236,7 +239,7 @@ export class ContextSession {
   async #write(step: Step, parts: Pick<SessionWrite, 'files' | 'call'>): Promise<AcceptedWrite> {
     const { state, position, lease, indexedAtSnapshot } = this.#held;
     const after = applyStep(state, step);
-    const boundary = step.opens === undefined ? undefined : turnHeads(state, after, position);
+    const boundary = step.opens === undefined ? undefined : turnHeads(state, after, position, this.#hashes);
     const snapshot = step.seq % SNAPSHOT_EVERY === 0 ? toSnapshotPart(this.id, step.seq, after.sets, indexedAtSnapshot) : undefined;
     const heads = boundary?.puts ?? [];
     const write = { session: this.id, lease, step, ...parts, heads, at: step.at, ...(snapshot === undefined ? {} : { snapshot }) };
@@ -251,11 +254,11 @@ export class ContextSession {
   }
 
   /** Acknowledges heads outside a step. */
-  async #heads(heads: readonly Put[], position = this.#held.position): Promise<void> {
+  async #heads(heads: readonly StoredPut[], position = this.#held.position): Promise<void> {
     const { lease } = this.#held;
     const write = { session: this.id, lease, files: [], heads, at: this.#environment.clock() };
     await this.#certain(() => this.#environment.outbox.accept(write));
-    const moved = heads.some(({ version }) => version.type === 'session');
+    const moved = heads.some(({ head }) => head.type === 'session');
     if (moved) this.#held = { ...this.#held, position, lease: leaseOf(heads, this.id) };
   }
 
@@ -264,6 +267,8 @@ export class ContextSession {
       return await write();
     } catch (error) {
       if (error instanceof XtdbError) this.#uncertain = true;
+      // They may have taken in a step that is none.
+      this.#hashes = new HeadHashes(this.id);
       throw error;
     }
   }

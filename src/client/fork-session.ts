@@ -3,8 +3,8 @@ import { systemPromptVersion } from '../objects/infrastructure.js';
 import type { Step } from '../objects/step.js';
 import { SessionError } from '../session/errors.js';
 import { applyStep, emptySession } from '../session/session-state.js';
-import { type ForkPoint, toStored } from '../store/head.js';
-import type { ObjectStore, Put } from '../store/object-store.js';
+import type { ForkPoint } from '../store/head.js';
+import { type ObjectStore, type StoredPut, storedPut } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { headsAt } from './turn-heads.js';
 
@@ -21,7 +21,7 @@ export interface ForkHeads {
   readonly id: SessionId;
   readonly parent: ForkPoint;
   /** The first versions of session, chat and system prompt, each only if nothing is there by its id. */
-  readonly puts: readonly Put[];
+  readonly puts: readonly StoredPut[];
 }
 
 /** What forking needs of a client. */
@@ -62,18 +62,18 @@ export async function forkHeads({ store, clock }: ForkEnvironment, parentId: Ses
   const shared = sharedSteps(parentId, steps, at);
   const parent: ForkPoint = { session: parentId, seq: shared.length };
   const state = shared.map((step) => ({ ...step, session: id })).reduce(applyStep, emptySession(id));
-  const { puts, position } = headsAt(state, undefined, Math.max(clock(), state.lastAt + 1), 1, parent);
+  const { puts, position } = headsAt(state, undefined, Math.max(clock(), state.lastAt + 1), 1, { parent });
   const prompt = await promptAfter(store, snapshot, parentId, steps[shared.length]);
-  const all = [...puts, { version: systemPromptVersion(id, prompt), validTime: new Date(position.at) }];
+  const all = [...puts, storedPut({ version: systemPromptVersion(id, prompt), validTime: new Date(position.at) })];
   return { id, parent, puts: all.map((put) => ({ ...put, expect: null })) };
 }
 
 /** Whether an id now holds exactly the fork that was to be written: then an answer was lost, nothing else. */
 async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): Promise<boolean> {
   const head = (await (await store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id));
-  const wanted = puts.find(({ version }) => version.type === 'session');
+  const wanted = puts.find((put) => put.head.type === 'session');
   if (head === undefined || wanted === undefined) return false;
-  const { object_hash, epoch } = toStored(wanted.version, wanted.marks).head;
+  const { object_hash, epoch } = wanted.head;
   const same = head.document.object_hash === object_hash && head.document.epoch === epoch;
   return same && head.validTime.getTime() === wanted.validTime?.getTime();
 }

@@ -2,8 +2,7 @@ import { type SessionId, sessionObjectId, systemPromptObjectId } from '../object
 import { systemPromptVersion } from '../objects/infrastructure.js';
 import { SessionError } from '../session/errors.js';
 import { applyStep, emptySession, type SessionState } from '../session/session-state.js';
-import { toStored } from '../store/head.js';
-import type { Put } from '../store/object-store.js';
+import { type StoredPut, storedPut } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { SessionEnvironment } from './session-environment.js';
@@ -22,10 +21,10 @@ export interface HeldSession {
 }
 
 /** The head that a set of puts leaves behind for a session. */
-export function leaseOf(puts: readonly Put[], session: SessionId): StoredDocument {
-  const put = puts.findLast(({ version }) => version['xt/id'] === sessionObjectId(session));
+export function leaseOf(puts: readonly StoredPut[], session: SessionId): StoredDocument {
+  const put = puts.findLast(({ head }) => head['xt/id'] === sessionObjectId(session));
   if (put === undefined) throw new Error('BUG: heads without the session');
-  return toStored(put.version, put.marks).head;
+  return put.head;
 }
 
 /** Makes a new session; acknowledged like any other write, so that a session under a new id needs no database to begin (decision F5). */
@@ -33,7 +32,7 @@ export async function createHeldSession({ outbox, cache, clock }: SessionEnviron
   const state = emptySession(id);
   const at = clock();
   const { puts, position } = headsAt(state, undefined, at, 1);
-  const prompt: Put = { version: systemPromptVersion(id, null), validTime: new Date(position.at) };
+  const prompt = storedPut({ version: systemPromptVersion(id, null), validTime: new Date(position.at) });
   const { applied } = await outbox.accept({ session: id, lease: null, files: [], heads: [...puts, prompt], at });
   applied.then(
     ({ txId }) => cache.setKnownUpto(id, txId),
@@ -79,7 +78,7 @@ async function loadMetadata({ cache, store }: SessionEnvironment, snapshot: Stor
 async function takeOver(environment: SessionEnvironment, held: HeldSession): Promise<HeldSession | undefined> {
   const { store, clock } = environment;
   const { puts, position } = headsAt(held.state, held.position, clock(), held.position.epoch + 1);
-  const guarded = puts.map((put) => (put.version.type === 'session' ? { ...put, expect: held.lease } : put));
+  const guarded = puts.map((put) => (put.head.type === 'session' ? { ...put, expect: held.lease } : put));
   const { result } = await store.putMany(guarded);
   return result ? { ...held, position, lease: leaseOf(puts, held.state.id) } : undefined;
 }

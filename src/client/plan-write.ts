@@ -3,8 +3,7 @@ import type { IndexOutcome } from '../indexing/outcome.js';
 import { canonicalJson } from '../objects/canonical-json.js';
 import { type ObjectId, type Sha256, sessionObjectId } from '../objects/ids.js';
 import { SessionError } from '../session/errors.js';
-import { toStored } from '../store/head.js';
-import type { ObjectStore, Put } from '../store/object-store.js';
+import type { ObjectStore, StoredPut } from '../store/object-store.js';
 import { toStepParts } from '../store/step-part.js';
 import type { Head, StoreSnapshot } from '../store/store-snapshot.js';
 import { textParts } from '../store/text-parts.js';
@@ -80,12 +79,12 @@ function withoutRepeatedTexts(ops: readonly TxOp[]): readonly TxOp[] {
 const same = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b);
 
 /** Whether every head is in the history with its own valid time; later versions may stand over it by now. */
-async function areWritten(store: ObjectStore, heads: readonly Put[]): Promise<boolean> {
-  for (const { version, marks, validTime } of heads) {
-    const id = version['xt/id'];
+async function areWritten(store: ObjectStore, heads: readonly StoredPut[]): Promise<boolean> {
+  for (const { head, validTime } of heads) {
+    const id = head['xt/id'];
     const snapshot = await store.asOf(validTime === undefined ? {} : { validTime });
     const there = (await snapshot.heads([id])).get(id);
-    if (!same(there?.document ?? null, toStored(version, marks).head)) return false;
+    if (!same(there?.document ?? null, head)) return false;
     if (validTime !== undefined && there?.validTime.getTime() !== validTime.getTime()) return false;
   }
   return true;
@@ -137,7 +136,7 @@ export function planWrite(store: ObjectStore, write: SessionWrite, seen = false)
       ops.push(...(await fileOps(store, file, decision, expect)));
       if (decision.write !== undefined) written.push(decision.write);
     }
-    ops.push(...callOps(store, write), ...stepOps(store, write), ...write.heads.flatMap((head) => store.putOps(head)));
+    ops.push(...callOps(store, write), ...stepOps(store, write), ...write.heads.flatMap((head) => store.storedOps(head)));
     if (write.call !== undefined) written.push({ version: write.call.version, marks: callMarks(write.call) });
     const met = [...heads].flatMap(([id, head]) => (outcomes.get(id as ObjectId) === 'unchanged' ? [head] : []));
     last = { outcomes, written, met, metAt: snapshot?.basis.txId, ops: withoutRepeatedTexts(ops) };

@@ -5,7 +5,7 @@ import type { ObjectId, SessionId, Sha256 } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import type { Step } from '../objects/step.js';
 import type { HeadMarks } from '../store/head.js';
-import type { Put } from '../store/object-store.js';
+import type { StoredPut } from '../store/object-store.js';
 import type { Head } from '../store/store-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
@@ -25,7 +25,7 @@ export interface SessionWrite {
   readonly call?: { readonly version: ObjectVersion<'toolcall'>; readonly wholeText?: { readonly hash: Sha256; readonly text: string } };
   readonly files: readonly FileObservation[];
   /** The versions of chat, session and prompt that this write brings forth. */
-  readonly heads: readonly Put[];
+  readonly heads: readonly StoredPut[];
   readonly snapshot?: StoredDocument;
   /** A context that was handed out (decision E7): always a write of its own, with nothing else. */
   readonly assembly?: AssemblyProof;

@@ -2,11 +2,14 @@ import type { SourceReading } from '../filesystem/read-source.js';
 import type { FileObservation } from '../indexing/decide-file.js';
 import type { Json } from '../objects/canonical-json.js';
 import { type ObjectVersion, restoreVersion } from '../objects/seal.js';
-import type { Put } from '../store/object-store.js';
+import { checkedParts, type HeadMarks, type StoredParts, toStored } from '../store/head.js';
+import type { StoredPut } from '../store/object-store.js';
+import type { StoredDocument } from '../xtdb/documents.js';
 import type { SessionWrite } from './session-write.js';
 
-/** Format of the records; a reader refuses others. */
-const FORMAT = 1;
+/** Format of the records, and the older ones that are still read; a reader refuses others. */
+const FORMAT = 2;
+const READ: ReadonlySet<unknown> = new Set([1, FORMAT]);
 
 type JsonMap = Readonly<Record<string, Json>>;
 
@@ -24,22 +27,27 @@ function decodeFile(value: Json): FileObservation {
   return { ...file, reading };
 }
 
-function encodePut({ version, marks, validTime, expect }: Put): Json {
+function encodePut({ head, texts, validTime, expect }: StoredPut): Json {
   return {
-    version,
-    ...(marks === undefined ? {} : { marks }),
+    head,
+    ...(texts.length === 0 ? {} : { texts }),
     ...(validTime === undefined ? {} : { validTime: validTime.getTime() }),
     ...(expect === undefined ? {} : { expect }),
   } as unknown as Json;
 }
 
-function decodePut(value: Json): Put {
-  const { version, marks, validTime, expect } = value as JsonMap;
+/** Format 1 held whole versions, with every turn of the chat. */
+function partsOf({ version, marks, head, texts }: JsonMap): StoredParts {
+  if (head === undefined) return toStored(restoreVersion(version as JsonMap), marks as unknown as HeadMarks | undefined);
+  return checkedParts({ head: head as StoredDocument, texts: (texts ?? []) as unknown as readonly StoredDocument[] });
+}
+
+function decodePut(value: Json): StoredPut {
+  const { validTime, expect, ...parts } = value as JsonMap;
   return {
-    version: restoreVersion(version as JsonMap),
-    ...(marks === undefined ? {} : { marks: marks as unknown as NonNullable<Put['marks']> }),
+    ...partsOf(parts),
     ...(validTime === undefined ? {} : { validTime: new Date(validTime as number) }),
-    ...(expect === undefined ? {} : { expect: expect as unknown as NonNullable<Put['expect']> }),
+    ...(expect === undefined ? {} : { expect: expect as unknown as NonNullable<StoredPut['expect']> }),
   };
 }
 
@@ -51,7 +59,8 @@ export function encodeWrite(write: SessionWrite): Json {
 /** Reads a write back; every version's hashes are checked. Throws DocumentError for a damaged one, TypeError for a format that is not known. */
 export function decodeWrite(value: Json): SessionWrite {
   const { format, files, heads, call, ...rest } = value as JsonMap;
-  if (format !== FORMAT) throw new TypeError(`a journal record has the format ${String(format)}, this version reads ${FORMAT}`);
+  if (!READ.has(format))
+    throw new TypeError(`a journal record has the format ${String(format)}, this version reads ${[...READ].join(' and ')}`);
   const write = { ...rest, files: (files as readonly Json[]).map(decodeFile), heads: (heads as readonly Json[]).map(decodePut) };
   if (call === undefined) return write as unknown as SessionWrite;
   const { version, ...others } = call as JsonMap;

@@ -34,8 +34,14 @@ export function chatAfter({ closed, running }: ChatLog, step: Step): ChatLog {
   return { closed: closed.push(turnOf(last.turn, running)), running: List.of(step) };
 }
 
-/** All turns with their messages (decision B6). */
-export function turnsOf({ closed, running }: ChatLog): readonly Turn[] {
+/** The turn that is not closed; undefined before the first step. */
+export function runningTurn({ running }: ChatLog): Turn | undefined {
   const last = running.last();
-  return last === undefined ? closed.toArray() : [...closed, turnOf(last.turn, running)];
+  return last === undefined ? undefined : turnOf(last.turn, running);
+}
+
+/** All turns with their messages (decision B6). */
+export function turnsOf(log: ChatLog): readonly Turn[] {
+  const running = runningTurn(log);
+  return running === undefined ? log.closed.toArray() : [...log.closed, running];
 }

@@ -100,13 +100,13 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
     ...(opens === undefined ? {} : { opens }),
     ...(cause.message === undefined ? {} : { message: cause.message }),
     ...(cause.call === undefined ? {} : { call: cause.call }),
-    changes,
+    changes: withoutEmpty(changes),
     ...(fresh.length === 0 ? {} : { fresh: [...new Set(fresh)] }),
     ...(cause.native === undefined ? {} : { native: cause.native }),
     ...(cause.event === undefined ? {} : { event: cause.event }),
   };
   const collapsed = collapse(state.after(draft), policy.window);
-  return { ...draft, changes: withoutEmpty(withCollapse(state, changes, collapsed)) };
+  return collapsed.length === 0 ? draft : { ...draft, changes: withoutEmpty(withCollapse(state, changes, collapsed)) };
 }
 
 /**

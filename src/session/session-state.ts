@@ -29,6 +29,7 @@ export class SessionState {
   private readonly folded: Folded;
   #sets: SessionSets | undefined;
   #turns: readonly Turn[] | undefined;
+  #next: { readonly step: Step; readonly state: SessionState } | undefined;
   #marks: readonly ChatMark[] | undefined;
 
   private constructor(folded: Folded) {
@@ -87,6 +88,23 @@ export class SessionState {
     this.#marks ??= this.folded.marks.toArray();
     return this.#marks;
   }
+  /** The chat as it is held: its closed turns shared with every earlier state. */
+  get chat(): ChatLog {
+    return this.folded.chat;
+  }
+  get indexSize(): number {
+    return this.folded.sets.index.size;
+  }
+  /** The ids of the index after its first `count`, which no step removes or reorders. */
+  indexAfter(count: number): Iterable<ObjectId> {
+    return this.folded.sets.index.toSeq().skip(count);
+  }
+  get activeIds(): readonly ObjectId[] {
+    return this.folded.sets.active.toArray();
+  }
+  get pinnedIds(): readonly ObjectId[] {
+    return this.folded.sets.pinned.toArray();
+  }
   /** Which tool results became fresh in which turn, oldest first (decision D4). */
   get window(): readonly WindowEntry[] {
     return windowEntries(this.folded.results);
@@ -115,8 +133,13 @@ export class SessionState {
     return newestResults(this.folded.results, turn, count);
   }
 
-  /** The session after one more step; see `applyStep`. */
+  /** The session after one more step; see `applyStep`. The last answer is kept: a step is planned and then made. */
   after(step: Step): SessionState {
+    if (this.#next?.step !== step) this.#next = { step, state: this.#fold(step) };
+    return this.#next.state;
+  }
+
+  #fold(step: Step): SessionState {
     const before = this.folded;
     requireNext(before, step);
     const sets = setsAfter(before.sets, step);

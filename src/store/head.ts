@@ -1,3 +1,5 @@
+import { DocumentError, quoted } from '../objects/errors.js';
+import { hashText, objectHash } from '../objects/hashes.js';
 import type { SessionId, Sha256 } from '../objects/ids.js';
 import { isObjectType, type ObjectType } from '../objects/object-type.js';
 import { type ObjectVersion, restoreVersion } from '../objects/seal.js';
@@ -56,6 +58,20 @@ export function toStored(version: ObjectVersion, marks: HeadMarks = {}): StoredP
   if (content === null || content_hash === null || content.length <= INLINE_UNITS) return { head: head as StoredDocument, texts: [] };
   delete head.content;
   return { head: head as StoredDocument, texts: textParts(content, content_hash) };
+}
+
+/**
+ * A version that was split elsewhere, its hashes checked as far as they can be without what is folded from steps. Throws DocumentError `hash-mismatch`
+ * on damage.
+ */
+export function checkedParts(parts: StoredParts): StoredParts {
+  const { head, texts } = parts;
+  const { content, content_hash, object_hash } = head;
+  const text = typeof content === 'string' ? content : texts.map((part) => part.text ?? '').join('');
+  const hashes = { file_hash: head.file_hash, content_hash, metadata_hash: head.metadata_hash } as Parameters<typeof objectHash>[0];
+  const isWhole = content_hash === null ? content === null : hashText(text) === content_hash;
+  if (isWhole && objectHash(hashes) === object_hash) return parts;
+  throw new DocumentError('hash-mismatch', `the stored version of ${quoted(head['xt/id'])} does not have the hashes that it carries`);
 }
 
 /** Whether a document of the database is the head of an object, not a part. */

@@ -2,7 +2,7 @@ import type { ObjectVersion } from '../objects/seal.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
-import { type HeadMarks, toStored } from './head.js';
+import { type HeadMarks, type StoredParts, toStored } from './head.js';
 import { StoreSnapshot } from './store-snapshot.js';
 import { TextCache } from './text-cache.js';
 import { WritePath, type Written } from './write-path.js';
@@ -22,6 +22,18 @@ export interface AskedBasis {
   readonly validTime?: Date;
   readonly txId?: number;
   readonly txTime?: Date;
+}
+
+/** A version as it will be stored: what is folded from steps has left it already (decision G4). */
+export interface StoredPut extends StoredParts, Pick<Put, 'validTime' | 'expect'> {}
+
+/** A version as it will be stored. */
+export function storedPut({ version, marks, validTime, expect }: Put): StoredPut {
+  return {
+    ...toStored(version, marks),
+    ...(validTime === undefined ? {} : { validTime }),
+    ...(expect === undefined ? {} : { expect }),
+  };
 }
 
 /** Content-addressed parts never change, so they hold from the beginning of time: every as-of read that sees a head sees its parts. */
@@ -65,8 +77,8 @@ export class ObjectStore {
   /**
    * Writes many versions as one transaction: all or nothing. Resolves to false, with nothing written, when a guard (`expect`) did not hold.
    */
-  async putMany(puts: readonly Put[]): Promise<Written<boolean>> {
-    const ops = puts.flatMap((put) => this.putOps(put));
+  async putMany(puts: readonly (Put | StoredPut)[]): Promise<Written<boolean>> {
+    const ops = puts.flatMap((put) => ('head' in put ? this.storedOps(put) : this.putOps(put)));
     if (ops.length === 0) return { result: true, txId: undefined };
     // One attempt: whoever set the guard decides anew.
     let tried = false;
@@ -80,11 +92,16 @@ export class ObjectStore {
   }
 
   /** The operations that write one version: its guard, the text parts that the database is not known to hold, and its head. */
-  putOps({ version, marks, validTime, expect }: Put): readonly TxOp[] {
-    const { head, texts } = toStored(version, marks);
-    if (version.content !== null && version.content_hash !== null) this.#cache.set(version.content_hash, version.content);
+  putOps(put: Put): readonly TxOp[] {
+    const { content, content_hash } = put.version;
+    if (content !== null && content_hash !== null) this.#cache.set(content_hash, content);
+    return this.storedOps(storedPut(put));
+  }
+
+  /** The operations that write a version which was split already. */
+  storedOps({ head, texts, validTime, expect }: StoredPut): readonly TxOp[] {
     if (validTime !== undefined) this.noteTime(validTime.getTime());
-    const guard: readonly TxOp[] = expect === undefined ? [] : [this.guardOp(version['xt/id'], expect)];
+    const guard: readonly TxOp[] = expect === undefined ? [] : [this.guardOp(head['xt/id'], expect)];
     return [...guard, ...this.textOps(texts), { op: 'put', doc: head, ...(validTime === undefined ? {} : { validTime }) }];
   }
 
