@@ -1,4 +1,5 @@
 import { claudeCode } from './claude-code.js';
+import { codex } from './codex.js';
 import type { Importer } from './importer.js';
 import { miniSweAgent } from './mini-swe-agent.js';
 import { openHandsLegacy } from './openhands-legacy.js';
@@ -7,4 +8,4 @@ import { pi } from './pi.js';
 import { sweAgent } from './swe-agent.js';
 
 /** Every importer; the one that is surest of the content reads a recording. */
-export const IMPORTERS: readonly Importer[] = [claudeCode, pi, sweAgent, miniSweAgent, openHandsLegacy, openHandsSdk];
+export const IMPORTERS: readonly Importer[] = [claudeCode, codex, pi, sweAgent, miniSweAgent, openHandsLegacy, openHandsSdk];

@@ -77,13 +77,21 @@ function withoutPhantomLine(shown: NumberedLines): NumberedLines {
 
 const FOLDER_VIEW = /^Here's the files and directories up to \d+ levels deep in (.+?)(?:, excluding hidden items)?:$/;
 
-/** The paths that an editor lists of a folder; folders end in `/` where the editor marks them. */
+/** Whether a name of a listing without marks is certainly not the folder of another one, and looks like a file's. */
+const looksLikeFile = (path: string, all: readonly string[]): boolean =>
+  /[^/\\]\.[^/\\]+$/.test(path) && !all.some((other) => other.startsWith(`${path}/`));
+
+/**
+ * The paths that an editor lists of a folder. Where it marks folders by a slash at the end, all of them with their marks; where it does not, those that are
+ * files by their names.
+ */
 export function listedByEditor(output: string): readonly string[] | undefined {
   const lines = outputLines(output);
   const at = lines.findIndex((line) => FOLDER_VIEW.test(line));
   if (at < 0) return undefined;
   const end = lines.findIndex((line, index) => index > at && line.trim() === '');
-  return lines.slice(at + 1, end < 0 ? undefined : end).filter((line) => line.startsWith('/') || /^[A-Za-z]:[\\/]/.test(line));
+  const names = lines.slice(at + 1, end < 0 ? undefined : end).filter((line) => line.startsWith('/') || /^[A-Za-z]:[\\/]/.test(line));
+  return names.some((name) => name.endsWith('/')) ? names : names.filter((name) => looksLikeFile(name, names));
 }
 
 /** A gutter's view of a piece of text that is nothing else: every line of it numbered. */

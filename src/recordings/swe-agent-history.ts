@@ -27,6 +27,9 @@ const CURRENT_DIR = /^\(Current directory: (.+)\)$/m;
 /** The folder that the prompt behind an observation names. */
 export const promptedDir = (text: string): string | undefined => CURRENT_DIR.exec(text)?.[1];
 
+/** Whether an item was put in front of the run to show how it is done. */
+export const isDemonstration = (item: JsonObject): boolean => item.is_demo === true || item.message_type === 'demonstration';
+
 /** Turns the history of a run, item by item, into entries. */
 export class SweAgentHistory {
   private readonly open: OpenCall[] = [];
@@ -49,7 +52,7 @@ export class SweAgentHistory {
   heard(item: JsonObject, place: string): readonly RecordedEntry[] {
     const role = textAt(item, 'role');
     const text = partsText(item.content, place, this.onLoss);
-    if (item.is_demo === true || item.message_type === 'demonstration') return [this.demonstration(item, text, place)];
+    if (isDemonstration(item)) return [this.demonstration(item, text, place)];
     const ids = [...objectsOrIds(item)];
     if (role === 'tool' || ids.length > 0 || (role === 'user' && this.waiting)) return [this.result(text, ids[0], place)];
     if (role !== 'user' && role !== 'system') {

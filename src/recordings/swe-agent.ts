@@ -8,7 +8,7 @@ import type { EntryOf, RecordedEntry } from './neutral-session.js';
 import { present } from './present.js';
 import { headObject, headObjects } from './recording-head.js';
 import { recordingId } from './recording-id.js';
-import { promptedDir, SweAgentHistory } from './swe-agent-history.js';
+import { isDemonstration, promptedDir, SweAgentHistory } from './swe-agent-history.js';
 import { StepsBeside } from './swe-agent-steps.js';
 
 function recognise(source: RecordingSource): number {
@@ -30,8 +30,9 @@ interface HistoryItem {
 
 function opening(source: RecordingSource, items: readonly HistoryItem[], stepDir: string | undefined): EntryOf<'session'> {
   const cwd = items
-    .map(({ item }) => (typeof item.content === 'string' ? promptedDir(item.content) : undefined))
-    .find((dir) => dir !== undefined);
+    .filter(({ item }) => item.role !== 'system' && !isDemonstration(item))
+    .map(({ item }) => promptedDir(partsText(item.content, '', () => undefined)))
+    .findLast((dir) => dir !== undefined);
   const [first] = items;
   const isPrompt = first?.item.role === 'system';
   return {
