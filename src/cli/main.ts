@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { doctorCommand } from './doctor-command.js';
 import { mcpCommand } from './mcp-command.js';
 import { nodeCommand } from './node-command.js';
+import { reviewCommands } from './review-command.js';
 import { serveCommand } from './serve-command.js';
 
 /** The version in package.json, which lies above the built program. */
@@ -21,5 +22,7 @@ const program = new Command('palimpsest')
   .addCommand(serveCommand(version))
   .addCommand(nodeCommand())
   .addCommand(doctorCommand());
+
+for (const command of reviewCommands()) program.addCommand(command);
 
 await program.parseAsync();

@@ -1,7 +1,8 @@
+import { HistoryError } from '../history/history-error.js';
 import { errorText } from '../node/errors.js';
 import { systemCode } from '../process/system-code.js';
 
-/** Runs a command's action; a failure becomes one line on stderr (with `--json`, one object on stdout) and exit code 1. */
+/** Runs a command's action; a failure becomes one line on stderr (with `--json`, one object on stdout) and exit code 1, or 64 where the question itself is at fault. */
 export async function reportFailure(flags: { readonly json?: boolean }, action: () => Promise<void>): Promise<void> {
   try {
     await action();
@@ -10,6 +11,6 @@ export async function reportFailure(flags: { readonly json?: boolean }, action: 
     const code = systemCode(error) ?? 'error';
     if (flags.json) console.log(JSON.stringify({ error: { code, message } }));
     else console.error(`palimpsest: ${message}`);
-    process.exitCode = 1;
+    process.exitCode = error instanceof HistoryError && error.isUsage ? 64 : 1;
   }
 }

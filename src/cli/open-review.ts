@@ -1,0 +1,127 @@
+import { hash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ContextClient } from '../client/context-client.js';
+import { localFilesystemId } from '../filesystem/filesystem-id.js';
+import { parseMount } from '../filesystem/mounts.js';
+import { HistoryError } from '../history/history-error.js';
+import { parseMoment, parseTime } from '../history/moment.js';
+import { Timeline, type When } from '../history/timeline.js';
+import { type InspectedJournal, inspectJournals } from '../journal/inspect-journals.js';
+import { ensureNode, nodeStatus } from '../node/index.js';
+import type { FilesystemSource } from '../objects/source.js';
+import { systemCode } from '../process/system-code.js';
+import { type NodeAddress, parseNodeUrl } from '../xtdb/address.js';
+import type { ReviewFlags } from './review-flags.js';
+import { nodeOptions, readSettings, type Settings } from './settings.js';
+
+/** What a question is answered from. Whoever opens it closes it. */
+export interface Review {
+  readonly client: ContextClient;
+  readonly timeline: Timeline;
+  readonly display: (source: FilesystemSource) => string;
+  /** What the answer may lack, in sentences. */
+  readonly notes: readonly string[];
+  readonly dataDir: string;
+  close(): Promise<void>;
+}
+
+/** How long acknowledged steps of other processes are waited for, milliseconds. */
+const WAIT_MS = 2_000;
+const LOOK_EVERY_MS = 50;
+
+async function addressOf(settings: Settings): Promise<{ readonly address: NodeAddress; release(): Promise<void> }> {
+  if (settings.xtdbUrl !== undefined) return { address: parseNodeUrl(settings.xtdbUrl), release: async () => undefined };
+  const { dataDir } = settings;
+  const isThere = await stat(dataDir).catch((error: unknown) => {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (isThere === undefined)
+    throw new HistoryError('unknown-session', `there is no data folder ${dataDir}: nothing was recorded there (--data, PALIMPSEST_DATA)`);
+  // Questions change nothing, so they take the node that runs as it is.
+  const status = await nodeStatus(dataDir);
+  const options = { ...nodeOptions(settings), ...(status.running ? { profile: status.profile } : {}) };
+  const tell = (message: string): void => {
+    if (process.stderr.isTTY) process.stderr.write(`${message}\n`);
+  };
+  const node = await ensureNode({ ...options, onProgress: tell });
+  return { address: node.address, release: () => node.release() };
+}
+
+/** Where journals and leases of a database lie: those of a node that someone else runs have a folder of their own. */
+function clientFolder({ dataDir, xtdbUrl }: Settings): string {
+  return xtdbUrl === undefined ? dataDir : join(dataDir, 'remote', hash('sha256', xtdbUrl).slice(0, 16));
+}
+
+const isWaiting = ({ pending }: InspectedJournal): boolean => pending > 0;
+
+/** Waits, within a limit, until what living processes acknowledged is in the database; says what is not. */
+async function waitForJournals(folder: string): Promise<readonly string[]> {
+  const end = Date.now() + WAIT_MS;
+  let waiting = (await inspectJournals(folder)).filter(isWaiting);
+  while (waiting.some(({ holder }) => holder !== undefined) && Date.now() < end) {
+    // Another process delivers; all that can be seen of it is its journal.
+    await delay(LOOK_EVERY_MS);
+    waiting = (await inspectJournals(folder)).filter(isWaiting);
+  }
+  return waiting.map(({ holder, pending }) =>
+    holder === undefined
+      ? `${pending} acknowledged steps of a process that ended are not in the database yet; the next agent that uses this data folder delivers them`
+      : `${pending} acknowledged steps of process ${holder.pid} are not in the database yet`,
+  );
+}
+
+/** Opens the database of a data folder for reading; its node is started where it does not run. Throws NodeError, XtdbError, HistoryError. */
+export async function openReview(flags: ReviewFlags): Promise<Review> {
+  const settings = readSettings(process.env, flags);
+  const { address, release } = await addressOf(settings);
+  let client: ContextClient | undefined;
+  try {
+    client = await ContextClient.create({
+      address,
+      roots: ['/'],
+      cwd: '/',
+      mounts: (flags.mount ?? []).map(parseMount),
+      filesystemId: await localFilesystemId(settings.dataDir),
+      track: false,
+    });
+    const notes = await waitForJournals(clientFolder(settings));
+    const { files } = client;
+    const opened = client;
+    return {
+      client,
+      timeline: await Timeline.open(client),
+      display: (source) => files.display(source),
+      notes,
+      dataDir: settings.dataDir,
+      close: async () => {
+        await opened.close();
+        await release();
+      },
+    };
+  } catch (error) {
+    await client?.close();
+    await release();
+    throw error;
+  }
+}
+
+/** A transaction of the second clock: its number, or a time. Throws HistoryError `malformed-moment`. */
+export function parseTx(text: string): number | Date {
+  const [, digits] = /^(?:@?tx:)?(\d{1,15})$/.exec(text) ?? [];
+  return digits === undefined ? parseTime(text.replace(/^@/, '')) : Number(digits);
+}
+
+/** The moment that flags name beside that of a reference. Throws HistoryError `malformed-moment`. */
+export function whenOf(flags: Pick<ReviewFlags, 'at' | 'asOf' | 'validTime' | 'tx'>, named?: When['moment']): When {
+  const given = flags.at ?? flags.asOf;
+  if (given !== undefined && named !== undefined)
+    throw new HistoryError('malformed-moment', `the moment is given twice: behind an @ and as ${JSON.stringify(given)}`);
+  return {
+    moment: given === undefined ? named : parseMoment(given),
+    validTime: flags.validTime === undefined ? undefined : parseTime(flags.validTime),
+    tx: flags.tx === undefined ? undefined : parseTx(flags.tx),
+  };
+}

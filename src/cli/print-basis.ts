@@ -1,0 +1,24 @@
+import type { Point } from '../history/timeline.js';
+import type { Basis } from '../xtdb/db-snapshot.js';
+import { escapeLine } from './escape-text.js';
+import type { Colours } from './output.js';
+
+/** A time as it is printed everywhere: UTC, to the millisecond, as it can be given back. */
+export const shownTime = (time: Date): string => time.toISOString();
+
+/** Both clocks of a basis in words. */
+export function basisText({ validTime, txId }: Basis): string {
+  return `what was true at ${shownTime(validTime)}, as known after ${txId === undefined ? 'no transaction' : `transaction ${txId}`}`;
+}
+
+/** Where a point is, in words. */
+export function pointText({ place, basis }: Point): string {
+  const where =
+    place === undefined ? '' : `turn ${place.turn}, step ${place.seq} of session ${place.session}${place.isEnd ? ' (its end)' : ''}: `;
+  return `${where}${basisText(basis)}`;
+}
+
+/** The lines that end an answer: what it holds at, and what it may lack. */
+export function closingLines(text: string, notes: readonly string[], colours: Colours): readonly string[] {
+  return [colours.dim(`# ${text}`), ...notes.map((note) => colours.yellow(`# ${escapeLine(note)}`))];
+}

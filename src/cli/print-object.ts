@@ -1,0 +1,67 @@
+import type { ObjectView, VersionText } from '../history/object-view.js';
+import type { ObjectVersion } from '../objects/seal.js';
+import { escapeLine, escapeText } from './escape-text.js';
+import type { Colours } from './output.js';
+import { shownTime } from './print-basis.js';
+
+const HASHES = ['identity_hash', 'file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
+const ELSEWHERE: ReadonlySet<string> = new Set(['xt/id', 'type', 'source', 'content', ...HASHES]);
+
+function fieldLines(version: ObjectVersion): readonly string[] {
+  const fields = Object.entries(version).filter(([name]) => !ELSEWHERE.has(name));
+  return fields.map(([name, value]) => {
+    const size = Array.isArray(value) && value.length > 5 ? `${value.length} entries` : JSON.stringify(value);
+    return `${name.padEnd(13)} ${escapeLine(size ?? 'null')}`;
+  });
+}
+
+const MORE: Readonly<Partial<Record<ObjectVersion['type'], (version: ObjectVersion) => readonly string[]>>> = {
+  session: (version) =>
+    version.type !== 'session'
+      ? []
+      : (['session_index', 'active_set', 'pinned_set'] as const).flatMap((set) => [
+          '',
+          `${set}:`,
+          ...version[set].map((id) => `  ${escapeLine(id)}`),
+        ]),
+  chat: (version) =>
+    version.type !== 'chat'
+      ? []
+      : version.turns.flatMap(({ turn, messages }) => [
+          '',
+          `turn ${turn}`,
+          ...messages.flatMap(({ role, text, toolcall_refs = [] }) => [
+            `${escapeLine(role)}: ${escapeText(text)}`,
+            ...toolcall_refs.map((id) => `  toolcall ${escapeLine(id)}`),
+          ]),
+        ]),
+};
+
+/** An object at a moment: who it is, both times of the version, its fields and hashes, then its text. */
+export function objectLines(
+  view: ObjectView,
+  display: string | undefined,
+  text: VersionText | undefined,
+  withContent: boolean,
+  colours: Colours,
+): readonly string[] {
+  const { version, times, number, gone } = view;
+  const { source } = version;
+  const path = source === null ? [] : [`path          ${escapeLine(display ?? source.path)}`];
+  const canonical = source === null || source.path === display ? [] : [`canonical     ${escapeLine(source.path)}`];
+  const state = gone ? ' (deleted)' : version.type === 'file' && version.file_hash === null ? ' (not read yet)' : '';
+  const cut = text !== undefined && !text.whole ? ['only the head and the tail of this text were kept'] : [];
+  const content = withContent && text !== undefined ? ['', ...cut, escapeText(text.text)] : [];
+  return [
+    `${colours.yellow(`${version.type} ${escapeLine(version['xt/id'])}`)}${state}`,
+    ...path,
+    ...canonical,
+    `version       ${number}`,
+    `valid         ${shownTime(times.validTime)}`,
+    `known         ${shownTime(times.txTime)}, transaction ${times.txId}`,
+    ...fieldLines(version),
+    ...HASHES.map((name) => colours.dim(`${name.padEnd(13)} ${version[name] ?? 'null'}`)),
+    ...(withContent ? (MORE[version.type]?.(version) ?? []) : []),
+    ...content,
+  ];
+}

@@ -1,0 +1,30 @@
+import type { QueryAnswer } from '../history/run-query.js';
+import type { Json } from '../objects/canonical-json.js';
+import { escapeLine } from './escape-text.js';
+import type { Colours } from './output.js';
+
+const WIDEST = 80;
+
+const shown = (value: Json): string => escapeLine(typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Rows below their headings, in columns as wide as what stands in them; the last one as long as it is. */
+export function columns(headings: readonly string[], rows: readonly (readonly string[])[], colours: Colours): readonly string[] {
+  const widths = headings.map((heading, i) => {
+    const widest = rows.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), heading.length);
+    return Math.min(WIDEST, widest);
+  });
+  const line = (cells: readonly string[]): string =>
+    cells.map((cell, i) => (i === cells.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join('  ');
+  return [colours.bold(line(headings)), ...rows.map(line)];
+}
+
+/** What a query found. */
+export function rowLines({ columns: headings, rows, limit, isCut }: QueryAnswer, colours: Colours): readonly string[] {
+  const table = columns(
+    headings,
+    rows.map((row) => row.map(shown)),
+    colours,
+  );
+  const cut = isCut ? [colours.yellow(`# cut at ${limit} rows: there are more (--limit, or :limit in the query)`)] : [];
+  return [...table, colours.dim(`# ${rows.length} rows`), ...cut];
+}

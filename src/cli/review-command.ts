@@ -1,0 +1,88 @@
+import { Command, Option } from 'commander';
+import type { ReviewFlags } from './review-flags.js';
+import { numberBetween } from './server-flags.js';
+
+const MOMENTS = `
+A moment is one of:
+  now              everything that is known
+  turn:7           the end of turn 7; turn:7.3 its third step (of --session, where no session is named)
+  step:41          the 41st step of the session
+  tx:123           what the database knew after transaction 123
+  2026-11-21T14:05 what was true then, as far as is known now (UTC unless it ends in a zone)
+--valid-time and --tx set either clock by itself.`;
+
+function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+function withData(command: Command): Command {
+  return command
+    .addOption(new Option('--data <folder>', 'data folder (default: PALIMPSEST_DATA, else ~/.local/share/palimpsest)'))
+    .addOption(
+      new Option('--mount <mapping>', 'AGENT=CANONICAL[,FILESYSTEM-ID]: show paths as that agent saw them; repeatable').argParser(collect),
+    )
+    .addOption(new Option('--json', 'print one JSON object'))
+    .addOption(new Option('--no-pager', 'write long answers straight to the terminal'));
+}
+
+function withMoment(command: Command): Command {
+  return withData(command)
+    .addOption(new Option('--at <moment>', 'ask about this moment instead of now'))
+    .addOption(new Option('--valid-time <time>', 'what was true then'))
+    .addOption(new Option('--tx <transaction>', 'as it was known after this transaction, or at this time'))
+    .addHelpText('after', MOMENTS);
+}
+
+const sessionFlag = (): Option => new Option('--session <id>', 'whose turns are meant, and whose objects are looked through');
+const limitFlag = (text: string): Option => new Option('-n, --limit <count>', text).argParser(numberBetween(1, 100_000));
+
+const actions = () => import('./review-actions.js');
+
+/** The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `who`, `query`. What they run is loaded when one runs. */
+export function reviewCommands(): readonly Command[] {
+  const sessions = withMoment(new Command('sessions'))
+    .description('list the sessions, the one that was worked with last first')
+    .addOption(limitFlag('only so many'))
+    .action(async (flags: ReviewFlags) => (await import('./sessions-action.js')).sessionsAction(flags));
+  const log = withMoment(new Command('log'))
+    .description('show the turns of a session, newest first; without one the latest of all; with --object alone the versions of an object')
+    .argument('[session]', 'its id or the beginning of it, perhaps with @MOMENT')
+    .addOption(new Option('--object <object>', 'only turns that touched it; without a session: its versions'))
+    .addOption(sessionFlag())
+    .addOption(limitFlag('only so many, the newest'))
+    .action(async (session: string | undefined, flags: ReviewFlags) => (await actions()).logAction(session, flags));
+  const show = withMoment(new Command('show'))
+    .description('show an object at a moment: its times, fields, hashes and text')
+    .argument('<object>', 'id, beginning of an id, path, or session; perhaps with @MOMENT')
+    .addOption(sessionFlag())
+    .addOption(new Option('--no-content', 'without its text'))
+    .action(async (object: string, flags: ReviewFlags) => (await actions()).showAction(object, flags));
+  const cat = withMoment(new Command('cat'))
+    .description("write an object's text at a moment: exact bytes to a pipe, escapes to a terminal")
+    .argument('<object>', 'id, beginning of an id, or path; perhaps with @MOMENT')
+    .addOption(sessionFlag())
+    .action(async (object: string, flags: ReviewFlags) => (await actions()).catAction(object, flags));
+  const diff = withData(new Command('diff'))
+    .description('show how an object or a session changed between two moments')
+    .argument('<name>', 'an object, or a session')
+    .argument('[range]', 'A..B, two moments; a bare number is a turn (default: since the version, or the turn, before)')
+    .addOption(sessionFlag())
+    .addOption(new Option('-U, --context <lines>', 'lines around each difference').argParser(numberBetween(0, 1_000)))
+    .addHelpText('after', MOMENTS)
+    .action(async (name: string, range: string | undefined, flags: ReviewFlags) => (await actions()).diffAction(name, range, flags));
+  const who = withData(new Command('who'))
+    .description('tell which sessions saw an object, in which turns, and which version')
+    .argument('<object>', 'id, beginning of an id, or path')
+    .addOption(sessionFlag())
+    .action(async (object: string, flags: ReviewFlags) => (await actions()).whoAction(object, flags));
+  const query = withMoment(new Command('query'))
+    .description('run a Datalog query, read-only and limited')
+    .argument('<datalog>', 'EDN, such as \'{:find [?e] :where [[?e :type "file"]]}\'')
+    .addOption(new Option('--as-of <moment>', 'the same as --at'))
+    .addOption(new Option('--args <vector>', 'EDN vector: one value for each binding of :in'))
+    .addOption(sessionFlag())
+    .addOption(limitFlag('most rows (default: 1000)'))
+    .addOption(new Option('--timeout <seconds>', 'longest run (default: 10)').argParser(numberBetween(0.001, 30)))
+    .action(async (text: string, flags: ReviewFlags) => (await actions()).queryAction(text, flags));
+  return [sessions, log, show, cat, diff, who, query];
+}

@@ -1,0 +1,209 @@
+import { z } from 'zod';
+
+const count = z.int().nonnegative();
+const ids = z.array(z.string());
+const time = z.string().describe('ISO 8601, UTC');
+const digest = z.string().nullable();
+
+const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique beginning of it');
+const objectName = z.string().min(1).max(5_000).describe('Id of an object, a unique beginning of it, or a path');
+const at = z.string().max(100).optional().describe('now, turn:7, turn:7.3, step:41, tx:123, or a time such as 2026-11-21T14:05Z');
+const clocks = {
+  at,
+  valid_time: z.string().max(100).optional().describe('What was true then; wins over that of `at`'),
+  tx: z.string().max(100).optional().describe('What was known then: a transaction, or a time; wins over that of `at`'),
+};
+const inSession = sessionName.optional().describe('Whose turns are meant, and whose objects are looked through');
+const limit = z.coerce.number().int().min(1).max(100_000).optional();
+const range = z.string().max(250).optional().describe('A..B, each as `at`; a bare number is a turn');
+
+/** The parameters of questions about the past, in the query of their address. */
+export const REVIEW_PARAMETERS = {
+  log: z.strictObject({ session: sessionName.optional(), object: objectName.optional(), limit, ...clocks }),
+  show: z.strictObject({ object: objectName, session: inSession, ...clocks }),
+  cat: z.strictObject({ object: objectName, session: inSession, ...clocks }),
+  diff: z.strictObject({
+    object: objectName.optional(),
+    session: sessionName.optional(),
+    range,
+    context: z.coerce.number().int().min(0).max(1_000).optional(),
+  }),
+  context: z.strictObject({ session: sessionName, ...clocks }),
+  who: z.strictObject({ object: objectName, session: inSession }),
+  query: z.strictObject({
+    query: z.string().min(1).max(20_000).describe('Datalog as EDN'),
+    args: z.string().max(20_000).optional().describe('EDN vector: one value for each binding of :in'),
+    session: inSession,
+    ...clocks,
+    limit,
+    timeout: z.coerce.number().positive().max(30).optional().describe('Seconds; 10 where absent'),
+  }),
+  report: z.strictObject({ session: sessionName, limit, ...clocks }),
+} as const;
+
+const basis = z
+  .object({ valid_time: time, tx_id: count.nullable(), tx_time: time.nullable() })
+  .describe('The moment that the answer holds at: what was true then, as it was known after the transaction');
+const times = {
+  valid_time: time.describe('From when on it is true, as far as is known'),
+  tx_time: time.describe('When the database learned it'),
+  tx_id: count,
+};
+const place = z.object({ session: z.string(), turn: count, step: count.describe('From the beginning of the session') }).nullable();
+
+const turn = z.object({
+  session: z.string(),
+  turn: count,
+  opened_by: z.string().nullable(),
+  ref: z.string().nullable(),
+  first_step: count,
+  last_step: count,
+  from: time,
+  to: time.describe('Valid time of its last step'),
+  tx_time: time.nullable(),
+  tx_id: count.nullable(),
+  messages: z.array(z.object({ step: count, role: z.string(), text: z.string() })),
+  calls: z.array(
+    z.object({ step: count, id: z.string(), tool: z.string(), status: z.string(), args: z.string(), chars: count, file_refs: ids }),
+  ),
+  changes: z.object({ index: ids, activate: ids, deactivate: ids, pin: ids, unpin: ids }),
+});
+
+const version = z.object({
+  number: count,
+  type: z.string().nullable(),
+  state: z.enum(['stub', 'text', 'not-text', 'deleted', 'removed']),
+  ...times,
+  chars: count,
+  content_hash: digest,
+  file_hash: digest,
+  object_hash: digest,
+});
+
+const view = z.object({
+  gone: z.boolean(),
+  number: count,
+  ...times,
+  place,
+  display: z.string().nullable().describe("A file's path as it is shown"),
+});
+const hunk = z.object({ old_start: count, old_lines: count, new_start: count, new_lines: count, lines: z.array(z.string()) });
+const textDiff = z.object({
+  equal: z.boolean(),
+  added: count,
+  removed: count,
+  hunks: z.array(hunk).nullable().describe('null: too different to be compared line by line'),
+});
+const side = z.object({ basis, place, version: view.nullable() });
+const setDiff = z.object({ added: ids, removed: ids });
+const tokens = z.object({ tokenizer: z.string(), tokens: count });
+const size = z.object({ chars: count, tokens: count });
+
+const assembly = z.object({
+  turn: count,
+  step: count,
+  basis: basis.nullable(),
+  recorded: z.boolean().describe('Whether a record of it was kept when it was handed out'),
+  delivered: z.string().nullable(),
+  sha256: z.string(),
+  total: size,
+  sections: z.array(z.object({ name: z.string(), chars: count, tokens: count })),
+});
+
+/** The bodies of answers about the past. */
+export const REVIEW_ANSWERS = {
+  Log: z.object({
+    basis,
+    turns: z.array(turn).nullable().describe('Newest first'),
+    versions: z.array(version).nullable().describe('Newest first'),
+  }),
+  Show: z.object({
+    basis,
+    object: z.record(z.string(), z.unknown()).describe('The document [§2.2] with its five hashes'),
+    version: view,
+    text: z.string().nullable(),
+    whole: z.boolean().describe('False where only the head and the tail of the text were kept'),
+  }),
+  Diff: z.object({
+    object: z.object({ id: z.string(), before: side, after: side, diff: textDiff }).nullable(),
+    session: z
+      .object({
+        id: z.string(),
+        from: z.object({ basis, place }),
+        to: z.object({ basis, place }),
+        sets: z.object({ index: setDiff, pool: setDiff, active: setDiff, pinned: setDiff }),
+        active: z.array(
+          z.object({
+            id: z.string(),
+            change: z.enum(['added', 'removed', 'changed']),
+            chars_before: count,
+            chars_after: count,
+            diff: textDiff.nullable(),
+          }),
+        ),
+      })
+      .nullable(),
+  }),
+  PastContext: z.object({
+    basis: basis.nullable(),
+    session: z.string(),
+    turn: count,
+    step: count,
+    source: z
+      .enum(['record', 'assembled'])
+      .describe('Whether it is the context of a record that was kept, or was assembled now as of that moment'),
+    delivered: z.string().nullable(),
+    sha256: z.string(),
+    matches: z.boolean().nullable().describe('Whether the record was met byte for byte; null without a record'),
+    text: z.string(),
+  }),
+  Who: z.object({
+    basis,
+    object: z.string(),
+    sessions: z.array(
+      z.object({
+        session: z.string(),
+        known_from: z.object({ turn: count, step: count, at: time }),
+        touched: z.array(count),
+        active: z.array(count),
+        versions: z.array(z.object({ tx_id: count, valid_time: time, turns: z.array(count) })),
+        is_active: z.boolean(),
+        is_pinned: z.boolean(),
+      }),
+    ),
+  }),
+  Query: z.object({
+    basis,
+    columns: z.array(z.string()),
+    rows: z.array(z.array(z.unknown())),
+    limit: count,
+    is_cut: z.boolean().describe('Whether there were more rows than the limit'),
+  }),
+  ReportList: z.object({ session: z.string(), tokenizer: z.string(), assemblies: z.array(assembly) }),
+  ReportDetail: z.object({
+    session: z.string(),
+    tokenizer: z.string(),
+    assembly,
+    objects: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        type: z.string(),
+        active: z.boolean(),
+        raw_chars: count.describe('Length of its whole text'),
+        shown_chars: count.describe('What of it stands in the context: its line in the pool and its block'),
+        shown_tokens: count,
+        line: size,
+        block: size.nullable(),
+      }),
+    ),
+    raw_chars: count,
+    shown_chars: count,
+    count: tokens,
+  }),
+} as const;
+
+export type ReviewVerb = keyof typeof REVIEW_PARAMETERS;
+export type ReviewAnswerName = keyof typeof REVIEW_ANSWERS;
+export type ReviewParameters<V extends ReviewVerb> = z.output<(typeof REVIEW_PARAMETERS)[V]>;
+export type ReviewAnswer<N extends ReviewAnswerName> = z.input<(typeof REVIEW_ANSWERS)[N]>;
