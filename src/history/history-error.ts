@@ -19,7 +19,11 @@ export type HistoryErrorCode =
   | 'malformed-query'
   /** The query calls what is not on the list of functions. */
   | 'query-refused'
-  | 'query-timeout';
+  | 'query-timeout'
+  /** A context was made by a renderer or layout that this version does not know. */
+  | 'newer-renderer'
+  /** At the basis of a context its session has other steps than its record says. */
+  | 'other-steps';
 
 /** Codes of questions that are asked the wrong way, whatever the database holds. */
 const USAGE: ReadonlySet<HistoryErrorCode> = new Set([

@@ -1,0 +1,97 @@
+import type { AssemblyInput } from '../assembly/layout.js';
+import type { ObjectMetadata } from '../assembly/metadata.js';
+import { type DisplayPaths, metadataOf } from '../client/metadata-cache.js';
+import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
+import type { Step } from '../objects/step.js';
+import { applyStep, emptySession, type SessionState } from '../session/session-state.js';
+import type { Head, StoreSnapshot } from '../store/store-snapshot.js';
+
+/** A session's state and everything that its context is made of, at a basis. */
+export interface ReadContext {
+  readonly state: SessionState;
+  readonly input: Omit<AssemblyInput, 'options'>;
+}
+
+/** Steps between two states that are kept. */
+const KEEP_EVERY = 64;
+
+/** What never changes of one session: its steps, states along the way, the metadata of its calls. */
+class SessionShelf {
+  readonly calls = new Map<ObjectId, ObjectMetadata>();
+  readonly #steps: Step[] = [];
+  readonly #kept: SessionState[];
+  #last: SessionState;
+  #reading: Promise<unknown> = Promise.resolve();
+
+  constructor(session: SessionId) {
+    this.#last = emptySession(session);
+    this.#kept = [this.#last];
+  }
+
+  /** The session after a step, read up to it where it is not yet; undefined when the snapshot does not hold so many. */
+  async stateAt(snapshot: StoreSnapshot, seq: number): Promise<SessionState | undefined> {
+    const reading = this.#reading.then(() => this.#readUpTo(snapshot, seq));
+    this.#reading = reading.catch(() => undefined);
+    await reading;
+    if (this.#steps.length < seq) return undefined;
+    let state = this.#last.seq <= seq ? this.#last : (this.#kept[Math.floor(seq / KEEP_EVERY)] ?? this.#kept[0]);
+    for (const step of this.#steps.slice(state?.seq ?? 0, seq)) {
+      state = applyStep(state ?? emptySession(step.session), step);
+      if (state.seq === this.#kept.length * KEEP_EVERY) this.#kept.push(state);
+    }
+    if (state !== undefined) this.#last = state;
+    return state;
+  }
+
+  async #readUpTo(snapshot: StoreSnapshot, seq: number): Promise<void> {
+    const first = this.#steps.length + 1;
+    if (first <= seq) this.#steps.push(...(await snapshot.steps(this.#last.id, { first, last: seq })));
+  }
+}
+
+/**
+ * Reads contexts of the past. What cannot change is read once and kept: steps and calls, whose documents are written once, and texts, which are called
+ * by their hashes. Everything else is read at the basis of each context: the prompt, and what was known of files.
+ */
+export class ContextReader {
+  readonly #shelves = new Map<SessionId, SessionShelf>();
+
+  /**
+   * The context of a session after a step, at a snapshot. Undefined when the session or the step is not there at that basis. Throws StoreError and
+   * DocumentError for what is missing or damaged.
+   */
+  async read(snapshot: StoreSnapshot, session: SessionId, step: number, paths: DisplayPaths): Promise<ReadContext | undefined> {
+    const shelf = this.#shelves.get(session) ?? new SessionShelf(session);
+    this.#shelves.set(session, shelf);
+    const state = await shelf.stateAt(snapshot, step);
+    if (state === undefined) return undefined;
+    const { index, active } = state.sets;
+    const own = [sessionObjectId(session), systemPromptObjectId(session)];
+    const fresh = index.filter((id) => !shelf.calls.has(id));
+    const heads = await snapshot.heads([...new Set([...own, ...fresh, ...active])]);
+    if (!heads.has(sessionObjectId(session))) return undefined;
+    const known = new Map<ObjectId, ObjectMetadata>();
+    for (const [id, { document, marks }] of heads) {
+      const metadata = metadataOf(document, marks, paths);
+      if (metadata === undefined) continue;
+      if (metadata.type === 'toolcall') shelf.calls.set(id as ObjectId, metadata);
+      else known.set(id as ObjectId, metadata);
+    }
+    const metadata = (id: ObjectId): ObjectMetadata | undefined => known.get(id) ?? shelf.calls.get(id);
+    const wanted = [systemPromptObjectId(session), ...active].flatMap((id): Head | readonly Head[] => heads.get(id) ?? []);
+    const versions = await snapshot.versionsOf(wanted);
+    return {
+      state,
+      input: {
+        systemPrompt: versions.get(systemPromptObjectId(session))?.version.content ?? null,
+        pool: index.flatMap((id) => metadata(id) ?? []),
+        turns: state.turns,
+        active: active.flatMap((id) => {
+          const described = metadata(id);
+          const found = versions.get(id);
+          return described === undefined || found === undefined ? [] : [{ metadata: described, content: found.version.content }];
+        }),
+      },
+    };
+  }
+}
