@@ -2,6 +2,7 @@ import { listAt, numberAt, objectAt, objectsAt, textAt, textsAt } from './fields
 import { isJsonObject, type JsonObject } from './json-text.js';
 import type { ShownFile } from './neutral-session.js';
 import { wholeFile } from './shown-file.js';
+import { hunkPieces } from './shown-hunk.js';
 
 /** What the structured twin of a result shows beyond its text. */
 export interface TwinEvidence {
@@ -59,16 +60,13 @@ function patchedPieces(path: string, twin: JsonObject, edits: readonly JsonObjec
     )
   )
     return [];
-  return hunks.flatMap((hunk): readonly ShownFile[] => {
-    const lines = textsAt(hunk, 'lines').filter((line) => /^[-+ ]/.test(line));
-    const piece = (moment: ShownFile['moment'], start: number | undefined, left: string): readonly ShownFile[] => {
-      const kept = lines.filter((line) => !line.startsWith(left)).map((line) => line.slice(1));
-      return start === undefined || start < 1 || kept.length === 0
-        ? []
-        : [{ path, moment, whole: false, start_line: start, text: kept.join('\n') }];
-    };
-    return [...piece('before', numberAt(hunk, 'oldStart'), '+'), ...piece('after', numberAt(hunk, 'newStart'), '-')];
-  });
+  return hunks.flatMap((hunk) =>
+    hunkPieces(path, {
+      oldStart: numberAt(hunk, 'oldStart') ?? 0,
+      newStart: numberAt(hunk, 'newStart') ?? 0,
+      lines: textsAt(hunk, 'lines'),
+    }),
+  );
 }
 
 function editTwin(twin: JsonObject): TwinEvidence {

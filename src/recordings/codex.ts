@@ -1,0 +1,19 @@
+import { CodexReader } from './codex-reader.js';
+import type { Importer } from './importer.js';
+import { readJsonLines } from './json-lines.js';
+import { recogniseLines } from './line-format.js';
+import { recordingId } from './recording-id.js';
+
+/** Codex: JSON lines under `~/.codex/sessions`, one file for each session and each sub-agent. */
+export const codex: Importer = {
+  format: 'codex',
+  recognise: (source) => recogniseLines(source, 'codex'),
+  async *read(source, onLoss) {
+    const reader = new CodexReader(recordingId(source), onLoss);
+    for await (const { record, place } of readJsonLines(source.open(), onLoss)) {
+      reader.read(record, place);
+      yield* reader.ready();
+    }
+    yield* reader.finish();
+  },
+};
