@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { doctorCommand } from './doctor-command.js';
 import { mcpCommand } from './mcp-command.js';
 import { nodeCommand } from './node-command.js';
+import { replayCommand } from './replay-command.js';
 import { reviewCommands } from './review-command.js';
 import { serveCommand } from './serve-command.js';
 
@@ -21,7 +22,8 @@ const program = new Command('palimpsest')
   .addCommand(mcpCommand(version))
   .addCommand(serveCommand(version))
   .addCommand(nodeCommand())
-  .addCommand(doctorCommand());
+  .addCommand(doctorCommand())
+  .addCommand(replayCommand());
 
 for (const command of reviewCommands()) program.addCommand(command);
 

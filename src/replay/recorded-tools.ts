@@ -250,7 +250,6 @@ const BY_NAME: ReadonlyMap<string, RecordedTool> = new Map(
 /** Tools that run code which may change any file. */
 const RUNS_CODE: ReadonlySet<string> = new Set([
   'exec',
-  'writestdin',
   'runipython',
   'executeipythoncell',
   'python',
@@ -261,6 +260,9 @@ const RUNS_CODE: ReadonlySet<string> = new Set([
   'wait',
 ]);
 
+/** Typing into a program that runs may do anything; looking at what it printed meanwhile does nothing. */
+const typing: Acts = ({ args }) => (typeof args.chars === 'string' && args.chars !== '' ? [{ kind: 'anything' }] : []);
+
 const OTHER: RecordedTool = { kind: 'other', acts: nothing };
 const RUNNING: RecordedTool = { kind: 'other', acts: () => [{ kind: 'anything' }] };
 
@@ -268,5 +270,6 @@ const RUNNING: RecordedTool = { kind: 'other', acts: () => [{ kind: 'anything' }
 export function recordedTool(name: string): RecordedTool {
   const bare = name.toLowerCase().replace(/[^a-z0-9]/g, '');
   const last = (name.split(/__|[./:]/).at(-1) ?? name).toLowerCase().replace(/[^a-z0-9]/g, '');
+  if (bare === 'writestdin') return { kind: 'other', acts: typing };
   return BY_NAME.get(bare) ?? BY_NAME.get(last) ?? (RUNS_CODE.has(bare) ? RUNNING : OTHER);
 }

@@ -20,6 +20,7 @@ export class ReplayClock {
   readonly #latest: number;
   #now = NO_CLOCK_EPOCH;
   #set = false;
+  #before = 0;
   #backwards = 0;
   #impossible = 0;
   #missing = 0;
@@ -50,7 +51,8 @@ export class ReplayClock {
       this.#impossible += 1;
       return;
     }
-    if (this.#set && moment < this.#now) this.#backwards += 1;
+    if (this.#set && moment < this.#before) this.#backwards += 1;
+    this.#before = moment;
     this.#now = this.#set ? Math.max(this.#now, moment) : Math.max(moment, 1);
     this.#set = true;
   }

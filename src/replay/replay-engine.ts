@@ -53,6 +53,8 @@ export class ReplayEngine {
   readonly evidence: UseEvidence;
   readonly #options: EngineOptions;
   readonly #sessions = new Map<string, RecordedSession>();
+  /** Sessions that nothing was said in yet: they begin with their first entry, whose moment may lie before the one that the recording's head names. */
+  readonly #announced = new Map<string, Entry<'session'>>();
   readonly #undo = new Map();
   readonly #rules: Rules;
 
@@ -60,7 +62,9 @@ export class ReplayEngine {
     this.#options = options;
     this.evidence = new UseEvidence(options.identity.filesystemId);
     this.#rules = {
-      session: (entry) => this.#begin(entry),
+      session: async (entry) => {
+        this.#announced.set(entry.native_id, entry);
+      },
       message: (entry) => this.#message(entry),
       call: (entry) => this.#call(entry),
       result: (entry) => this.#result(entry),
@@ -78,21 +82,29 @@ export class ReplayEngine {
   async take(entry: RecordedEntry): Promise<void> {
     this.#options.signal?.throwIfAborted();
     this.tally.take(entry);
-    if (entry.kind !== 'session') this.#options.clock.advance(entry.at);
+    if (entry.kind !== 'session') {
+      await this.#beginAnnounced(entry.session, entry.at);
+      this.#options.clock.advance(entry.at);
+    }
     await (this.#rules[entry.kind] as (entry: RecordedEntry) => Promise<void>)(entry);
   }
 
   /** Ends every session: calls that never had a result are recorded as failed, then the sessions are paused [§3.6]. */
   async finish(): Promise<void> {
+    for (const announced of [...this.#announced.keys()]) await this.#beginAnnounced(announced, undefined);
     for (const session of this.sessions) {
       await this.#unanswered(session);
       await session.driver.close();
     }
   }
 
-  async #begin(entry: Entry<'session'>): Promise<void> {
+  async #beginAnnounced(native: string, first: number | undefined): Promise<void> {
+    const entry = this.#announced.get(native);
+    if (entry === undefined) return;
+    this.#announced.delete(native);
     const { client, clock, identity, countTokens } = this.#options;
-    if (entry.started_at !== undefined) clock.advance(entry.started_at);
+    const moments = [entry.started_at, first].filter((at) => at !== undefined);
+    if (moments.length > 0) clock.advance(Math.min(...moments));
     const id = nthSession(identity, this.#sessions.size + 1);
     const known = await (await client.store.latest()).steps(id);
     const driver = new SessionDriver(await client.openSession({ id }), known);

@@ -74,7 +74,9 @@ function printedLines(script: string): LineRange | undefined {
 const sed: Reader = (words) => {
   const inPlace = words.some((word) => word !== undefined && /^(?:-[nErsz]*i|--in-place)/.test(word));
   const scripted = words.some((word) => word === '-e' || word === '-f' || word === '--expression');
-  const [script, ...rest] = operands(words, /^-[ef]$|^--(?:expression|file)$/);
+  // BSD's `-i ''` names a suffix, an empty one.
+  const given = operands(words, /^-[ef]$|^--(?:expression|file)$/);
+  const [script, ...rest] = inPlace && given[0] === '' ? given.slice(1) : given;
   const files = scripted ? [script, ...rest] : rest;
   if (inPlace) {
     const changed = files.filter((file) => file !== '');
@@ -135,7 +137,16 @@ const rm: Reader = (words) => {
 const twoPlaces =
   (kind: 'move' | 'copy'): Reader =>
   (words) => {
-    const [from, to, third] = operands(words);
+    const places = operands(words);
+    const [from, to, third] = places;
+    const folder = places.at(-1);
+    // Into a folder, several at once or one: each keeps its name.
+    if (folder?.endsWith('/') === true && places.length > 1 && !places.includes(undefined) && !/\.\.?\/$/.test(folder)) {
+      const acts = known(places.slice(0, -1)).map(
+        (one): ShellAct => ({ kind, from: one, to: `${folder}${one.replace(/\/$/, '').split('/').at(-1) ?? ''}` }),
+      );
+      return { acts, prints: false };
+    }
     const plain =
       from !== undefined &&
       to !== undefined &&
@@ -193,6 +204,11 @@ const go: Reader = (words) => (/^(?:test|build|vet|list|version|env|doc)$/.test(
 const cargo: Reader = (words) =>
   /^(?:test|build|check|clippy|tree|metadata)$/.test(words[0] ?? '') && !words.includes('--fix') ? PRINTS : ANYTHING;
 const npm: Reader = (words) => (/^(?:test|t|view|ls|list|outdated|info|why|pack)$/.test(words[0] ?? '') ? PRINTS : ANYTHING);
+const npx: Reader = (words) => {
+  const [run] = operands(words);
+  const checks = run !== undefined && /^(?:tsc|tsgo|jest|vitest|eslint|biome|prettier|madge|knip)$/.test(run);
+  return checks && !words.some((word) => word !== undefined && /^--(?:fix|write|apply)/.test(word)) ? PRINTS : ANYTHING;
+};
 const gofmt: Reader = (words) => {
   if (!words.some((word) => word === '-w')) return PRINTS;
   const files = operands(words);
@@ -336,6 +352,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['npm', npm],
   ['pnpm', npm],
   ['yarn', npm],
+  ['npx', npx],
   ['gofmt', gofmt],
   ['goimports', gofmt],
 ]);

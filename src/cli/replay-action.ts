@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { basename } from 'node:path';
+import { systemCode } from '../process/system-code.js';
+import { summariseRecording } from '../replay/dry-run.js';
+import { parseReplayConfig, type ReplayConfig } from '../replay/replay-config.js';
+import { openReplayDatabase } from '../replay/replay-database.js';
+import { ReplayError } from '../replay/replay-error.js';
+import { type ReplayOutcome, replayMany, writeReports } from '../replay/replay-many.js';
+import { reportMarkdown } from '../replay/report-markdown.js';
+import type { ReplayFlags } from './replay-flags.js';
+import { reportFailure } from './report-failure.js';
+import { nodeOptions, readSettings } from './settings.js';
+
+async function readConfig(path: string | undefined): Promise<ReplayConfig> {
+  if (path === undefined) return parseReplayConfig({}, 'no configuration');
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new ReplayError('bad-config', `--config ${path} cannot be read (${systemCode(cause) ?? 'unknown error'}); name a JSON file`, {
+      cause,
+    });
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new ReplayError('bad-config', `--config ${path} is no JSON: ${String(cause)}`, { cause });
+  }
+  return parseReplayConfig(value, `--config ${path}`);
+}
+
+function failed(path: string, error: Error, flags: ReplayFlags): void {
+  process.exitCode = 1;
+  const code = systemCode(error) ?? 'error';
+  if (flags.json) console.log(JSON.stringify({ recording: { name: basename(path) }, error: { code, message: error.message } }));
+  else console.error(`palimpsest: ${error.message}`);
+}
+
+async function dryRun(files: readonly string[], flags: ReplayFlags): Promise<void> {
+  for (const path of files) {
+    try {
+      const summary = await summariseRecording(path);
+      if (flags.json) console.log(JSON.stringify(summary));
+      else {
+        const { recording, sessions, messages, calls, results, losses } = summary;
+        const said = Object.entries(messages).map(([role, count]) => `${count} ${role}`);
+        console.log(
+          `${recording.name}: ${recording.formats.join(', ')}, ${sessions} sessions, messages ${said.join(', ')}, ${calls} calls, ${results} results`,
+        );
+        for (const { reason, place, detail } of losses.each) console.log(`  ${reason}, ${place}: ${detail}`);
+      }
+    } catch (error) {
+      failed(path, error instanceof Error ? error : new Error(String(error)), flags);
+    }
+  }
+}
+
+async function tell(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {
+  if ('error' in outcome) {
+    failed(outcome.job.path, outcome.error, flags);
+    return;
+  }
+  const { report } = outcome;
+  if (!report.complete) process.exitCode = 1;
+  if (flags.out !== undefined) console.error(`${await writeReports(flags.out, report)}.{json,md}`);
+  if (flags.json) console.log(JSON.stringify(report));
+  else console.log(reportMarkdown(report));
+}
+
+/** `replay` */
+export async function replayAction(files: readonly string[], flags: ReplayFlags): Promise<void> {
+  await reportFailure(flags, async () => {
+    if (flags.into !== undefined && files.length > 1) {
+      throw new ReplayError(
+        'bad-target',
+        `--into ${flags.into} names one session for ${files.length} recordings; replay them one by one, or leave it out`,
+      );
+    }
+    const config = await readConfig(flags.config);
+    if (flags.dryRun) return dryRun(files, flags);
+    const { dataDir: _shared, ...node } = nodeOptions(readSettings(process.env, {}));
+    const progress = (line: string): void => console.error(line);
+    const database = await openReplayDatabase(flags.dataDir, { ...node, onProgress: progress });
+    const stop = new AbortController();
+    const onSignal = (): void =>
+      stop.abort(new ReplayError('interrupted', 'the replay was interrupted; with --data-dir the same command goes on from there'));
+    process.once('SIGINT', onSignal);
+    process.once('SIGTERM', onSignal);
+    try {
+      const jobs = files.map((path) => ({ path, config, ...(flags.into === undefined ? {} : { into: flags.into }) }));
+      await replayMany(jobs, {
+        database,
+        jobs: flags.jobs ?? availableParallelism(),
+        onProgress: progress,
+        onOutcome: (outcome) => tell(outcome, flags),
+        signal: stop.signal,
+      });
+    } finally {
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+      await database.close();
+    }
+  });
+}

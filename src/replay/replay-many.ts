@@ -1,0 +1,87 @@
+import { mkdir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import pLimit from 'p-limit';
+import writeFileAtomic from 'write-file-atomic';
+import type { ReplayConfig } from './replay-config.js';
+import type { ReplayDatabase } from './replay-database.js';
+import { replayFile } from './replay-file.js';
+import type { ReplayReport } from './replay-report.js';
+import { reportMarkdown } from './report-markdown.js';
+
+/** One recording to be replayed in one way. */
+export interface ReplayJob {
+  readonly path: string;
+  readonly config: ReplayConfig;
+  readonly variant?: string;
+  readonly into?: string;
+}
+
+/** What became of a job: its report, or why there is none. */
+export type ReplayOutcome =
+  | { readonly job: ReplayJob; readonly report: ReplayReport; readonly ms: number }
+  | { readonly job: ReplayJob; readonly error: Error; readonly ms: number };
+
+/** How several replays run side by side. */
+export interface ReplayManyOptions {
+  readonly database: ReplayDatabase;
+  readonly jobs: number;
+  /** One line about how far a replay is. */
+  readonly onProgress?: (line: string) => void;
+  /** Told each outcome as it comes. */
+  readonly onOutcome?: (outcome: ReplayOutcome) => Promise<void> | void;
+  readonly signal?: AbortSignal;
+}
+
+const TELL_EVERY_MS = 2_000;
+
+async function replayOne(job: ReplayJob, { database, onProgress, signal }: ReplayManyOptions): Promise<ReplayOutcome> {
+  const started = Date.now();
+  let told = started;
+  const name = basename(job.path);
+  try {
+    const report = await replayFile(job.path, database, {
+      config: job.config,
+      ...(job.variant === undefined ? {} : { variant: job.variant }),
+      ...(job.into === undefined ? {} : { into: job.into }),
+      ...(signal === undefined ? {} : { signal }),
+      ...(onProgress === undefined ? {} : { onNotice: onProgress }),
+      onProgress: ({ steps, contexts, bytes, total }) => {
+        if (Date.now() - told < TELL_EVERY_MS) return;
+        told = Date.now();
+        onProgress?.(`${name}: ${Math.floor((100 * bytes) / Math.max(1, total))} % read, ${steps} steps, ${contexts} contexts`);
+      },
+    });
+    return { job, report, ms: Date.now() - started };
+  } catch (error) {
+    signal?.throwIfAborted();
+    return { job, error: error instanceof Error ? error : new Error(String(error)), ms: Date.now() - started };
+  }
+}
+
+/**
+ * Replays several recordings side by side into one database, each into a session of its own; they share nothing there, so the order in which they run shows
+ * nowhere. One that fails does not keep the others from running. Outcomes come back in the order of the jobs.
+ */
+export async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions): Promise<readonly ReplayOutcome[]> {
+  const limit = pLimit(Math.max(1, options.jobs));
+  return Promise.all(
+    jobs.map((job) =>
+      limit(async () => {
+        options.signal?.throwIfAborted();
+        const outcome = await replayOne(job, options);
+        await options.onOutcome?.(outcome);
+        return outcome;
+      }),
+    ),
+  );
+}
+
+/** Writes the two reports of a replay into a folder, named after the recording and the first digits of its hash; answers the path without its extension. */
+export async function writeReports(folder: string, report: ReplayReport): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  const variant = report.variant === '' ? '' : `-${report.variant.replaceAll(/[^A-Za-z0-9_=.-]+/g, '_')}`;
+  const stem = join(folder, `${report.recording.name.replace(/\.[a-z]+$/, '')}-${report.recording.sha256.slice(0, 8)}${variant}`);
+  await writeFileAtomic(`${stem}.json`, `${JSON.stringify(report, undefined, 1)}\n`);
+  await writeFileAtomic(`${stem}.md`, reportMarkdown(report));
+  return stem;
+}
