@@ -17,7 +17,7 @@ interface Answer {
 export interface ClaudeSession {
   readonly id: string;
   readonly head: HeldEntry<'session'>;
-  readonly cwd: string | undefined;
+  cwd: string | undefined;
   readonly subagent: boolean;
   model: string | undefined;
   answer: Answer | undefined;

@@ -45,6 +45,7 @@ export class ClaudeSessions {
     this.#mainId ??= id;
     if (record.isSidechain === true) return this.#sidechain(record, place);
     const main = this.#conversation(record, place);
+    if (main.cwd === undefined) this.#complete(main, record);
     if (id !== undefined && id !== this.#mainId) {
       // A session that was resumed goes on in the same file under another id.
       this.#mainId = id;
@@ -58,6 +59,14 @@ export class ClaudeSessions {
     const id = `${parent.id}/agent-${agent}`;
     const call = idAt(from.record, 'parentToolUseID');
     return this.#byId.get(id) ?? this.#open(id, from.record, from.place, { native_id: parent.id, relation: 'subagent', call_id: call });
+  }
+
+  /** A file may begin with records that do not say where the session was. */
+  #complete(session: ClaudeSession, record: JsonObject): void {
+    const cwd = textAt(record, 'cwd');
+    if (cwd === undefined) return;
+    const version = textAt(record, 'version');
+    if (session.head.update({ cwd, ...(version === undefined ? {} : { agent_version: version }) })) session.cwd = cwd;
   }
 
   #conversation(record: JsonObject, place: string): ClaudeSession {
