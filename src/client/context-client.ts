@@ -287,11 +287,13 @@ export class ContextClient {
         );
       }
       outbox.forgetFailure(id);
-      const held = isNew ? await createHeldSession(this.#environment, id) : await openHeldSession(this.#environment, id);
-      const resuming = { limitMs: RESUME_WAIT_MS, ...(onProgress === undefined ? {} : { onProgress }) };
-      await tracking?.resume(id, held.state.sets.index, resuming);
+      if (isNew) return new ContextSession(this.#environment, await createHeldSession(this.#environment, id), lock);
+      const resume = tracking?.resume(id, onProgress);
+      const held = await openHeldSession(this.#environment, id, (ids, objects) => resume?.take(ids, objects));
+      await resume?.within(RESUME_WAIT_MS);
       return new ContextSession(this.#environment, held, lock);
     } catch (error) {
+      tracking?.leave(id);
       lock?.release();
       throw error;
     }

@@ -1,4 +1,4 @@
-import { type SessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
+import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import { systemPromptVersion } from '../objects/infrastructure.js';
 import { SessionError } from '../session/errors.js';
 import { applyStep, emptySession, type SessionState } from '../session/session-state.js';
@@ -62,13 +62,32 @@ export async function readHeldSession(snapshot: StoreSnapshot, id: SessionId): P
   };
 }
 
-async function loadMetadata({ cache, store }: SessionEnvironment, snapshot: StoreSnapshot, state: SessionState): Promise<void> {
-  const heads = await snapshot.heads(state.sets.index);
-  for (const { document, marks, validTime } of heads.values()) {
-    cache.learn(document, marks, snapshot.basis.txId);
-    // What was read here as the newest is not unlearned where another clock ran ahead.
-    store.noteTime(validTime.getTime());
-  }
+/** Told of objects whose metadata is there, and of how many there are. */
+type OnLearned = (ids: readonly ObjectId[], objects: number) => void;
+
+/** How many objects are read at once, so that something can be done with the first ones while the last are on their way. */
+const LEARN_AT_ONCE = 500;
+
+async function loadMetadata(
+  { cache, store }: SessionEnvironment,
+  snapshot: StoreSnapshot,
+  { sets: { index } }: SessionState,
+  onLearned: OnLearned = () => undefined,
+): Promise<void> {
+  const learn = async (ids: readonly ObjectId[]): Promise<void> => {
+    const heads = await snapshot.heads(ids);
+    for (const { document, marks, validTime } of heads.values()) {
+      cache.learn(document, marks, snapshot.basis.txId);
+      // What was read here as the newest is not unlearned where another clock ran ahead.
+      store.noteTime(validTime.getTime());
+    }
+    onLearned(ids, index.length);
+  };
+  await Promise.all(
+    Array.from({ length: Math.ceil(index.length / LEARN_AT_ONCE) }, (_, i) =>
+      learn(index.slice(i * LEARN_AT_ONCE, (i + 1) * LEARN_AT_ONCE)),
+    ),
+  );
 }
 
 /**
@@ -85,16 +104,17 @@ async function takeOver(environment: SessionEnvironment, held: HeldSession): Pro
 
 /**
  * Opens the session of an id: the existing one, with its chat, sets and metadata, or a new one. Needs the database. Throws SessionError `taken-over`
- * when others keep opening it at the same time, XtdbError when the database cannot be reached.
+ * when others keep opening it at the same time, XtdbError when the database cannot be reached. `onLearned` is told of the objects of an existing one's index
+ * as soon as their metadata is there, some after others.
  */
-export async function openHeldSession(environment: SessionEnvironment, id: SessionId): Promise<HeldSession> {
+export async function openHeldSession(environment: SessionEnvironment, id: SessionId, onLearned?: OnLearned): Promise<HeldSession> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const snapshot = await environment.store.latest();
     const existing = await readHeldSession(snapshot, id);
     if (existing === undefined) return createHeldSession(environment, id);
     const held = await takeOver(environment, existing);
     if (held === undefined) continue;
-    await loadMetadata(environment, snapshot, held.state);
+    await loadMetadata(environment, snapshot, held.state, onLearned);
     return held;
   }
   throw new SessionError('taken-over', `session ${id} is being opened by several writers at once; try again`);

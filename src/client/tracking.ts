@@ -1,4 +1,4 @@
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { stampOf } from '../filesystem/file-stamp.js';
 import { createFileTracker, type FileTracker, type FileTrackerOptions, type TrackRequest } from '../filesystem/file-tracker.js';
 import type { SourceReading } from '../filesystem/read-source.js';
@@ -9,6 +9,7 @@ import type { FilesystemSource } from '../objects/source.js';
 import { fileObjectId } from './file-access.js';
 import { type IndexEnvironment, SourceIndexer } from './index-sources.js';
 import { filesToReconcile, type KnownFile, type OrphanedFile } from './reconcile-sources.js';
+import { type ResumePart, SourceResume } from './source-resume.js';
 
 /** Settings of tracking; the times are those of the file tracker. */
 export interface TrackingOptions extends Omit<FileTrackerOptions, 'onChange' | 'onState'> {}
@@ -30,13 +31,6 @@ export interface TrackingStatus {
   readonly sweptFolders: number;
   /** Sessions whose sources are still being reconciled. */
   readonly resuming: number;
-}
-
-/** How a session is resumed. */
-export interface ResumeOptions {
-  /** Milliseconds after which the rest goes on in the background. */
-  readonly limitMs: number;
-  readonly onProgress?: (done: number, total: number) => void;
 }
 
 interface Tracked {
@@ -74,7 +68,7 @@ export class SourceTracking {
   readonly #options: TrackingSettings;
   readonly #indexer: SourceIndexer;
   readonly #tracked = new Map<ObjectId, Tracked>();
-  readonly #resumes = new Map<SessionId, AbortController>();
+  readonly #resumes = new Map<SessionId, SourceResume>();
   readonly #running = new Set<Promise<unknown>>();
   #tracker: FileTracker | undefined;
   #closing: Promise<void> | undefined;
@@ -114,7 +108,7 @@ export class SourceTracking {
 
   /** Lets go of what no other session has read, and of a resume under way. */
   leave(session: SessionId): void {
-    this.#resumes.get(session)?.abort(new Error(`session ${session} is closed`));
+    this.#resumes.get(session)?.stop(new Error(`session ${session} is closed`));
     for (const [id, { source, sessions }] of this.#tracked) {
       if (!sessions.delete(session) || sessions.size > 0) continue;
       this.#tracked.delete(id);
@@ -125,31 +119,25 @@ export class SourceTracking {
   }
 
   /**
-   * Takes up the sources of a session that was opened again [§3.6, steps 3 and 6]: tracks what it has read, brings in what changed or went meanwhile.
-   * Resolves when the database has all of it, to true, or to false after the limit; the rest then follows by itself. Problems are told as notices:
-   * a session can be worked with all the same.
+   * Begins to take up the sources of a session that is opened again [§3.6, steps 3 and 6]: tracks what it has read, brings in what changed or went
+   * meanwhile. Ended with `leave`.
    */
-  async resume(session: SessionId, index: readonly ObjectId[], { limitMs, onProgress }: ResumeOptions): Promise<boolean> {
-    const known = filesToReconcile(this.#environment.cache, index, false);
-    if (known.length === 0 || this.#closing !== undefined) return true;
-    const stop = new AbortController();
-    this.#resumes.set(session, stop);
-    this.#touch();
-    const work = this.#resume(session, known, stop.signal, onProgress)
-      .catch((error: unknown) => {
-        if (!stop.signal.aborted && this.#closing === undefined)
-          this.#notice(`sources of session ${session} could not be looked at`, error);
-      })
-      .finally(() => {
-        if (this.#resumes.get(session) === stop) this.#resumes.delete(session);
+  resume(session: SessionId, onProgress?: (done: number, total: number) => void): SourceResume {
+    const resume = new SourceResume({
+      filesOf: (ids) => (this.#closing === undefined ? filesToReconcile(this.#environment.cache, ids, false) : []),
+      takeUp: (known, part) => this.#resume(session, known, part),
+      ...(onProgress === undefined ? {} : { onProgress }),
+      onFailure: (error) => {
+        if (this.#closing === undefined) this.#notice(`sources of session ${session} could not be looked at`, error);
+      },
+      onEnd: () => {
+        if (this.#resumes.get(session) === resume) this.#resumes.delete(session);
         this.#touch();
-      });
-    this.#inBackground(work);
-    const limit = new AbortController();
-    const late = delay(limitMs, false, { signal: limit.signal, ref: false }).catch(() => false);
-    const inTime = await Promise.race([work.then(() => true), late]);
-    limit.abort();
-    return inTime;
+      },
+    });
+    this.#resumes.set(session, resume);
+    this.#touch();
+    return resume;
   }
 
   /** Ends all watching and reading; versions that are on their way to the database go on. Idempotent. */
@@ -159,21 +147,18 @@ export class SourceTracking {
   }
 
   async #close(): Promise<void> {
-    for (const stop of this.#resumes.values()) stop.abort(new Error('the client is closed'));
+    const resumes = [...this.#resumes.values()];
+    for (const resume of resumes) resume.stop(new Error('the client is closed'));
     await this.#indexer.close();
     await this.#tracker?.close();
-    await Promise.allSettled(this.#running);
+    await Promise.allSettled([...this.#running, ...resumes.map(({ ended }) => ended)]);
   }
 
   /** Watched first, read then: between the two nothing is missed. */
-  async #resume(
-    session: SessionId,
-    known: readonly KnownFile[],
-    signal: AbortSignal,
-    onProgress: ResumeOptions['onProgress'],
-  ): Promise<void> {
-    await this.#attach(known.filter(({ id, source }) => this.#add(session, id, source)));
-    await this.#indexer.reconcile(known, { signal, ...(onProgress === undefined ? {} : { onProgress }) });
+  async #resume(session: SessionId, known: readonly KnownFile[], { signal, onProgress, objects }: ResumePart): Promise<void> {
+    const fresh = known.filter(({ id, source }) => this.#add(session, id, source));
+    await this.#attach(fresh, objects);
+    await this.#indexer.reconcile(known, { signal, onProgress });
   }
 
   /** Whether a source is tracked from now on; false where it was already. */
@@ -184,8 +169,7 @@ export class SourceTracking {
     return tracked === undefined;
   }
 
-  async #attach(wanted: readonly TrackRequest[]): Promise<void> {
-    const requests = wanted.filter(({ source }) => this.#tracked.has(fileObjectId(source)));
+  async #attach(requests: readonly TrackRequest[], expected = requests.length): Promise<void> {
     if (requests.length === 0 || this.#closing !== undefined) return;
     this.#tracker ??= createFileTracker(this.#environment.files.access, {
       concurrency: TOLD_AT_ONCE,
@@ -193,7 +177,7 @@ export class SourceTracking {
       onChange: (source) => this.#changed(source),
       onState: () => this.#touch(),
     });
-    await this.#tracker.trackMany(requests);
+    await this.#tracker.trackMany(requests, expected);
     this.#touch();
   }
 

@@ -56,7 +56,8 @@ export interface FileTrackerStatus {
 export interface FileTracker {
   /** Resolves when the source is attached or found to be orphaned; no change from then on is missed. Nothing happens for one that is tracked already. */
   track(source: FilesystemSource, known?: KnownContent): Promise<void>;
-  trackMany(requests: Iterable<TrackRequest>): Promise<void>;
+  /** The same for many; `expected` says that they are the first of about so many. */
+  trackMany(requests: Iterable<TrackRequest>, expected?: number): Promise<void>;
   /** No telling begins after this. */
   untrack(source: FilesystemSource): void;
   untrackMany(sources: Iterable<FilesystemSource>): void;
@@ -96,6 +97,8 @@ class FolderTracker implements FileTracker {
   readonly #leaving = new Set<Promise<void>>();
   readonly #telling = new Map<string, Promise<void>>();
   #size = 0;
+  /** How many files were announced at most. */
+  #expected = 0;
   #limited = false;
   #sweepTimer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
@@ -123,8 +126,9 @@ class FolderTracker implements FileTracker {
     return this.trackMany([known === undefined ? { source } : { source, known }]);
   }
 
-  async trackMany(requests: Iterable<TrackRequest>): Promise<void> {
+  async trackMany(requests: Iterable<TrackRequest>, expected = 0): Promise<void> {
     if (this.#closing !== undefined) return;
+    this.#expected = Math.max(this.#expected, expected);
     const added = new Map<TrackedFolder, TrackedFile[]>();
     for (const { source, known } of requests) {
       const folder = this.#folderFor(source);
@@ -228,7 +232,7 @@ class FolderTracker implements FileTracker {
   }
 
   #kind(): FolderWatchKind {
-    return this.#size <= (this.#options.chokidarFiles ?? 2_000) ? 'chokidar' : 'plain';
+    return Math.max(this.#size, this.#expected) <= (this.#options.chokidarFiles ?? 2_000) ? 'chokidar' : 'plain';
   }
 
   /** One source is never told twice at once, not even when it was untracked and tracked again meanwhile. */
