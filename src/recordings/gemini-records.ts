@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto';
+import { callArguments } from './call-arguments.js';
+import { idAt, momentOf, numberAt, objectAt, objectsAt, textAt } from './fields.js';
+import { geminiEvidence, referencedFiles } from './gemini-evidence.js';
+import type { OnLoss } from './importer.js';
+import { isJsonObject, type JsonObject } from './json-text.js';
+import { type OtherPart, partsText } from './message-parts.js';
+import type { EntryOf, RecordedEntry } from './neutral-session.js';
+import { present } from './present.js';
+
+type Common = { session: string; place: string; at?: number; native_id?: string };
+
+/** Parts that are kept elsewhere: calls, their answers, thoughts. */
+const elsewhere: OtherPart = (part) => ('functionCall' in part || 'functionResponse' in part || part.thought === true ? '' : undefined);
+const partsOf = (content: unknown): readonly JsonObject[] => (Array.isArray(content) ? content.filter(isJsonObject) : []);
+const HARNESS_TEXT = /^\s*<(?:session_context|hook_context|state_snapshot|environment_context)>/;
+
+/** Turns messages of Gemini CLI into entries, each of them once: a message that is written again gives only what is new in it. */
+export class GeminiRecords {
+  /** Messages that were told and are in the model's context. */
+  private readonly live = new Set<string>();
+  private readonly told = new Set<string>();
+  private readonly texts = new Set<string>();
+  /** Calls that were told, and whether they have an answer. */
+  private readonly calls = new Map<string, boolean>();
+  private model: string | undefined;
+
+  constructor(
+    private readonly session: string,
+    private readonly onLoss: OnLoss,
+  ) {}
+
+  entries(message: JsonObject, place: string): readonly RecordedEntry[] {
+    const id = idAt(message, 'id');
+    const common: Common = { session: this.session, place, ...present({ at: momentOf(message.timestamp), native_id: id }) };
+    const known = id !== undefined && this.told.has(id);
+    if (id !== undefined) {
+      this.live.add(id);
+      this.told.add(id);
+    }
+    const type = textAt(message, 'type');
+    if (type === 'user') return this.user(message, common, known);
+    if (type === 'gemini' || type === 'model') return this.gemini(message, common, known);
+    if (type === 'info' || type === 'warning' || type === 'error') {
+      return known ? [] : [{ ...common, kind: 'event', name: type, text: partsText(message.content, place, this.onLoss) }];
+    }
+    this.onLoss({ reason: 'unknown-record', place, detail: `a message of the type ${JSON.stringify(message.type)}: left out` });
+    return [];
+  }
+
+  /** The model's context becomes another list of messages: what is no longer in it is dropped, what was never told is told. */
+  replaced(messages: readonly JsonObject[], place: string): readonly RecordedEntry[] {
+    const ids = new Set(messages.flatMap((message) => idAt(message, 'id') ?? []));
+    const dropped = [...this.live].filter((id) => !ids.has(id));
+    for (const id of dropped) this.live.delete(id);
+    const compacted = dropped.length > 0;
+    const summary = messages
+      .map((message) => partsText(message.content, place, () => undefined, elsewhere))
+      .find((text) => /<state_snapshot>/.test(text));
+    const entries: RecordedEntry[] = [];
+    if (compacted)
+      entries.push({ kind: 'compaction', session: this.session, place, trigger: 'replaced', dropped, ...present({ summary }) });
+    for (const [index, message] of messages.entries()) {
+      const id = idAt(message, 'id');
+      if (id === undefined || this.told.has(id)) continue;
+      const text = partsText(message.content, place, () => undefined, elsewhere);
+      // After a compaction the messages that stay are written under new ids.
+      const copy = compacted && (this.texts.has(digest(textAt(message, 'type'), text)) || text === summary);
+      if (copy) {
+        this.told.add(id);
+        this.live.add(id);
+      } else entries.push(...this.entries(message, `${place}.messages[${index}]`));
+    }
+    return entries;
+  }
+
+  /** A message and everything behind it is taken back. */
+  rewound(id: string, place: string): readonly RecordedEntry[] {
+    const ids = [...this.live];
+    const from = ids.indexOf(id);
+    for (const gone of from < 0 ? ids : ids.slice(from)) this.live.delete(gone);
+    return [{ kind: 'event', session: this.session, place, name: 'rewind', text: id }];
+  }
+
+  private user(message: JsonObject, common: Common, known: boolean): readonly RecordedEntry[] {
+    const answers = partsOf(message.content).flatMap((part): readonly JsonObject[] => {
+      const answer = objectAt(part, 'functionResponse');
+      return answer === undefined ? [] : [answer];
+    });
+    const results = answers.flatMap((answer) => [...this.result(idAt(answer, 'id'), [{ functionResponse: answer }], {}, common)]);
+    const text = partsText(message.content, common.place, known ? () => undefined : this.onLoss, elsewhere);
+    if (known || (text === '' && answers.length > 0)) return results;
+    this.texts.add(digest('user', text));
+    const files = referencedFiles(text);
+    const said: RecordedEntry = { ...common, kind: 'message', role: 'user', origin: HARNESS_TEXT.test(text) ? 'harness' : 'person', text };
+    const attached: RecordedEntry[] = files.length === 0 ? [] : [{ ...common, kind: 'event', name: 'file-attached', files: [...files] }];
+    return [...results, said, ...attached];
+  }
+
+  private gemini(message: JsonObject, common: Common, known: boolean): readonly RecordedEntry[] {
+    const entries: RecordedEntry[] = known ? [] : [...this.said(message, common)];
+    const listed = Array.isArray(message.toolCalls) ? message.toolCalls : [];
+    for (const [index, call] of listed.entries()) {
+      const place = `${common.place}.toolCalls[${index}]`;
+      if (isJsonObject(call)) entries.push(...this.call(call, { ...common, place }));
+      else
+        this.onLoss({ reason: 'malformed-record', place, detail: `a ${call === null ? 'null' : typeof call} where a call was expected` });
+    }
+    for (const part of partsOf(message.content)) {
+      const call = objectAt(part, 'functionCall');
+      if (call !== undefined && !this.calls.has(idAt(call, 'id') ?? '')) entries.push(...this.call(call, common));
+    }
+    return entries;
+  }
+
+  private *said(message: JsonObject, common: Common): Iterable<RecordedEntry> {
+    const model = textAt(message, 'model');
+    if (model !== undefined && this.model !== undefined && model !== this.model)
+      yield { ...common, kind: 'event', name: 'model-change', text: model };
+    this.model = model ?? this.model;
+    const text = partsText(message.content, common.place, this.onLoss, elsewhere);
+    this.texts.add(digest('gemini', text));
+    const thoughts = objectsAt(message, 'thoughts').map((thought) =>
+      [textAt(thought, 'subject'), textAt(thought, 'description')].filter(Boolean).join('\n'),
+    );
+    const inText = partsOf(message.content).flatMap((part) => (part.thought === true ? (textAt(part, 'text') ?? []) : []));
+    const thinking = [...thoughts, ...inText].filter((thought) => thought !== '').join('\n\n');
+    const usage = usageOf(objectAt(message, 'tokens'));
+    if (text === '' && thinking === '' && usage === undefined) return;
+    const more = present({ thinking: thinking === '' ? undefined : thinking, usage });
+    yield { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...more };
+  }
+
+  private *call(call: JsonObject, common: Common): Iterable<RecordedEntry> {
+    const { place } = common;
+    const id = idAt(call, 'id') ?? place;
+    const tool = textAt(call, 'name') ?? 'unknown';
+    if (!this.calls.has(id)) {
+      this.calls.set(id, false);
+      yield { ...common, kind: 'call', call_id: id, tool, args: callArguments(call.args, place, this.onLoss) };
+    }
+    const result = call.result ?? call.response;
+    if (result === undefined || result === null) return;
+    yield* this.result(id, Array.isArray(result) ? result : [result], call, {
+      ...common,
+      ...present({ at: momentOf(call.timestamp) ?? common.at }),
+    });
+  }
+
+  private *result(id: string | undefined, parts: readonly unknown[], call: JsonObject, common: Common): Iterable<RecordedEntry> {
+    if (id === undefined || this.calls.get(id) === true) return;
+    this.calls.set(id, true);
+    const outputs = parts.map((part) => answerOf(part, common.place, this.onLoss));
+    const text = outputs
+      .map((output) => output.text)
+      .filter((output) => output !== '')
+      .join('\n');
+    const status = textAt(call, 'status');
+    const exit = Number(/(?:^|\n)Exit Code: (-?\d+)/.exec(text)?.[1] ?? 0);
+    const is_error = status === 'error' || status === 'cancelled' || outputs.some((output) => output.failed) || exit > 0;
+    const evidence = is_error ? {} : geminiEvidence(textAt(call, 'name') ?? '', call, text);
+    const cut =
+      /^IMPORTANT: The file content has been truncated|\.\.\. \[CONTENT TRUNCATED\] \.\.\.|\[WARNING: This file was truncated/.test(text);
+    yield { ...common, kind: 'result', call_id: id, text, is_error, ...(cut ? { truncated: true } : {}), ...evidence };
+  }
+}
+
+function answerOf(part: unknown, place: string, onLoss: OnLoss): { readonly text: string; readonly failed: boolean } {
+  const answer = isJsonObject(part) ? objectAt(part, 'functionResponse') : undefined;
+  if (answer === undefined) return { text: partsText([part], place, onLoss), failed: false };
+  const response = objectAt(answer, 'response');
+  const error = response?.error;
+  const given = response?.output ?? error ?? response?.result ?? response ?? answer.response;
+  const text = typeof given === 'string' ? given : given === undefined ? '' : JSON.stringify(given);
+  return { text, failed: error !== undefined && error !== null && response?.output === undefined };
+}
+
+function usageOf(tokens: JsonObject | undefined): EntryOf<'message'>['usage'] {
+  const total = numberAt(tokens, 'total');
+  if (tokens === undefined || total === 0) return undefined;
+  return present({ input: numberAt(tokens, 'input'), output: numberAt(tokens, 'output'), cache_read: numberAt(tokens, 'cached'), total });
+}
+
+const digest = (role: string | undefined, text: string): string =>
+  createHash('sha256').update(`${role}\0${text}`).digest('base64').slice(0, 16);
