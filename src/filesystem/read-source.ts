@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { hashBytes } from '../objects/hashes.js';
+import { hashBytes, hashedText } from '../objects/hashes.js';
 import { type CanonicalPath, type Sha256, sha256 } from '../objects/ids.js';
 import { chunkPieces, LARGE_TEXT_BYTES } from '../objects/large-text.js';
 import type { FilesystemSource } from '../objects/source.js';
@@ -131,9 +131,10 @@ async function readSmall({ handle, stats }: OpenInside): Promise<TextReading | B
 }
 
 function smallReading(bytes: Buffer, stats: BigIntStats): TextReading | BinaryReading {
-  const readable = { fileHash: hashBytes(bytes), size: bytes.length, mtimeMs: milliseconds(stats) };
-  if (bytes.includes(0) || !isUtf8(bytes)) return { kind: 'binary', ...readable };
-  return { kind: 'text', content: bytes.toString('utf8'), ...readable };
+  const readable = { size: bytes.length, mtimeMs: milliseconds(stats) };
+  if (bytes.includes(0) || !isUtf8(bytes)) return { kind: 'binary', fileHash: hashBytes(bytes), ...readable };
+  const { text, hash } = hashedText(bytes);
+  return { kind: 'text', content: text, fileHash: hash, ...readable };
 }
 
 async function readLarge(

@@ -11,6 +11,26 @@ const HEAD = 9;
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** A value with its long texts exchanged for their numbers; what holds none of them is not copied. */
+function lifted(value: Json, numbers: Map<string, number>): Json {
+  if (typeof value === 'string') {
+    if (value.length <= LIFTED_OVER) return value.startsWith(SIGN) ? SIGN + value : value;
+    const number = numbers.get(value) ?? numbers.size;
+    numbers.set(value, number);
+    return `${SIGN}${number}`;
+  }
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) {
+    const members = value.map((member: Json) => lifted(member, numbers));
+    return members.every((member, i) => member === value[i]) ? value : members;
+  }
+  const entries = Object.entries(value);
+  const members = entries.map(([, member]) => lifted(member, numbers));
+  if (members.every((member, i) => member === entries[i]?.[1])) return value;
+  // fromEntries defines what plain assignment would not: a key `__proto__`.
+  return Object.fromEntries(entries.map(([key], i) => [key, members[i] as Json]));
+}
+
 /**
  * Plain JSON data as bytes, in parts for one write: a table of lengths, the JSON without its long texts, and each different long text once as plain
  * UTF-8. Equal values whose keys have the same order give equal bytes. Throws DocumentError for what canonical JSON refuses.
@@ -18,13 +38,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export function encodePayload(value: Json): readonly Buffer[] {
   assertPlainJson(value, 'record');
   const numbers = new Map<string, number>();
-  const json = JSON.stringify(value, (_key, member: Json) => {
-    if (typeof member !== 'string') return member;
-    if (member.length <= LIFTED_OVER) return member.startsWith(SIGN) ? SIGN + member : member;
-    const number = numbers.get(member) ?? numbers.size;
-    numbers.set(member, number);
-    return `${SIGN}${number}`;
-  });
+  const json = JSON.stringify(lifted(value, numbers));
   const body = Buffer.from(json);
   const texts = [...numbers.keys()].map((text) => Buffer.from(text));
   const head = Buffer.alloc(HEAD + 4 * texts.length);

@@ -18,6 +18,9 @@ import type { Logger } from './log.js';
 /** The longest result that is sent, in bytes of its JSON: both sides close a connection on a line of 10 MiB. */
 export const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
 
+/** Bytes kept for everything of a result but its texts: its `_meta` holds some ids and numbers. */
+const ROOM_AROUND_BYTES = 1024 * 1024;
+
 /** One call as the protocol brings it. */
 export interface Exchange {
   readonly signal: AbortSignal;
@@ -64,8 +67,8 @@ export function failedCall(text: string): CallToolResult {
 
 function withinLine(result: CallToolResult, name: string): CallToolResult {
   const units = result.content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : LONGEST_RESULT_BYTES), 0);
-  // A UTF-16 unit takes at most six bytes of JSON.
-  if (units * 6 < LONGEST_RESULT_BYTES / 2) return result;
+  // A UTF-16 unit takes at most six bytes of JSON, what stands around the texts far less than the room that is left for it.
+  if (units * 6 < LONGEST_RESULT_BYTES - ROOM_AROUND_BYTES) return result;
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes <= LONGEST_RESULT_BYTES) return result;
   return failedCall(

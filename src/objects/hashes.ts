@@ -11,11 +11,33 @@ export function hashBytes(bytes: Uint8Array): Sha256 {
   return hash('sha256', bytes) as Sha256;
 }
 
+/** The long texts that were hashed last: the file that a call read, its content and the call's output are often one text. */
+const recent: { readonly text: string; readonly hash: Sha256 }[] = [];
+const REMEMBERED = { texts: 4, from: 4_096, upto: 2_097_152 } as const;
+
+function remember(text: string, known: Sha256): void {
+  if (text.length < REMEMBERED.from || text.length > REMEMBERED.upto) return;
+  recent.unshift({ text, hash: known });
+  recent.length = Math.min(recent.length, REMEMBERED.texts);
+}
+
 /** SHA-256 of a text's UTF-8 bytes: what `content_hash` is [§2.4]. A lone surrogate is refused, since it would be stored differently. */
 export function hashText(text: string): Sha256 {
+  const known = text.length < REMEMBERED.from ? undefined : recent.find((entry) => entry.text === text);
+  if (known !== undefined) return known.hash;
   if (!text.isWellFormed())
     throw new DocumentError('lone-surrogate', 'the text holds half a surrogate pair; make it well-formed before hashing');
-  return hash('sha256', text) as Sha256;
+  const digest = hash('sha256', text) as Sha256;
+  remember(text, digest);
+  return digest;
+}
+
+/** The text of bytes that are valid UTF-8, and the SHA-256 of both: `file_hash` and `content_hash` of a text file are the same [§2.4]. */
+export function hashedText(bytes: Buffer): { readonly text: string; readonly hash: Sha256 } {
+  const text = bytes.toString('utf8');
+  const digest = hashBytes(bytes);
+  remember(text, digest);
+  return { text, hash: digest };
 }
 
 /** Identities of files by their bindings, which never change: one call asks for the same one many times. */

@@ -47,6 +47,8 @@ export class PageReader {
   readonly #start: PageStart;
   readonly #limits: OutputLimits;
   #taken: string[] = [];
+  /** The piece that the text came in, as long as there is but one. */
+  #piece: string | undefined;
   #takenChars = 0;
   #takenLines = 0;
   #pending = '';
@@ -62,6 +64,7 @@ export class PageReader {
 
   /** Takes the next piece of the text. */
   push(piece: string): void {
+    this.#piece = this.#totalChars === 0 ? piece : undefined;
     this.#totalChars += piece.length;
     let position = 0;
     while (position < piece.length) {
@@ -113,14 +116,16 @@ export class PageReader {
     this.#commit();
     const totalLines = this.#column > 0 ? this.#line : this.#line - 1;
     const { offset, column } = this.#start;
+    const whole = offset === 1 && column === 1 && this.#next === undefined;
     return {
-      text: this.#taken.join(''),
+      // A whole text is the very one that came, so that it is hashed and kept once. A part is copied: a view of it would keep the whole.
+      text: whole && this.#piece !== undefined ? this.#piece : this.#taken.join(''),
       firstLine: offset,
       lastLine: offset + this.#takenLines - 1,
       totalLines,
       totalChars: this.#totalChars,
       ...(this.#next === undefined ? {} : { next: this.#next }),
-      whole: offset === 1 && column === 1 && this.#next === undefined,
+      whole,
     };
   }
 }

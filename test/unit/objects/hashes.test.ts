@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import { hashedText, hashText, sourcedIdentityHash } from '../../../src/objects/hashes.js';
+import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
+import { filesystemSource } from '../../../src/objects/source.js';
+
+const plain = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex');
+const long = (mark: string): string => `${mark.repeat(5_000)}ü😀`;
+
+describe('hashes of texts', () => {
+  test('of long texts are theirs the first time, again, and after many others', () => {
+    for (let round = 0; round < 3; round++) {
+      for (const mark of ['a', 'b', 'c', 'd', 'e', 'f']) {
+        expect(hashText(long(mark))).toBe(plain(long(mark)));
+        expect(hashText(long(mark))).toBe(plain(long(mark)));
+      }
+    }
+  });
+
+  test('a file and its content have one hash, a byte order mark included [§2.4]', () => {
+    for (const text of ['', 'short', `\ufeff${long('g')}`]) {
+      expect(hashedText(Buffer.from(text))).toEqual({ text, hash: plain(text) });
+      expect(hashText(text)).toBe(plain(text));
+    }
+  });
+
+  test('half a surrogate pair in a long text is refused each time', () => {
+    for (let round = 0; round < 2; round++)
+      expect(() => hashText(`${long('h')}\ud83d`)).toThrow(expect.objectContaining({ code: 'lone-surrogate' }));
+  });
+
+  test('an identity belongs to the binding, not to the object that holds it', () => {
+    const open = { type: 'filesystem' as const, filesystemId: filesystemId('f'), path: canonicalPath('/a') };
+    const before = sourcedIdentityHash('file', open);
+    expect(sourcedIdentityHash('file', filesystemSource(open.filesystemId, open.path))).toBe(before);
+    Object.assign(open, { path: '/b' });
+    expect(sourcedIdentityHash('file', open)).toBe(sourcedIdentityHash('file', filesystemSource(open.filesystemId, canonicalPath('/b'))));
+    expect(sourcedIdentityHash('file', open)).not.toBe(before);
+  });
+});
