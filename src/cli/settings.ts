@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { NODE_PROFILES, type NodeProfile } from '../node/state-file.js';
+import { dataFolder } from '../process/data-folder.js';
 
 /** What the environment and the flags say, before anything is opened. */
 export interface Settings {
@@ -40,10 +41,7 @@ export function readSettings(env: NodeJS.ProcessEnv, flags: SharedFlags): Settin
   if (profile === undefined)
     throw new TypeError(`There is no profile ${JSON.stringify(named)}. Choose one of: ${NODE_PROFILES.join(', ')}.`);
   return {
-    dataDir:
-      flags.data ??
-      variable(env, 'PALIMPSEST_DATA') ??
-      join(variable(env, 'XDG_DATA_HOME') ?? join(homedir(), '.local', 'share'), 'palimpsest'),
+    dataDir: flags.data ?? dataFolder(env),
     profile,
     cacheDir: join(variable(env, 'XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'palimpsest'),
     runtimeDir: variable(env, 'XDG_RUNTIME_DIR'),

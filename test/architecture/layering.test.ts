@@ -21,6 +21,7 @@ const ARROWS: ReadonlySet<string> = new Set([
   'replay>tools',
   'replay>history',
   'cli>mcp',
+  'extensions>cli',
   'cli>http',
   'http>mcp',
 ]);

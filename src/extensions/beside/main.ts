@@ -1,0 +1,7 @@
+import { serveBeside } from './serve-beside.js';
+
+// Keys pressed in the harness's terminal concern the harness; this process ends when the harness closes its pipe.
+for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
+process.stdout.on('error', () => undefined);
+await serveBeside(process.stdin, process.stdout, process.env);
+process.exit(0);

@@ -1,0 +1,32 @@
+import { fileURLToPath } from 'node:url';
+import { dataFolder } from '../../process/data-folder.js';
+import { BesideProcess } from './beside-process.js';
+import { InTheLoop } from './in-the-loop.js';
+import type { Beginning } from './protocol.js';
+import { TroubleFile } from './trouble-file.js';
+
+/** Two seconds: what a user hardly notices beside a model call. */
+const LIMIT_MS = 2_000;
+
+/** What an extension works with. */
+export interface Started {
+  readonly beside: BesideProcess;
+  readonly loop: InTheLoop;
+}
+
+/** How long a model call may wait: PALIMPSEST_LOOP_LIMIT_MS, else two seconds. */
+function limitOf(env: NodeJS.ProcessEnv): number {
+  const given = Number(env.PALIMPSEST_LOOP_LIMIT_MS);
+  return Number.isFinite(given) && given > 0 ? given : LIMIT_MS;
+}
+
+/**
+ * Starts the process beside a harness. `node` is the Node that it runs in: PALIMPSEST_NODE where that is set. The program lies beside the built extension.
+ */
+export function startBeside(beginning: Beginning, node: string, env: NodeJS.ProcessEnv, tell: (line: string) => void): Started {
+  const program = fileURLToPath(new URL('./beside.js', import.meta.url));
+  const beside = new BesideProcess({ node: env.PALIMPSEST_NODE ?? node, program, env, beginning });
+  beside.start();
+  const loop = new InTheLoop({ beside, trouble: new TroubleFile(dataFolder(env), beginning.what), limitMs: limitOf(env), tell });
+  return { beside, loop };
+}

@@ -1,0 +1,62 @@
+/** What this extension uses of pi's extension interface (version 0.87); everything else of it is left alone. */
+
+/** A block of a message's content. */
+export type PiBlock = Readonly<Record<string, unknown>> & { readonly type: string };
+
+/** A message of pi's list, as far as it is looked into. */
+export interface PiMessage {
+  readonly role: string;
+  readonly content?: string | readonly PiBlock[];
+  readonly timestamp?: number;
+  readonly toolCallId?: string;
+  readonly toolName?: string;
+  readonly isError?: boolean;
+  readonly [key: string]: unknown;
+}
+
+/** What a handler is given beside its event. */
+export interface PiContext {
+  readonly cwd: string;
+  readonly hasUI: boolean;
+  readonly ui: {
+    setStatus(key: string, text: string | undefined): void;
+    notify(text: string, kind?: 'info' | 'warning' | 'error'): void;
+  };
+  readonly sessionManager: {
+    getSessionId(): string;
+    getHeader(): { readonly parentSession?: string } | null;
+  };
+}
+
+interface Events {
+  readonly session_start: { readonly event: object; readonly answer: undefined };
+  readonly session_shutdown: { readonly event: object; readonly answer: undefined };
+  readonly before_agent_start: { readonly event: { readonly systemPrompt: string }; readonly answer: { readonly systemPrompt: string } };
+  readonly context: {
+    readonly event: { readonly messages: readonly PiMessage[] };
+    readonly answer: { readonly messages: readonly PiMessage[] };
+  };
+  readonly message_end: { readonly event: { readonly message: PiMessage }; readonly answer: undefined };
+}
+
+/** What a tool answers. */
+export interface PiToolAnswer {
+  readonly content: readonly { readonly type: 'text'; readonly text: string }[];
+  readonly details: object;
+}
+
+/** The interface that pi hands to an extension. */
+export interface PiExtensionApi {
+  on<E extends keyof Events>(
+    event: E,
+    handler: (event: Events[E]['event'], context: PiContext) => Promise<Events[E]['answer'] | undefined> | Events[E]['answer'] | undefined,
+  ): unknown;
+  registerTool(tool: {
+    readonly name: string;
+    readonly label: string;
+    readonly description: string;
+    readonly parameters: object;
+    execute(callId: string, params: { readonly ids: readonly string[] }): Promise<PiToolAnswer>;
+  }): void;
+  registerCommand(name: string, command: { readonly description: string; handler(args: string, context: PiContext): Promise<void> }): void;
+}

@@ -1,0 +1,136 @@
+import { basename } from 'node:path';
+import type { Verb } from '../../session/verb-outcome.js';
+import { type Started, startBeside } from '../beside/start.js';
+import { GUIDE, IDS, VERBS } from '../guide.js';
+import type { PiContext, PiExtensionApi, PiMessage } from './pi-api.js';
+import { piList } from './pi-messages.js';
+
+const STATUS = 'palimpsest';
+/** How long the end of a session waits for what was said last to be delivered. */
+const END_MS = 5_000;
+/** A token is about four characters of the texts that agents work with. */
+const CHARS_PER_TOKEN = 4;
+
+/** The session that a session file belongs to: pi puts its id at the end of the file's name. */
+export function sessionOfFile(path: string | undefined): string | undefined {
+  return path === undefined ? undefined : /_([0-9a-f-]{36})\.jsonl$/.exec(basename(path))?.[1];
+}
+
+/** One session of pi. */
+class PiSession {
+  readonly #started: Started;
+  readonly id: string;
+  readonly #parent: string | undefined;
+  #system: string | undefined;
+  #messages: readonly PiMessage[] = [];
+  on = true;
+
+  constructor(started: Started, id: string, parent: string | undefined) {
+    this.#started = started;
+    this.id = id;
+    this.#parent = parent;
+  }
+
+  get loop(): Started['loop'] {
+    return this.#started.loop;
+  }
+
+  prompt(own: string): string | undefined {
+    this.#system = undefined;
+    if (!this.on) return undefined;
+    this.#system = `${own}\n\n${GUIDE}`;
+    return this.#system;
+  }
+
+  async context(messages: readonly PiMessage[], { ui }: PiContext): Promise<readonly PiMessage[] | undefined> {
+    this.#messages = messages;
+    if (!this.on) return undefined;
+    const passage = await this.loop.pass(this.#list());
+    if (passage === undefined) return undefined;
+    const { pool, active } = passage.context;
+    ui.setStatus(STATUS, `palimpsest: ${pool} objects, ${active} active, ~${Math.ceil(passage.chars / CHARS_PER_TOKEN)} tokens`);
+    return passage.messages;
+  }
+
+  /** A message that is complete: what it did to files is looked at while the model thinks, not before its next call. */
+  said(message: PiMessage): void {
+    if (message.role !== 'assistant' && message.role !== 'toolResult') return;
+    this.#messages = [...this.#messages, message];
+    if (this.on) this.loop.follow(this.#list().list);
+  }
+
+  async turn(on: boolean, { ui }: PiContext): Promise<void> {
+    if (on === this.on) return;
+    this.on = on;
+    ui.setStatus(STATUS, on ? 'palimpsest: on' : 'palimpsest: off');
+    await this.loop.toggled(this.id, on);
+  }
+
+  end(): Promise<void> {
+    return this.#started.beside.end(END_MS);
+  }
+
+  #list() {
+    const parent = this.#parent === undefined ? {} : { parent: this.#parent };
+    return piList(this.id, this.#messages, { ...parent, ...(this.#system === undefined ? {} : { system: this.#system }) });
+  }
+}
+
+/** The Palimpsest extension for pi: the context of every model call is ours; pi keeps its own history whole. */
+export function palimpsestForPi(pi: PiExtensionApi): void {
+  let session: PiSession | undefined;
+
+  pi.on('session_start', (_event, context) => {
+    const { cwd, sessionManager, ui } = context;
+    const tell = (line: string): void => ui.notify(line, 'warning');
+    const started = startBeside({ what: 'pi', cwd, roots: [cwd] }, process.execPath, process.env, tell);
+    session = new PiSession(started, sessionManager.getSessionId(), sessionOfFile(sessionManager.getHeader()?.parentSession));
+    ui.setStatus(STATUS, 'palimpsest: on');
+    return undefined;
+  });
+  pi.on('before_agent_start', ({ systemPrompt }) => {
+    const prompt = session?.prompt(systemPrompt);
+    return prompt === undefined ? undefined : { systemPrompt: prompt };
+  });
+  pi.on('context', async ({ messages }, context) => {
+    const list = await session?.context(messages, context);
+    return list === undefined ? undefined : { messages: list };
+  });
+  pi.on('message_end', ({ message }) => {
+    session?.said(message);
+    return undefined;
+  });
+  pi.on('session_shutdown', async () => {
+    await session?.end();
+    session = undefined;
+    return undefined;
+  });
+
+  for (const [verb, description] of Object.entries(VERBS)) {
+    const parameters = {
+      type: 'object',
+      properties: { ids: { type: 'array', items: { type: 'string' }, minItems: 1, description: IDS } },
+      required: ['ids'],
+    };
+    pi.registerTool({
+      name: verb,
+      label: verb,
+      description,
+      parameters,
+      execute: async (callId, { ids }) => {
+        if (session === undefined) throw new Error('there is no session');
+        const { text, ok } = await session.loop.verb(session.id, verb as Verb, ids, callId);
+        if (!ok) throw new Error(text.replace(/^Error: /, ''));
+        return { content: [{ type: 'text', text }], details: {} };
+      },
+    });
+  }
+  pi.registerCommand('palimpsest', {
+    description: 'Turn the context that Palimpsest assembles on or off in this session: on, off',
+    handler: async (args, context) => {
+      const wanted = args.trim();
+      if (wanted === 'on' || wanted === 'off') await session?.turn(wanted === 'on', context);
+      context.ui.notify(`Palimpsest is ${session?.on === true ? 'on' : 'off'} in this session`, 'info');
+    },
+  });
+}

@@ -1,0 +1,72 @@
+import type { RenderedMessage } from '../../assembly/render-messages.js';
+import { contentText } from '../../harness/content-text.js';
+import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
+import type { HarnessList } from '../beside/in-the-loop.js';
+import type { PiBlock, PiMessage } from './pi-api.js';
+
+/** Blocks that are a model's own thoughts: they pass untouched in the running turn and are no part of what was said. */
+const THOUGHTS: ReadonlySet<string> = new Set(['thinking', 'redactedThinking']);
+
+const blocksOf = ({ content }: PiMessage): readonly PiBlock[] => (Array.isArray(content) ? (content as readonly PiBlock[]) : []);
+
+function textOf(message: PiMessage): string {
+  if (typeof message.content === 'string') return message.content;
+  return contentText(blocksOf(message).filter(({ type }) => !THOUGHTS.has(type)) as ReportedContent);
+}
+
+/** pi gives messages no ids; role and moment tell them apart, and forks and resumed sessions keep them. */
+const idOf = ({ role, timestamp }: PiMessage): { readonly id?: string } => (timestamp === undefined ? {} : { id: `${role}@${timestamp}` });
+
+const asText = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+type Reporter = (message: PiMessage) => ReportedMessage;
+
+/** What each role of pi is reported as; roles that are not listed are reported under their own name. */
+const REPORTERS: Readonly<Record<string, Reporter>> = {
+  assistant: (message) => ({
+    role: 'assistant',
+    content: textOf(message),
+    ...idOf(message),
+    tool_calls: blocksOf(message).flatMap(({ type, id, name, arguments: args }) =>
+      type === 'toolCall' ? [{ id: String(id), name: String(name), arguments: args as Readonly<Record<string, unknown>> }] : [],
+    ),
+  }),
+  toolResult: (message) => ({
+    role: 'toolResult',
+    content: textOf(message),
+    tool_call_id: String(message.toolCallId),
+    is_error: message.isError === true,
+    ...(message.toolName === undefined ? {} : { name: message.toolName }),
+  }),
+  compactionSummary: (message) => ({ role: 'compactionSummary', content: asText(message.summary), ...idOf(message) }),
+  branchSummary: (message) => ({ role: 'branchSummary', content: asText(message.summary), ...idOf(message) }),
+  bashExecution: (message) => ({
+    role: 'bashExecution',
+    content: `$ ${asText(message.command)}\n${asText(message.output)}`,
+    ...idOf(message),
+  }),
+};
+
+const plain: Reporter = (message) => ({ role: message.role, content: textOf(message), ...idOf(message) });
+
+/** One message of the user that is ours; without a moment of its own, so that the same context is the same bytes. */
+function said({ parts }: RenderedMessage): PiMessage {
+  return { role: 'user', content: parts.map(({ text }) => ({ type: 'text', text })), timestamp: 0 };
+}
+
+function withReferences(message: PiMessage, lines: ReadonlyMap<number, string>): PiMessage {
+  return { ...message, content: [...lines.values()].map((text) => ({ type: 'text', text })) };
+}
+
+/** pi's list as it is reported and put together again. */
+export function piList(
+  session: string,
+  messages: readonly PiMessage[],
+  others: { readonly parent?: string; readonly system?: string },
+): HarnessList<PiMessage> {
+  const spoken = messages.flatMap((message, place) => (message.role === 'system' ? [] : [{ message, place }]));
+  const reported = spoken.map(({ message }) => (REPORTERS[message.role] ?? plain)(message));
+  const compacted = spoken.some(({ message }) => message.role === 'compactionSummary');
+  const list = { session, messages: reported, ...(compacted ? { compacted } : {}), ...others };
+  return { list, places: spoken.map(({ place }) => place), messages, said, withReferences };
+}
