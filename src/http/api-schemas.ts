@@ -81,6 +81,7 @@ const messages = z.object({ recorded: z.array(recorded), known: count, notice: n
 const record = z
   .object({
     renderer: z.enum(['text', 'messages', 'around']),
+    layout: z.string().describe('The name of the layout; `ssot` by default'),
     version: count,
     options: z.object({ strict: z.boolean(), short_ids: z.boolean() }),
     sections: z.array(z.object({ name: z.enum(['system', 'pool', 'chat', 'active']), chars: count, sha256: digest })),
