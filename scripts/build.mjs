@@ -3,13 +3,20 @@
  * the library when `--types` is given.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const entries = { cli: 'src/cli/main.ts', index: 'src/index.ts', demo: 'scripts/demo.ts' };
+const entries = {
+  cli: 'src/cli/main.ts',
+  index: 'src/index.ts',
+  demo: 'scripts/demo.ts',
+  beside: 'src/extensions/beside/main.ts',
+  'pi-extension': 'src/extensions/pi/pi-extension.ts',
+  opencode: 'src/extensions/opencode/opencode-plugin.ts',
+};
 
 // Built aside and then moved into place, so that a program started meanwhile finds the old files or the new ones.
 const draft = join(root, 'node_modules', `.dist-${process.pid}`);
@@ -37,6 +44,8 @@ await build({
   chunkNames: 'chunks/[name]-[hash]',
   logLevel: 'warning',
 });
+// pi asks for a default export, which nothing in the source has.
+writeFileSync(join(draft, 'pi.js'), "export { palimpsestForPi as default } from './pi-extension.js';\n");
 if (existsSync(join(draft, 'cli.js'))) chmodSync(join(draft, 'cli.js'), 0o755);
 if (existsSync(join(root, 'dist'))) renameSync(join(root, 'dist'), `${draft}-old`);
 renameSync(draft, join(root, 'dist'));

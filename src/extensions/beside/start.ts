@@ -20,11 +20,19 @@ function limitOf(env: NodeJS.ProcessEnv): number {
   return Number.isFinite(given) && given > 0 ? given : LIMIT_MS;
 }
 
-/**
- * Starts the process beside a harness. `node` is the Node that it runs in: PALIMPSEST_NODE where that is set. The program lies beside the built extension.
- */
-export function startBeside(beginning: Beginning, node: string, env: NodeJS.ProcessEnv, tell: (line: string) => void): Started {
-  const program = fileURLToPath(new URL('./beside.js', import.meta.url));
+/** Where an extension runs, and how its user is told something. */
+export interface Surroundings {
+  /** The built extension; the program that runs beside it lies in the same folder. */
+  readonly extension: string;
+  /** The Node for that program; PALIMPSEST_NODE where that is set. */
+  readonly node: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly tell: (line: string) => void;
+}
+
+/** Starts the process beside a harness. */
+export function startBeside(beginning: Beginning, { extension, node, env, tell }: Surroundings): Started {
+  const program = fileURLToPath(new URL('./beside.js', extension));
   const beside = new BesideProcess({ node: env.PALIMPSEST_NODE ?? node, program, env, beginning });
   beside.start();
   const loop = new InTheLoop({ beside, trouble: new TroubleFile(dataFolder(env), beginning.what), limitMs: limitOf(env), tell });

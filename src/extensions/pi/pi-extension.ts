@@ -83,7 +83,8 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
   pi.on('session_start', (_event, context) => {
     const { cwd, sessionManager, ui } = context;
     const tell = (line: string): void => ui.notify(line, 'warning');
-    const started = startBeside({ what: 'pi', cwd, roots: [cwd] }, process.execPath, process.env, tell);
+    const where = { extension: import.meta.url, node: process.execPath, env: process.env, tell };
+    const started = startBeside({ what: 'pi', cwd, roots: [cwd] }, where);
     session = new PiSession(started, sessionManager.getSessionId(), sessionOfFile(sessionManager.getHeader()?.parentSession));
     ui.setStatus(STATUS, 'palimpsest: on');
     return undefined;

@@ -1,0 +1,83 @@
+import type { z } from 'zod';
+
+/** What this plugin uses of OpenCode's plugin interface (version 1.18); everything else of it is left alone. */
+
+export interface OpencodePart {
+  readonly id: string;
+  readonly sessionID: string;
+  readonly messageID: string;
+  readonly type: string;
+  readonly text?: string;
+  readonly synthetic?: boolean;
+  readonly ignored?: boolean;
+  readonly tool?: string;
+  readonly callID?: string;
+  readonly state?: OpencodeToolState;
+  readonly [key: string]: unknown;
+}
+
+export interface OpencodeToolState {
+  readonly status: 'pending' | 'running' | 'completed' | 'error';
+  readonly input?: unknown;
+  readonly output?: string;
+  readonly error?: string;
+  readonly attachments?: readonly unknown[];
+  readonly [key: string]: unknown;
+}
+
+export interface OpencodeInfo {
+  readonly id: string;
+  readonly sessionID: string;
+  readonly role: 'user' | 'assistant';
+  readonly [key: string]: unknown;
+}
+
+/** A message of OpenCode's list. */
+export interface OpencodeMessage {
+  readonly info: OpencodeInfo;
+  readonly parts: readonly OpencodePart[];
+}
+
+export interface OpencodeInput {
+  readonly directory: string;
+  readonly worktree: string;
+  readonly client: {
+    readonly tui: {
+      showToast(toast: { readonly body: { readonly message: string; readonly variant: 'warning' | 'info' } }): Promise<unknown>;
+    };
+    readonly session: {
+      messages(query: { readonly path: { readonly id: string } }): Promise<{ readonly data?: readonly OpencodeMessage[] }>;
+    };
+  };
+}
+
+interface ToolCall {
+  readonly sessionID: string;
+  readonly messageID: string;
+  readonly callID?: string;
+}
+
+export interface OpencodeTool {
+  readonly description: string;
+  readonly args: Readonly<Record<string, z.ZodType>>;
+  execute(args: { readonly ids: readonly string[] }, call: ToolCall): Promise<string>;
+}
+
+export interface OpencodeHooks {
+  readonly dispose: () => Promise<void>;
+  readonly config: (config: { command?: Record<string, { readonly template: string; readonly description: string }> }) => Promise<void>;
+  readonly event: (input: {
+    readonly event: { readonly type: string; readonly properties: Readonly<Record<string, unknown>> };
+  }) => Promise<void>;
+  readonly tool: Readonly<Record<string, OpencodeTool>>;
+  readonly 'command.execute.before': (input: {
+    readonly command: string;
+    readonly sessionID: string;
+    readonly arguments: string;
+  }) => Promise<void>;
+  readonly 'experimental.chat.messages.transform': (input: object, output: { readonly messages: OpencodeMessage[] }) => Promise<void>;
+  readonly 'experimental.chat.system.transform': (
+    input: { readonly sessionID?: string },
+    output: { readonly system: string[] },
+  ) => Promise<void>;
+}

@@ -1,0 +1,94 @@
+import type { RenderedMessage } from '../../assembly/render-messages.js';
+import { contentText } from '../../harness/content-text.js';
+import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
+import type { HarnessList } from '../beside/in-the-loop.js';
+import type { OpencodeMessage, OpencodePart } from './opencode-api.js';
+
+/** Parts that say something; the others are bookkeeping, or a model's own thoughts, which pass untouched in the running turn. */
+const SPOKEN: ReadonlySet<string> = new Set(['text', 'file']);
+
+const fileLine = ({ mime, url, filename }: OpencodePart): ReportedContent =>
+  [{ type: 'file', file: { media_type: mime, url: url ?? filename } }] as ReportedContent;
+
+const textOf = (parts: readonly OpencodePart[]): string =>
+  parts
+    .filter(({ type, ignored }) => SPOKEN.has(type) && ignored !== true)
+    .map((part) => (part.type === 'text' ? (part.text ?? '') : contentText(fileLine(part))))
+    .join('\n');
+
+const isCompaction = ({ parts }: OpencodeMessage): boolean => parts.some(({ type }) => type === 'compaction');
+
+/** One part of the list, with where it stands. */
+interface Reported {
+  readonly message: ReportedMessage;
+  readonly place: number;
+  /** The part that a result is. */
+  readonly part?: string;
+}
+
+function resultOf({ id, callID, tool, state }: OpencodePart, place: number): readonly Reported[] {
+  if (state?.status !== 'completed' && state?.status !== 'error') return [];
+  const failed = state.status === 'error';
+  const message = {
+    role: 'tool',
+    tool_call_id: String(callID),
+    content: failed ? (state.error ?? '') : (state.output ?? ''),
+    is_error: failed,
+    ...(tool === undefined ? {} : { name: tool }),
+  };
+  return [{ message, place, part: id }];
+}
+
+function reportsOf(message: OpencodeMessage, place: number): readonly Reported[] {
+  const { info, parts } = message;
+  const content = textOf(parts);
+  if (info.role === 'user') {
+    // The request for a compaction is the harness's, not the user's.
+    const role = isCompaction(message) ? 'compaction' : 'user';
+    return [{ message: { role, content, id: info.id }, place }];
+  }
+  const calls = parts.filter(({ type }) => type === 'tool');
+  const tool_calls = calls.map(({ callID, tool, state }) => ({
+    id: String(callID),
+    name: String(tool),
+    arguments: (state?.input ?? {}) as Readonly<Record<string, unknown>>,
+  }));
+  return [{ message: { role: 'assistant', content, id: info.id, tool_calls }, place }, ...calls.flatMap((part) => resultOf(part, place))];
+}
+
+/** The id of a message or part of ours: the same in the same place of the same session. */
+const ownId = (kind: 'msg' | 'prt', name: string): string => `${kind}_palimpsest_${name}`;
+
+/** OpenCode's list as it is reported and put together again. */
+export function opencodeList(
+  session: string,
+  messages: readonly OpencodeMessage[],
+  system: string | undefined,
+): HarnessList<OpencodeMessage> {
+  const reported = messages.flatMap(reportsOf);
+  const last = messages.findLast(({ info }) => info.role === 'user');
+  const said = ({ section, parts }: RenderedMessage): OpencodeMessage => {
+    const messageID = ownId('msg', section);
+    const info = { ...last?.info, id: messageID, sessionID: session, role: 'user' as const, time: { created: 0 }, summary: undefined };
+    const own = parts.map(({ text }, i) => ({ id: ownId('prt', `${section}_${i}`), sessionID: session, messageID, type: 'text', text }));
+    return { info, parts: own };
+  };
+  const withReferences = (message: OpencodeMessage, lines: ReadonlyMap<number, string>): OpencodeMessage => {
+    const byPart = new Map([...lines].map(([index, line]) => [reported[index]?.part, line]));
+    const parts = message.parts.map((part) => {
+      const line = byPart.get(part.id);
+      if (line === undefined || part.state === undefined) return part;
+      const { attachments: _inactive, ...state } = part.state;
+      return { ...part, state: state.status === 'error' ? { ...state, error: line } : { ...state, output: line } };
+    });
+    return { ...message, parts };
+  };
+  const compacted = messages.some(isCompaction);
+  const list = {
+    session,
+    messages: reported.map(({ message }) => message),
+    ...(compacted ? { compacted } : {}),
+    ...(system === undefined ? {} : { system }),
+  };
+  return { list, places: reported.map(({ place }) => place), messages, said, withReferences };
+}

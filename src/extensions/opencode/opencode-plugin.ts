@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import type { Verb } from '../../session/verb-outcome.js';
+import { type Started, startBeside } from '../beside/start.js';
+import { GUIDE, IDS, VERBS } from '../guide.js';
+import type { OpencodeHooks, OpencodeInput, OpencodeMessage, OpencodeTool } from './opencode-api.js';
+import { opencodeList } from './opencode-messages.js';
+
+/** How long the end of the program waits for what was said last to be delivered. */
+const END_MS = 5_000;
+const COMMAND = 'palimpsest';
+/** The call that makes a title has a prompt of its own and is no turn. */
+const SIDE_PROMPT = /^You are a title generator\b/;
+
+/** One session of OpenCode. */
+interface OpencodeSession {
+  on: boolean;
+  /** The prompt that went with the last model call; the next list is made before it is known again. */
+  system: string | undefined;
+  /** The list that was put together, until its prompt is known. */
+  handed: readonly OpencodeMessage[] | undefined;
+}
+
+class OpencodeLoop {
+  readonly #started: Started;
+  readonly #input: OpencodeInput;
+  readonly #sessions = new Map<string, OpencodeSession>();
+
+  constructor(started: Started, input: OpencodeInput) {
+    this.#started = started;
+    this.#input = input;
+  }
+
+  async messages(messages: OpencodeMessage[]): Promise<void> {
+    const id = messages.at(-1)?.info.sessionID;
+    if (id === undefined) return;
+    const session = this.#session(id);
+    session.handed = undefined;
+    // What asks for a compaction is to see the harness's own history.
+    const asked = messages.findLast(({ info }) => info.role === 'user');
+    if (!session.on || asked?.parts.some(({ type }) => type === 'compaction') === true) return;
+    const passage = await this.#started.loop.pass(opencodeList(id, messages, session.system), false);
+    if (passage === undefined) return;
+    session.handed = passage.messages;
+    messages.splice(0, messages.length, ...passage.messages);
+  }
+
+  async system(id: string | undefined, system: string[]): Promise<void> {
+    const session = id === undefined ? undefined : this.#sessions.get(id);
+    if (id === undefined || session?.handed === undefined || SIDE_PROMPT.test(system[0] ?? '')) return;
+    const { handed } = session;
+    session.handed = undefined;
+    system[0] = `${system[0] ?? ''}\n\n${GUIDE}`;
+    session.system = system.join('\n');
+    await this.#started.loop.handOver(id, handed, session.system);
+  }
+
+  /** What was said after the last model call. */
+  async idle(id: string): Promise<void> {
+    const session = this.#sessions.get(id);
+    if (session?.on !== true) return;
+    const { data } = await this.#input.client.session.messages({ path: { id } });
+    if (data !== undefined) this.#started.loop.follow(opencodeList(id, data, session.system).list);
+  }
+
+  async turn(id: string, wanted: string): Promise<void> {
+    const session = this.#session(id);
+    const on = wanted.trim() !== 'off';
+    if (on === session.on) return;
+    session.on = on;
+    await this.#started.loop.toggled(id, on);
+  }
+
+  async verb(verb: Verb, id: string, ids: readonly string[], callId: string): Promise<string> {
+    const { text, ok } = await this.#started.loop.verb(id, verb, ids, callId);
+    if (!ok) throw new Error(text.replace(/^Error: /, ''));
+    return text;
+  }
+
+  end(): Promise<void> {
+    return this.#started.beside.end(END_MS);
+  }
+
+  #session(id: string): OpencodeSession {
+    const known = this.#sessions.get(id);
+    if (known !== undefined) return known;
+    const session = { on: true, system: undefined, handed: undefined };
+    this.#sessions.set(id, session);
+    return session;
+  }
+}
+
+/** The Palimpsest plugin for OpenCode: the context of every model call is ours; OpenCode keeps its own history whole. */
+export async function palimpsestForOpencode(input: OpencodeInput): Promise<OpencodeHooks> {
+  const { directory: cwd, client } = input;
+  const tell = (message: string): void => {
+    client.tui.showToast({ body: { message, variant: 'warning' } }).catch(() => undefined);
+  };
+  // OpenCode runs in a runtime of its own; what stands beside it runs in Node.
+  const where = { extension: import.meta.url, node: 'node', env: process.env, tell };
+  const loop = new OpencodeLoop(startBeside({ what: 'opencode', cwd, roots: [cwd] }, where), input);
+  const args = { ids: z.array(z.string().min(1)).min(1).describe(IDS) };
+  const tools = Object.entries(VERBS).map(([verb, description]): [string, OpencodeTool] => [
+    verb,
+    { description, args, execute: ({ ids }, { sessionID, callID = '' }) => loop.verb(verb as Verb, sessionID, ids, callID) },
+  ]);
+  return {
+    dispose: () => loop.end(),
+    config: async (config) => {
+      const template = 'Palimpsest was turned $ARGUMENTS for this session. Answer with one word: ok';
+      config.command = { ...config.command, [COMMAND]: { template, description: 'Turn the context that Palimpsest assembles on or off' } };
+    },
+    event: async ({ event: { type, properties } }) => {
+      if (type === 'session.idle') await loop.idle(String(properties.sessionID));
+    },
+    tool: Object.fromEntries(tools),
+    'command.execute.before': async ({ command, sessionID, arguments: wanted }) => {
+      if (command === COMMAND) await loop.turn(sessionID, wanted);
+    },
+    'experimental.chat.messages.transform': (_input, { messages }) => loop.messages(messages),
+    'experimental.chat.system.transform': ({ sessionID }, { system }) => loop.system(sessionID, system),
+  };
+}
