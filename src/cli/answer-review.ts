@@ -1,5 +1,6 @@
 import type { ObjectId } from '../objects/ids.js';
 import { parseSource } from '../objects/source.js';
+import { escapedJson } from './escape-text.js';
 import { openReview, type Review } from './open-review.js';
 import { type Colours, coloursFor, standardOutput, writeExactly, writeOutput } from './output.js';
 import { closingLines } from './print-basis.js';
@@ -26,7 +27,7 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
       const { notes } = review;
       const target = standardOutput(flags);
       const colours = coloursFor(target);
-      if (flags.json === true) return await writeExactly(`${JSON.stringify({ ...answer.json, notes })}\n`);
+      if (flags.json === true) return await writeExactly(`${escapedJson({ ...answer.json, notes })}\n`);
       if (answer.exact !== undefined && !target.isTerminal) {
         for (const note of notes) process.stderr.write(`# ${note}\n`);
         return await writeExactly(answer.exact);

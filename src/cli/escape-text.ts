@@ -23,3 +23,8 @@ export function firstLine(text: string, most: number): string {
   const cut = line.length > most ? line.slice(0, most).replace(/[\ud800-\udbff]$/, '') : line;
   return `${escapeLine(cut)}${cut.length < text.trim().length ? ' …' : ''}`;
 }
+
+/** JSON of a value in one line in which nothing stands that a terminal acts on; it reads back as the same value. */
+export function escapedJson(value: object): string {
+  return JSON.stringify(value).replace(CONTROL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

@@ -1,5 +1,6 @@
-import { findObject, requireObject } from '../history/find-object.js';
-import { findSession, requireSession } from '../history/find-session.js';
+import { requireObject } from '../history/find-object.js';
+import { requireSession } from '../history/find-session.js';
+import { findSubject } from '../history/find-subject.js';
 import { HistoryError } from '../history/history-error.js';
 import { diffObject, pointBefore } from '../history/object-diff.js';
 import { objectLog } from '../history/object-log.js';
@@ -31,10 +32,8 @@ async function sessionFlag({ timeline }: Review, flags: ReviewFlags): Promise<Se
 
 /** The object that is named; a session's name stands for its session object. */
 async function objectNamed({ timeline, display }: Review, name: string, session: SessionId | undefined): Promise<ObjectId> {
-  const found = await findObject(timeline.present, name, { session, display });
-  if (found !== undefined) return found;
-  const named = await findSession(timeline.present, name);
-  return named === undefined ? requireObject(timeline.present, name, { session, display }) : sessionObjectId(named);
+  const subject = await findSubject(timeline.present, name, { session, display });
+  return subject.kind === 'object' ? subject.id : sessionObjectId(subject.session);
 }
 
 async function viewOf(review: Review, reference: string, flags: ReviewFlags): Promise<ObjectView> {
@@ -150,10 +149,10 @@ export async function diffAction(name: string, range: string | undefined, flags:
   await answerReview(flags, async (review) => {
     const { timeline, display } = review;
     const session = await sessionFlag(review, flags);
-    const id = await findObject(timeline.present, name, { session, display });
-    const named = id === undefined || id.startsWith('session:') ? await findSession(timeline.present, name) : undefined;
-    if (named !== undefined) return diffOfSession(review, named, range);
-    return diffOfObject(review, id ?? (await requireObject(timeline.present, name, { session, display })), range, session, flags);
+    const subject = await findSubject(timeline.present, name, { session, display });
+    if (subject.kind === 'session') return diffOfSession(review, subject.session, range);
+    const whole = /^session:/.test(subject.id) ? await ownSession(timeline.present, subject.id) : undefined;
+    return whole === undefined ? diffOfObject(review, subject.id, range, session, flags) : diffOfSession(review, whole, range);
   });
 }
 

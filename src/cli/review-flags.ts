@@ -1,7 +1,6 @@
 /** Flags that all questions about the past share, as commander hands them over. */
 export interface ReviewFlags {
   readonly data?: string;
-  readonly profile?: string;
   readonly mount?: readonly string[];
   readonly json?: boolean;
   /** False with `--no-pager`. */

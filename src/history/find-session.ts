@@ -6,14 +6,20 @@ import { HistoryError } from './history-error.js';
 
 const SHOWN = 5;
 
+const INFRASTRUCTURE = ['session', 'chat', 'system_prompt'] as const;
+
+/** The session of exactly this id; undefined when there is none. */
+export async function sessionOf(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
+  return (await snapshot.sessions()).map(({ id }) => id).find((id) => id === name);
+}
+
 /**
  * The session that a reviewer names: by its id, the id of one of its infrastructure objects, or a unique beginning of its id. Undefined when none
  * fits. Throws HistoryError `ambiguous`, naming candidates.
  */
 export async function findSession(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   const ids = (await snapshot.sessions()).map(({ id }) => id);
-  const exact =
-    ids.find((id) => id === name) ?? ids.find((id) => ['session', 'chat', 'system_prompt'].some((type) => name === `${type}:${id}`));
+  const exact = ids.find((id) => id === name || INFRASTRUCTURE.some((type) => name === `${type}:${id}`));
   if (exact !== undefined) return exact;
   const matches = name === '' ? [] : ids.filter((id) => id.startsWith(name)).sort();
   if (matches.length > 1) {

@@ -10,7 +10,7 @@ export interface ParsedQuery {
   readonly in: readonly EdnValue[] | undefined;
   readonly where: readonly EdnValue[];
   readonly rules: readonly EdnValue[] | undefined;
-  readonly orderBy: readonly EdnValue[] | undefined;
+  readonly orderBy: readonly (readonly [EdnValue, 'asc' | 'desc'])[] | undefined;
   readonly limit: number | undefined;
   readonly offset: number | undefined;
 }
@@ -114,6 +114,16 @@ function count(parts: ReadonlyMap<string, EdnValue>, key: Key): number | undefin
   return value;
 }
 
+function directions(parts: ReadonlyMap<string, EdnValue>): ParsedQuery['orderBy'] {
+  return vector(parts, 'order-by')?.map((entry) => {
+    const [element, direction = kw('asc'), ...more] = Array.isArray(entry) ? (entry as readonly EdnValue[]) : [];
+    const name = direction instanceof Keyword ? direction.name : undefined;
+    if (element === undefined || more.length > 0 || (name !== 'asc' && name !== 'desc'))
+      throw malformed(':order-by is a vector of [?x :asc] and [?x :desc]');
+    return [element, name];
+  });
+}
+
 function read(text: string): EdnValue {
   if (text.length > LONGEST) throw malformed(`it has ${text.length} characters, which is more than ${LONGEST}`);
   try {
@@ -136,9 +146,9 @@ export function parseQuery(text: string): ParsedQuery {
   const where = vector(parts, 'where');
   if (find === undefined || find.length === 0) throw malformed('it has no :find');
   if (where === undefined || where.length === 0) throw malformed('it has no :where');
-  const [rules, orderBy] = [vector(parts, 'rules'), vector(parts, 'order-by')];
+  const [rules, orderBy] = [vector(parts, 'rules'), directions(parts)];
   const names = ruleNames(rules ?? []);
-  for (const element of [...find, ...(orderBy ?? [])]) checkCalls(element, 'find', names);
+  for (const element of [...find, ...(orderBy ?? []).map(([ordered]) => ordered)]) checkCalls(element, 'find', names);
   checkClauses(where, names);
   for (const rule of rules ?? []) checkClauses((rule as readonly EdnValue[]).slice(1), names);
   return { find, in: vector(parts, 'in'), where, rules, orderBy, limit: count(parts, 'limit'), offset: count(parts, 'offset') };

@@ -2,6 +2,7 @@ import type { SessionId } from '../objects/ids.js';
 import type { Step } from '../objects/step.js';
 import type { AskedBasis } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
+import type { VersionTimes } from '../store/version-times.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import { XtdbError } from '../xtdb/errors.js';
 import { HistoryError } from './history-error.js';
@@ -99,13 +100,15 @@ export class Timeline {
     const place = moment.kind === 'turn' || moment.kind === 'step' ? await this.#place(moment, session) : undefined;
     const asked: AskedBasis = { ...place?.basis, ...(await this.#clocks(moment, when)) };
     const snapshot = await this.#at(asked);
-    return { moment, snapshot, basis: snapshot.basis, place: place?.place };
+    const isPlaced = place !== undefined && snapshot.basis.txId === place.times.txId;
+    const basis = isPlaced ? { ...snapshot.basis, txTime: place.times.txTime } : snapshot.basis;
+    return { moment, snapshot, basis, place: place?.place };
   }
 
   async #place(
     moment: Moment & { readonly kind: 'turn' | 'step' },
     session: SessionId | undefined,
-  ): Promise<{ readonly place: SessionPlace; readonly basis: AskedBasis }> {
+  ): Promise<{ readonly place: SessionPlace; readonly basis: AskedBasis; readonly times: VersionTimes }> {
     if (session === undefined) {
       throw new HistoryError('which-session', `${formatMoment(moment)} is a place in a session: say in which one (--session)`);
     }
@@ -116,6 +119,7 @@ export class Timeline {
     return {
       place: { session, holder: times.holder, turn: step.turn, seq: step.seq, isEnd: step.seq === turns.at(-1)?.last },
       basis: { validTime: new Date(step.at), txId: times.txId },
+      times,
     };
   }
 

@@ -61,6 +61,8 @@ describe('a query of a reviewer', () => {
     ['[?e :find]', ':find'],
     ['[:find ?e :find ?x]', 'twice'],
     ['"text"', 'neither'],
+    ['{:find [?e] :where [[?e :type]] :order-by [[?e :up]]}', ':order-by'],
+    ['{:find [?e] :where [[?e :type]] :order-by [?e]}', ':order-by'],
     ['{:find [?e] :where [((f) ?e)]}', 'list begins'],
     ['{:find [?e] :where [[?e :type]] :rules [["x"]]}', 'rule'],
     [`{:find [?e] :where [[?e :type "${'x'.repeat(20_001)}"]]}`, 'characters'],

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { suiteData } from '../../support/mcp-clients.js';
+import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
+import { runCli } from '../../support/run-cli.js';
+
+/** A control character that a terminal would act on. */
+const ACTIVE = /(?![\n\t])\p{Cc}|\p{Bidi_Control}/u;
+
+describe('questions about the past on the command line', () => {
+  const name = `rev${randomUUID().slice(0, 8)}`;
+  let made: ReviewedSessions;
+
+  const ask = (...args: string[]) => runCli([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
+  const said = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await ask(...args);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).not.toMatch(ACTIVE);
+    return stdout;
+  };
+  const json = async (...args: string[]) => JSON.parse(await said(...args, '--json'));
+
+  beforeAll(async () => {
+    made = await reviewedSessions(name);
+  });
+  afterAll(() => made.close());
+
+  test('sessions and log: both times of every turn, what was called, what became of the sets', async () => {
+    expect(await said('sessions')).toMatch(new RegExp(`^${name}-first +3 `, 'm'));
+    const log = await said('log', `${name}-first`);
+    expect(log.match(/^turn \d+/gm)).toEqual(['turn 3', 'turn 2', 'turn 1']);
+    expect(log).toMatch(/valid {2}\d{4}-.*Z to .*Z\n {2}known {2}\d{4}-.*Z, transaction \d+/);
+    expect(log).toContain('user: Look at a.ts');
+    expect(log).toMatch(/bash .*fail/);
+    expect(log).toContain(`+pinned  ${made.root}/a.ts`);
+    const { turns, basis } = await json('log', `${name}-f`, '--object', 'a.ts', '-n', '1');
+    expect(turns).toHaveLength(1);
+    expect(turns[0]).toMatchObject({ session: `${name}-first`, turn: 3, changes: { deactivate: [made.file] } });
+    expect(basis.tx_id).toBeGreaterThanOrEqual(turns[0].tx_id);
+    expect((await json('log', `${name}-first@turn:2`)).turns.map(({ turn }: { turn: number }) => turn)).toEqual([2, 1]);
+    expect((await json('log', '-n', '2')).turns).toHaveLength(2);
+  });
+
+  test('the versions of a file, and the file at every kind of moment', async () => {
+    const { versions } = await json('log', '--object', made.file);
+    expect(versions.map(({ number, state }: { number: number; state: string }) => [number, state])).toEqual([
+      [3, 'text'],
+      [2, 'text'],
+      [1, 'text'],
+    ]);
+    const [third, , oldest] = versions;
+    const text = async (reference: string, ...flags: string[]) => (await ask('cat', reference, ...flags)).stdout;
+    const session = ['--session', `${name}-first`];
+    expect(await text(`${made.file}@turn:1`, ...session)).toBe('one\nshared\n');
+    expect(await text('a.ts@turn:2', ...session)).toBe('two\nshared\n');
+    expect(await text('a.ts', '--at', 'turn:2.1', ...session)).toBe('one\nshared\n');
+    expect(await text(`${made.root}/a.ts`)).toBe('three\nshared\n');
+    expect(await text(`${made.file}@tx:${oldest.tx_id}`)).toBe('one\nshared\n');
+    expect(await text(`${made.file}@${third.valid_time}`)).toBe('three\nshared\n');
+    expect(await text(`${made.file}@${new Date(Date.parse(third.valid_time) - 1).toISOString()}`)).toBe('two\nshared\n');
+    // True then, but not known yet.
+    expect(await text(made.file, '--valid-time', third.valid_time, '--tx', String(third.tx_id - 1))).toBe('two\nshared\n');
+    const shown = await said('show', `a.ts@turn:1`, ...session);
+    expect(shown).toContain(`file ${made.file}`);
+    expect(shown).toMatch(/version +1\nvalid +.*Z\nknown +.*Z, transaction \d+/);
+    expect(shown).toMatch(/# turn 1, step \d+ of session/);
+    expect(await json('show', `${name}-first`)).toMatchObject({ object: { type: 'session', pinned_set: [made.file] }, text: null });
+    expect((await json('show', made.hostileCall.slice(0, 20))).object).toMatchObject({ tool: 'bash', status: 'fail' });
+  });
+
+  test('hostile output is harmless on every way to a terminal, and exact on the way to a file', async () => {
+    expect(await said('show', made.hostileCall)).toContain('\\x1b]0;title\\x07\\x1b[2J\\x1b[31mred');
+    expect(await said('log', `${name}-first`)).toContain('\\u001b]0;title');
+    const { stdout } = await ask('cat', made.hostileCall);
+    expect(stdout).toBe(HOSTILE);
+  });
+
+  test('diff: a file between two moments, a session between two turns', async () => {
+    const file = await said('diff', 'a.ts', 'turn:1..turn:2', '--session', `${name}-first`);
+    expect(file).toMatch(/^--- .*a\.ts\ttx:\d+ .*Z\n\+\+\+ .*\n@@ -1,2 \+1,2 @@\n-one\n\+two\n shared\n/);
+    expect(await said('diff', made.file)).toContain('-two\n+three');
+    const session = await said('diff', `${name}-first`, '1..3');
+    expect(session).toMatch(/index and pool: \d+ added, 0 removed/);
+    expect(session).toMatch(/active: \d+ added, 1 removed\n {2}-.*a\.ts/);
+    expect(session).toContain('pinned: 1 added');
+    const { session: found } = await json('diff', `${name}-first`, '1..2');
+    expect(found.active).toContainEqual(
+      expect.objectContaining({ id: made.file, change: 'changed', diff: expect.objectContaining({ added: 1, removed: 1 }) }),
+    );
+    expect(found.sets.index.added).toContain(made.stub);
+  });
+
+  test('who: every session that met a file, with the turns and versions', async () => {
+    const { sessions } = await json('who', made.file);
+    expect(sessions).toMatchObject([
+      { session: `${name}-first`, known_from: { turn: 1 }, touched: [1, 2, 3], active: [1, 2, 3], is_active: false, is_pinned: true },
+      { session: `${name}-second`, active: [1], is_active: true },
+    ]);
+    expect(sessions[0].versions.map(({ turns }: { turns: number[] }) => turns)).toEqual([[1], [2]]);
+    expect(await said('who', 'b.ts', '--session', `${name}-first`)).toContain('never in full');
+  });
+
+  test('query: rows at a moment, limits that are said, no code', async () => {
+    const files = '{:find [?e ?n] :in [?id] :where [[?e :xt/id ?id] [?e :char_count ?n]]}';
+    expect((await json('query', files, '--args', `["${made.file}"]`)).rows).toEqual([[made.file, 13]]);
+    expect((await json('query', files, '--args', `["${made.file}"]`, '--as-of', 'turn:1', '--session', `${name}-first`)).rows).toEqual([
+      [made.file, 11],
+    ]);
+    const every = '{:find [?e] :where [[?e :xt/id]]}';
+    expect(await said('query', every, '--limit', '2')).toContain('cut at 2 rows');
+    expect(await json('query', every, '-n', '2')).toMatchObject({ limit: 2, is_cut: true });
+    expect((await json('query', `{:find [?e] :where [[?e :xt/id]] :limit 1}`)).is_cut).toBe(false);
+    const code = await ask('query', '{:find [?x] :where [[(slurp "/etc/passwd") ?x]]}');
+    expect([code.code, code.stderr]).toEqual([64, expect.stringContaining('"slurp", which is not allowed')]);
+    const heavy = '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc] [?a :desc]]}';
+    const from = performance.now();
+    const late = await ask('query', heavy, '--timeout', '0.2');
+    expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('stopped after 0.2 s')]);
+    expect(performance.now() - from).toBeLessThan(15_000);
+    // Nothing of it goes on: the node answers as before.
+    expect((await json('query', files, '--args', `["${made.file}"]`, '--timeout', '5')).rows).toHaveLength(1);
+  });
+
+  test.each<[string, readonly string[], number, RegExp]>([
+    ['an unknown session', ['log', 'nobody-here'], 1, /no session "nobody-here".*latest ones are/],
+    ['a session that is nearly right', ['log', 'NAME-frist'], 1, /did you mean NAME-first\?/],
+    ['a prefix that several sessions fit', ['log', 'NAME'], 1, /2 sessions begin with.*NAME-first, NAME-second/],
+    ['a turn beyond the end', ['log', 'NAME-first@turn:9'], 1, /no turn 9: its last one is 3/],
+    ['a step beyond the end of its turn', ['show', 'NAME-first@turn:1.99'], 1, /its last one is 2/],
+    ['a transaction beyond the last', ['sessions', '--at', 'tx:99999999'], 1, /no transaction 99999999 yet: the last one is \d+/],
+    ['a malformed time', ['show', 'a.ts@2026-99-01'], 64, /no moment.*2026-11-21T14:05/],
+    ['a turn of nobody', ['show', 'a.ts@turn:1'], 64, /say in which one/],
+    ['two moments', ['show', 'a.ts@turn:1', '--at', 'turn:2'], 64, /given twice/],
+    ['an unknown object', ['show', 'no/such/file.ts'], 1, /no object "no\/such\/file.ts"/],
+    ['an object before its time', ['cat', 'FILE@2001-01-01'], 1, /its first version holds from .*transaction/],
+    ['an object without text', ['cat', 'b.ts', '--session', 'NAME-first'], 1, /had not been read/],
+    ['a malformed query', ['query', '{:find [?e'], 64, /cannot be read/],
+    ['a malformed range', ['diff', 'NAME-first', 'abc'], 64, /A\.\.B/],
+  ])('%s is a clear error', async (_, args, code, message) => {
+    const asked = args.map((arg) => arg.replace('NAME', name).replace('FILE', made.file));
+    const inSession = asked.includes('--session') || asked[1] !== 'a.ts' ? asked : asked.map((arg) => arg.replace('a.ts', made.file));
+    const failed = await ask(...inSession);
+    expect([failed.code, failed.stdout]).toEqual([code, '']);
+    expect(failed.stderr.replaceAll(name, 'NAME')).toMatch(message);
+    expect(failed.stderr.trim().split('\n')).toHaveLength(1);
+  });
+});
