@@ -84,6 +84,7 @@ export function makeReport({ recording, config, variant, engine, digest, losses,
   const { tally, tree, evidence, sessions } = engine;
   const { objects } = digest;
   const ids = new Map(sessions.map(({ entry, driver }) => [entry.native_id, driver.id]));
+  const counted = tally.counted;
   const observed = tally.observations.readings + tally.observations.mentions;
   const sessionReports = sessions.map(({ entry, driver, contexts }) => ({
     session: driver.id,
@@ -98,7 +99,7 @@ export function makeReport({ recording, config, variant, engine, digest, losses,
   return {
     report: 'replay',
     version: 1,
-    recording: { ...recording, formats: [...tally.formats] as ReplayReport['recording']['formats'] },
+    recording: { ...recording, formats: [...tally.formats] },
     config,
     variant,
     digest: digest.digest,
@@ -107,6 +108,9 @@ export function makeReport({ recording, config, variant, engine, digest, losses,
     steps: sessionReports.reduce((sum, { steps }) => sum + steps, 0),
     recorded: {
       messages: tally.messages,
+      items: counted.items,
+      read_files: counted.reads,
+      copied: counted.copied,
       calls: tally.calls,
       results: tally.results,
       failed: tally.failed,

@@ -43,6 +43,9 @@ export const replayReportSchema = z.strictObject({
   steps: count,
   recorded: z.strictObject({
     messages: counts.describe('By role'),
+    items: count.describe('Items of the transcript as its own format counts them'),
+    read_files: count.describe('Files that calls read by any tool, as far as their arguments tell'),
+    copied: count.describe('Entries taken over from a parent session'),
     calls: count,
     results: count,
     failed: count,

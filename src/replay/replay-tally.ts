@@ -1,4 +1,5 @@
-import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
+import { ImportCounter, transcriptItems } from '../recordings/import-counts.js';
+import type { EntryOf, RecordedEntry, RecordingFormat } from '../recordings/neutral-session.js';
 import type { RecordedToolKind } from './recorded-tools.js';
 
 type Counts = Record<string, number>;
@@ -24,7 +25,8 @@ export class ReplayTally {
     other: 0,
   };
   readonly usage = { answers: 0, input: 0, output: 0, cache_read: 0, cache_write: 0 };
-  readonly formats = new Set<string>();
+  readonly #counter = new ImportCounter();
+  readonly #sessions = new Map<string, RecordingFormat>();
   calls = 0;
   results = 0;
   failed = 0;
@@ -37,17 +39,40 @@ export class ReplayTally {
   /** Files that calls read or mentioned, as they were reported to the client. */
   readonly observations = { readings: 0, mentions: 0, left: 0 };
 
+  get formats(): readonly RecordingFormat[] {
+    return [...new Set(this.#sessions.values())];
+  }
+
+  /** Items of the transcript as the recording's own format counts them, and reads by any tool, as the importers count both. */
+  get counted(): { readonly items: number; readonly reads: number; readonly copied: number } {
+    let items = 0;
+    for (const [id, format] of this.#sessions) {
+      const counts = this.#counter.session(id);
+      if (counts !== undefined) items += transcriptItems(format, counts);
+    }
+    const { reads, copied } = this.#counter.total();
+    return { items, reads, copied };
+  }
+
   take(entry: RecordedEntry): void {
-    if (entry.kind === 'session') this.formats.add(entry.format);
+    this.#counter.add(entry);
+    if (entry.kind === 'session') this.#sessions.set(entry.native_id, entry.format);
     else if (entry.kind === 'message') this.#message(entry);
     else if (entry.kind === 'call') this.#call(entry);
     else if (entry.kind === 'result') this.results += 1;
     else if (entry.kind === 'compaction') this.compactions += 1;
-    else bump(this.events, entry.name);
+    else {
+      bump(this.events, entry.name);
+      this.#usage(entry.usage);
+    }
   }
 
   #message({ role, usage }: EntryOf<'message'>): void {
     bump(this.messages, role);
+    this.#usage(usage);
+  }
+
+  #usage(usage: EntryOf<'message'>['usage']): void {
     if (usage === undefined) return;
     this.usage.answers += 1;
     for (const name of ['input', 'output', 'cache_read', 'cache_write'] as const) this.usage[name] += usage[name] ?? 0;

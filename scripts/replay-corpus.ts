@@ -1,0 +1,18 @@
+/**
+ * Imports and replays every recording below PALIMPSEST_CORPUS and writes a summary: `npm run replay:corpus [-- --config FILE] [--out FOLDER]`.
+ */
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { replayCorpus } from '../src/replay/replay-corpus.js';
+import { describeRun } from './describe-run.js';
+
+const { values } = parseArgs({
+  options: { config: { type: 'string', default: 'scripts/replay-corpus.json' }, out: { type: 'string', default: 'docs/experiments' } },
+});
+const { failed, path } = await replayCorpus({
+  ...describeRun('npm run replay:corpus', process.argv.slice(2)),
+  config: JSON.parse(readFileSync(values.config, 'utf8')),
+  out: values.out,
+});
+console.log(path);
+process.exitCode = failed > 0 ? 1 : 0;

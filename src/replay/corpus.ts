@@ -1,0 +1,101 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { recogniseRecording } from '../recordings/import-recording.js';
+import { openRecording } from '../recordings/open-recording.js';
+import { RecordingError } from '../recordings/recording-error.js';
+import { ReplayError } from './replay-error.js';
+
+/** A recording of a corpus. */
+export interface CorpusFile {
+  readonly path: string;
+  /** Below the corpus folder. */
+  readonly name: string;
+}
+
+/** The recordings below a folder, and what else lies there with why it is none. */
+export interface Corpus {
+  readonly files: readonly CorpusFile[];
+  readonly others: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** Why a path is no recording; undefined where it is one. */
+async function reasonAgainst(path: string): Promise<string | undefined> {
+  try {
+    recogniseRecording(await openRecording(path));
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof RecordingError)) throw error;
+    return error.code;
+  }
+}
+
+/**
+ * Finds the recordings below a folder by their content; a folder that is one recording, a file for each event, is taken as one. Sorted by name. Throws
+ * ReplayError `bad-target` for a folder that cannot be read.
+ */
+export async function findCorpus(folder: string): Promise<Corpus> {
+  const files: CorpusFile[] = [];
+  const others: { readonly name: string; readonly reason: string }[] = [];
+  const visit = async (at: string): Promise<void> => {
+    const entries = (await readdir(at, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const flat = entries.length > 1 && entries.every((entry) => entry.isFile() && entry.name.endsWith('.json'));
+    // Files that are recordings each are more than a folder of events.
+    const alone =
+      flat &&
+      at !== folder &&
+      (await reasonAgainst(at)) === undefined &&
+      (await reasonAgainst(join(at, entries[0]?.name ?? ''))) !== undefined;
+    if (alone) {
+      files.push({ path: at, name: relative(folder, at) });
+      return;
+    }
+    for (const entry of entries) {
+      const path = join(at, entry.name);
+      if (entry.isDirectory()) await visit(path);
+      else if (entry.isFile()) {
+        const reason = await reasonAgainst(path);
+        if (reason === undefined) files.push({ path, name: relative(folder, path) });
+        else others.push({ name: relative(folder, path), reason });
+      }
+    }
+  };
+  try {
+    await visit(folder);
+  } catch (cause) {
+    if (cause instanceof ReplayError) throw cause;
+    throw new ReplayError(
+      'bad-target',
+      `the corpus folder ${folder} cannot be read: ${String(cause)}; set PALIMPSEST_CORPUS to a folder of recordings`,
+      { cause },
+    );
+  }
+  return { files, others };
+}
+
+/** What the list that comes with a corpus says of one recording. */
+export interface ListedCounts {
+  readonly messages: number;
+  readonly calls: number;
+  readonly reads: number;
+  readonly notes: string;
+}
+
+/** Reads `PROVENANCE.tsv` of a corpus: counts by file name; empty where there is none. */
+export async function readProvenance(folder: string): Promise<ReadonlyMap<string, ListedCounts>> {
+  const text = await readFile(join(folder, 'PROVENANCE.tsv'), 'utf8').catch(() => '');
+  const [head = '', ...rows] = text.split('\n').filter((line) => line !== '');
+  const columns = head.split('\t');
+  return new Map(
+    rows.map((line) => {
+      const cells = line.split('\t');
+      const cell = (name: string): string => cells[columns.indexOf(name)] ?? '';
+      const counts = {
+        messages: Number(cell('messages')),
+        calls: Number(cell('tool_calls')),
+        reads: Number(cell('reads')),
+        notes: cell('notes'),
+      };
+      return [cell('file').replace(/\/$/, ''), counts] as const;
+    }),
+  );
+}
