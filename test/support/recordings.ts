@@ -1,0 +1,57 @@
+import { fileURLToPath } from 'node:url';
+import { importRecording } from '../../src/recordings/import-recording.js';
+import type { Loss, RecordingSource } from '../../src/recordings/importer.js';
+import type { EntryKind, EntryOf, RecordedEntry } from '../../src/recordings/neutral-session.js';
+import { HEAD_BYTES, openRecording } from '../../src/recordings/open-recording.js';
+
+/** What an import brought. */
+export interface Imported {
+  readonly entries: readonly RecordedEntry[];
+  readonly losses: readonly Loss[];
+}
+
+/** The path of a small recording of the repository: `claude-code/coding.jsonl`. */
+export function recordingPath(name: string): string {
+  return fileURLToPath(new URL(`../recordings/${name}`, import.meta.url));
+}
+
+/** A recording that is bytes in memory, handed out in chunks of the size given. */
+export function bytesSource(content: Buffer | string, chunk = 65_536): RecordingSource {
+  const bytes = Buffer.from(content);
+  return {
+    name: 'in memory',
+    size: bytes.length,
+    head: bytes.subarray(0, HEAD_BYTES),
+    members: undefined,
+    async *open() {
+      for (let from = 0; from < bytes.length; from += chunk) yield bytes.subarray(from, from + chunk);
+    },
+  };
+}
+
+/** JSON lines of records. */
+export function linesOf(...records: readonly object[]): string {
+  return records.map((record) => `${JSON.stringify(record)}\n`).join('');
+}
+
+/** Everything of a recording: of a small one of the repository by its name, or of a source. */
+export async function importAll(recording: string | RecordingSource): Promise<Imported> {
+  const source = typeof recording === 'string' ? await openRecording(recordingPath(recording)) : recording;
+  const losses: Loss[] = [];
+  const entries: RecordedEntry[] = [];
+  for await (const entry of importRecording(source, { onLoss: (loss) => losses.push(loss) })) entries.push(entry);
+  return { entries, losses };
+}
+
+/** The entries of one kind, of one session where it is given. */
+export function entriesOf<K extends EntryKind>({ entries }: Imported, kind: K, session?: string): readonly EntryOf<K>[] {
+  return entries.filter(
+    (entry): entry is EntryOf<K> =>
+      entry.kind === kind && (session === undefined || (entry.kind === 'session' ? entry.native_id : entry.session) === session),
+  );
+}
+
+/** Losses as short texts: `orphan-result line 55`. */
+export function lossesOf({ losses }: Imported): readonly string[] {
+  return losses.map(({ reason, place }) => `${reason} ${place}`);
+}
