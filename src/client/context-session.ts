@@ -1,6 +1,5 @@
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import type { SessionLock } from '../lease/session-lock.js';
-import { hashText } from '../objects/hashes.js';
 import { HeadHashes } from '../objects/head-hashes.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import { systemPromptVersion } from '../objects/infrastructure.js';
@@ -15,6 +14,7 @@ import { assemblyId } from '../store/assembly-part.js';
 import { type StoredPut, storedPut } from '../store/object-store.js';
 import { SNAPSHOT_EVERY, toSnapshotPart } from '../store/step-part.js';
 import { XtdbError } from '../xtdb/errors.js';
+import { answerProof } from './answer-proof.js';
 import { assembleSession, type DeliverOptions, type SessionAssembly, type SessionAssemblyRecord } from './assemble-session.js';
 import { type HandedOut, proofOf } from './assembly-proof.js';
 import { callIdFor } from './call-id.js';
@@ -86,7 +86,7 @@ export class ContextSession {
           at: this.#environment.clock(),
           ...(report.startedAt === undefined ? {} : { startedAt: report.startedAt }),
           ...(report.turnRef === undefined ? {} : { turnRef: report.turnRef }),
-          answer: { sha256: hashText(answer), chars: answer.length },
+          answer: answerProof(answer, report),
           activateFiles: files.activate,
           index: files.refs,
           ...(report.plan === undefined ? {} : { verbs: { [report.plan.verb]: appliedIds(report.plan) } }),
@@ -173,11 +173,13 @@ export class ContextSession {
    */
   async deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     const { clock, files, outbox } = this.#environment;
-    const assembly = proofOf(record, how, files.access.mounts.mappings, clock());
+    // Nothing is handed out before what it holds.
+    const at = Math.max(clock(), this.#held.state.lastAt, this.#held.promptAt);
+    const assembly = proofOf(record, how, files.access.mounts.mappings, at);
     const id = assemblyId(assembly);
     if (this.#kept.step !== record.step) this.#kept = { step: record.step, ids: new Set() };
     if (!this.#kept.ids.has(id)) {
-      await outbox.keep({ session: this.id, lease: this.#held.lease, files: [], heads: [], at: assembly.at, assembly });
+      await outbox.keep({ session: this.id, lease: this.#held.lease, files: [], heads: [], at, assembly });
       this.#kept.ids.add(id);
     }
     return { ...record, ...how };

@@ -1,9 +1,10 @@
 import type { AssemblyInput } from '../assembly/layout.js';
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import { type DisplayPaths, metadataOf } from '../client/metadata-cache.js';
-import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
+import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import type { Step } from '../objects/step.js';
 import { applyStep, emptySession, type SessionState } from '../session/session-state.js';
+import { contentPartHash } from '../store/head.js';
 import type { Head, StoreSnapshot } from '../store/store-snapshot.js';
 
 /** A session's state and everything that its context is made of, at a basis. */
@@ -54,6 +55,8 @@ class SessionShelf {
  * by their hashes. Everything else is read at the basis of each context: the prompt, and what was known of files.
  */
 export class ContextReader {
+  /** The texts in parts of their own that contexts were read with, and an object that each belongs to. */
+  readonly texts = new Map<Sha256, ObjectId>();
   readonly #shelves = new Map<SessionId, SessionShelf>();
 
   /**
@@ -79,6 +82,10 @@ export class ContextReader {
     }
     const metadata = (id: ObjectId): ObjectMetadata | undefined => known.get(id) ?? shelf.calls.get(id);
     const wanted = [systemPromptObjectId(session), ...active].flatMap((id): Head | readonly Head[] => heads.get(id) ?? []);
+    for (const { document } of wanted) {
+      const hash = contentPartHash(document);
+      if (hash !== undefined) this.texts.set(hash, document['xt/id'] as ObjectId);
+    }
     const versions = await snapshot.versionsOf(wanted);
     return {
       state,

@@ -3,7 +3,7 @@ import { type Rendered, rendererOf } from '../assembly/renderers.js';
 import type { DisplayPaths } from '../client/metadata-cache.js';
 import { MountTable } from '../filesystem/mounts.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
-import { filesystemId, type ObjectId, type SessionId } from '../objects/ids.js';
+import { filesystemId, type ObjectId, type SessionId, type Sha256 } from '../objects/ids.js';
 import { assemblyId } from '../store/assembly-part.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { ContextReader } from './context-reader.js';
@@ -64,6 +64,11 @@ export class AssemblyRebuilder {
     this.#source = source;
   }
 
+  /** The texts in parts of their own that contexts were made with so far, and an object that each belongs to. */
+  get texts(): ReadonlyMap<Sha256, ObjectId> {
+    return this.#reader.texts;
+  }
+
   /**
    * The context of a record, made again. Throws HistoryError `newer-renderer`, `not-yet` where the database does not hold what the record was made of
    * at its basis; StoreError and DocumentError for what is missing or damaged; XtdbError.
@@ -95,7 +100,10 @@ export class AssemblyRebuilder {
     ]);
     if (context === undefined || (step > 0 && !times.has(step))) throw this.#notThere(proof, basis);
     if (proof.basis !== null && times.has(step + 1)) {
-      throw new HistoryError('other-steps', `at its basis session ${session} has step ${step + 1} already, which its record does not include`);
+      throw new HistoryError(
+        'other-steps',
+        `at its basis session ${session} has step ${step + 1} already, which its record does not include`,
+      );
     }
     const input = asShown(context.input, session, proof);
     const rendered = renderer.render({ ...input, options }, { layout, tail });
@@ -149,4 +157,3 @@ export async function rebuildAssembly(source: SnapshotSource, session: SessionId
   }
   return new AssemblyRebuilder(source).rebuild(proof);
 }
-

@@ -5,10 +5,15 @@ import type { SetChanges } from './sets.js';
 /** What made a turn begin (decision B7). */
 export type TurnRule = 'user-message' | 'client-turn' | 'pause' | 'first-step';
 
+/** A part of an answer: text of its own, or a stretch of what is stored anyway, in UTF-16 units: of the call's whole output, or of another object's content. */
+export type AnswerPiece = string | { readonly at: number; readonly chars: number; readonly id?: ObjectId };
+
 /** How the answer that an agent was given can be proved later (decision E7). */
 export interface AnswerProof {
   readonly sha256: Sha256;
   readonly chars: number;
+  /** What it was made of; absent where it is the call's output itself, and where it shares too little with what is stored. */
+  readonly pieces?: readonly AnswerPiece[];
 }
 
 /** What a harness did to its own history that is no message and no call (decision F1); nothing of the session is deleted for it. */

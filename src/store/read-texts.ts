@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { hashText } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
@@ -8,6 +9,43 @@ import { chunkId, chunkListId } from './text-parts.js';
 
 /** Ids a query: chunks can be half a megabyte each. */
 const CHUNKS_AT_ONCE = 16;
+
+/** What is wrong with a text that lies in parts. */
+export type TextDamage = 'missing' | 'damaged';
+
+const damageOfChunk = ({ text }: StoredDocument, hash: string): TextDamage | undefined =>
+  hashText(String(text)) === hash ? undefined : 'damaged';
+
+/** What is wrong with a long text: it is put together from its chunks, each checked. */
+async function damageOfList(db: DbSnapshot, hash: Sha256, list: StoredDocument | undefined): Promise<TextDamage | undefined> {
+  if (list === undefined) return 'missing';
+  const digest = createHash('sha256');
+  for (const chunk of chunksOf(list)) {
+    const part = await db.entity(chunkId(chunk));
+    if (part === undefined) return 'missing';
+    if (hashText(String(part.text)) !== chunk) return 'damaged';
+    digest.update(String(part.text));
+  }
+  return digest.digest('hex') === hash ? undefined : 'damaged';
+}
+
+/** Which of the texts under some hashes the database does not hold as they are called; read from it, never from a cache. */
+export async function damagedTexts(db: DbSnapshot, hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, TextDamage>> {
+  const damages = new Map<Sha256, TextDamage>();
+  const wanted = [...new Set(hashes)];
+  for (let i = 0; i < wanted.length; i += CHUNKS_AT_ONCE) {
+    const page = wanted.slice(i, i + CHUNKS_AT_ONCE);
+    const chunks = await db.entities(page.map(chunkId));
+    const long = page.filter((hash) => !chunks.has(chunkId(hash)));
+    const lists = await db.entities(long.map(chunkListId));
+    for (const hash of page) {
+      const chunk = chunks.get(chunkId(hash));
+      const damage = chunk === undefined ? await damageOfList(db, hash, lists.get(chunkListId(hash))) : damageOfChunk(chunk, hash);
+      if (damage !== undefined) damages.set(hash, damage);
+    }
+  }
+  return damages;
+}
 
 async function readChunks(db: DbSnapshot, hashes: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const texts = new Map<string, string>();

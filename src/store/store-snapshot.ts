@@ -12,13 +12,14 @@ import type { DatalogQuery } from '../xtdb/datalog.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { RequestOptions } from '../xtdb/requests.js';
+import type { StoreError } from './errors.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
 import { forkPointOf, type StepRange } from './lineage.js';
 import { fileSources, objectIdsFrom } from './object-names.js';
 import { headsWithTimes, sessionRows } from './queries.js';
 import { readAssemblies } from './read-assemblies.js';
 import { readSets, readStep, readSteps } from './read-steps.js';
-import { readTexts } from './read-texts.js';
+import { damagedTexts, readTexts, type TextDamage } from './read-texts.js';
 import type { TextCache } from './text-cache.js';
 import { readStepTimes, readTimes, type StepTimes, type VersionTimes } from './version-times.js';
 
@@ -217,15 +218,21 @@ export class StoreSnapshot {
 
   /**
    * The records of the contexts that were handed out of a session (decision E7), by step and moment, those of a fork's ancestors first: each names the
-   * session that it was made of. Empty for an unknown session.
+   * session that it was made of. Empty for an unknown session. A record that does not fit its id is left out where `onDamaged` is told of it, else thrown
+   * as StoreError `corrupt-part`.
    */
-  async assemblies(session: SessionId, steps: StepRange = {}): Promise<readonly AssemblyProof[]> {
-    return readAssemblies(this.#db, session, await forkPointOf(this.#db, session), steps);
+  async assemblies(session: SessionId, steps: StepRange = {}, onDamaged?: (error: StoreError) => void): Promise<readonly AssemblyProof[]> {
+    return readAssemblies(this.#db, session, await forkPointOf(this.#db, session), steps, onDamaged);
   }
 
   /** The whole text kept under a hash as chunk parts (decision G5); undefined when only head and tail were kept. */
   async text(hash: Sha256): Promise<string | undefined> {
     return (await readTexts(this.#db, [hash], this.#cache)).get(hash);
+  }
+
+  /** Which of the texts under some hashes the database does not hold as they are called: read from it, not from what is known here. */
+  damagedTexts(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, TextDamage>> {
+    return damagedTexts(this.#db, hashes);
   }
 
   #texts(documents: readonly StoredDocument[]): Promise<ReadonlyMap<Sha256, string>> {
