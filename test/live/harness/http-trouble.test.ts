@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { inspectJournals } from '../../../src/journal/inspect-journals.js';
 import { HarnessApi } from '../../support/harness-api.js';
 import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
 import { Road } from '../../support/road.js';
+import { until } from '../../support/tracked-project.js';
+
+// Servers start, and give what waits five seconds when they end.
+jest.setTimeout(90_000);
 
 let root: string;
 let remove: () => Promise<void>;
@@ -56,7 +60,7 @@ describe('take_over over HTTP', () => {
       status: 409,
       code: 'taken-over',
     });
-    expect((await agent.call('read', { path: 'a.txt', session: id })).text).toMatch(/taken over/);
+    expect((await agent.call('read', { path: 'a.txt', session: id })).text).toMatch(/another process has taken this session over/);
     expect(await first.refused('/v1/sessions', { body: { id } })).toMatchObject({ status: 409, code: 'lease-held' });
 
     expect(await first.call('openSession', undefined, { id, take_over: true })).toMatchObject({ id, resumed: true, step: 3 });
@@ -64,7 +68,10 @@ describe('take_over over HTTP', () => {
     for (const shown of ['user: one', '\nalpha', 'user: two', 'user: three']) expect(text).toContain(shown);
     expect(text).not.toContain('too late');
     expect((await agent.call('context', { full: true, session: id })).text).toContain('user: three');
-    expect(await second.refused(`/v1/sessions/${id}/turn`, { body: {} })).toMatchObject({ status: 409, code: 'taken-over' });
+    expect(await second.refused(`/v1/sessions/${id}/messages`, { body: said('too late as well') })).toMatchObject({
+      status: 409,
+      code: 'taken-over',
+    });
     await agent.close();
   });
 });
@@ -94,21 +101,24 @@ describe('a harness over HTTP while the database is away', () => {
     await api.call('beginTurn', id, {});
     await road.close();
     await api.call('reportMessages', id, said('during'));
-    const calls = [{ id: `c-${randomUUID()}`, name: 'read_file', arguments: { path: 'a.txt' }, content: 'alpha\n' }];
+    const calls = [{ id: `c-${randomUUID()}`, name: 'read_file', args: { path: 'a.txt' }, content: 'alpha\n' }];
     expect((await api.call('reportToolCalls', id, { calls })).calls).toMatchObject([{ outcome: 'recorded', files: 1 }]);
     expect((await api.call('reportToolCalls', id, { calls })).calls).toMatchObject([{ outcome: 'known' }]);
+    expect(await api.call('pin', id, { ids: ['a.txt'] })).toMatchObject({ ok: true });
     const away = await api.call('beginTurn', id, {});
     for (const shown of ['be brief', 'user: before', 'user: during', '\nalpha']) expect(away.text).toContain(shown);
     expect(away.record.basis ?? null).toBeNull();
-    expect(await api.call('pin', id, { ids: ['a.txt'] })).toMatchObject({ ok: true });
     // What only the database knows is answered with what to do, and soon.
     expect(await api.refused('/v1/sessions', { body: { id: 'known-to-the-database-only', must_exist: true } })).toMatchObject({
       status: 503,
     });
 
     await road.open();
-    const back = await api.call('beginTurn', id, {});
-    expect(back.record.basis).toMatchObject({ txId: expect.any(Number) });
+    const back = await until(
+      () => api.call('beginTurn', id, {}),
+      ({ record }) => record.basis !== null,
+    );
+    expect(back.record.basis).toMatchObject({ tx_id: expect.any(Number) });
     expect(back.text).toBe(away.text);
     const { sessions } = await api.call('listSessions');
     expect(sessions.find((session) => session.id === id)).toMatchObject({ steps: 4, turns: 2 });
@@ -116,16 +126,22 @@ describe('a harness over HTTP while the database is away', () => {
 
   test('a session that it begins meanwhile outlives the server too', async () => {
     const first = await serve();
-    await first.api.call('openSession', undefined, {});
+    // From here on the server knows its database.
+    await first.api.call('listSessions');
     await road.close();
     const { id } = await first.api.call('openSession', undefined, {});
     await first.api.call('reportMessages', id, said('begun without a database'));
+    const remote = join(folder, 'data', 'remote');
+    const [name = ''] = await readdir(remote);
+    const waiting = async () => (await inspectJournals(join(remote, name))).reduce((sum, { pending }) => sum + pending, 0);
+    expect(await waiting()).toBeGreaterThan(0);
     await stop(first);
+    expect(await waiting()).toBeGreaterThan(0);
     serving.splice(serving.indexOf(first), 1);
     await road.open();
     const { api } = await serve();
     expect(await api.call('openSession', undefined, { id, must_exist: true })).toMatchObject({ resumed: true, step: 1 });
     expect((await api.call('beginTurn', id, {})).text).toContain('user: begun without a database');
-    expect((await inspectJournals(folder)).every(({ pending }) => pending === 0)).toBe(true);
+    expect(await waiting()).toBe(0);
   });
 });
