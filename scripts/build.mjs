@@ -13,6 +13,8 @@ const entries = {
   cli: 'src/cli/main.ts',
   index: 'src/index.ts',
   demo: 'scripts/demo.ts',
+  experiment: 'scripts/experiment.ts',
+  'replay-corpus': 'scripts/replay-corpus.ts',
   beside: 'src/extensions/beside/main.ts',
   'pi-extension': 'src/extensions/pi/pi-extension.ts',
   opencode: 'src/extensions/opencode/opencode-plugin.ts',

@@ -1,0 +1,47 @@
+import { describe, expect, test } from '@jest/globals';
+import { inserted, rangeReplaced, replaced } from '../../../src/replay/text-edits.js';
+
+const once = (from: string, to: string) => ({ from, to, all: false });
+
+describe('replacements', () => {
+  test('apply one after another, each exactly once', () => {
+    expect(replaced('a b c', [once('b', 'x'), once('x c', 'y')])).toBe('a y');
+  });
+
+  test('of a text that is not there, or there twice, give no result', () => {
+    expect(replaced('a b a', [once('z', 'x')])).toBeUndefined();
+    expect(replaced('a b a', [once('a', 'x')])).toBeUndefined();
+    expect(replaced('a b a', [{ from: 'a', to: 'x', all: true }])).toBe('x b x');
+  });
+
+  test('take dollar signs as they are', () => {
+    expect(replaced('cost', [once('cost', '$& $1')])).toBe('$& $1');
+    expect(replaced('cost', [{ from: 'cost', to: '$&', all: true }])).toBe('$&');
+  });
+
+  test('keep the line ends of the file', () => {
+    expect(replaced('a\r\nb\r\nc\r\n', [once('a\nb', 'x\ny')])).toBe('x\r\ny\r\nc\r\n');
+  });
+
+  test('of nothing make an empty file full and nothing else', () => {
+    expect(replaced('', [once('', 'new')])).toBe('new');
+    expect(replaced('old', [once('', 'new')])).toBeUndefined();
+  });
+});
+
+describe('lines', () => {
+  test('are put after a line, before all and at the end', () => {
+    expect(inserted('1\n2\n', 1, 'x')).toBe('1\nx\n2\n');
+    expect(inserted('1\n2\n', 0, 'x\n')).toBe('x\n1\n2\n');
+    expect(inserted('1\n2', 2, 'x')).toBe('1\n2\nx');
+    expect(inserted('1\n', 5, 'x')).toBeUndefined();
+  });
+
+  test('take the place of a range, an empty one included', () => {
+    expect(rangeReplaced('1\n2\n3\n', 2, 2, 'x\ny')).toBe('1\nx\ny\n3\n');
+    expect(rangeReplaced('1\n2\n3\n', 1, 3, '')).toBe('');
+    expect(rangeReplaced('1\n2\n3\n', 2, 1, 'x')).toBe('1\nx\n2\n3\n');
+    expect(rangeReplaced('1\n2', 2, 2, 'x')).toBe('1\nx');
+    expect(rangeReplaced('1\n', 2, 3, 'x')).toBeUndefined();
+  });
+});
