@@ -9,8 +9,11 @@ import type { Logger } from './log.js';
 import { resumeProgress } from './resume-progress.js';
 import type { ServerSettings } from './server-settings.js';
 
-/** How long a call waits for a database that is just starting before it is served from the journal, milliseconds. */
-const QUICK_START_MS = 1_500;
+/**
+ * How long after a start began a call waits for what becomes of it before it is served from the journal, milliseconds. A node of our own takes seconds
+ * to start: just enough to hear that there is no Java. One that others run answers at once or not at all, and what failed before may fail again.
+ */
+const START_WAIT_MS = { starting: 200, doubtful: 1_500 } as const;
 
 /** A session in use by one connection; whoever takes it gives it back. */
 export interface SessionLoan {
@@ -40,6 +43,8 @@ export class Backend {
   #node: NodeHandle | undefined;
   #closing: Promise<void> | undefined;
   #isUp = false;
+  #hasFailed = false;
+  #startedAt = 0;
   #progress = 'starting the database';
 
   constructor(settings: ServerSettings, log: Logger) {
@@ -61,12 +66,16 @@ export class Backend {
       this.#listeners.add(onProgress);
       onProgress(this.#progress);
     }
-    this.#starting ??= this.#start();
+    if (this.#starting === undefined) {
+      this.#startedAt = performance.now();
+      this.#starting = this.#start();
+    }
     const starting = this.#starting;
     try {
       return await starting;
     } catch (error) {
       if (this.#starting === starting) this.#starting = undefined;
+      this.#hasFailed = true;
       throw error;
     } finally {
       if (onProgress !== undefined) this.#listeners.delete(onProgress);
@@ -88,7 +97,9 @@ export class Backend {
     ready.catch((error: unknown) =>
       this.#log.warn({ reason: String(error) }, 'the database could not be started; the next call tries again'),
     );
-    return withinLimit(ready, QUICK_START_MS, () => this.#creating ?? ready);
+    const isDoubtful = this.#hasFailed || this.#settings.nodeUrl !== undefined;
+    const waitMs = START_WAIT_MS[isDoubtful ? 'doubtful' : 'starting'] - (performance.now() - this.#startedAt);
+    return withinLimit(ready, Math.max(0, waitMs), () => this.#creating ?? ready);
   }
 
   /**

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ensureNode, nodeStatus, stopNode } from '../../../src/node/index.js';
+import { objectId } from '../../../src/objects/ids.js';
 import { openClient } from '../../support/context.js';
 import { type Agent, type Answer, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
 
@@ -64,6 +65,29 @@ describe('without a database', () => {
 });
 
 describe('a node that comes, dies and comes back', () => {
+  test('a new session works while it starts, and what it did reaches it', async () => {
+    const agent = await stdioAgent(root, [...QUIET, '--data', data, '--profile', 'rocksdb']);
+    const { text, meta } = await agent.call('read', { path: 'a.txt' });
+    expect(text).toMatch(/\nalpha\n$/);
+    const early = await nodeStatus(data);
+    expect(early.running && early.answers).toBe(false);
+    const call = String(meta.call);
+    expect((await agent.call('read', { id: call })).text).toContain('alpha');
+    await agent.close();
+
+    const node = await ensureNode({ dataDir: data, profile: 'rocksdb' });
+    const client = await openClient(root, { address: node.address, dataDir: data, track: false });
+    try {
+      const session = await client.openSession({ id: call.slice(0, call.indexOf(':')) });
+      expect(session.state.seq).toBe(2);
+      expect((await session.load(objectId(call)))?.version.content).toBe('alpha\n');
+    } finally {
+      await client.close();
+      await node.release();
+      await stopNode(data);
+    }
+  }, 120_000);
+
   test('initialize does not wait for it, the first call does and reports progress; a kill loses nothing that was answered', async () => {
     const session = `outage-${process.pid}`;
     const agent = await stdioAgent(root, [...QUIET, '--data', data, '--profile', 'rocksdb', '--session', session]);
