@@ -37,8 +37,35 @@ const sessionFlag = (): Option => new Option('--session <id>', 'whose turns are 
 const limitFlag = (text: string): Option => new Option('-n, --limit <count>', text).argParser(numberBetween(1, 100_000));
 
 const actions = () => import('./review-actions.js');
+const contexts = () => import('./context-actions.js');
 
-/** The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `who`, `query`. What they run is loaded when one runs. */
+function contextCommand(): Command {
+  return withMoment(new Command('context'))
+    .description('show the context of a session as it was handed out, or as it stood at a moment')
+    .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
+    .addOption(new Option('--raw', 'to a pipe or file the exact text alone'))
+    .action(async (session: string, flags: ReviewFlags) => (await contexts()).contextAction(session, flags));
+}
+
+function reportCommand(): Command {
+  const report = new Command('report').description("tell where a context's characters and tokens go");
+  report.addCommand(
+    withData(new Command('list'))
+      .description('the contexts of a session with their sizes by section, newest first')
+      .argument('<session>', 'its id or the beginning of it')
+      .addOption(limitFlag('only so many (default: 20)'))
+      .action(async (session: string, flags: ReviewFlags) => (await contexts()).reportListAction(session, flags)),
+  );
+  report.addCommand(
+    withMoment(new Command('detail'))
+      .description('one context by section and object, the largest first, stored against shown size')
+      .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
+      .action(async (session: string, flags: ReviewFlags) => (await contexts()).reportDetailAction(session, flags)),
+  );
+  return report;
+}
+
+/** The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`, `query`, `report`. What they run is loaded when one runs. */
 export function reviewCommands(): readonly Command[] {
   const sessions = withMoment(new Command('sessions'))
     .description('list the sessions, the one that was worked with last first')
@@ -84,5 +111,5 @@ export function reviewCommands(): readonly Command[] {
     .addOption(limitFlag('most rows (default: 1000)'))
     .addOption(new Option('--timeout <seconds>', 'longest run (default: 10)').argParser(numberBetween(0.001, 30)))
     .action(async (text: string, flags: ReviewFlags) => (await actions()).queryAction(text, flags));
-  return [sessions, log, show, cat, diff, who, query];
+  return [sessions, log, show, cat, diff, contextCommand(), who, query, reportCommand()];
 }

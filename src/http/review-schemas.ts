@@ -96,7 +96,6 @@ const textDiff = z.object({
 });
 const side = z.object({ basis, place, version: view.nullable() });
 const setDiff = z.object({ added: ids, removed: ids });
-const tokens = z.object({ tokenizer: z.string(), tokens: count });
 const size = z.object({ chars: count, tokens: count });
 
 const assembly = z.object({
@@ -152,6 +151,7 @@ export const REVIEW_ANSWERS = {
     source: z
       .enum(['record', 'assembled'])
       .describe('Whether it is the context of a record that was kept, or was assembled now as of that moment'),
+    renderer: z.enum(['text', 'messages', 'around']),
     delivered: z.string().nullable(),
     sha256: z.string(),
     matches: z.boolean().nullable().describe('Whether the record was met byte for byte; null without a record'),
@@ -199,7 +199,6 @@ export const REVIEW_ANSWERS = {
     ),
     raw_chars: count,
     shown_chars: count,
-    count: tokens,
   }),
 } as const;
 

@@ -19,6 +19,8 @@ export interface ReviewedSessions {
   readonly file: ObjectId;
   readonly stub: ObjectId;
   readonly hostileCall: ObjectId;
+  /** The context that was handed out in turn 2 of the first session. */
+  readonly handedOut: string;
   close(): Promise<void>;
 }
 
@@ -66,6 +68,7 @@ export async function reviewedSessions(name: string): Promise<ReviewedSessions> 
   await record(first, { tool: 'ls', args: { path: '.' }, content: 'b.ts', mentions: await mentions(client, ['b.ts']) });
   const { id: stub } = await client.files.locate('b.ts');
   const hostileCall = await record(first, { tool: 'bash', args: { command: `printf '${HOSTILE}'` }, content: HOSTILE, status: 'fail' });
+  const { text: handedOut } = await first.assemble({ deliver: 'library' });
   await first.reportMessage({ role: 'user', text: 'Let go of it' });
   await record(first, { tool: 'deactivate', args: { ids: ['a.ts'] }, content: 'done', plan: await first.planVerb('deactivate', [file]) });
   await write('a.ts', 'three\nshared\n', 30);
@@ -81,6 +84,7 @@ export async function reviewedSessions(name: string): Promise<ReviewedSessions> 
     file,
     stub,
     hostileCall,
+    handedOut,
     close: async () => {
       await client.close();
       await rm(root, { recursive: true, force: true });

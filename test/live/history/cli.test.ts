@@ -100,6 +100,49 @@ describe('questions about the past on the command line', () => {
     expect(await said('who', 'b.ts', '--session', `${name}-first`)).toContain('never in full');
   });
 
+  test('context: what was handed out, byte for byte, or as it stood at a moment', async () => {
+    const { stdout } = await ask('context', `${name}-first@turn:2`, '--raw');
+    expect(stdout).toBe(made.handedOut);
+    expect(await json('context', `${name}-first@turn:2`)).toMatchObject({
+      source: 'record',
+      delivered: 'library',
+      matches: true,
+      text: made.handedOut,
+    });
+    const shown = await said('context', `${name}-first@turn:2`);
+    expect(shown).toContain('the context that was handed out (library), byte for byte');
+    expect(shown).toContain('\\x1b[31mred');
+    const earlier = await json('context', `${name}-first@turn:1`);
+    expect(earlier).toMatchObject({ source: 'assembled', delivered: null, matches: null, turn: 1, step: 2 });
+    expect(earlier.text).toContain(`ACTIVE_CONTENT id=${made.file}\none\nshared\n`);
+    expect(earlier.text).toMatch(/^You are careful\.\n\n/);
+    expect((await json('context', `${name}-first@turn:1.1`)).text).not.toContain('ACTIVE_CONTENT');
+    const now = await json('context', `${name}-second`);
+    expect(now).toMatchObject({ source: 'assembled', turn: 1 });
+    expect(now.text).toContain('three\nshared');
+  });
+
+  test('report: where tokens and characters go, by section and object', async () => {
+    const { assemblies, tokenizer } = await json('report', 'list', `${name}-first`);
+    expect(tokenizer).toBe('gpt-tokenizer/o200k_base');
+    expect(assemblies).toMatchObject([{ turn: 2, recorded: true, delivered: 'library' }]);
+    const turns = (await json('report', 'list', `${name}-second`)).assemblies;
+    expect(turns).toMatchObject([{ turn: 1, recorded: false }]);
+    const detail = await json('report', 'detail', `${name}-first@turn:2`);
+    const { sections, total } = detail.assembly;
+    expect(sections.map(({ name: section }: { name: string }) => section)).toEqual(['system', 'pool', 'chat', 'active']);
+    expect(sections.reduce((sum: number, { tokens }: { tokens: number }) => sum + tokens, 0)).toBe(total.tokens);
+    // Three empty lines between the sections, and no line end after the last piece.
+    expect(total.chars).toBe(made.handedOut.length - 3 + 1);
+    const file = detail.objects.find(({ id }: { id: string }) => id === made.file);
+    expect(file).toMatchObject({ name: `${made.root}/a.ts`, active: true, raw_chars: 11 });
+    expect(file.shown_chars).toBe(file.line.chars + file.block.chars);
+    expect(detail.objects.find(({ id }: { id: string }) => id === made.stub)).toMatchObject({ active: false, raw_chars: 0, block: null });
+    const tokens = detail.objects.map(({ shown_tokens }: { shown_tokens: number }) => shown_tokens);
+    expect(tokens).toEqual([...tokens].sort((a, b) => b - a));
+    expect(await said('report', 'detail', `${name}-first`)).toMatch(/section +tokens +share +chars\nsystem /);
+  });
+
   test('query: rows at a moment, limits that are said, no code', async () => {
     const files = '{:find [?e ?n] :in [?id] :where [[?e :xt/id ?id] [?e :char_count ?n]]}';
     expect((await json('query', files, '--args', `["${made.file}"]`)).rows).toEqual([[made.file, 13]]);

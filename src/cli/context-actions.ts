@@ -1,0 +1,94 @@
+import { requireSession } from '../history/find-session.js';
+import { type PastContext, PastContexts } from '../history/past-context.js';
+import { parseReference } from '../history/reference.js';
+import type { When } from '../history/timeline.js';
+import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from '../http/report-answers.js';
+import type { SessionId } from '../objects/ids.js';
+import { answerReview } from './answer-review.js';
+import { escapeText } from './escape-text.js';
+import { type Review, whenOf } from './open-review.js';
+import type { Colours } from './output.js';
+import { basisText } from './print-basis.js';
+import { ledgerLines, reportLines } from './print-report.js';
+import type { ReviewFlags } from './review-flags.js';
+
+interface Asked {
+  readonly session: SessionId;
+  readonly when: When;
+  readonly contexts: PastContexts;
+}
+
+async function askedOf({ timeline, display }: Review, reference: string, flags: ReviewFlags): Promise<Asked> {
+  const { name, moment } = parseReference(reference);
+  const session = await requireSession(timeline.present, name);
+  return { session, when: whenOf(flags, moment), contexts: new PastContexts(timeline, { display }) };
+}
+
+/** Where a context comes from, in words. */
+function originText({ source, delivered, matches }: PastContext): string {
+  if (source === 'assembled') return 'assembled now as of that moment: no record of a context was kept there';
+  return matches === true
+    ? `the context that was handed out (${delivered}), byte for byte`
+    : `NOT what was handed out (${delivered}): the record's hash is another one; palimpsest verify tells why`;
+}
+
+function headLines(context: PastContext, colours: Colours): readonly string[] {
+  const { session, turn, step, basis, sha256 } = context;
+  const origin = originText(context);
+  return [
+    colours.yellow(`context of session ${session}, turn ${turn}, step ${step}`),
+    context.matches === false ? colours.red(`  ${origin}`) : `  ${origin}`,
+    `  ${basisText({ ...basis, txTime: undefined })}`,
+    colours.dim(`  sha256 ${sha256}`),
+    '',
+  ];
+}
+
+/** Messages are JSON in one line; people read them in many. */
+function shownText({ renderer, text }: PastContext): string {
+  return escapeText(renderer === 'text' ? text : JSON.stringify(JSON.parse(text), null, 2));
+}
+
+/** `context <session>[@when]` */
+export async function contextAction(reference: string, flags: ReviewFlags): Promise<void> {
+  await answerReview(flags, async (review) => {
+    const { session, when, contexts } = await askedOf(review, reference, flags);
+    const context = await contexts.at(session, when);
+    return {
+      lines: (colours) => [...headLines(context, colours), shownText(context)],
+      json: pastContextAnswer(context),
+      ...(flags.raw === true ? { exact: context.text } : {}),
+    };
+  });
+}
+
+/** `report list <session>` */
+export async function reportListAction(reference: string, flags: ReviewFlags): Promise<void> {
+  await answerReview(flags, async (review) => {
+    const { session, contexts } = await askedOf(review, reference, flags);
+    const [{ reportList }, { TOKENIZER }] = await Promise.all([
+      import('../history/context-report.js'),
+      import('../history/token-count.js'),
+    ]);
+    const reported = await reportList(review.timeline, contexts, session, flags.limit);
+    return {
+      lines: (colours) => reportLines(reported, colours),
+      holds: `tokens by ${TOKENIZER}, counted piece by piece`,
+      json: reportListAnswer(session, TOKENIZER, reported),
+    };
+  });
+}
+
+/** `report detail <session>[@when]` */
+export async function reportDetailAction(reference: string, flags: ReviewFlags): Promise<void> {
+  await answerReview(flags, async (review) => {
+    const { session, when, contexts } = await askedOf(review, reference, flags);
+    const { reportDetail } = await import('../history/context-report.js');
+    const reported = await reportDetail(contexts, session, when);
+    return {
+      lines: (colours) => [...headLines(reported.context, colours), ...ledgerLines(reported.ledger, colours)],
+      holds: `tokens by ${reported.ledger.tokenizer}, counted piece by piece`,
+      json: reportDetailAnswer(reported),
+    };
+  });
+}
