@@ -72,11 +72,14 @@ export class Workshop {
     return client;
   }
 
-  /** Our server on the node of a data folder. */
-  ours(dataDir: string, session: string, flags: readonly string[] = []): StdioServer {
+  /** Our server on the node of a data folder; without a session's name it makes a new one. */
+  ours(dataDir: string, session: string | undefined, flags: readonly string[] = []): StdioServer {
     const profiling = this.#cpuProfiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${this.#cpuProfiles}`];
     const command = [join(projectFolder, 'dist', 'cli.js'), 'mcp', '--root', this.files, '--data', dataDir, '--profile', 'rocksdb'];
-    return this.#start({ args: [...profiling, ...command, '--session', session, ...flags], cwd: this.files });
+    return this.#start({
+      args: [...profiling, ...command, ...(session === undefined ? [] : ['--session', session]), ...flags],
+      cwd: this.files,
+    });
   }
 
   /** The public filesystem server. */

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { makeFolders, settleDisk } from '../fixtures.js';
 import { type Contender, interleave, type Outcome } from '../interleave.js';
-import type { CaseResult, TimedCase } from '../results.js';
+import { type CaseResult, medianOf, type TimedCase } from '../results.js';
 import { callOf } from '../stdio-server.js';
 import type { Workshop } from '../workshop.js';
 import { captureWrite, freshCopy, untilStored } from '../written-documents.js';
@@ -81,5 +81,6 @@ export async function measureListing(workshop: Workshop, readers: Readers): Prom
     probe,
     folderOf: () => probe,
   });
-  return { cases: [unseen, seen], goals: [] };
+  const measured = medianOf(unseen.samples, OURS) / medianOf(unseen.samples, BARE);
+  return { cases: [unseen, seen], goals: [{ what: `${unseen.title}: times the bare transaction`, measured, bar: 0.5, unit: '×' }] };
 }

@@ -8,6 +8,7 @@ import type { Workshop } from '../workshop.js';
 const OURS = 'palimpsest mcp';
 const PEER = 'server-filesystem';
 const COLD = 'first read answered, node not running';
+const NAMED = 'the same, in a session that is named and so has to be looked up first';
 
 function starts(name: string, start: () => StdioServer): Contender {
   let running: StdioServer | undefined;
@@ -30,25 +31,27 @@ async function coldStarts(workshop: Workshop, dataDir: string): Promise<CaseResu
   const paths = await makeFiles(`${workshop.files}/cold`, 'cold', count, { bytes: 1_000, lineLength: 80 });
   settleDisk();
   let running: StdioServer | undefined;
-  const contender: Contender = {
-    name: COLD,
+  const contender = (name: string, session: (round: number) => string | undefined): Contender => ({
+    name,
     prepare: async (round) => {
+      // What the one before acknowledged is delivered before its node is stopped.
       await running?.close();
       await stopNode(dataDir);
       return async () => {
-        running = workshop.ours(dataDir, `cold-${round}`);
+        running = workshop.ours(dataDir, session(round));
         await running.initialize();
         const { bytes } = await running.call('read', { path: paths[round] ?? '' });
         return { bytes };
       };
     },
-  };
-  const samples = await interleave([contender], { warmUp: 0, measured: count, limitMs: workshop.sizes.limitMs });
+  });
+  const contenders = [contender(COLD, () => undefined), contender(NAMED, (round) => `cold-${round}`)];
+  const samples = await interleave(contenders, { warmUp: 0, measured: count, limitMs: workshop.sizes.limitMs });
   await running?.close();
   await stopNode(dataDir);
   return {
     kind: 'timed',
-    title: 'From a cold start: process started, initialize, node started, one file read and indexed',
+    title: 'From a cold start: process started, initialize, one file read and acknowledged while the node starts',
     remark: 'The node is built already. The first start has an empty data folder, later ones find what the earlier wrote.',
     samples,
     yardsticks: [],
@@ -70,7 +73,7 @@ export async function measureStarting(workshop: Workshop, nodeDir: string): Prom
       {
         what: 'first indexed read from a cold start',
         measured: cold.kind === 'timed' ? medianOf(cold.samples, COLD) : Number.NaN,
-        bar: 4_000,
+        bar: 1_000,
         unit: 'ms',
       },
     ],
