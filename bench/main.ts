@@ -13,6 +13,7 @@ import { measureResuming } from './cases/resuming.js';
 import { measureStarting } from './cases/starting.js';
 import { measureStoring } from './cases/storing.js';
 import { measureTurns } from './cases/turns.js';
+import { measureWatching } from './cases/watching.js';
 import { describeMachine } from './machine.js';
 import { toMarkdown } from './markdown.js';
 import { keepResults, writeReport } from './report.js';
@@ -22,11 +23,11 @@ import { benchFolder, Workshop } from './workshop.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, storage, memory, turns, assemble, resume (comma between them)
+  --only CASES       of: read, ls, start, storage, memory, turns, assemble, resume, watch (comma between them)
   --report FILE      writes the figures into a report, between its marks if it has them
   --cpu-prof FOLDER  has our servers write CPU profiles there; slows them down`;
 
-const CASES = ['read', 'ls', 'start', 'turns', 'assemble', 'storage', 'memory', 'resume'] as const;
+const CASES = ['read', 'ls', 'start', 'turns', 'assemble', 'storage', 'memory', 'resume', 'watch'] as const;
 type Case = (typeof CASES)[number];
 
 const { values: flags } = parseArgs({
@@ -68,6 +69,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<C
     storage: () => measureStoring(workshop),
     memory: () => measureMemory(workshop),
     resume: () => measureResuming(workshop),
+    watch: () => measureWatching(workshop),
   };
   const found: CaseResult[] = [];
   for (const name of CASES) if (only.has(name)) found.push(await table[name]());

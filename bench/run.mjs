@@ -25,7 +25,7 @@ run(process.execPath, [join(root, 'scripts', 'build.mjs')], root);
 const { build } = await import('esbuild');
 await build({
   absWorkingDir: root,
-  entryPoints: ['bench/main.ts'],
+  entryPoints: ['bench/main.ts', 'bench/watching-process.ts'],
   outdir: 'bench/dist',
   bundle: true,
   splitting: true,

@@ -14,6 +14,8 @@ export interface Sizes {
   /** Files of the session that is resumed, and how often it is. */
   readonly resumed: number;
   readonly resumes: number;
+  /** How many files are watched. */
+  readonly watched: readonly number[];
   /** Longest time of one case. */
   readonly limitMs: number;
 }
@@ -30,6 +32,7 @@ export const FULL: Sizes = {
   assemblies: 40,
   resumed: 10_000,
   resumes: 5,
+  watched: [2_000, 10_000],
   limitMs: 20_000,
 };
 
@@ -45,5 +48,6 @@ export const QUICK: Sizes = {
   assemblies: 8,
   resumed: 1_000,
   resumes: 3,
+  watched: [2_000],
   limitMs: 2_500,
 };
