@@ -65,6 +65,31 @@ describe('a recording that cannot be read', () => {
   });
 });
 
+describe('telling the format', () => {
+  test.each([
+    ['claude-code', claude('u1', 'user', 'x'.repeat(400_000))],
+    ['codex', { timestamp: 't', type: 'session_meta', payload: { id: 'c', base_instructions: { text: 'x'.repeat(400_000) } } }],
+    ['pi', { type: 'session', id: 'p', timestamp: 't', cwd: '/', note: 'x'.repeat(400_000) }],
+  ])('%s is told by a first record that is longer than what is looked at', async (format, record) => {
+    const found = await importAll(bytesSource(linesOf(record)));
+    expect(entriesOf(found, 'session')).toMatchObject([{ format }]);
+  });
+
+  test('records in front that could be of any format do not count', async () => {
+    const found = await importAll(bytesSource(linesOf({ type: 'note' }, { timestamp: 't', type: 'session_meta', payload: { id: 'c' } })));
+    expect(entriesOf(found, 'session')).toMatchObject([{ format: 'codex', native_id: 'c' }]);
+    expect(lossesOf(found)).toEqual(['unknown-record line 1']);
+  });
+
+  test('a session that begins with the summary of an earlier one begins with a compaction', async () => {
+    const found = await importAll(
+      bytesSource(linesOf(claude('u1', 'user', 'what went before', { isCompactSummary: true }), claude('u2', 'user', 'on'))),
+    );
+    expect(found.entries.map(({ kind }) => kind)).toEqual(['session', 'compaction', 'message']);
+    expect(found.losses).toEqual([]);
+  });
+});
+
 describe('what holds for every format', () => {
   test('a call without a result is told at the end with its place', async () => {
     const found = await importAll(bytesSource(linesOf(claude('u1', 'assistant', [call('c1')]), claude('u2', 'user', 'never mind'))));
