@@ -6,9 +6,11 @@ import type { ObjectMetadata } from '../assembly/metadata.js';
 import { type MessageAssembly, renderMessages } from '../assembly/render-messages.js';
 import type { Delivery, HandedList } from '../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
+import { withinLimit } from '../process/within-limit.js';
 import type { SessionState } from '../session/session-state.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
+import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
 import { metadataOf } from './metadata-cache.js';
 import { type HeldSession, readHeldSession } from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
@@ -53,6 +55,8 @@ export interface AssembleOptions {
   readonly shortIds?: boolean;
   /** `ssot` if left out. */
   readonly layout?: LayoutName;
+  /** How long the database may take, milliseconds; then the context is assembled from what this process knows. Two seconds for the steps alone if left out. */
+  readonly patienceMs?: number;
 }
 
 /** How a context is handed out. */
@@ -136,8 +140,34 @@ function assembleLocally(environment: SessionEnvironment, { state, prompt }: Hel
   return assembleParts(environment, { state, prompt, metadata: (id) => cache.get(id), version, basis: undefined }, options);
 }
 
+/** What a database says, or does not, that is away for now. */
+const AWAY: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'busy']);
+
 /** How long an assembly waits for the database to have every step, milliseconds. */
 const DRAIN_LIMIT_MS = 2_000;
+
+/** From the database, at one basis that includes every step; undefined while it is away. */
+async function assembleFromDatabase(
+  environment: SessionEnvironment,
+  held: HeldSession,
+  options: AssembleOptions,
+): Promise<SessionAssembly | undefined> {
+  const { outbox, store } = environment;
+  if (outbox.status.outage !== undefined || !(await outbox.drained(held.state.id, DRAIN_LIMIT_MS))) return undefined;
+  // What was lost to another writer while it drained is not in the database as it is held here.
+  const failure = outbox.failure(held.state.id);
+  if (failure !== undefined) throw failure;
+  // Another process, or this one before its clock stepped back, may have dated what is held later than now.
+  store.noteTime(Math.max(held.state.lastAt, held.promptAt, held.position.at));
+  try {
+    const snapshot = await store.now();
+    return await assembleAt(environment, snapshot, held, await currentMetadata(environment, snapshot, held.state), options);
+  } catch (error) {
+    // Nothing was under way that would have told of the outage.
+    if (!outbox.isDurable || !(error instanceof XtdbError) || !AWAY.has(error.code)) throw error;
+    return undefined;
+  }
+}
 
 /**
  * Assembles the context of a session that this client holds [§4], at one basis that includes every step, resolved once and carried through every read.
@@ -148,16 +178,10 @@ export async function assembleSession(
   held: HeldSession,
   options: AssembleOptions,
 ): Promise<SessionAssembly> {
-  const { outbox, store } = environment;
-  if (outbox.status.outage !== undefined || !(await outbox.drained(held.state.id, DRAIN_LIMIT_MS)))
-    return assembleLocally(environment, held, options);
-  // What was lost to another writer while it drained is not in the database as it is held here.
-  const failure = outbox.failure(held.state.id);
-  if (failure !== undefined) throw failure;
-  // Another process, or this one before its clock stepped back, may have dated what is held later than now.
-  store.noteTime(Math.max(held.state.lastAt, held.promptAt, held.position.at));
-  const snapshot = await store.now();
-  return assembleAt(environment, snapshot, held, await currentMetadata(environment, snapshot, held.state), options);
+  const { patienceMs } = options;
+  const work = assembleFromDatabase(environment, held, options);
+  const assembled = patienceMs === undefined ? work : withinLimit(work, patienceMs, () => undefined);
+  return (await assembled) ?? assembleLocally(environment, held, options);
 }
 
 /**

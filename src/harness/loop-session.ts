@@ -51,6 +51,9 @@ export interface HandedOver extends HandedList {
   readonly system?: string | null;
 }
 
+/** How long the database may take for a context: a model call waits. */
+const DATABASE_MS = 500;
+
 interface Pending {
   readonly around: SessionAroundTail;
   readonly results: SessionAroundTail['record']['tail'];
@@ -144,7 +147,8 @@ export class LoopSession {
 
   async #assemble(harness: HarnessSession, tail: NonNullable<Pending['results']>): Promise<SessionAroundTail> {
     const { layout } = this.#options;
-    return (await harness.session.assemble(layout === undefined ? {} : { layout })).asAround(tail);
+    const options = { patienceMs: DATABASE_MS, ...(layout === undefined ? {} : { layout }) };
+    return (await harness.session.assemble(options)).asAround(tail);
   }
 
   async #follow({ messages, system, compacted = false }: LoopHistory): Promise<{
