@@ -1,7 +1,7 @@
 import type { ObjectId } from '../objects/ids.js';
 import type { AnswerPiece } from '../objects/step.js';
 
-/** A text that is stored anyway: the call's whole output, or, with an id, another object's content. */
+/** A text that is stored anyway: the call's whole output, or, with an id, another object's whole text. */
 export interface PieceSource {
   readonly text: string;
   readonly id?: ObjectId;

@@ -5,6 +5,7 @@ import { MountTable } from '../filesystem/mounts.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { filesystemId, type ObjectId, type SessionId, type Sha256 } from '../objects/ids.js';
 import { assemblyId } from '../store/assembly-part.js';
+import { END_OF_TIME } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { ContextReader } from './context-reader.js';
 import { HistoryError } from './history-error.js';
@@ -112,12 +113,13 @@ export class AssemblyRebuilder {
 
   /** Without a basis of its own: the transaction of its record, which came right after its steps, then that of its last step. */
   async #basesOfStep(proof: AssemblyProof): Promise<readonly PinnedBasis[]> {
-    const { session, step, at } = proof;
-    const present = await this.#source.snapshot();
+    const { session, step } = proof;
+    const present = await this.#source.snapshot({ validTime: END_OF_TIME });
     const id = assemblyId(proof);
     const [records, steps] = await Promise.all([present.times([id]), present.stepTimes(session, [step])]);
     const ends = [records.get(id), steps.get(step)].flatMap((times) => (times === undefined ? [] : [times.txId]));
-    return [...new Set(ends)].map((txId) => ({ validTime: new Date(at), txId }));
+    // What its process knew was the newest, whatever clock had dated it.
+    return [...new Set(ends)].map((txId) => ({ validTime: END_OF_TIME, txId }));
   }
 
   #notThere({ session, step }: AssemblyProof, basis?: PinnedBasis): HistoryError {
@@ -150,7 +152,7 @@ export async function assembliesAt(
  * `beyond-end` where none was handed out there, and what `AssemblyRebuilder.rebuild` throws.
  */
 export async function rebuildAssembly(source: SnapshotSource, session: SessionId, wanted: WantedAssembly): Promise<RebuiltAssembly> {
-  const proof = (await assembliesAt(await source.snapshot(), session, wanted)).at(-1);
+  const proof = (await assembliesAt(await source.snapshot({ validTime: END_OF_TIME }), session, wanted)).at(-1);
   if (proof === undefined) {
     const step = wanted.step === undefined ? '' : `, step ${wanted.step}`;
     throw new HistoryError('beyond-end', `no context of session ${session} was handed out in turn ${wanted.turn}${step}`);

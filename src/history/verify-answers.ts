@@ -60,8 +60,10 @@ async function otherTexts(source: SnapshotSource, present: StoreSnapshot, step: 
   if (times === undefined) return new Map();
   const then = await source.snapshot({ validTime: new Date(step.at), txId: times.txId });
   const texts = new Map<ObjectId, string>();
-  // What activate shows is an object's content, also where more of it is kept.
-  for (const [id, { version }] of await then.getMany(ids)) if (version.content !== null) texts.set(id, version.content);
+  for (const [id, found] of await then.getMany(ids)) {
+    const text = await wholeText(then, found);
+    if (text !== undefined) texts.set(id, text);
+  }
   return texts;
 }
 

@@ -3,6 +3,7 @@ import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { DocumentError } from '../objects/errors.js';
 import { chatObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import { StoreError } from '../store/errors.js';
+import { END_OF_TIME } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { XtdbError } from '../xtdb/errors.js';
 import { HistoryError, type HistoryErrorCode } from './history-error.js';
@@ -101,8 +102,6 @@ function differingSection(proof: AssemblyProof, { record }: Rendered): string | 
   const made = new Map<string, Sha256>(record.sections.map(({ name, sha256 }) => [name, sha256]));
   return [...new Set([...kept.keys(), ...made.keys()])].find((name) => kept.get(name) !== made.get(name));
 }
-
-const END_OF_TIME = new Date('9999-12-31T23:59:59.999Z');
 
 /** Bases at which a context may be equal that is not at its own. */
 function otherBases({ validTime, txId }: PinnedBasis, present: StoreSnapshot): readonly PinnedBasis[] {

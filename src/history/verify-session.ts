@@ -1,6 +1,7 @@
 import type { AssemblyProof, Delivery } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import type { StoreError } from '../store/errors.js';
+import { END_OF_TIME } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { requireSession } from './find-session.js';
 import { AssemblyRebuilder } from './rebuild-assembly.js';
@@ -92,7 +93,8 @@ async function lastRead(source: SnapshotSource, proofs: readonly AssemblyProof[]
  * `unknown-session`, `ambiguous`, the abort's reason, and what says nothing of the session: XtdbError, SessionError `node-unavailable`.
  */
 export async function verifySession(source: SnapshotSource, name: string, options: VerifyOptions = {}): Promise<SessionVerification> {
-  const present = await source.snapshot();
+  // The newest of everything, also of what a clock that ran ahead has dated later than now.
+  const present = await source.snapshot({ validTime: END_OF_TIME });
   const session = await requireSession(present, name);
   const damaged: PartDamage[] = [];
   const onDamaged = ({ message }: StoreError): void => {

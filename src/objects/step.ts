@@ -5,7 +5,7 @@ import type { SetChanges } from './sets.js';
 /** What made a turn begin (decision B7). */
 export type TurnRule = 'user-message' | 'client-turn' | 'pause' | 'first-step';
 
-/** A part of an answer: text of its own, or a stretch of what is stored anyway, in UTF-16 units: of the call's whole output, or of another object's content. */
+/** A part of an answer: text of its own, or a stretch of what is stored anyway, in UTF-16 units: of the call's whole output, or of another object's whole text. */
 export type AnswerPiece = string | { readonly at: number; readonly chars: number; readonly id?: ObjectId };
 
 /** How the answer that an agent was given can be proved later (decision E7). */
