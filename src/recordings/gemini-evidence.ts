@@ -34,7 +34,7 @@ const readFile: Reader = (args, output) => {
 
 /** Several files in one answer, each behind `--- PATH ---`. */
 const readMany: Reader = (_args, output) => {
-  const body = output.replace(/\n*--- End of content ---\s*$/, '\n\n');
+  const body = output.replace(/\n?--- End of content ---\s*$/, '');
   const heads = [...body.matchAll(/^--- (.+) ---\n\n/gm)];
   const files = heads.map((head, index): ShownFile => {
     const from = head.index + head[0].length;

@@ -21,8 +21,8 @@ export class GeminiRecords {
   private readonly live = new Set<string>();
   private readonly told = new Set<string>();
   private readonly texts = new Set<string>();
-  /** Calls that were told, and whether they have an answer. */
-  private readonly calls = new Map<string, boolean>();
+  /** Calls that were told; one that has its answer without itself. */
+  private readonly calls = new Map<string, { readonly tool: string; readonly call: JsonObject | undefined }>();
   private model: string | undefined;
 
   constructor(
@@ -87,7 +87,10 @@ export class GeminiRecords {
       const answer = objectAt(part, 'functionResponse');
       return answer === undefined ? [] : [answer];
     });
-    const results = answers.flatMap((answer) => [...this.result(idAt(answer, 'id'), [{ functionResponse: answer }], {}, common)]);
+    const results = answers.flatMap((answer) => {
+      const id = idAt(answer, 'id') ?? this.openOf(textAt(answer, 'name')) ?? common.place;
+      return [...this.result(id, [{ functionResponse: answer }], undefined, common)];
+    });
     const text = partsText(message.content, common.place, known ? () => undefined : this.onLoss, elsewhere);
     if (known || (text === '' && answers.length > 0)) return results;
     this.texts.add(digest('user', text));
@@ -99,18 +102,24 @@ export class GeminiRecords {
 
   private gemini(message: JsonObject, common: Common, known: boolean): readonly RecordedEntry[] {
     const entries: RecordedEntry[] = known ? [] : [...this.said(message, common)];
+    const calls: { readonly call: JsonObject; readonly common: Common }[] = [];
     const listed = Array.isArray(message.toolCalls) ? message.toolCalls : [];
     for (const [index, call] of listed.entries()) {
       const place = `${common.place}.toolCalls[${index}]`;
-      if (isJsonObject(call)) entries.push(...this.call(call, { ...common, place }));
+      if (isJsonObject(call)) calls.push({ call, common: { ...common, place } });
       else
         this.onLoss({ reason: 'malformed-record', place, detail: `a ${call === null ? 'null' : typeof call} where a call was expected` });
     }
-    for (const part of partsOf(message.content)) {
+    for (const [index, part] of partsOf(message.content).entries()) {
       const call = objectAt(part, 'functionCall');
-      if (call !== undefined && !this.calls.has(idAt(call, 'id') ?? '')) entries.push(...this.call(call, common));
+      const place = `${common.place}.content[${index}]`;
+      if (call !== undefined && !listed.some((one) => isJsonObject(one) && one.id === call.id))
+        calls.push({ call, common: { ...common, place } });
     }
-    return entries;
+    for (const { call, common: own } of calls) entries.push(...this.begun(call, own));
+    // Calls of one message run side by side; their answers come in the order of their ends.
+    const results = calls.flatMap(({ call, common: own }) => [...this.ended(call, own)]);
+    return [...entries, ...results.sort((a, b) => (a.at ?? 0) - (b.at ?? 0))];
   }
 
   private *said(message: JsonObject, common: Common): Iterable<RecordedEntry> {
@@ -131,25 +140,27 @@ export class GeminiRecords {
     yield { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...more };
   }
 
-  private *call(call: JsonObject, common: Common): Iterable<RecordedEntry> {
+  private *begun(call: JsonObject, common: Common): Iterable<RecordedEntry> {
     const { place } = common;
     const id = idAt(call, 'id') ?? place;
+    if (this.calls.has(id)) return;
     const tool = textAt(call, 'name') ?? 'unknown';
-    if (!this.calls.has(id)) {
-      this.calls.set(id, false);
-      yield { ...common, kind: 'call', call_id: id, tool, args: callArguments(call.args, place, this.onLoss) };
-    }
-    const result = call.result ?? call.response;
-    if (result === undefined || result === null) return;
-    yield* this.result(id, Array.isArray(result) ? result : [result], call, {
-      ...common,
-      ...present({ at: momentOf(call.timestamp) ?? common.at }),
-    });
+    this.calls.set(id, { tool, call });
+    yield { ...common, kind: 'call', call_id: id, tool, args: callArguments(call.args, place, this.onLoss) };
   }
 
-  private *result(id: string | undefined, parts: readonly unknown[], call: JsonObject, common: Common): Iterable<RecordedEntry> {
-    if (id === undefined || this.calls.get(id) === true) return;
-    this.calls.set(id, true);
+  private *ended(call: JsonObject, common: Common): Iterable<EntryOf<'result'>> {
+    const result = call.result ?? call.response;
+    if (result === undefined || result === null) return;
+    const at = present({ at: momentOf(call.timestamp) ?? common.at });
+    yield* this.result(idAt(call, 'id') ?? common.place, Array.isArray(result) ? result : [result], call, { ...common, ...at });
+  }
+
+  private *result(id: string, parts: readonly unknown[], given: JsonObject | undefined, common: Common): Iterable<EntryOf<'result'>> {
+    const known = this.calls.get(id);
+    if (known !== undefined && known.call === undefined) return;
+    if (known !== undefined) this.calls.set(id, { tool: known.tool, call: undefined });
+    const call = given ?? known?.call ?? {};
     const outputs = parts.map((part) => answerOf(part, common.place, this.onLoss));
     const text = outputs
       .map((output) => output.text)
@@ -158,10 +169,16 @@ export class GeminiRecords {
     const status = textAt(call, 'status');
     const exit = Number(/(?:^|\n)Exit Code: (-?\d+)/.exec(text)?.[1] ?? 0);
     const is_error = status === 'error' || status === 'cancelled' || outputs.some((output) => output.failed) || exit > 0;
-    const evidence = is_error ? {} : geminiEvidence(textAt(call, 'name') ?? '', call, text);
+    const evidence = is_error ? {} : geminiEvidence(known?.tool ?? '', call, text);
     const cut =
       /^IMPORTANT: The file content has been truncated|\.\.\. \[CONTENT TRUNCATED\] \.\.\.|\[WARNING: This file was truncated/.test(text);
     yield { ...common, kind: 'result', call_id: id, text, is_error, ...(cut ? { truncated: true } : {}), ...evidence };
+  }
+
+  /** The call that an answer without an id belongs to: the oldest open one of its tool. */
+  private openOf(tool: string | undefined): string | undefined {
+    for (const [id, known] of this.calls) if (known.call !== undefined && known.tool === tool) return id;
+    return undefined;
   }
 }
 

@@ -35,6 +35,8 @@ function recognise(source: RecordingSource): number {
 interface OpenCall {
   readonly id: string;
   readonly command: string | undefined;
+  /** Whether the recording has an id for it: then nothing goes with it by order. */
+  readonly named: boolean;
 }
 
 /** Turns the messages of a run, one by one, into entries. */
@@ -54,7 +56,8 @@ class MiniSweMessages {
     const text = partsText(message.content, place, this.onLoss);
     const id = idAt(message, 'tool_call_id');
     if (role === 'exit') return this.exit(message, text, place);
-    if (role === 'tool' || id !== undefined || (role === 'user' && this.open.length > 0)) return [this.result(message, text, id, place)];
+    if (role === 'tool' || id !== undefined || (role === 'user' && this.open[0]?.named === false))
+      return [this.result(message, text, id, place)];
     if (role !== 'user' && role !== 'system') {
       this.onLoss({
         reason: 'unknown-record',
@@ -79,7 +82,7 @@ class MiniSweMessages {
     const thinking = chatThinking(message);
     const usage = chatUsage(objectAt(extra, 'response'));
     const calls = this.calls(message, text, place);
-    this.open = calls.map(({ call_id, args }) => ({ id: call_id, command: textAt(args, 'command') }));
+    this.open = calls.map(({ call_id, args, place: at }) => ({ id: call_id, command: textAt(args, 'command'), named: call_id !== at }));
     const speaks = text !== '' || thinking !== undefined || usage !== undefined || calls.length === 0;
     const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...present({ thinking, usage }) };
     return [...(speaks ? [said] : []), ...calls.map((call) => ({ ...common, ...call }))];

@@ -31,8 +31,20 @@ function readHead(head: Buffer): RecordingHead {
   } catch {
     // What was read in front of the broken place tells enough.
   }
-  const [root] = built.stack;
-  return { value: begun ? (root ?? built.current) : undefined, several: false };
+  return { value: begun ? tornValue(built) : undefined, several: false };
+}
+
+/** What was put together of a value so far: containers that are still open are laid into the ones around them. */
+function tornValue({ stack, current }: Assembler): unknown {
+  let value: unknown = current;
+  for (let at = stack.length - 2; at >= 0; at -= 2) {
+    const around = stack[at];
+    const key = stack[at + 1];
+    if (Array.isArray(around)) around.push(value);
+    else if (typeof around === 'object' && around !== null && typeof key === 'string') Object.assign(around, { [key]: value });
+    value = around;
+  }
+  return value;
 }
 
 /** The first JSON value of a recording as far as its head goes: for telling what it is, and for what it says of itself. */
