@@ -51,14 +51,3 @@ export function momentOf(value: unknown): number | undefined {
   const moment = typeof value === 'string' ? Date.parse(WITHOUT_ZONE.test(value) ? `${value}Z` : value) : value;
   return typeof moment === 'number' && Number.isFinite(moment) ? moment : undefined;
 }
-
-/** Fields that are there. */
-export type Present<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
-  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
-};
-
-/** An object without the fields that are undefined. */
-export function present<T extends object>(fields: T): Present<T>;
-export function present(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
