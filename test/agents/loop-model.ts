@@ -1,0 +1,109 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What the model does at one call: calls tools, all at once, or says something and is done. */
+export type Move = {
+  readonly tools?: readonly { readonly name: string; readonly args: Readonly<Record<string, unknown>> }[];
+  readonly say?: string;
+  /** Happens while the model thinks. */
+  readonly meanwhile?: () => Promise<void>;
+};
+
+/** A message on the wire of chat completions. */
+export interface WireMessage {
+  readonly role: string;
+  readonly content?: string | null | readonly { readonly type: string; readonly text?: string }[];
+  readonly tool_calls?: readonly { readonly id: string; readonly function: { readonly name: string; readonly arguments: string } }[];
+  readonly tool_call_id?: string;
+}
+
+/** One call as it came. */
+export interface CapturedCall {
+  readonly messages: readonly WireMessage[];
+  /** Bytes of the request. */
+  readonly raw: string;
+  /** Whether it offers tools: a turn of the agent, no title and no summary. */
+  readonly main: boolean;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** A model that makes one move after the other, whatever it is shown: what it is shown is what is looked at. */
+export interface LoopModel {
+  readonly baseUrl: string;
+  readonly calls: readonly CapturedCall[];
+  /** Moves that are to come. */
+  readonly left: number;
+  add(moves: readonly Move[]): void;
+  close(): Promise<void>;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function answer(response: ServerResponse, { tools = [], say }: Move, names: readonly string[], number: number): void {
+  const toolCalls = tools.map(({ name, args }, index) => {
+    if (!names.includes(name)) throw new Error(`no tool ${name} among ${names.join(', ')}`);
+    return { index, id: `call_${number}_${index}`, type: 'function', function: { name, arguments: JSON.stringify(args) } };
+  });
+  const delta = { role: 'assistant', content: say ?? null, ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }) };
+  const base = { id: `chat_${number}`, object: 'chat.completion.chunk', created: 0, model: 'scripted' };
+  const events = [
+    { ...base, choices: [{ index: 0, delta, finish_reason: null }] },
+    {
+      ...base,
+      choices: [{ index: 0, delta: {}, finish_reason: toolCalls.length === 0 ? 'stop' : 'tool_calls' }],
+      usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+    },
+  ];
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (const event of events) response.write(`data: ${JSON.stringify(event)}\n\n`);
+  response.end('data: [DONE]\n\n');
+}
+
+/** Starts it on the loopback address. Calls without tools are told a summary; a call for which there is no move is told to stop. */
+export async function startLoopModel(): Promise<LoopModel> {
+  const calls: CapturedCall[] = [];
+  const moves: Move[] = [];
+  let number = 0;
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const raw = await textOf(request);
+    if (!(request.url ?? '').split('?', 1)[0]?.endsWith('/chat/completions')) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ object: 'list', data: [{ id: 'scripted', object: 'model' }] }));
+      return;
+    }
+    const body = JSON.parse(raw) as { readonly messages: readonly WireMessage[]; readonly tools?: readonly Json[] };
+    const names = (body.tools ?? []).map(({ function: tool }) => String((tool as Json).name));
+    const main = names.includes('activate');
+    calls.push({ messages: body.messages, raw, main, at: Date.now() });
+    number += 1;
+    const move: Move = main ? (moves.shift() ?? { say: 'nothing left' }) : { say: 'a summary of what was said before' };
+    await move.meanwhile?.();
+    answer(response, move, names, number);
+  };
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      response.writeHead(500);
+      response.end(String(error));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    calls,
+    get left() {
+      return moves.length;
+    },
+    add: (more) => void moves.push(...more),
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { ContextClient } from '../../src/client/context-client.js';
+import { localFilesystemId } from '../../src/filesystem/filesystem-id.js';
+import { nodeStatus } from '../../src/node/index.js';
+import { cliPath } from '../support/mcp-clients.js';
+
+const run = promisify(execFile);
+
+/** A project to work on: twenty files, and outputs that only the shell gives. */
+export async function makeProject(root: string): Promise<void> {
+  await mkdir(join(root, 'src'), { recursive: true });
+  await mkdir(join(root, 'notes'), { recursive: true });
+  for (let i = 1; i <= 20; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
+  for (let i = 1; i <= 9; i++) await writeFile(join(root, 'notes', `s${i}.log`), linesOf(`only in the shell ${i}`));
+}
+
+export const linesOf = (what: string): string => Array.from({ length: 40 }, (_, i) => `${what}, line ${i + 1} of 40\n`).join('');
+
+/** Runs the built command line program on a data folder. */
+export async function palimpsest(dataDir: string, ...args: readonly string[]): Promise<string> {
+  const { stdout } = await run(process.execPath, [cliPath, ...args, '--data', dataDir], { maxBuffer: 64 * 1024 * 1024 });
+  return stdout;
+}
+
+/** Starts the durable node of a data folder and waits until it answers. */
+export async function startNode(dataDir: string): Promise<void> {
+  await palimpsest(dataDir, 'node', 'start', '--idle-exit', '600');
+}
+
+/** Kills the database itself, as a machine in trouble would. */
+export async function killDatabase(dataDir: string): Promise<void> {
+  const { jvm } = JSON.parse(await readFile(join(dataDir, 'node.json'), 'utf8')) as { readonly jvm: { readonly pid: number } | null };
+  if (jvm === null) throw new Error('no database runs');
+  process.kill(jvm.pid, 'SIGKILL');
+}
+
+/** A client that reads what an agent's process wrote. */
+export async function reader(dataDir: string, root: string): Promise<ContextClient> {
+  const status = await nodeStatus(dataDir);
+  if (!status.running || status.address === null) throw new Error(`no node runs: ${JSON.stringify(status)}`);
+  return ContextClient.create({ address: status.address, roots: [root], cwd: root, filesystemId: await localFilesystemId(dataDir) });
+}

@@ -1,0 +1,118 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { linesOf } from '../../src/extensions/beside/lines.js';
+import { installedAgent } from './install-agent.js';
+import type { LoopModel } from './loop-model.js';
+
+const PI = { name: '@earendil-works/pi-coding-agent', version: '0.87.1', program: 'pi' } as const;
+/** pi asks for a later Node than this project. */
+const NODE = { name: 'node', version: '22.23.3', program: 'node' } as const;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Where pi keeps its sessions and finds its model. */
+export interface PiHome {
+  readonly home: string;
+  readonly cwd: string;
+  readonly dataDir: string;
+  readonly model: LoopModel;
+  /** The built extension; without it pi runs as it is. */
+  readonly extension: string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** pi, driven over its pipes. */
+export class PiProcess {
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #events: Json[] = [];
+  #wake: () => void = () => undefined;
+  #commands = 0;
+  stderr = '';
+
+  private constructor(child: ChildProcessWithoutNullStreams) {
+    this.#child = child;
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+    void this.#listen();
+  }
+
+  static async start({ home, cwd, dataDir, model, extension, env = {} }: PiHome, ...args: readonly string[]): Promise<PiProcess> {
+    const program = await installedAgent(PI.name, PI.version, PI.program);
+    const node = await installedAgent(NODE.name, NODE.version, NODE.program);
+    await mkdir(join(home, 'agent'), { recursive: true });
+    const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+    const scripted = {
+      id: 'scripted',
+      name: 'scripted',
+      contextWindow: 200_000,
+      maxTokens: 1_000,
+      reasoning: false,
+      input: ['text'],
+      cost,
+    };
+    const providers = { scripted: { baseUrl: model.baseUrl, api: 'openai-completions', apiKey: 'none', models: [scripted] } };
+    await writeFile(join(home, 'agent', 'models.json'), JSON.stringify({ providers }));
+    const cli = join(dirname(dirname(program)), PI.name, 'dist', 'bundle', 'cli.js');
+    const extensions = extension === undefined ? [] : ['-e', extension];
+    const child = spawn(node, [cli, '--mode', 'rpc', '--provider', 'scripted', '--model', 'scripted', ...extensions, ...args], {
+      cwd,
+      env: {
+        PATH: process.env.PATH,
+        HOME: home,
+        XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(process.env.HOME ?? '/', '.cache'),
+        PI_OFFLINE: '1',
+        PI_CODING_AGENT_DIR: join(home, 'agent'),
+        PALIMPSEST_DATA: dataDir,
+        ...env,
+      },
+    });
+    return new PiProcess(child);
+  }
+
+  /** Says something and waits until the agent is done with it. */
+  async prompt(message: string): Promise<void> {
+    const from = this.#events.length;
+    await this.command({ type: 'prompt', message });
+    if (!message.startsWith('/')) await this.#event(({ type }) => type === 'agent_settled', from);
+  }
+
+  /** Sends a command and gives its answer's data. */
+  async command(command: Json): Promise<Json> {
+    this.#commands += 1;
+    const id = `c${this.#commands}`;
+    const from = this.#events.length;
+    this.#child.stdin.write(`${JSON.stringify({ id, ...command })}\n`);
+    const answer = await this.#event((event) => event.type === 'response' && event.id === id, from);
+    if (answer.success !== true) throw new Error(`pi: ${JSON.stringify(answer).slice(0, 1_000)}`);
+    return (answer.data ?? {}) as Json;
+  }
+
+  /** Ends pi as its terminal would. */
+  async end(): Promise<void> {
+    this.#child.stdin.end();
+    if (this.#child.exitCode === null) await once(this.#child, 'exit');
+  }
+
+  async #listen(): Promise<void> {
+    for await (const line of linesOf(this.#child.stdout)) {
+      if (line.startsWith('{')) this.#events.push(JSON.parse(line) as Json);
+      this.#wake();
+    }
+    this.#events.push({ type: 'ended' });
+    this.#wake();
+  }
+
+  async #event(wanted: (event: Json) => boolean, from: number): Promise<Json> {
+    for (;;) {
+      const found = this.#events.slice(from).find(wanted);
+      if (found !== undefined) return found;
+      if (this.#events.at(-1)?.type === 'ended') throw new Error(`pi has ended: ${this.stderr.slice(-2_000)}`);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { expect } from '@jest/globals';
+import type { ContextClient } from '../../src/client/context-client.js';
+import { readHeldSession } from '../../src/client/open-session.js';
+import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
+import { canonicalJson } from '../../src/objects/canonical-json.js';
+import { hashText } from '../../src/objects/hashes.js';
+import type { SessionId } from '../../src/objects/ids.js';
+import { applyStep, emptySession } from '../../src/session/session-state.js';
+import type { CapturedCall, WireMessage } from './loop-model.js';
+
+const textsOf = ({ content }: WireMessage): readonly string[] =>
+  typeof content === 'string' ? [content] : (content ?? []).map(({ text }) => text ?? '');
+
+/** What the wire of chat completions asks for: every call answered right after its message, no answer without its call, no text that is empty. */
+export function checkPairs({ messages }: CapturedCall): void {
+  for (const [i, message] of messages.entries()) {
+    const asked = (message.tool_calls ?? []).map(({ id }) => id);
+    const answers = [];
+    for (let next = i + 1; messages[next]?.role === 'tool'; next++) answers.push(messages[next]?.tool_call_id);
+    if (message.role === 'assistant') expect([...answers].sort()).toEqual([...asked].sort());
+    if (message.role === 'tool') expect(['assistant', 'tool']).toContain(messages[i - 1]?.role);
+    if (message.role === 'user') for (const text of textsOf(message)) expect(text).not.toBe('');
+  }
+  expect(messages[0]?.role).toBe('system');
+  expect(messages[1]?.role).toBe('user');
+}
+
+/** The sections of a context as they stand in a request: each is a message of the user, the running turn lies between them. */
+export function sectionsOf({ messages }: CapturedCall): ReadonlyMap<string, string> {
+  const found = new Map<string, string>([['system', textsOf(messages[0] as WireMessage).join('\n')]]);
+  const section = (name: string, parts: readonly object[]): void => {
+    found.set(name, canonicalJson([{ section: name, role: 'user', parts }]));
+  };
+  const rest = messages.slice(1);
+  const pool = rest[0] === undefined ? [] : textsOf(rest[0]);
+  const hasPool = pool.length === 1 && /^id=\S+ type=(?:file|toolcall) /.test(pool[0] ?? '');
+  if (hasPool) section('pool', [{ text: pool[0] }]);
+  const chat = rest[hasPool ? 1 : 0];
+  const said = chat === undefined ? [] : textsOf(chat);
+  if (hasPool && chat?.role === 'user' && said.length === 1 && /^user: /.test(said[0] ?? '')) section('chat', [{ text: said[0] }]);
+  const last = rest.at(-1);
+  const blocks = last?.role === 'user' ? textsOf(last) : [];
+  if (blocks.length > 0 && blocks.every((text) => text.startsWith('ACTIVE_CONTENT id='))) {
+    section(
+      'active',
+      blocks.map((text) => ({ id: /^ACTIVE_CONTENT id=(\S+)/.exec(text)?.[1], text })),
+    );
+  }
+  return found;
+}
+
+/** Whether a request is, byte for byte, what a record says of each section. */
+export function isAsRecorded(call: CapturedCall, { sections, handed }: AssemblyProof): boolean {
+  const sent = sectionsOf(call);
+  const same = sections.every(({ name, chars, sha256 }) => sent.get(name)?.length === chars && hashText(sent.get(name) ?? '') === sha256);
+  return same && sections.length === sent.size && handed !== undefined;
+}
+
+/** Outputs that only a tool call holds, and that are not active at a step: they must be nowhere in what the model was shown. */
+export async function inactiveOutputs(client: ContextClient, session: SessionId, step: number): Promise<readonly string[]> {
+  const snapshot = await client.store.latest();
+  const held = await readHeldSession(snapshot, session);
+  if (held === undefined) throw new Error(`there is no session ${session}`);
+  const steps = await snapshot.steps(session);
+  const state = steps
+    .slice(0, step)
+    .map((one) => ({ ...one, session }))
+    .reduce(applyStep, emptySession(session));
+  const ids = state.sets.index.filter((id) => state.isToolResult(id) && !state.isActive(id));
+  const found = await snapshot.getMany(ids);
+  return [...found.values()].flatMap(({ version }) => (version.content === null ? [] : [version.content]));
+}
