@@ -1,3 +1,4 @@
+import type { Desk } from '../history/ask.js';
 import type { ObjectId } from '../objects/ids.js';
 import { parseSource } from '../objects/source.js';
 import { escapedJson } from './escape-text.js';
@@ -41,7 +42,7 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
 }
 
 /** What objects are called: files by their paths, all else by id. One query. */
-export async function namesFor({ timeline, display }: Review, ids: readonly ObjectId[]): Promise<NameOf> {
+export async function namesFor({ timeline, display }: Desk, ids: readonly ObjectId[]): Promise<NameOf> {
   const digests = [...new Set(ids)].filter((id) => /^[0-9a-f]{64}$/.test(id));
   const names = new Map<string, string>();
   for (const [id, { document }] of await timeline.present.heads(digests)) {

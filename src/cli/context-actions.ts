@@ -1,28 +1,12 @@
-import { requireSession } from '../history/find-session.js';
-import { type PastContext, PastContexts } from '../history/past-context.js';
-import { parseReference } from '../history/reference.js';
-import type { When } from '../history/timeline.js';
+import { askContext, askContexts } from '../history/ask.js';
+import type { PastContext } from '../history/past-context.js';
 import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from '../http/report-answers.js';
-import type { SessionId } from '../objects/ids.js';
 import { answerReview } from './answer-review.js';
 import { escapeText } from './escape-text.js';
-import { type Review, whenOf } from './open-review.js';
 import type { Colours } from './output.js';
 import { basisText } from './print-basis.js';
 import { ledgerLines, reportLines } from './print-report.js';
 import type { ReviewFlags } from './review-flags.js';
-
-interface Asked {
-  readonly session: SessionId;
-  readonly when: When;
-  readonly contexts: PastContexts;
-}
-
-async function askedOf({ timeline, display }: Review, reference: string, flags: ReviewFlags): Promise<Asked> {
-  const { name, moment } = parseReference(reference);
-  const session = await requireSession(timeline.present, name);
-  return { session, when: whenOf(flags, moment), contexts: new PastContexts(timeline, { display }) };
-}
 
 /** Where a context comes from, in words. */
 function originText({ source, delivered, matches }: PastContext): string {
@@ -52,8 +36,7 @@ function shownText({ renderer, text }: PastContext): string {
 /** `context <session>[@when]` */
 export async function contextAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async (review) => {
-    const { session, when, contexts } = await askedOf(review, reference, flags);
-    const context = await contexts.at(session, when);
+    const context = await askContext(review, reference, flags);
     return {
       lines: (colours) => [...headLines(context, colours), shownText(context)],
       json: pastContextAnswer(context),
@@ -65,7 +48,7 @@ export async function contextAction(reference: string, flags: ReviewFlags): Prom
 /** `report list <session>` */
 export async function reportListAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async (review) => {
-    const { session, contexts } = await askedOf(review, reference, flags);
+    const { session, contexts } = await askContexts(review, reference, flags);
     const [{ reportList }, { TOKENIZER }] = await Promise.all([
       import('../history/context-report.js'),
       import('../history/token-count.js'),
@@ -82,7 +65,7 @@ export async function reportListAction(reference: string, flags: ReviewFlags): P
 /** `report detail <session>[@when]` */
 export async function reportDetailAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async (review) => {
-    const { session, when, contexts } = await askedOf(review, reference, flags);
+    const { session, when, contexts } = await askContexts(review, reference, flags);
     const { reportDetail } = await import('../history/context-report.js');
     const reported = await reportDetail(contexts, session, when);
     return {

@@ -5,22 +5,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ContextClient } from '../client/context-client.js';
 import { localFilesystemId } from '../filesystem/filesystem-id.js';
 import { parseMount } from '../filesystem/mounts.js';
+import type { Desk } from '../history/ask.js';
 import { HistoryError } from '../history/history-error.js';
-import { parseMoment, parseTime } from '../history/moment.js';
-import { Timeline, type When } from '../history/timeline.js';
+import { Timeline } from '../history/timeline.js';
 import { type InspectedJournal, inspectJournals } from '../journal/inspect-journals.js';
 import { ensureNode, nodeStatus } from '../node/index.js';
-import type { FilesystemSource } from '../objects/source.js';
 import { systemCode } from '../process/system-code.js';
 import { type NodeAddress, parseNodeUrl } from '../xtdb/address.js';
 import type { ReviewFlags } from './review-flags.js';
 import { nodeOptions, readSettings, type Settings } from './settings.js';
 
 /** What a question is answered from. Whoever opens it closes it. */
-export interface Review {
-  readonly client: ContextClient;
-  readonly timeline: Timeline;
-  readonly display: (source: FilesystemSource) => string;
+export interface Review extends Desk {
   /** What the answer may lack, in sentences. */
   readonly notes: readonly string[];
   readonly dataDir: string;
@@ -91,7 +87,6 @@ export async function openReview(flags: ReviewFlags): Promise<Review> {
     const { files } = client;
     const opened = client;
     return {
-      client,
       timeline: await Timeline.open(client),
       display: (source) => files.display(source),
       notes,
@@ -106,22 +101,4 @@ export async function openReview(flags: ReviewFlags): Promise<Review> {
     await release();
     throw error;
   }
-}
-
-/** A transaction of the second clock: its number, or a time. Throws HistoryError `malformed-moment`. */
-export function parseTx(text: string): number | Date {
-  const [, digits] = /^(?:@?tx:)?(\d{1,15})$/.exec(text) ?? [];
-  return digits === undefined ? parseTime(text.replace(/^@/, '')) : Number(digits);
-}
-
-/** The moment that flags name beside that of a reference. Throws HistoryError `malformed-moment`. */
-export function whenOf(flags: Pick<ReviewFlags, 'at' | 'asOf' | 'validTime' | 'tx'>, named?: When['moment']): When {
-  const given = flags.at ?? flags.asOf;
-  if (given !== undefined && named !== undefined)
-    throw new HistoryError('malformed-moment', `the moment is given twice: behind an @ and as ${JSON.stringify(given)}`);
-  return {
-    moment: given === undefined ? named : parseMoment(given),
-    validTime: flags.validTime === undefined ? undefined : parseTime(flags.validTime),
-    tx: flags.tx === undefined ? undefined : parseTx(flags.tx),
-  };
 }

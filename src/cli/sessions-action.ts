@@ -1,8 +1,8 @@
 import { listSessions } from '../client/list-sessions.js';
+import { askedMoment } from '../history/asked-moment.js';
 import { sessionsAnswer } from '../http/api-answers.js';
 import { sessionLockOwners } from '../lease/session-lock.js';
 import { answerReview } from './answer-review.js';
-import { whenOf } from './open-review.js';
 import { pointText, shownTime } from './print-basis.js';
 import { columns } from './print-rows.js';
 import type { ReviewFlags } from './review-flags.js';
@@ -10,7 +10,7 @@ import type { ReviewFlags } from './review-flags.js';
 /** `sessions` */
 export async function sessionsAction(flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline, dataDir }) => {
-    const point = await timeline.find(whenOf(flags), undefined);
+    const point = await timeline.find(askedMoment(flags), undefined);
     const all = await listSessions(point.snapshot, []);
     const shown = flags.limit === undefined ? all : all.slice(0, flags.limit);
     const owners = new Map((await sessionLockOwners(dataDir)).map((owner) => [String(owner.session), owner.pid]));

@@ -54,6 +54,8 @@ export interface LogOptions {
   readonly limit?: number | undefined;
   /** Up to this step, from the beginning of the session. */
   readonly upto?: number | undefined;
+  /** Only turns that had begun by then, milliseconds since 1970. */
+  readonly until?: number | undefined;
 }
 
 function sumOf(steps: readonly Step[], pick: (changes: SetChanges) => readonly ObjectId[] | undefined): readonly ObjectId[] {
@@ -125,9 +127,9 @@ function loggedTurn(
 
 /** The turns of a session, the newest first, with both times of each. A few queries, whatever the number of turns, and one seek for each. */
 export async function sessionLog(timeline: Timeline, session: SessionId, options: LogOptions = {}): Promise<readonly LoggedTurn[]> {
-  const { object, limit = Number.POSITIVE_INFINITY, upto = Number.POSITIVE_INFINITY } = options;
+  const { object, limit = Number.POSITIVE_INFINITY, upto = Number.POSITIVE_INFINITY, until = Number.POSITIVE_INFINITY } = options;
   const { present } = timeline;
-  const all = (await timeline.turns(session)).filter(({ first }) => first <= upto).reverse();
+  const all = (await timeline.turns(session)).filter(({ first, steps }) => first <= upto && (steps[0]?.at ?? 0) <= until).reverse();
   const newest = object === undefined ? all.slice(0, limit) : all;
   const calls = await readCalls(
     present,
@@ -148,13 +150,13 @@ export async function sessionLog(timeline: Timeline, session: SessionId, options
  * The newest turns of all sessions, merged by time. Reads only the sessions that can hold one of them: no turn of a session is later than its head and
  * its running turn.
  */
-export async function latestTurns(timeline: Timeline, limit: number): Promise<readonly LoggedTurn[]> {
+export async function latestTurns(timeline: Timeline, limit: number, until?: number): Promise<readonly LoggedTurn[]> {
   const sessions = [...(await timeline.present.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
   let found: readonly LoggedTurn[] = [];
   for (const { id, validTime } of sessions) {
     const oldest = found[limit - 1];
     if (oldest !== undefined && oldest.from.getTime() > validTime.getTime()) break;
-    const own = await sessionLog(timeline, id, { limit });
+    const own = await sessionLog(timeline, id, { limit, until });
     found = [...found, ...own].sort((a, b) => b.from.getTime() - a.from.getTime()).slice(0, limit);
   }
   return found;

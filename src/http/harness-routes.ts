@@ -11,6 +11,7 @@ import { jsonBody } from './json-body.js';
 import { openApiDocument } from './openapi.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import type { Refusal } from './request-checks.js';
+import { answerReviewRequest, reviewOperationAt } from './review-routes.js';
 
 /** The interface for harnesses, served beside MCP. */
 export interface HarnessRoutes {
@@ -147,22 +148,30 @@ function sendJson(response: ServerResponse, status: number, body: unknown): void
   response.end(JSON.stringify(body));
 }
 
+function sendNotAllowed(response: ServerResponse, method: string | undefined, allowed: string): void {
+  const problem = problemOf(new ApiError('method-not-allowed', `${method ?? ''} is not allowed here; allowed: ${allowed}`));
+  sendProblem(response, problem, { allow: allowed });
+}
+
 /** Makes the interface for harnesses over a backend. */
 export function harnessRoutes(backend: Backend, settings: ServerSettings, log: Logger, mostBodyBytes: number): HarnessRoutes {
   const { strict = false, shortIds = false } = settings.tools;
   const sessions = new ApiSessions(backend, { strict, shortIds });
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     if (pathname === OPENAPI_PATH && request.method === 'GET') return sendJson(response, 200, openApiDocument(settings.version));
+    const question = reviewOperationAt(pathname);
+    if (question !== undefined) {
+      if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
+      return answerReviewRequest(question.id, await sessions.client(), searchParams, response);
+    }
     const there = operationsAt(pathname);
     if (there.length === 0)
       throw new ApiError('not-found', `there is nothing at ${pathname.slice(0, 200)}; GET ${OPENAPI_PATH} lists what there is`);
     const match = there.find(({ operation }) => operation.method === request.method);
     if (match === undefined) {
-      const methods = there.map(({ operation }) => operation.method).join(', ');
-      const problem = problemOf(new ApiError('method-not-allowed', `${request.method ?? ''} is not allowed here; allowed: ${methods}`));
-      return sendProblem(response, problem, { allow: methods });
+      return sendNotAllowed(response, request.method, there.map(({ operation }) => operation.method).join(', '));
     }
     const body = match.operation.request === undefined ? undefined : await jsonBody(request, mostBodyBytes);
     const answered = await HANDLERS[match.id]({ sessions, id: match.session, body });

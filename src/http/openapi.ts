@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { type ApiOperation, OPERATIONS } from './api-operations.js';
 import { ANSWERS, REQUESTS } from './api-schemas.js';
+import { REVIEW_OPERATIONS, type ReviewOperation } from './review-operations.js';
+import { REVIEW_ANSWERS, REVIEW_PARAMETERS } from './review-schemas.js';
 
 type JsonMap = { readonly [key: string]: unknown };
 
@@ -16,7 +18,8 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonMap {
 function schemas(): JsonMap {
   const requests = Object.entries(REQUESTS).map(([name, schema]) => [name, schemaOf(schema, 'input')]);
   const answers = Object.entries(ANSWERS).map(([name, schema]) => [name, schemaOf(schema, 'output')]);
-  return Object.fromEntries([...requests, ...answers]);
+  const past = Object.entries(REVIEW_ANSWERS).map(([name, schema]) => [name, schemaOf(schema, 'output')]);
+  return Object.fromEntries([...requests, ...answers, ...past]);
 }
 
 function operation(id: string, { path, summary, request, answer, statuses }: ApiOperation): JsonMap {
@@ -33,15 +36,46 @@ function operation(id: string, { path, summary, request, answer, statuses }: Api
   };
 }
 
+/** One parameter for each member of a schema of parameters. */
+function queryParameters(schema: z.ZodType): readonly JsonMap[] {
+  const { properties = {}, required = [] } = schemaOf(schema, 'input') as { properties?: Record<string, JsonMap>; required?: string[] };
+  return Object.entries(properties).map(([name, { description, ...given }]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema: given,
+  }));
+}
+
+function question(id: string, { summary, parameters, answer }: ReviewOperation): JsonMap {
+  const content = answer === null ? { 'text/plain': { schema: { type: 'string' } } } : json(answer);
+  return {
+    operationId: id,
+    summary,
+    parameters: queryParameters(REVIEW_PARAMETERS[parameters]),
+    responses: {
+      200: { description: summary, content },
+      default: { description: 'A problem', content: json('Problem', 'application/problem+json') },
+    },
+  };
+}
+
 /** The OpenAPI 3.1 document of the interface, made from the schemas that requests and answers are checked with. */
 export function openApiDocument(version: string): JsonMap {
   const paths: Record<string, Record<string, JsonMap>> = {};
   for (const [id, given] of Object.entries(OPERATIONS)) {
     paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: operation(id, given) };
   }
+  for (const [id, given] of Object.entries(REVIEW_OPERATIONS)) paths[given.path] = { ...paths[given.path], get: question(id, given) };
   return {
     openapi: '3.1.0',
-    info: { title: 'Palimpsest', version, description: 'A bitemporal context service for LLM agents: what a harness reports and asks.' },
+    info: {
+      title: 'Palimpsest',
+      version,
+      description:
+        'A bitemporal context service for LLM agents: what a harness reports and asks, and what its reviewers ask about the past.',
+    },
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     security: [{ bearer: [] }],
     paths,

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { SourceError, type SourceErrorCode } from '../filesystem/errors.js';
 import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
+import { HistoryError, type HistoryErrorCode } from '../history/history-error.js';
 import { JournalError, type JournalErrorCode } from '../journal/errors.js';
 import { NodeError } from '../node/errors.js';
 import { DocumentError } from '../objects/errors.js';
@@ -100,6 +101,23 @@ const JOURNAL: Readonly<Record<JournalErrorCode, number>> = {
 
 const SOURCE: Readonly<Partial<Record<SourceErrorCode, number>>> = { 'not-found': 404, 'outside-roots': 403, 'no-permission': 403 };
 
+const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
+  'unknown-session': 404,
+  'unknown-object': 404,
+  ambiguous: 409,
+  'beyond-end': 404,
+  'malformed-moment': 400,
+  'which-session': 400,
+  'not-yet': 404,
+  'no-content': 409,
+  'wrong-kind': 400,
+  'malformed-query': 400,
+  'query-refused': 403,
+  'query-timeout': 504,
+  'newer-renderer': 501,
+  'other-steps': 409,
+};
+
 function statusOf(error: Error & { readonly code?: unknown }): readonly [number, string] | undefined {
   if (error instanceof ApiError) return OWN[error.code];
   if (error instanceof SessionError) return [SESSION[error.code], 'The session does not allow it'];
@@ -107,6 +125,7 @@ function statusOf(error: Error & { readonly code?: unknown }): readonly [number,
   if (error instanceof DocumentError) return [400, 'A value cannot be stored'];
   if (error instanceof SourceError) return [SOURCE[error.code] ?? 400, 'A file cannot be used'];
   if (error instanceof JournalError) return [JOURNAL[error.code], 'Nothing can be acknowledged'];
+  if (error instanceof HistoryError) return [HISTORY[error.code], 'The question cannot be answered'];
   if (error instanceof NodeError) return [503, 'The database cannot be started'];
   if (error instanceof XtdbError) return [XTDB[error.code], 'The database does not answer as it should'];
   return undefined;

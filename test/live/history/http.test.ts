@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/review-operations.js';
+import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
+import { type Serve, startServe } from '../../support/mcp-clients.js';
+import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
+
+describe('questions about the past over HTTP', () => {
+  const name = `web${randomUUID().slice(0, 8)}`;
+  let made: ReviewedSessions;
+  let serve: Serve;
+
+  const get = async (path: string, parameters: Readonly<Record<string, string>>, init: RequestInit = {}) => {
+    const url = new URL(path, serve.url);
+    for (const [key, value] of Object.entries(parameters)) url.searchParams.set(key, value);
+    return fetch(url, { headers: { authorization: `Bearer ${serve.token}` }, ...init });
+  };
+  const ask = async (id: ReviewOperationId, parameters: Readonly<Record<string, string>>) => {
+    const { path, answer } = REVIEW_OPERATIONS[id];
+    const response = await get(path, parameters);
+    const body = (await response.json()) as Record<string, unknown>;
+    expect([response.status, body]).toEqual([200, expect.anything()]);
+    if (answer !== null) expect(REVIEW_ANSWERS[answer].strict().parse(body)).toEqual(body);
+    return body;
+  };
+
+  beforeAll(async () => {
+    made = await reviewedSessions(name);
+    serve = await startServe([], made.root);
+  });
+  afterAll(async () => {
+    expect(await serve.close()).toBe(0);
+    await made.close();
+  });
+
+  test('every question is answered as its schema says', async () => {
+    const session = `${name}-first`;
+    expect(await ask('log', { session })).toMatchObject({ turns: [{ turn: 3 }, { turn: 2 }, { turn: 1 }], versions: null });
+    expect(await ask('log', { object: made.file, limit: '2' })).toMatchObject({ turns: null, versions: [{ number: 3 }, { number: 2 }] });
+    expect(await ask('show', { object: 'a.ts', session, at: 'turn:1' })).toMatchObject({
+      text: 'one\nshared\n',
+      version: { place: { turn: 1 } },
+    });
+    expect(await ask('diff', { object: made.file, session, range: '1..2' })).toMatchObject({
+      object: { diff: { added: 1, removed: 1 } },
+      session: null,
+    });
+    expect(await ask('diff', { session, range: '1..3' })).toMatchObject({
+      object: null,
+      session: { sets: { pinned: { added: [made.file] } } },
+    });
+    expect(await ask('pastContext', { session, at: 'turn:2' })).toMatchObject({ source: 'record', matches: true, text: made.handedOut });
+    expect(await ask('who', { object: made.file })).toMatchObject({ sessions: [{ session }, { session: `${name}-second` }] });
+    const query = '{:find [?n] :in [?id] :where [[?e :xt/id ?id] [?e :char_count ?n]]}';
+    expect(await ask('query', { query, args: `["${made.file}"]`, at: 'turn:1', session })).toMatchObject({ rows: [[11]], is_cut: false });
+    expect(await ask('reportList', { session })).toMatchObject({ assemblies: [{ turn: 2, recorded: true }] });
+    expect(await ask('reportDetail', { session, at: 'turn:2' })).toMatchObject({
+      tokenizer: 'gpt-tokenizer/o200k_base',
+      assembly: { turn: 2 },
+    });
+  });
+
+  test('cat gives the text as it is, which no browser takes for a page', async () => {
+    const response = await get('/v1/cat', { object: made.hostileCall });
+    expect(await response.text()).toBe(HOSTILE);
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  test.each<[string, string, Readonly<Record<string, string>>, number, string]>([
+    ['an unknown session', '/v1/log', { session: 'nobody' }, 404, 'unknown-session'],
+    ['an unknown object', '/v1/show', { object: 'no/such.ts' }, 404, 'unknown-object'],
+    ['a turn beyond the end', '/v1/context', { session: 'NAME-first', at: 'turn:99' }, 404, 'beyond-end'],
+    ['a malformed time', '/v1/log', { session: 'NAME-first', at: 'soon' }, 400, 'malformed-moment'],
+    ['a missing parameter', '/v1/show', {}, 400, 'invalid-request'],
+    ['an unknown parameter', '/v1/show', { object: 'x', when: 'now' }, 400, 'invalid-request'],
+    ['a query that would run code', '/v1/query', { query: '{:find [?x] :where [[(slurp "/etc/passwd") ?x]]}' }, 403, 'query-refused'],
+    [
+      'a query without end',
+      '/v1/query',
+      { query: '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}', timeout: '0.2' },
+      504,
+      'query-timeout',
+    ],
+  ])('%s is a problem', async (_, path, parameters, status, code) => {
+    const named = Object.fromEntries(Object.entries(parameters).map(([key, value]) => [key, value.replace('NAME', name)]));
+    const response = await get(path, named);
+    expect([response.status, response.headers.get('content-type')]).toEqual([status, 'application/problem+json']);
+    expect(await response.json()).toMatchObject({ code, status });
+  });
+
+  test('only read, and only with the token', async () => {
+    expect((await get('/v1/log', {}, { method: 'POST' })).status).toBe(405);
+    expect((await get('/v1/log', {}, { headers: {} })).status).toBe(401);
+  });
+});
