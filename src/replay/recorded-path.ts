@@ -18,7 +18,8 @@ function posixSpelling(path: string): string {
 export function recordedPath(cwd: string | undefined, name: string): CanonicalPath | undefined {
   const folder = cwd === undefined ? undefined : posixSpelling(cwd);
   const home = folder === undefined ? undefined : HOME.exec(folder)?.[0];
-  let path = posixSpelling(name);
+  const windows = cwd !== undefined && DRIVE.test(cwd);
+  let path = posixSpelling(windows && !name.startsWith('/') ? name.replaceAll('\\', '/') : name);
   if (/^~(?=\/|$)/.test(path)) {
     if (home === undefined) return undefined;
     path = home + path.slice(1);

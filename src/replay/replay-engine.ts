@@ -7,6 +7,7 @@ import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type CallEffects, callEffects } from './call-effects.js';
 import type { ContextMeasure } from './context-measure.js';
 import { FileTree } from './file-tree.js';
+import { withoutGutter } from './gutter.js';
 import { wrappedCall } from './mapped-call.js';
 import { RecordedSession } from './recorded-session.js';
 import type { ReplayClock } from './replay-clock.js';
@@ -198,7 +199,8 @@ export class ReplayEngine {
       answer: () => result.text.toWellFormed(),
     });
     for (const { path, how } of effects.seen) {
-      if (how === 'whole' || how === 'part') this.evidence.shown(session.driver.id, path, callId as ObjectId, result.text);
+      if (how === 'whole' || how === 'part')
+        this.evidence.shown(session.driver.id, path, callId as ObjectId, this.tree.text(path) ?? withoutGutter(result.text).text);
     }
   }
 

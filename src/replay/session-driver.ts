@@ -2,7 +2,8 @@ import type { SessionAssembly } from '../client/assemble-session.js';
 import type { CallReport } from '../client/call-report.js';
 import type { ContextSession } from '../client/context-session.js';
 import { quoted } from '../objects/errors.js';
-import type { SessionId } from '../objects/ids.js';
+import { hashText } from '../objects/hashes.js';
+import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { Message } from '../objects/object-type.js';
 import type { HistoryEvent, Step } from '../objects/step.js';
 import { applyStep, emptySession, type SessionState } from '../session/session-state.js';
@@ -51,7 +52,10 @@ export class SessionDriver {
   /** Records a call; its id is unique in the database, so that it is the same in every replay. */
   async call(report: CallReport & { readonly callId: string }): Promise<void> {
     const given = report.callId.toWellFormed();
-    if (this.#passed('call', ({ call }) => call?.id === given || call?.id.startsWith(`${given}~`) === true)) return;
+    const shown = hashText(report.answer(given as ObjectId));
+    const isSame = ({ call }: Step): boolean =>
+      (call?.id === given || call?.id.startsWith(`${given}~`) === true) && call.answer?.sha256 === shown;
+    if (this.#passed('call', isSame)) return;
     await this.#session.recordCall(report);
   }
 

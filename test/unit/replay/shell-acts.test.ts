@@ -65,7 +65,9 @@ describe('shell commands that only read', () => {
 
 describe('shell commands that change files', () => {
   test('are followed where the text is known', () => {
-    expect(acts("cat <<'EOF' > a.ts\nconst x = `$y`;\nEOF")).toEqual([{ kind: 'write', path: 'a.ts', text: 'const x = `$y`;\n', append: false }]);
+    expect(acts("cat <<'EOF' > a.ts\nconst x = `$y`;\nEOF")).toEqual([
+      { kind: 'write', path: 'a.ts', text: 'const x = `$y`;\n', append: false },
+    ]);
     expect(acts("cat >> a.ts <<'EOF'\nmore\nEOF")).toEqual([{ kind: 'write', path: 'a.ts', text: 'more\n', append: true }]);
     expect(acts('rm -rf build a.ts')).toEqual([
       { kind: 'remove', path: 'build', folders: true },

@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ContextClient } from '../../../src/client/context-client.js';
+import { type ObjectId, sessionId } from '../../../src/objects/ids.js';
+import type { ReplayReport } from '../../../src/replay/replay-report.js';
+import { openClient } from '../../support/context.js';
+import { config, longRecording, RecordingLines, recordingFolder, replay } from '../../support/replays.js';
+
+let recordings: Awaited<ReturnType<typeof recordingFolder>>;
+let reviewer: ContextClient;
+beforeEach(async () => {
+  recordings = await recordingFolder();
+  reviewer = await openClient(recordings.folder);
+});
+afterEach(async () => {
+  await reviewer.close();
+  await recordings.remove();
+});
+
+const run = async (lines: RecordingLines, options: Parameters<typeof replay>[1] = {}) =>
+  replay(await recordings.write('a.jsonl', lines.text), options);
+const session = ({ sessions }: ReplayReport) => sessionId(sessions[0]?.session ?? '');
+
+async function objects(report: ReplayReport) {
+  const store = await reviewer.snapshot();
+  const { sets } = await store.sets(session(report));
+  const found = await store.getMany(sets.index);
+  return { sets, all: sets.index.map((id) => found.get(id)?.version) };
+}
+
+describe('a replayed session', () => {
+  test('has the steps of a live one: messages, calls under the names of the wrapped tools, files by their texts', async () => {
+    const report = await run(new RecordingLines().user('look').reads('toolu_1', '/p/a.ts', 'one\ntwo\n').says('seen'));
+    const { sets, all } = await objects(report);
+    const chat = (await (await reviewer.snapshot()).get(`chat:${session(report)}`))?.version;
+    expect(chat).toMatchObject({
+      turns: [
+        {
+          turn: 1,
+          messages: [
+            { role: 'user', text: 'look' },
+            { role: 'assistant', text: '', toolcall_refs: [`toolu_1@${session(report)}`] },
+            { role: 'assistant', text: 'seen' },
+          ],
+        },
+      ],
+    });
+    expect(all).toMatchObject([
+      { type: 'file', source: { path: '/p/a.ts' }, content: 'one\ntwo\n' },
+      { type: 'toolcall', tool: 'read', args: { path: '/p/a.ts' }, status: 'ok', content: 'one\ntwo\n' },
+    ]);
+    expect(sets.active).toEqual(sets.index);
+    expect(report.contexts.each.map(({ step }) => step)).toEqual([1, 2]);
+  });
+
+  test('shows a file that was read whole once in its contexts, and as it was recorded twice', async () => {
+    const text = 'a telling line of text\n'.repeat(40);
+    const lines = new RecordingLines().user('look').reads('toolu_1', '/p/a.ts', text).says('seen');
+    const wrapped = await run(lines);
+    const recorded = await run(lines, { config: config({ tools: 'recorded' }) });
+    const active = (report: ReplayReport) => report.contexts.sections.active?.chars.max ?? 0;
+    expect(active(recorded)).toBeGreaterThan(active(wrapped));
+    expect((await objects(recorded)).all).toMatchObject([
+      {},
+      { tool: 'Read', content: expect.stringMatching(/^ {5}1→a telling line of text\n/) },
+    ]);
+  });
+
+  test("has valid times by the recording's clock and no file of this machine in it", async () => {
+    const report = await run(new RecordingLines().user('look').reads('toolu_1', '/etc/hostname', 'recorded\n').says('seen'));
+    const { sets, all } = await objects(report);
+    expect(all[0]).toMatchObject({ content: 'recorded\n', source: { filesystemId: expect.stringMatching(/^replay-/) } });
+    const [version] = await (await reviewer.snapshot()).history(sets.index[0] as ObjectId);
+    expect(version?.validTime.toISOString()).toBe('2026-01-05T09:00:03.000Z');
+  });
+
+  test('follows edits from version to version, and tells what was in the context when they were made', async () => {
+    const report = await run(longRecording(9, 3));
+    expect(report.objects.files).toMatchObject({ created: 3, updated: 9, stubs: 0, deleted: 0 });
+    expect(report.uses.edited).toEqual({ active: 9, shown: 0, 'one-step': 0, absent: 0 });
+    expect(report.recorded.changes).toEqual({ followed: 9, unknown: 0 });
+    const { all } = await objects(report);
+    expect(all[0]).toMatchObject({ content: expect.stringMatching(/^export const value = 7;/) });
+  });
+
+  test('keeps the window of its configuration', async () => {
+    const report = await run(longRecording(8), { config: config({ window: { perTurn: 1, turns: 1 } }) });
+    const last = report.contexts.each.at(-1);
+    // Seven files, which the window leaves alone, and one result.
+    expect(last?.active).toBe(8);
+  });
+
+  test('leaves the last version of a file whose text is not known any more, and takes a new one when it is shown again', async () => {
+    const text = 'one\n';
+    const lines = new RecordingLines().user('go').reads('t1', '/p/a.ts', text);
+    lines.calls('t2', 'Bash', { command: "sed -i 's/one/two/' /p/a.ts" }).answers('t2', '');
+    const before = await run(lines);
+    expect((await objects(before)).all[0]).toMatchObject({ content: 'one\n' });
+    expect(before.recorded.changes).toEqual({ followed: 0, unknown: 1 });
+    expect(before.tree).toMatchObject({ whole: 0, stale: 1 });
+    const after = await run(lines.reads('t3', '/p/a.ts', 'two\n'));
+    expect((await objects(after)).all[0]).toMatchObject({ content: 'two\n' });
+  });
+
+  test('deletes and discovers what the recording certainly shows', async () => {
+    const lines = new RecordingLines().user('go').reads('t1', '/p/a.ts', 'x\n');
+    lines.calls('t2', 'Bash', { command: 'rm /p/a.ts' }).answers('t2', '');
+    lines
+      .calls('t3', 'Glob', { pattern: '*' })
+      .answers('t3', '/p/b.ts\n/p/c.ts', { twin: { filenames: ['/p/b.ts', '/p/c.ts'], numFiles: 2, truncated: false } });
+    const report = await run(lines);
+    expect(report.objects.files).toMatchObject({ created: 3, stubs: 2, deleted: 1 });
+    const paths = (await objects(report)).all.flatMap((version) =>
+      version?.type === 'file' ? [[version.source?.path, version.content]] : [],
+    );
+    expect(paths).toEqual([
+      ['/p/a.ts', null],
+      ['/p/b.ts', null],
+      ['/p/c.ts', null],
+    ]);
+  });
+
+  test('tells whether what the agent quotes was in its context', async () => {
+    const line = 'export function somethingLongEnough(): string { return "quoted"; }';
+    const lines = new RecordingLines().user('go').reads('t1', '/p/a.ts', `${line}\n`).says(`There is this:\n${line}`);
+    const { uses } = await run(lines);
+    expect(uses.quoted).toEqual({ active: 1, shown: 0, 'one-step': 0, absent: 0 });
+    expect(uses.each).toMatchObject([{ use: 'quoted', path: '/p/a.ts', standing: 'active', step: 2 }]);
+  });
+
+  test('records calls that failed or were never answered as failed ones that touch no file', async () => {
+    const lines = new RecordingLines()
+      .user('go')
+      .calls('t1', 'Read', { file_path: '/p/a.ts' })
+      .answers('t1', 'no such file', { failed: true });
+    const report = await run(lines.calls('t2', 'Write', { file_path: '/p/b.ts', content: 'x' }));
+    expect(report.recorded).toMatchObject({ calls: 2, results: 1, failed: 2, unanswered: 1 });
+    expect(report.objects.files.created).toBe(0);
+    expect((await objects(report)).all).toMatchObject([
+      { tool: 'read', status: 'fail', content: 'no such file' },
+      { tool: 'write', status: 'fail', content: '' },
+    ]);
+  });
+
+  test('keeps the proof of every context that it assembled (decision E7)', async () => {
+    const report = await run(longRecording(2));
+    const proofs = await (await reviewer.snapshot()).assemblies(session(report));
+    expect(proofs.map(({ step, sha256, delivered }) => ({ step, sha256, delivered }))).toEqual(
+      report.contexts.each.map(({ step, sha256 }) => ({ step, sha256, delivered: 'replay' })),
+    );
+  });
+
+  test('goes into the session that it is told to', async () => {
+    const into = `into-${process.pid}-${Date.now()}`;
+    const report = await run(longRecording(1), { into });
+    expect(report.sessions).toMatchObject([{ session: into }]);
+  });
+});
