@@ -1,5 +1,5 @@
-import { objectAt, objectsAt, textAt } from './fields.js';
-import { isJsonObject, type JsonObject } from './json-text.js';
+import { objectAt, textAt } from './fields.js';
+import type { JsonObject } from './json-text.js';
 
 /** A part of a prompt with its author. */
 export interface PromptPart {
@@ -27,7 +27,7 @@ const HARNESS_TAGS = [
 const HARNESS_TEXT = new RegExp(`^\\s*(?:<(?:${HARNESS_TAGS.join('|')})[\\s>]|\\[Request interrupted by user|Caveat: The messages below)`);
 
 /** Whether a text of the user's role was put in by the program. */
-export function isHarnessText(text: string): boolean {
+function isHarnessText(text: string): boolean {
   return HARNESS_TEXT.test(text);
 }
 
@@ -43,11 +43,13 @@ function originOf(record: JsonObject, text: string): PromptPart['origin'] {
 }
 
 /** The parts of a prompt: neighbours of one author together, each block's text by `render`. */
-export function promptParts(record: JsonObject, content: unknown, render: (block: JsonObject) => string): readonly PromptPart[] {
-  if (typeof content === 'string') return [{ origin: originOf(record, content), text: content }];
+export function promptParts(
+  record: JsonObject,
+  blocks: readonly JsonObject[],
+  render: (block: JsonObject) => string,
+): readonly PromptPart[] {
   const parts: PromptPart[] = [];
-  for (const block of Array.isArray(content) ? content : []) {
-    if (!isJsonObject(block)) continue;
+  for (const block of blocks) {
     const text = render(block);
     const origin = originOf(record, text);
     const last = parts.at(-1);
@@ -55,9 +57,4 @@ export function promptParts(record: JsonObject, content: unknown, render: (block
     else parts.push({ origin, text });
   }
   return parts;
-}
-
-/** The blocks of a message; those that are no objects are left out. */
-export function blocksOf(message: JsonObject | undefined): readonly JsonObject[] {
-  return objectsAt(message, 'content');
 }

@@ -1,7 +1,9 @@
 import type { EntryQueue, HeldEntry } from './entry-queue.js';
 import { idAt, momentOf, numberAt, objectAt, textAt } from './fields.js';
+import type { OnLoss } from './importer.js';
 import type { JsonObject } from './json-text.js';
 import type { EntryOf } from './neutral-session.js';
+import type { OpaqueContent } from './opaque-content.js';
 
 type Usage = NonNullable<EntryOf<'message'>['usage']>;
 
@@ -33,8 +35,22 @@ export interface ClaudeSession {
   begun: boolean;
 }
 
+/** A record, the session that it belongs to, and where it stands. */
+export interface ClaudeRecord {
+  readonly session: ClaudeSession;
+  readonly record: JsonObject;
+  readonly place: string;
+}
+
+/** What the records of a file are read with. */
+export interface ClaudeContext {
+  readonly queue: EntryQueue;
+  readonly opaque: OpaqueContent;
+  readonly onLoss: OnLoss;
+}
+
 /** What all entries of a record have. */
-export function commonOf(session: ClaudeSession, record: JsonObject, place: string) {
+export function commonOf({ session, record, place }: ClaudeRecord) {
   return {
     session: session.id,
     place,
@@ -65,17 +81,19 @@ export function closeAnswer(session: ClaudeSession): void {
 
 const SYNTHETIC = '<synthetic>';
 
-function noteModel(session: ClaudeSession, queue: EntryQueue, record: JsonObject, place: string): void {
+function noteModel({ queue }: ClaudeContext, at: ClaudeRecord): void {
+  const { session, record } = at;
   const model = textAt(objectAt(record, 'message'), 'model');
   if (model === undefined || model === SYNTHETIC || model === session.model) return;
   const first = session.model === undefined;
   session.model = model;
   if (first && session.head.update({ model })) session.head.release();
-  else queue.push({ kind: 'event', ...commonOf(session, record, place), name: 'model-change', text: model });
+  else queue.push({ kind: 'event', ...commonOf(at), name: 'model-change', text: model });
 }
 
 /** The answer that a record of the assistant belongs to: the one under way, or a new one. */
-export function answerOf(session: ClaudeSession, queue: EntryQueue, record: JsonObject, place: string): Answer {
+export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
+  const { session, record, place } = at;
   const message = objectAt(record, 'message');
   const id = idAt(message, 'id') ?? idAt(record, 'uuid') ?? place;
   const usage = usageOf(objectAt(message, 'usage'));
@@ -84,11 +102,11 @@ export function answerOf(session: ClaudeSession, queue: EntryQueue, record: Json
     return session.answer;
   }
   closeAnswer(session);
-  noteModel(session, queue, record, place);
+  noteModel(context, at);
   const harness = record.isApiErrorMessage === true || textAt(message, 'model') === SYNTHETIC;
-  const held = queue.hold<'message'>({
+  const held = context.queue.hold<'message'>({
     kind: 'message',
-    ...commonOf(session, record, place),
+    ...commonOf(at),
     role: 'assistant',
     origin: harness ? 'harness' : 'model',
     text: '',
@@ -100,15 +118,20 @@ export function answerOf(session: ClaudeSession, queue: EntryQueue, record: Json
 
 /** Adds a text or a thought to an answer; a message of its own where the answer has gone out already. */
 export function addToAnswer(
-  session: ClaudeSession,
-  queue: EntryQueue,
+  { queue }: ClaudeContext,
+  at: ClaudeRecord,
   answer: Answer,
-  addition: { readonly record: JsonObject; readonly place: string; readonly text?: string; readonly thinking?: string },
+  { text, thinking }: { readonly text?: string; readonly thinking?: string },
 ): void {
-  const { record, place, text, thinking } = addition;
   if (text !== undefined) answer.texts.push(text);
   if (thinking !== undefined) answer.thoughts.push(thinking);
   const thoughts = answer.thoughts.length === 0 ? {} : { thinking: answer.thoughts.join('\n') };
   if (answer.held.update({ text: answer.texts.join('\n'), ...thoughts })) return;
-  queue.push({ kind: 'message', ...commonOf(session, record, place), role: 'assistant', origin: 'model', text: text ?? '', thinking });
+  queue.push({ kind: 'message', ...commonOf(at), role: 'assistant', origin: 'model', text: text ?? '', thinking });
+}
+
+/** A compaction goes out without a summary where the conversation goes on before one came. */
+export function closeBoundary({ queue }: ClaudeContext, session: ClaudeSession): void {
+  if (session.boundary !== undefined) queue.push(session.boundary);
+  session.boundary = undefined;
 }
