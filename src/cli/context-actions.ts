@@ -2,7 +2,7 @@ import { askContext, askContexts } from '../history/ask.js';
 import type { PastContext } from '../history/past-context.js';
 import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from '../http/report-answers.js';
 import { answerReview } from './answer-review.js';
-import { escapeText } from './escape-text.js';
+import { escapedText } from './escape-text.js';
 import type { Colours } from './output.js';
 import { basisText } from './print-basis.js';
 import { ledgerLines, reportLines } from './print-report.js';
@@ -30,7 +30,7 @@ function headLines(context: PastContext, colours: Colours): readonly string[] {
 
 /** Messages are JSON in one line; people read them in many. */
 function shownText({ renderer, text }: PastContext): string {
-  return escapeText(renderer === 'text' ? text : JSON.stringify(JSON.parse(text), null, 2));
+  return escapedText(renderer === 'text' ? text : JSON.stringify(JSON.parse(text), null, 2));
 }
 
 /** `context <session>[@when]` */

@@ -8,20 +8,20 @@ function escaped(char: string): string {
 }
 
 /** Text of several lines for a terminal: control characters stand as escapes; line ends and tabs stay. */
-export function escapeText(text: string): string {
+export function escapedText(text: string): string {
   return text.toWellFormed().replace(CONTROL, escaped);
 }
 
 /** A value within one line: line ends and tabs stand as escapes too. */
-export function escapeLine(text: string): string {
-  return escapeText(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
+export function escapedLine(text: string): string {
+  return escapedText(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
 }
 
 /** The first line of a text, cut to a length, with a mark where there is more. */
 export function firstLine(text: string, most: number): string {
   const [line = ''] = text.trimStart().split('\n', 1);
   const cut = line.length > most ? line.slice(0, most).replace(/[\ud800-\udbff]$/, '') : line;
-  return `${escapeLine(cut)}${cut.length < text.trim().length ? ' …' : ''}`;
+  return `${escapedLine(cut)}${cut.length < text.trim().length ? ' …' : ''}`;
 }
 
 /** JSON of a value in one line in which nothing stands that a terminal acts on; it reads back as the same value. */

@@ -17,6 +17,7 @@ import { nodeOptions, readSettings, type Settings } from './settings.js';
 
 /** What a question is answered from. Whoever opens it closes it. */
 export interface Review extends Desk {
+  readonly client: ContextClient;
   /** What the answer may lack, in sentences. */
   readonly notes: readonly string[];
   readonly dataDir: string;
@@ -87,6 +88,7 @@ export async function openReview(flags: ReviewFlags): Promise<Review> {
     const { files } = client;
     const opened = client;
     return {
+      client,
       timeline: await Timeline.open(client),
       display: (source) => files.display(source),
       notes,

@@ -1,6 +1,6 @@
 import type { Point } from '../history/timeline.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
-import { escapeLine } from './escape-text.js';
+import { escapedLine } from './escape-text.js';
 import type { Colours } from './output.js';
 
 /** A time as it is printed everywhere: UTC, to the millisecond, as it can be given back. */
@@ -20,5 +20,5 @@ export function pointText({ place, basis }: Point): string {
 
 /** The lines that end an answer: what it holds at, and what it may lack. */
 export function closingLines(text: string, notes: readonly string[], colours: Colours): readonly string[] {
-  return [colours.dim(`# ${text}`), ...notes.map((note) => colours.yellow(`# ${escapeLine(note)}`))];
+  return [colours.dim(`# ${text}`), ...notes.map((note) => colours.yellow(`# ${escapedLine(note)}`))];
 }

@@ -1,7 +1,7 @@
 import type { LoggedVersion } from '../history/object-log.js';
 import type { LoggedCall, LoggedTurn } from '../history/session-log.js';
 import type { ObjectId } from '../objects/ids.js';
-import { escapeLine, firstLine } from './escape-text.js';
+import { escapedLine, firstLine } from './escape-text.js';
 import type { Colours } from './output.js';
 import { shownTime } from './print-basis.js';
 
@@ -13,17 +13,17 @@ const MOST_NAMES = 6;
 
 /** Digests are long: twelve characters name one well enough. */
 export function shortName(id: string): string {
-  return /^[0-9a-f]{64}$/.test(id) ? id.slice(0, 12) : escapeLine(id);
+  return /^[0-9a-f]{64}$/.test(id) ? id.slice(0, 12) : escapedLine(id);
 }
 
 function names(ids: readonly ObjectId[], nameOf: NameOf): string {
-  const shown = ids.slice(0, MOST_NAMES).map((id) => escapeLine(nameOf(id)));
+  const shown = ids.slice(0, MOST_NAMES).map((id) => escapedLine(nameOf(id)));
   return `${shown.join(', ')}${ids.length > MOST_NAMES ? ` and ${ids.length - MOST_NAMES} more` : ''}`;
 }
 
 function callLine({ seq, tool, status, args, chars, id }: LoggedCall, colours: Colours): string {
-  const state = status === 'ok' ? '' : colours.red(` ${escapeLine(status)}`);
-  return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.cyan(escapeLine(tool))} ${firstLine(args, TEXT_WIDTH)}${state} ${colours.dim(`${chars} chars ${shortName(id)}`)}`;
+  const state = status === 'ok' ? '' : colours.red(` ${escapedLine(status)}`);
+  return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.cyan(escapedLine(tool))} ${firstLine(args, TEXT_WIDTH)}${state} ${colours.dim(`${chars} chars ${shortName(id)}`)}`;
 }
 
 type ChangeName = keyof LoggedTurn['changes'];
@@ -54,7 +54,7 @@ export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): r
   const rows = [
     ...turn.messages.map(({ seq, role, text }) => ({
       seq,
-      line: `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.bold(escapeLine(role))}: ${firstLine(text, TEXT_WIDTH)}`,
+      line: `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.bold(escapedLine(role))}: ${firstLine(text, TEXT_WIDTH)}`,
     })),
     ...turn.calls.map((call) => ({ seq: call.seq, line: callLine(call, colours) })),
   ].sort((a, b) => a.seq - b.seq);

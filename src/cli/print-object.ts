@@ -1,6 +1,6 @@
 import type { ObjectView, VersionText } from '../history/object-view.js';
 import type { ObjectVersion } from '../objects/seal.js';
-import { escapeLine, escapeText } from './escape-text.js';
+import { escapedLine, escapedText } from './escape-text.js';
 import type { Colours } from './output.js';
 import { shownTime } from './print-basis.js';
 
@@ -11,7 +11,7 @@ function fieldLines(version: ObjectVersion): readonly string[] {
   const fields = Object.entries(version).filter(([name]) => !ELSEWHERE.has(name));
   return fields.map(([name, value]) => {
     const size = Array.isArray(value) && value.length > 5 ? `${value.length} entries` : JSON.stringify(value);
-    return `${name.padEnd(13)} ${escapeLine(size ?? 'null')}`;
+    return `${name.padEnd(13)} ${escapedLine(size ?? 'null')}`;
   });
 }
 
@@ -22,7 +22,7 @@ const MORE: Readonly<Partial<Record<ObjectVersion['type'], (version: ObjectVersi
       : (['session_index', 'active_set', 'pinned_set'] as const).flatMap((set) => [
           '',
           `${set}:`,
-          ...version[set].map((id) => `  ${escapeLine(id)}`),
+          ...version[set].map((id) => `  ${escapedLine(id)}`),
         ]),
   chat: (version) =>
     version.type !== 'chat'
@@ -31,8 +31,8 @@ const MORE: Readonly<Partial<Record<ObjectVersion['type'], (version: ObjectVersi
           '',
           `turn ${turn}`,
           ...messages.flatMap(({ role, text, toolcall_refs = [] }) => [
-            `${escapeLine(role)}: ${escapeText(text)}`,
-            ...toolcall_refs.map((id) => `  toolcall ${escapeLine(id)}`),
+            `${escapedLine(role)}: ${escapedText(text)}`,
+            ...toolcall_refs.map((id) => `  toolcall ${escapedLine(id)}`),
           ]),
         ]),
 };
@@ -47,13 +47,13 @@ export function objectLines(
 ): readonly string[] {
   const { version, times, number, gone } = view;
   const { source } = version;
-  const path = source === null ? [] : [`path          ${escapeLine(display ?? source.path)}`];
-  const canonical = source === null || source.path === display ? [] : [`canonical     ${escapeLine(source.path)}`];
+  const path = source === null ? [] : [`path          ${escapedLine(display ?? source.path)}`];
+  const canonical = source === null || source.path === display ? [] : [`canonical     ${escapedLine(source.path)}`];
   const state = gone ? ' (deleted)' : version.type === 'file' && version.file_hash === null ? ' (not read yet)' : '';
   const cut = text !== undefined && !text.whole ? ['only the head and the tail of this text were kept'] : [];
-  const content = withContent && text !== undefined ? ['', ...cut, escapeText(text.text)] : [];
+  const content = withContent && text !== undefined ? ['', ...cut, escapedText(text.text)] : [];
   return [
-    `${colours.yellow(`${version.type} ${escapeLine(version['xt/id'])}`)}${state}`,
+    `${colours.yellow(`${version.type} ${escapedLine(version['xt/id'])}`)}${state}`,
     ...path,
     ...canonical,
     `version       ${number}`,

@@ -1,6 +1,6 @@
 import type { ContextLedger, ObjectEntry } from '../history/context-ledger.js';
 import type { ReportedContext } from '../history/context-report.js';
-import { escapeLine } from './escape-text.js';
+import { escapedLine } from './escape-text.js';
 import type { Colours } from './output.js';
 import { shortName } from './print-log.js';
 import { columns } from './print-rows.js';
@@ -37,7 +37,7 @@ function objectRow({ id, name, type, active, rawChars, shown }: ObjectEntry, { t
     count(shown.chars),
     state,
     type,
-    `${escapeLine(name)} ${shortName(id)}`,
+    `${escapedLine(name)} ${shortName(id)}`,
   ];
 }
 

@@ -1,11 +1,11 @@
 import type { QueryAnswer } from '../history/run-query.js';
 import type { Json } from '../objects/canonical-json.js';
-import { escapeLine } from './escape-text.js';
+import { escapedLine } from './escape-text.js';
 import type { Colours } from './output.js';
 
 const WIDEST = 80;
 
-const shown = (value: Json): string => escapeLine(typeof value === 'string' ? value : JSON.stringify(value));
+const shown = (value: Json): string => escapedLine(typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Rows below their headings, in columns as wide as what stands in them; the last one as long as it is. */
 export function columns(headings: readonly string[], rows: readonly (readonly string[])[], colours: Colours): readonly string[] {

@@ -4,7 +4,7 @@ import type { LoggedTurn } from '../history/session-log.js';
 import { logAnswer, objectDiffAnswer, queryAnswer, sessionDiffAnswer, showAnswer, whoAnswer } from '../http/review-answers.js';
 import type { ObjectId } from '../objects/ids.js';
 import { type Answer, answerReview, namesFor } from './answer-review.js';
-import { escapeText } from './escape-text.js';
+import { escapedText } from './escape-text.js';
 import { basisText, pointText } from './print-basis.js';
 import { objectDiffLines, sessionDiffLines } from './print-diff.js';
 import { turnLines, versionLines } from './print-log.js';
@@ -66,7 +66,7 @@ export async function catAction(reference: string, flags: ReviewFlags): Promise<
     const view = await viewOf(desk, reference, flags);
     const { text, whole } = await requireText(view);
     if (!whole) process.stderr.write('# only the head and the tail of this text were kept\n');
-    return { lines: () => [escapeText(text)], exact: text, json: showAnswer(view, { text, whole }, desk.display) };
+    return { lines: () => [escapedText(text)], exact: text, json: showAnswer(view, { text, whole }, desk.display) };
   });
 }
 

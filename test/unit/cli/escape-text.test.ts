@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { escapedJson, escapeLine, escapeText, firstLine } from '../../../src/cli/escape-text.js';
+import { escapedJson, escapedLine, escapedText, firstLine } from '../../../src/cli/escape-text.js';
 
 const ACTIVE = /(?![\n\t])\p{Cc}|\p{Bidi_Control}/u;
 
@@ -14,15 +14,15 @@ describe('text on a terminal', () => {
     ['日本 👩‍👩‍👧 é', '日本 👩‍👩‍👧 é'],
     ['\ud83d', '\ufffd'],
   ])('%j stands as %j', (text, shown) => {
-    expect(escapeText(text)).toBe(shown);
+    expect(escapedText(text)).toBe(shown);
   });
 
   test('whatever was recorded, nothing that a terminal acts on is left', () => {
     const text = fc.string({ unit: 'binary', maxLength: 60 });
     fc.assert(
       fc.property(text, (recorded) => {
-        expect(escapeText(recorded)).not.toMatch(ACTIVE);
-        expect(escapeLine(recorded)).not.toMatch(/[\n\t]/);
+        expect(escapedText(recorded)).not.toMatch(ACTIVE);
+        expect(escapedLine(recorded)).not.toMatch(/[\n\t]/);
         expect(escapedJson({ recorded })).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
         expect(JSON.parse(escapedJson({ recorded }))).toEqual({ recorded });
       }),
