@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { addCompletion } from './completion-command.js';
 import { doctorCommand } from './doctor-command.js';
 import { mcpCommand } from './mcp-command.js';
 import { nodeCommand } from './node-command.js';
 import { replayCommand } from './replay-command.js';
 import { reviewCommands } from './review-command.js';
 import { serveCommand } from './serve-command.js';
+import { verifyCommand } from './verify-command.js';
 
 /** The version in package.json, which lies above the built program. */
 function packageVersion(): string {
@@ -23,8 +25,10 @@ const program = new Command('palimpsest')
   .addCommand(serveCommand(version))
   .addCommand(nodeCommand())
   .addCommand(doctorCommand())
+  .addCommand(verifyCommand())
   .addCommand(replayCommand());
 
 for (const command of reviewCommands()) program.addCommand(command);
+await addCompletion(program, process.argv);
 
 await program.parseAsync();
