@@ -191,4 +191,22 @@ describe('tracked sources in trouble', () => {
     // Caught between truncation and writing, a save that never rested is empty.
     for (const content of all) expect(content).toMatch(/^(save \d+)?$/);
   });
+
+  test('a file that went while no session that knows it was open keeps its last version, whoever looks at its place, until one of them is resumed [§3.6, §5.6]', async () => {
+    await writeFile(file('a.ts'), 'one');
+    const [id] = await reading({}, 'a.ts');
+    await client.close();
+    await unlink(file('a.ts'));
+    const other = await project.open();
+    const stranger = await other.openSession();
+    const { source } = await other.files.locate('a.ts', { mustExist: false });
+    const gone = { source, reading: await other.files.read(source), activate: true };
+    expect(gone.reading).toEqual({ kind: 'missing' });
+    const { outcomes } = await (await stranger.recordCall(callReport({ status: 'fail', readings: [gone] }))).applied;
+    expect(outcomes.size).toBe(0);
+    await project.settled(other, stranger);
+    expect(await contentsOf(other, id)).toEqual(['one']);
+    await other.openSession({ id: session.id });
+    expect(await contentsOf(other, id)).toEqual(['one', null]);
+  });
 });
