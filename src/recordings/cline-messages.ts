@@ -43,7 +43,7 @@ export class ClineMessages {
     }
     if (kind === 'compaction') before.push({ ...common, kind: 'compaction', trigger: textAt(metadata, 'reason') ?? 'unknown' });
     const said = role === 'assistant' ? this.answer(message, text, blocks.thoughts, common) : this.prompt(role, text, common);
-    const silent = text === '' && blocks.entries.length > 0 && said.usage === undefined && said.thinking === undefined;
+    const silent = role !== 'assistant' && text === '' && blocks.entries.length > 0;
     return silent
       ? [...before, ...blocks.entries]
       : [...before, ...blocks.entries.filter(isResult), said, ...blocks.entries.filter((entry) => !isResult(entry))];

@@ -79,7 +79,8 @@ export class GeminiRecords {
     const ids = [...this.live];
     const from = ids.indexOf(id);
     for (const gone of from < 0 ? ids : ids.slice(from)) this.live.delete(gone);
-    return [{ kind: 'event', session: this.session, place, name: 'rewind', text: id }];
+    const parent_id = from < 0 ? undefined : ids[from - 1];
+    return [{ kind: 'event', session: this.session, place, name: 'rewind', text: id, ...present({ parent_id }) }];
   }
 
   private user(message: JsonObject, common: Common, known: boolean): readonly RecordedEntry[] {
@@ -135,7 +136,6 @@ export class GeminiRecords {
     const inText = partsOf(message.content).flatMap((part) => (part.thought === true ? (textAt(part, 'text') ?? []) : []));
     const thinking = [...thoughts, ...inText].filter((thought) => thought !== '').join('\n\n');
     const usage = usageOf(objectAt(message, 'tokens'));
-    if (text === '' && thinking === '' && usage === undefined) return;
     const more = present({ thinking: thinking === '' ? undefined : thinking, usage });
     yield { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...more };
   }

@@ -7,6 +7,8 @@ type Role = EntryOf<'message'>['role'];
 /** What a session, or several together, hold. Entries copied from a parent session are counted too, and once more under `copied`. */
 export interface SessionCounts {
   readonly messages: Readonly<Record<Role, number>>;
+  /** System prompts that stand in the session itself. */
+  readonly prompts: number;
   /** Messages of any role that stand for an attachment: they have a name. */
   readonly attachments: number;
   /** Messages of the assistant that have a text, and that have thoughts. */
@@ -31,6 +33,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] extends object ? Mutable<T[K]
 
 const none = (): Mutable<SessionCounts> => ({
   messages: { user: 0, assistant: 0, system: 0, developer: 0 },
+  prompts: 0,
   attachments: 0,
   texts: 0,
   thoughts: 0,
@@ -43,7 +46,9 @@ const none = (): Mutable<SessionCounts> => ({
 });
 
 const COUNT: { readonly [K in RecordedEntry['kind']]: (counts: Mutable<SessionCounts>, entry: EntryOf<K>) => void } = {
-  session: () => undefined,
+  session(counts, { system_prompt }) {
+    if (system_prompt !== undefined) counts.prompts += 1;
+  },
   message(counts, { role, name, text, thinking }) {
     counts.messages[role] += 1;
     if (name !== undefined) counts.attachments += 1;
@@ -97,7 +102,18 @@ export class ImportCounter {
     const sum = none();
     for (const counts of this.#sessions.values()) {
       for (const role of ['user', 'assistant', 'system', 'developer'] as const) sum.messages[role] += counts.messages[role];
-      for (const field of ['attachments', 'texts', 'thoughts', 'calls', 'results', 'reads', 'compactions', 'events', 'copied'] as const)
+      for (const field of [
+        'prompts',
+        'attachments',
+        'texts',
+        'thoughts',
+        'calls',
+        'results',
+        'reads',
+        'compactions',
+        'events',
+        'copied',
+      ] as const)
         sum[field] += counts[field];
     }
     return { ...sum, sessions: this.#sessions.size, losses: { ...this.#losses } };
@@ -115,6 +131,12 @@ const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: Sessio
   codex: (counts) => messages(counts) + counts.calls + counts.results,
   // Calls are blocks of messages, results are messages.
   pi: (counts) => messages(counts) + counts.results,
+  // The prompt is the first item of the list.
+  'swe-agent': (counts) => counts.prompts + messages(counts) + counts.results,
+  'mini-swe-agent': (counts) => counts.prompts + messages(counts) + counts.results,
+  'openai-chat': (counts) => counts.prompts + messages(counts) + counts.results,
+  // Calls and their answers are in the messages; notes of the program are messages too.
+  'gemini-cli': (counts) => messages(counts) + counts.events,
 };
 
 /**

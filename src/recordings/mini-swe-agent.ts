@@ -83,9 +83,8 @@ class MiniSweMessages {
     const usage = chatUsage(objectAt(extra, 'response'));
     const calls = this.calls(message, text, place);
     this.open = calls.map(({ call_id, args, place: at }) => ({ id: call_id, command: textAt(args, 'command'), named: call_id !== at }));
-    const speaks = text !== '' || thinking !== undefined || usage !== undefined || calls.length === 0;
     const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...present({ thinking, usage }) };
-    return [...(speaks ? [said] : []), ...calls.map((call) => ({ ...common, ...call }))];
+    return [said, ...calls.map((call) => ({ ...common, ...call }))];
   }
 
   private calls(message: JsonObject, text: string, place: string): readonly EntryOf<'call'>[] {

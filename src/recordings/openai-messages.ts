@@ -67,8 +67,7 @@ export class ChatMessages {
     const calls = chatCalls(message, common.place, this.onLoss);
     const more = known === 'assistant' ? { thinking: chatThinking(message), usage: chatUsage(message) } : {};
     const name = idAt(message, 'name');
-    const silent = text === '' && calls.length > 0 && more.thinking === undefined && more.usage === undefined;
-    if (!silent) yield { ...common, kind: 'message', role: known ?? 'user', origin, text, ...present({ ...more, name }) };
+    yield { ...common, kind: 'message', role: known ?? 'user', origin, text, ...present({ ...more, name }) };
     for (const { id, tool, args, place } of calls) {
       this.open.push({ id, tool });
       yield { ...common, kind: 'call', place, call_id: id, tool, args };

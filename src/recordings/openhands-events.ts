@@ -128,7 +128,9 @@ export class LegacyEvents {
   private said(event: JsonObject, args: JsonObject, common: Common): readonly RecordedEntry[] {
     const text = [textAt(args, 'thought'), textAt(args, 'final_thought')].find((one) => one !== undefined && one !== '') ?? '';
     const usage = this.usage(event);
-    if (text === '' && usage === undefined) return [];
+    const response = idAt(objectAt(objectAt(event, 'tool_call_metadata'), 'model_response'), 'id');
+    // A further call of an answer that was told.
+    if (text === '' && usage === undefined && response !== undefined) return [];
     return [{ ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...present({ usage }) }];
   }
 

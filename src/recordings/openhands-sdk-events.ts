@@ -44,6 +44,8 @@ export class SdkEvents {
   /** Calls without an answer by the id of their event. */
   private readonly open = new Map<string, OpenCall>();
   private cwd: string | undefined;
+  /** The answer that the last call was of. */
+  private response: string | undefined;
 
   constructor(
     private readonly session: string,
@@ -116,7 +118,11 @@ export class SdkEvents {
     this.open.set(idAt(event, 'id') ?? place, { id, args });
     const tool = textAt(event, 'tool_name') ?? textAt(made, 'name') ?? 'unknown';
     const call: RecordedEntry = { ...common, kind: 'call', call_id: id, tool, args, ...present({ cwd: this.cwd }) };
-    return text === '' && thinking === undefined ? [call] : [said, call];
+    const response = idAt(event, 'llm_response_id');
+    const further = response !== undefined && response === this.response;
+    this.response = response;
+    // Calls of one answer stand in events of their own; what it said stands in the first.
+    return further && text === '' && thinking === undefined ? [call] : [said, call];
   }
 
   private observation(event: JsonObject, common: Common): RecordedEntry {

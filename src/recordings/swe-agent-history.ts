@@ -72,11 +72,8 @@ export class SweAgentHistory {
     this.spoken = true;
     const text = partsText(item.content, place, this.onLoss);
     const thinking = objectsAt(item, 'thinking_blocks').flatMap((block) => textAt(block, 'thinking') ?? []);
-    const said: RecordedEntry[] = [];
-    if (text !== '' || thinking.length > 0) {
-      const message = this.message('assistant', 'model', text, place);
-      said.push(thinking.length === 0 ? message : { ...message, thinking: thinking.join('\n\n') });
-    }
+    const message = this.message('assistant', 'model', text, place);
+    const said: readonly RecordedEntry[] = [thinking.length === 0 ? message : { ...message, thinking: thinking.join('\n\n') }];
     const calls = objectsAt(item, 'tool_calls');
     if (calls.length > 0) return [...said, ...calls.map((call, index) => this.call(call, `${place}.tool_calls[${index}]`, step))];
     const action = textAt(item, 'action') ?? '';

@@ -30,7 +30,8 @@ describe('OpenAI-style chats', () => {
     const run = await importAll('openai-chat/list.json');
     const messages = entriesOf(run, 'message');
     expect(messages[0]).toMatchObject({ name: 'dev', text: expect.stringMatching(/\n\[image image\/png 5 bytes\]$/) });
-    expect(messages[1]).toMatchObject({ thinking: 'Half a cent.', usage: { input: 700, output: 20, total: 720 } });
+    expect(messages[1]).toMatchObject({ place: 'messages[2]', text: '' });
+    expect(messages[2]).toMatchObject({ thinking: 'Half a cent.', usage: { input: 700, output: 20, total: 720 } });
     expect(messages.at(-1)?.text).toBe('Done.\nI will not tip.');
     expect(entriesOf(run, 'call').find(({ tool }) => tool === 'search')?.args).toEqual({ input: 'discounted' });
   });
