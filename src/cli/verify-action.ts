@@ -2,7 +2,7 @@ import { HistoryError } from '../history/history-error.js';
 import type { AnswersReport } from '../history/verify-answers.js';
 import type { ContextsReport, SessionVerification, VerifyProgress } from '../history/verify-session.js';
 import { verifySession } from '../history/verify-session.js';
-import { escapedJson, escapeLine } from './escape-text.js';
+import { escapedJson, escapedLine } from './escape-text.js';
 import { openReview, type Review } from './open-review.js';
 import { reportFailure } from './report-failure.js';
 import type { VerifyFlags } from './verify-flags.js';
@@ -56,7 +56,7 @@ function reportLines({ session, contexts, answers, parts, ok }: SessionVerificat
   const damages = parts.damages.map(({ part, what, of }) => `          ${what.toUpperCase()} ${part} (${of})`);
   const whole = parts.damages.length === 0 ? 'all as they were written' : `${parts.damages.length} not as they were written`;
   const lines = [...contextLines(contexts), ...answerLines(answers), `parts     ${parts.checked} checked, ${whole}`, ...damages];
-  return [`session   ${session}: ${ok ? 'verified' : 'NOT VERIFIED'}`, ...lines].map(escapeLine);
+  return [`session   ${session}: ${ok ? 'verified' : 'NOT VERIFIED'}`, ...lines].map(escapedLine);
 }
 
 async function sessionsOf({ timeline }: Review, names: readonly string[], all: boolean): Promise<readonly string[]> {
