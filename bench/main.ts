@@ -9,6 +9,7 @@ import { measureAssembling } from './cases/assembling.js';
 import { measureListing } from './cases/listing.js';
 import { measureMemory } from './cases/memory.js';
 import { measureReading, type Readers } from './cases/reading.js';
+import { measureReplaying } from './cases/replay.js';
 import { measureResuming } from './cases/resuming.js';
 import { measureStarting } from './cases/starting.js';
 import { measureStoring } from './cases/storing.js';
@@ -23,11 +24,11 @@ import { benchFolder, Workshop } from './workshop.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, storage, memory, turns, assemble, resume, watch (comma between them)
+  --only CASES       of: read, ls, start, storage, memory, turns, assemble, resume, watch, replay (comma between them)
   --report FILE      writes the figures into a report, between its marks if it has them
   --cpu-prof FOLDER  has our servers write CPU profiles there; slows them down`;
 
-const CASES = ['read', 'ls', 'start', 'turns', 'assemble', 'storage', 'memory', 'resume', 'watch'] as const;
+const CASES = ['read', 'ls', 'start', 'turns', 'assemble', 'storage', 'memory', 'resume', 'watch', 'replay'] as const;
 type Case = (typeof CASES)[number];
 
 const { values: flags } = parseArgs({
@@ -70,6 +71,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<C
     memory: () => measureMemory(workshop),
     resume: () => measureResuming(workshop),
     watch: () => measureWatching(workshop),
+    replay: () => measureReplaying(workshop),
   };
   const found: CaseResult[] = [];
   for (const name of CASES) if (only.has(name)) found.push(await table[name]());

@@ -16,6 +16,8 @@ export interface Sizes {
   readonly resumes: number;
   /** How many files are watched. */
   readonly watched: readonly number[];
+  /** Calls of the replay that is compared, how often it is, and bytes of the recording whose replay's memory is looked at. */
+  readonly replay: { readonly calls: number; readonly rounds: number; readonly bytes: number };
   /** Longest time of one case. */
   readonly limitMs: number;
 }
@@ -33,6 +35,7 @@ export const FULL: Sizes = {
   resumed: 10_000,
   resumes: 5,
   watched: [2_000, 10_000],
+  replay: { calls: 1_000, rounds: 3, bytes: 100_000_000 },
   limitMs: 20_000,
 };
 
@@ -49,5 +52,6 @@ export const QUICK: Sizes = {
   resumed: 1_000,
   resumes: 3,
   watched: [2_000],
+  replay: { calls: 100, rounds: 1, bytes: 10_000_000 },
   limitMs: 2_500,
 };

@@ -35,5 +35,7 @@ export async function callIdFor(environment: SessionEnvironment, state: SessionS
   if (given === undefined || given === '') return objectId(repeated(state, `${state.id}:${state.seq + 1}`));
   const wanted = given.toWellFormed().slice(0, LONGEST);
   const id = repeated(state, wanted) as ObjectId;
+  // An id with this session's id behind it is no other chat's.
+  if (wanted.endsWith(`@${state.id}`)) return objectId(id);
   return objectId((await isTaken(environment, id)) ? repeated(state, `${wanted}@${state.id}`) : id);
 }
