@@ -1,7 +1,11 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type InspectedJournal, inspectJournals, type JournalState } from '../journal/inspect-journals.js';
+import type { LockOwner } from '../lease/lock-file.js';
 import { sessionLockOwners } from '../lease/session-lock.js';
 import { type TrackerReport, trackerReports } from '../lease/tracker-report.js';
 import { type NodeStatusReport, nodeStatus } from '../node/index.js';
+import { remoteFolders } from '../process/data-folder.js';
 import type { DoctorFlags } from './doctor-flags.js';
 import { reportFailure } from './report-failure.js';
 import { readSettings } from './settings.js';
@@ -50,25 +54,47 @@ function trackerLines(reports: readonly TrackerReport[]): readonly string[] {
   ]);
 }
 
+/** What clients keep in one folder. */
+interface Kept {
+  readonly folder: string;
+  readonly journals: readonly InspectedJournal[];
+  readonly sessions: readonly LockOwner[];
+  readonly trackers: readonly TrackerReport[];
+}
+
+async function keptIn(folder: string): Promise<Kept> {
+  const [journals, sessions, trackers] = await Promise.all([inspectJournals(folder), sessionLockOwners(folder), trackerReports(folder)]);
+  return { folder, journals, sessions, trackers };
+}
+
+/** The data folder, and those in it of nodes that someone else runs. */
+async function keptBelow(dataDir: string): Promise<readonly [Kept, ...Kept[]]> {
+  const remote = remoteFolders(dataDir);
+  const names = await readdir(remote).catch(() => []);
+  const [own, ...others] = await Promise.all([keptIn(dataDir), ...names.map((name) => keptIn(join(remote, name)))]);
+  return [own, ...others];
+}
+
+function keptLines({ journals, sessions, trackers }: Kept, now: number): readonly string[] {
+  const held = sessions.map(({ session, pid, what, since }) => `session   ${session} is open in process ${pid} (${what}) since ${since}`);
+  return [...journalLines(journals, now), ...held, ...trackerLines(trackers)];
+}
+
 /** `doctor` */
 export async function doctorAction(flags: DoctorFlags): Promise<void> {
   await reportFailure(flags, async () => {
     const { dataDir } = readSettings(process.env, flags);
-    const [node, journals, sessions, trackers] = await Promise.all([
-      nodeStatus(dataDir),
-      inspectJournals(dataDir),
-      sessionLockOwners(dataDir),
-      trackerReports(dataDir),
-    ]);
+    const [node, [own, ...others]] = await Promise.all([nodeStatus(dataDir), keptBelow(dataDir)]);
+    const all = [own, ...others];
+    const journals = all.flatMap((kept) => kept.journals);
     const sick = journals.some(({ state }) => NEEDS_A_HAND.has(state)) || (node.running && (node.ingesterFailed || !node.supervised));
     if (flags.json) {
+      const [sessions, trackers] = [all.flatMap((kept) => kept.sessions), all.flatMap((kept) => kept.trackers)];
       console.log(JSON.stringify({ dataDir, healthy: !sick, node, journals, sessions, trackers }));
     } else {
-      const held = sessions.map(
-        ({ session, pid, what, since }) => `session   ${session} is open in process ${pid} (${what}) since ${since}`,
-      );
-      const lines = [...nodeLines(node), ...journalLines(journals, Date.now()), ...held, ...trackerLines(trackers)];
-      console.log([`data      ${dataDir}`, ...lines].join('\n'));
+      const now = Date.now();
+      const foreign = others.flatMap((kept) => [`remote    ${kept.folder}, for a node that someone else runs`, ...keptLines(kept, now)]);
+      console.log([`data      ${dataDir}`, ...nodeLines(node), ...keptLines(own, now), ...foreign].join('\n'));
     }
     if (sick) process.exitCode = 1;
   });

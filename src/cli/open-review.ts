@@ -1,6 +1,4 @@
-import { hash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ContextClient } from '../client/context-client.js';
 import { localFilesystemId } from '../filesystem/filesystem-id.js';
@@ -10,6 +8,7 @@ import { HistoryError } from '../history/history-error.js';
 import { Timeline } from '../history/timeline.js';
 import { type InspectedJournal, inspectJournals } from '../journal/inspect-journals.js';
 import { ensureNode, nodeStatus } from '../node/index.js';
+import { clientFolder } from '../process/data-folder.js';
 import { systemCode } from '../process/system-code.js';
 import { type NodeAddress, parseNodeUrl } from '../xtdb/address.js';
 import type { ReviewFlags } from './review-flags.js';
@@ -47,11 +46,6 @@ async function addressOf(settings: Settings): Promise<{ readonly address: NodeAd
   return { address: node.address, release: () => node.release() };
 }
 
-/** Where journals and leases of a database lie: those of a node that someone else runs have a folder of their own. */
-function clientFolder({ dataDir, xtdbUrl }: Settings): string {
-  return xtdbUrl === undefined ? dataDir : join(dataDir, 'remote', hash('sha256', xtdbUrl).slice(0, 16));
-}
-
 const isWaiting = ({ pending }: InspectedJournal): boolean => pending > 0;
 
 /** Waits, within a limit, until what living processes acknowledged is in the database; says what is not. */
@@ -84,7 +78,7 @@ export async function openReview(flags: ReviewFlags): Promise<Review> {
       filesystemId: await localFilesystemId(settings.dataDir),
       track: false,
     });
-    const notes = await waitForJournals(clientFolder(settings));
+    const notes = await waitForJournals(clientFolder(settings.dataDir, settings.xtdbUrl));
     const { files } = client;
     const opened = client;
     return {

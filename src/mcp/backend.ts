@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto';
-import { join } from 'node:path';
 import type { ContextClient } from '../client/context-client.js';
 import type { ContextSession } from '../client/context-session.js';
 import type { NodeHandle } from '../node/index.js';
+import { clientFolder } from '../process/data-folder.js';
 import { withinLimit } from '../process/within-limit.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import type { Logger } from './log.js';
@@ -192,7 +191,7 @@ export class Backend {
   }
 
   async #create(): Promise<ContextClient> {
-    const { node, roots, cwd, mounts, policy, tools } = this.#settings;
+    const { node, nodeUrl, roots, cwd, mounts, policy, tools } = this.#settings;
     const [{ ContextClient: Client }, { localFilesystemId }] = await Promise.all([
       import('../client/context-client.js'),
       import('../filesystem/filesystem-id.js'),
@@ -204,7 +203,7 @@ export class Backend {
       mounts,
       policy,
       filesystemId: await localFilesystemId(node.dataDir),
-      dataDir: this.#clientFolder,
+      dataDir: clientFolder(node.dataDir, nodeUrl),
       journal: this.#isDurable,
       durability: this.#settings.durability,
       what: 'palimpsest',
@@ -217,12 +216,6 @@ export class Backend {
   /** Whether acknowledged steps outlive this process: not for a database that forgets everything when it stops. */
   get #isDurable(): boolean {
     return this.#settings.nodeUrl !== undefined || this.#settings.node.profile !== 'memory';
-  }
-
-  /** Leases and journal belong to one database: those of a foreign one get a folder of their own. */
-  get #clientFolder(): string {
-    const { node, nodeUrl } = this.#settings;
-    return nodeUrl === undefined ? node.dataDir : join(node.dataDir, 'remote', hash('sha256', nodeUrl).slice(0, 16));
   }
 
   /** Asked for at the first request and again whenever the node cannot be reached. */

@@ -1,11 +1,10 @@
-import { hash } from 'node:crypto';
-import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { nodeOptions, readSettings } from '../../cli/settings.js';
 import { createContextClient } from '../../harness/create-context-client.js';
 import type { HarnessClient } from '../../harness/harness-client.js';
 import { LoopSession } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
+import { clientFolder } from '../../process/data-folder.js';
 import { parseNodeUrl } from '../../xtdb/address.js';
 import { linesOf } from './lines.js';
 import type { Beginning, BesideAnswer, BesideRequest, CallName, Calls, SentList } from './protocol.js';
@@ -30,8 +29,7 @@ export async function besideClient(beginning: Beginning, env: NodeJS.ProcessEnv)
   const { xtdbUrl } = settings;
   const { what, cwd, roots, strict = false, shortIds = false } = beginning;
   return createContextClient({
-    // Leases and journal belong to one database: those of a foreign one get a folder of their own.
-    dataDir: xtdbUrl === undefined ? dataDir : join(dataDir, 'remote', hash('sha256', xtdbUrl).slice(0, 16)),
+    dataDir: clientFolder(dataDir, xtdbUrl),
     ...(xtdbUrl === undefined ? {} : { address: parseNodeUrl(xtdbUrl) }),
     node,
     cwd,

@@ -1,8 +1,9 @@
 import { readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { clientFolder } from '../../../src/process/data-folder.js';
 import { runCli } from '../../support/run-cli.js';
-import { TrackedProject, until } from '../../support/tracked-project.js';
+import { callReport, TrackedProject, until } from '../../support/tracked-project.js';
 
 describe('palimpsest doctor, beside a process that works', () => {
   let project: TrackedProject;
@@ -43,5 +44,17 @@ describe('palimpsest doctor, beside a process that works', () => {
     await client.close();
     expect(await reported()).toEqual([]);
     expect(await readdir(join(dataDir(), 'trackers'))).toEqual([]);
+  });
+
+  test('tells it of clients of a node that someone else runs too, and what waits for it', async () => {
+    const folder = clientFolder(dataDir(), 'http://127.0.0.1:9');
+    const client = await project.open({ dataDir: folder, what: 'far away', address: { kind: 'url', origin: 'http://127.0.0.1:9' } });
+    const session = await client.openSession();
+    await session.recordCall(callReport({ content: 'kept' }));
+    const text = await doctor();
+    expect(text).toContain(`remote    ${folder}, for a node that someone else runs\n`);
+    expect(text).toMatch(/journal {3}nothing waits for the database\nremote .*\njournal {3}\S+ of process \d+: 2 steps wait/);
+    expect(text).toContain(`session   ${session.id} is open in process ${process.pid} (far away)`);
+    expect((await client.close()).unflushed).toBeGreaterThan(0);
   });
 });
