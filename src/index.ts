@@ -36,6 +36,28 @@ export type { ReportedContent, ReportedFile, ReportedMessage, ToolCallReport } f
 export type { HistoryNotice } from './harness/reconcile.js';
 export type { ReportedCall } from './harness/record-item.js';
 export type { VerbReport } from './harness/session-verbs.js';
+export {
+  type AskedDiff,
+  askContext,
+  askDiff,
+  askObject,
+  askQuery,
+  askTurns,
+  askVersions,
+  askWho,
+  type Desk,
+  type Question,
+} from './history/ask.js';
+export { HistoryError, type HistoryErrorCode } from './history/history-error.js';
+export type { ObjectDiff } from './history/object-diff.js';
+export type { LoggedVersion } from './history/object-log.js';
+export type { ObjectView, VersionText } from './history/object-view.js';
+export type { PastContext } from './history/past-context.js';
+export type { QueryAnswer, QueryLimits } from './history/run-query.js';
+export type { Sighting } from './history/seen-by.js';
+export type { SessionDiff } from './history/session-diff.js';
+export type { LoggedCall, LoggedMessage, LoggedTurn } from './history/session-log.js';
+export { type Point, Timeline } from './history/timeline.js';
 export { type EnsureNodeOptions, ensureNode, NodeError, type NodeErrorCode, type NodeHandle, nodeStatus, stopNode } from './node/index.js';
 export { canonicalJson, type Json } from './objects/canonical-json.js';
 export { DocumentError, type DocumentErrorCode } from './objects/errors.js';
