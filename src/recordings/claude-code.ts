@@ -1,7 +1,7 @@
 import { ClaudeCodeReader } from './claude-code-reader.js';
 import type { Importer } from './importer.js';
 import { readJsonLines } from './json-lines.js';
-import { recogniseLines } from './line-format.js';
+import { isRecord, recogniseLines } from './line-format.js';
 import { recordingId } from './recording-id.js';
 
 /** Claude Code: JSON lines under `~/.claude/projects`, one file for each session; files of sub-agents alone are sessions too. */
@@ -10,7 +10,7 @@ export const claudeCode: Importer = {
   recognise: (source) => recogniseLines(source, 'claude-code'),
   async *read(source, onLoss) {
     const reader = new ClaudeCodeReader(recordingId(source), onLoss);
-    for await (const { record, place } of readJsonLines(source.open(), onLoss)) {
+    for await (const { record, place } of readJsonLines(source.open(), onLoss, { isRecord })) {
       reader.read(record, place);
       yield* reader.ready();
     }

@@ -1,7 +1,7 @@
 import { CodexReader } from './codex-reader.js';
 import type { Importer } from './importer.js';
 import { readJsonLines } from './json-lines.js';
-import { recogniseLines } from './line-format.js';
+import { isRecord, recogniseLines } from './line-format.js';
 import { recordingId } from './recording-id.js';
 
 /** Codex: JSON lines under `~/.codex/sessions`, one file for each session and each sub-agent. */
@@ -10,7 +10,7 @@ export const codex: Importer = {
   recognise: (source) => recogniseLines(source, 'codex'),
   async *read(source, onLoss) {
     const reader = new CodexReader(recordingId(source), onLoss);
-    for await (const { record, place } of readJsonLines(source.open(), onLoss)) {
+    for await (const { record, place } of readJsonLines(source.open(), onLoss, { isRecord })) {
       reader.read(record, place);
       yield* reader.ready();
     }

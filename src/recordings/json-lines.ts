@@ -15,6 +15,13 @@ export interface JsonLine {
   readonly place: string;
 }
 
+/** How lines are read. */
+export interface JsonLinesOptions {
+  readonly maxLineBytes?: number;
+  /** Whether an object is surely a record: such a one is read behind a torn record on the same line. Without it none is. */
+  readonly isRecord?: (record: JsonObject) => boolean;
+}
+
 interface RawLine {
   readonly bytes: Buffer;
   readonly line: number;
@@ -86,26 +93,27 @@ function completeValues(text: string): { readonly values: readonly unknown[]; re
 const MAX_RESTARTS = 64;
 
 /** The record that a text ends with behind a torn one: where a process died in the middle of a line and another wrote on. */
-function valueAtEnd(text: string): unknown {
+function recordAtEnd(text: string, isRecord: (record: JsonObject) => boolean): JsonObject | undefined {
   let at = 0;
   for (let tries = 0; tries < MAX_RESTARTS; tries += 1) {
     at = text.indexOf('{"', at + 1);
     if (at < 0) return undefined;
     const value = parseJson(text.slice(at));
-    if (value !== undefined) return value;
+    if (isJsonObject(value) && isRecord(value)) return value;
   }
   return undefined;
 }
 
-function readUnclean(text: string, raw: RawLine, onLoss: OnLoss): readonly unknown[] {
+function readUnclean(text: string, raw: RawLine, onLoss: OnLoss, isRecord: (record: JsonObject) => boolean): readonly unknown[] {
   const place = `line ${raw.line}`;
   const { values, rest } = completeValues(text);
   if (values.length > 1 || (values.length === 1 && rest !== '')) {
     onLoss({ reason: 'repaired-text', place, detail: `${values.length} values on one line were read apart` });
   }
   if (rest === '') return values;
-  const behind = valueAtEnd(rest);
-  if (behind === undefined && raw.last && /^[{[]/.test(rest)) {
+  const torn = raw.last && /^[{[]/.test(rest);
+  const behind = torn ? undefined : recordAtEnd(rest, isRecord);
+  if (torn) {
     onLoss({ reason: 'truncated-file', place, detail: `the file ends inside a record: ${excerpt(rest)}` });
   } else {
     onLoss({ reason: raw.bytes.includes(NUL) ? 'binary' : 'malformed-record', place, detail: `not JSON: ${excerpt(rest)}` });
@@ -121,14 +129,14 @@ function readUnclean(text: string, raw: RawLine, onLoss: OnLoss): readonly unkno
 export async function* readJsonLines(
   chunks: AsyncIterable<Buffer>,
   onLoss: OnLoss,
-  { maxLineBytes = MAX_LINE_BYTES }: { readonly maxLineBytes?: number } = {},
+  { maxLineBytes = MAX_LINE_BYTES, isRecord = () => false }: JsonLinesOptions = {},
 ): AsyncIterable<JsonLine> {
   for await (const raw of splitLines(chunks, maxLineBytes, onLoss)) {
     const text = decode(raw, onLoss);
     if (text.trim() === '') continue;
     const whole = parseJson(text);
     const place = `line ${raw.line}`;
-    for (const value of whole === undefined ? readUnclean(text, raw, onLoss) : [whole]) {
+    for (const value of whole === undefined ? readUnclean(text, raw, onLoss, isRecord) : [whole]) {
       if (isJsonObject(value)) yield { record: value, line: raw.line, place };
       else onLoss({ reason: 'malformed-record', place, detail: `not an object: ${excerpt(JSON.stringify(value))}` });
     }

@@ -76,6 +76,11 @@ export function lineFormat(record: JsonObject): { readonly format: LineFormat; r
   return best;
 }
 
+/** Whether an object tells by itself that it is a record of one of the formats. */
+export function isRecord(record: JsonObject): boolean {
+  return lineFormat(record) !== undefined;
+}
+
 /** How certain it is that a recording is of a format of JSON lines: as certain as the first of its records that is of any. */
 export function recogniseLines(source: RecordingSource, format: LineFormat): number {
   if (source.members !== undefined) return 0;

@@ -109,7 +109,11 @@ const entries = {
   event: z.strictObject({
     kind: z.literal('event'),
     ...common,
-    name: z.string().describe('Such as `model-change`, `aborted`, `rewind`, `file-attached`'),
+    name: z
+      .string()
+      .describe(
+        'Such as `model-change`, `aborted`, `file-attached`; `rewind`: the conversation goes on from `parent_id`, `text` is what was left',
+      ),
     text: z.string().optional(),
     files: z.array(shownFile).optional(),
     usage: usage.optional().describe('Of an answer that has no message of its own'),

@@ -5,17 +5,15 @@ import type { OnLoss } from './importer.js';
 import type { JsonObject } from './json-text.js';
 import { lineFormat } from './line-format.js';
 import { partsText } from './message-parts.js';
-import type { EntryOf, RecordedEntry } from './neutral-session.js';
+import type { RecordedEntry } from './neutral-session.js';
 import { createOpaqueContent } from './opaque-content.js';
 import { bashExecutionText, piUsage, readEvidence } from './pi-messages.js';
+import { entryId, type PiCommon, PiTree } from './pi-tree.js';
 
-type Common = Pick<EntryOf<'event'>, 'session' | 'place' | 'at' | 'native_id' | 'parent_id' | 'copied'>;
-type Handler = (record: JsonObject, common: Common) => readonly RecordedEntry[];
+type Handler = (record: JsonObject, common: PiCommon) => readonly RecordedEntry[];
 
 /** Entries that are no part of the conversation. */
 const BOOKKEEPING = new Set(['label', 'session_info', 'custom']);
-
-const entryId = (index: number): string => `entry-${index}`;
 
 /** Reads the records of one file of pi, one after the other. */
 export class PiReader {
@@ -24,13 +22,12 @@ export class PiReader {
   readonly #opaque = createOpaqueContent();
   /** Calls without a result: their tools and arguments. */
   readonly #calls = new Map<string, { readonly tool: string; readonly args: JsonObject }>();
-  readonly #ids = new Set<string>();
+  readonly #tree: PiTree;
   #session: string | undefined;
   #startedAt: number | undefined;
   #fork = false;
   /** How many entries the file has had, the header among them: the first version counts by it. */
   #index = -1;
-  #last: string | undefined;
   readonly #entries: Readonly<Record<string, Handler>> = {
     message: (record, common) => this.#message(record, common),
     compaction: (record, common) => [this.#compaction(record, common)],
@@ -72,6 +69,7 @@ export class PiReader {
   constructor(fallbackId: string, onLoss: OnLoss) {
     this.#fallbackId = fallbackId;
     this.#onLoss = onLoss;
+    this.#tree = new PiTree(onLoss);
   }
 
   /** The entries of one record. */
@@ -89,9 +87,10 @@ export class PiReader {
       this.#onLoss({ reason: 'unknown-record', place, detail: `an entry of the kind ${JSON.stringify(excerpt(type))}: left out` });
     }
     const begun = this.#session === undefined ? this.#begin(undefined, place) : [];
-    const tree = this.#place(record, place);
-    if (tree === undefined) return begun;
-    const { common, rewound } = tree;
+    const session = this.#session ?? this.#fallbackId;
+    const position = this.#tree.place(record, place, this.#index, { session, startedAt: this.#startedAt, fork: this.#fork });
+    if (position === undefined) return begun;
+    const { common, rewound } = position;
     const back: readonly RecordedEntry[] = rewound === undefined ? [] : [{ kind: 'event', ...common, name: 'rewind', text: rewound }];
     return [...begun, ...back, ...(handler?.(record, common) ?? [])];
   }
@@ -127,31 +126,6 @@ export class PiReader {
     ];
   }
 
-  /** Where an entry stands in the tree; undefined where it stood there before. The first version is a list: its entries have no ids. */
-  #place(record: JsonObject, place: string): { readonly common: Common; readonly rewound: string | undefined } | undefined {
-    const own = idAt(record, 'id');
-    const id = own ?? entryId(this.#index);
-    if (this.#ids.has(id)) {
-      this.#onLoss({ reason: 'duplicate-id', place, detail: `the entry ${excerpt(id)} was there before: left out` });
-      return undefined;
-    }
-    this.#ids.add(id);
-    const last = this.#last;
-    const parent = own === undefined ? last : idAt(record, 'parentId');
-    this.#last = id;
-    const at = momentOf(record.timestamp) ?? momentOf(objectAt(record, 'message')?.timestamp);
-    const copied = this.#fork && at !== undefined && this.#startedAt !== undefined && at < this.#startedAt;
-    const common: Common = {
-      session: this.#session ?? this.#fallbackId,
-      place,
-      at,
-      native_id: id,
-      parent_id: parent,
-      ...(copied ? { copied } : {}),
-    };
-    return { common, rewound: last !== undefined && own !== undefined && parent !== last ? last : undefined };
-  }
-
   #text(content: unknown, place: string): string {
     return partsText(content, place, this.#onLoss, (part) => {
       const type = textAt(part, 'type');
@@ -160,7 +134,7 @@ export class PiReader {
     });
   }
 
-  #message(record: JsonObject, common: Common): readonly RecordedEntry[] {
+  #message(record: JsonObject, common: PiCommon): readonly RecordedEntry[] {
     const message = objectAt(record, 'message');
     const role = textAt(message, 'role') ?? '';
     const handler = Object.hasOwn(this.#roles, role) ? this.#roles[role] : undefined;
@@ -173,12 +147,12 @@ export class PiReader {
     return [];
   }
 
-  #handed(message: JsonObject, common: Common): readonly RecordedEntry[] {
+  #handed(message: JsonObject, common: PiCommon): readonly RecordedEntry[] {
     const text = textAt(message, 'summary') ?? this.#text(message.content, common.place);
     return [{ kind: 'message', ...common, role: 'user', origin: 'harness', name: textAt(message, 'role'), text }];
   }
 
-  #assistant(message: JsonObject, common: Common): readonly RecordedEntry[] {
+  #assistant(message: JsonObject, common: PiCommon): readonly RecordedEntry[] {
     const blocks = objectsAt(message, 'content');
     const thoughts: string[] = [];
     const calls: RecordedEntry[] = [];
@@ -206,7 +180,7 @@ export class PiReader {
     ];
   }
 
-  #call(block: JsonObject, common: Common, index: number): RecordedEntry {
+  #call(block: JsonObject, common: PiCommon, index: number): RecordedEntry {
     const id = idAt(block, 'id') ?? `call-at-${common.native_id ?? this.#index}-${index}`;
     const tool = textAt(block, 'name') ?? '';
     const args = callArguments(block.arguments, common.place, this.#onLoss);
@@ -214,7 +188,7 @@ export class PiReader {
     return { kind: 'call', ...common, call_id: id, tool, args: { ...args } };
   }
 
-  #result(message: JsonObject, common: Common): readonly RecordedEntry[] {
+  #result(message: JsonObject, common: PiCommon): readonly RecordedEntry[] {
     const id = idAt(message, 'toolCallId');
     if (id === undefined) {
       this.#onLoss({ reason: 'orphan-result', place: common.place, detail: 'a result that names no call: left out' });
@@ -238,7 +212,7 @@ export class PiReader {
     ];
   }
 
-  #compaction(record: JsonObject, common: Common): RecordedEntry {
+  #compaction(record: JsonObject, common: PiCommon): RecordedEntry {
     const index = numberAt(record, 'firstKeptEntryIndex');
     return {
       kind: 'compaction',

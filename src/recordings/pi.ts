@@ -1,6 +1,6 @@
 import type { Importer } from './importer.js';
 import { readJsonLines } from './json-lines.js';
-import { recogniseLines } from './line-format.js';
+import { isRecord, recogniseLines } from './line-format.js';
 import { PiReader } from './pi-reader.js';
 import { recordingId } from './recording-id.js';
 
@@ -10,7 +10,7 @@ export const pi: Importer = {
   recognise: (source) => recogniseLines(source, 'pi'),
   async *read(source, onLoss) {
     const reader = new PiReader(recordingId(source), onLoss);
-    for await (const { record, place } of readJsonLines(source.open(), onLoss)) yield* reader.read(record, place);
+    for await (const { record, place } of readJsonLines(source.open(), onLoss, { isRecord })) yield* reader.read(record, place);
     reader.finish();
   },
 };

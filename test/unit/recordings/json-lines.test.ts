@@ -10,11 +10,17 @@ interface Read {
   readonly losses: readonly Loss[];
 }
 
-async function read(content: Buffer | string, { chunk = 7, maxLineBytes = 1000 } = {}): Promise<Read> {
+async function read(
+  content: Buffer | string,
+  { chunk = 7, maxLineBytes = 1000, isRecord = ({ type }: Readonly<Record<string, unknown>>) => type === 'user' } = {},
+): Promise<Read> {
   const losses: Loss[] = [];
   const records: unknown[] = [];
   const places: string[] = [];
-  for await (const { record, place } of readJsonLines(bytesSource(content, chunk).open(), (loss) => losses.push(loss), { maxLineBytes })) {
+  for await (const { record, place } of readJsonLines(bytesSource(content, chunk).open(), (loss) => losses.push(loss), {
+    maxLineBytes,
+    isRecord,
+  })) {
     records.push(record);
     places.push(place);
   }
@@ -45,6 +51,15 @@ describe('JSON lines', () => {
     const found = await read('{"type":"user","message":{"role":"us{"type":"user","message":{}}\n{"a":1}\n');
     expect(found.records).toEqual([{ type: 'user', message: {} }, { a: 1 }]);
     expect(reasons(found)).toEqual(['malformed-record line 1']);
+  });
+
+  test('a part of a torn record is no record, nor is what stands behind one where the file ends', async () => {
+    const parts = await read('{"type":"user","message":{"role":"user"}\n{"a":1}\n');
+    expect(parts.records).toEqual([{ a: 1 }]);
+    expect(reasons(parts)).toEqual(['malformed-record line 1']);
+    const end = await read('{"a":1}\n{"type":"progress","data":{"type":"user"}');
+    expect(end.records).toEqual([{ a: 1 }]);
+    expect(reasons(end)).toEqual(['truncated-file line 2']);
   });
 
   test('objects in front of rubbish are kept and the rubbish is told', async () => {
