@@ -411,6 +411,24 @@ describe('limits of the system', () => {
     expect(one.notices).toHaveLength(1);
   });
 
+  test('the first of many are watched as the many will be', async () => {
+    const kinds: string[] = [];
+    const one = await temp({
+      chokidarFiles: 10,
+      watch: async (folder, wanted, listener) => {
+        kinds.push(wanted);
+        return watchFolder(folder, wanted, listener);
+      },
+    });
+    const paths = await Promise.all(['a/1.txt', 'b/2.txt', 'c/3.txt'].map((name) => one.folder.put(`root/${name}`, name)));
+    const [a, b, c] = paths.map((path) => ({ source: one.source(path) }));
+    if (a === undefined || b === undefined || c === undefined) throw new Error('three files were made');
+    await one.tracker.trackMany([a], 10);
+    await one.tracker.trackMany([b], 11);
+    await one.tracker.track(c.source);
+    expect(kinds).toEqual(['chokidar', 'plain', 'plain']);
+  });
+
   test('any other failure to watch orphans', async () => {
     const one = await temp({
       watch: async (folder) => Promise.reject(Object.assign(new Error(folder), { code: 'EACCES', syscall: 'watch' })),
