@@ -18,6 +18,8 @@ export interface Sizes {
   readonly watched: readonly number[];
   /** Calls of the replay that is compared, how often it is, and bytes of the recording whose replay's memory is looked at. */
   readonly replay: { readonly calls: number; readonly rounds: number; readonly bytes: number };
+  /** Turns of the session whose past is read, how often it is, and versions of an object. */
+  readonly history: { readonly turns: number; readonly rounds: number; readonly versions: number };
   /** Longest time of one case. */
   readonly limitMs: number;
 }
@@ -36,6 +38,7 @@ export const FULL: Sizes = {
   resumes: 5,
   watched: [2_000, 10_000],
   replay: { calls: 1_000, rounds: 3, bytes: 100_000_000 },
+  history: { turns: 1_000, rounds: 60, versions: 10_000 },
   limitMs: 20_000,
 };
 
@@ -53,5 +56,6 @@ export const QUICK: Sizes = {
   resumes: 3,
   watched: [2_000],
   replay: { calls: 100, rounds: 1, bytes: 10_000_000 },
+  history: { turns: 60, rounds: 6, versions: 1_000 },
   limitMs: 2_500,
 };
