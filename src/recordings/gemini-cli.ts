@@ -1,4 +1,4 @@
-import { idAt, momentOf, objectAt, objectsAt, textAt, textsAt } from './fields.js';
+import { idAt, momentOf, objectAt, textAt, textsAt } from './fields.js';
 import { GeminiRecords } from './gemini-records.js';
 import type { Importer, OnLoss, RecordingSource } from './importer.js';
 import { documentItems } from './json-document.js';
@@ -75,9 +75,10 @@ class GeminiLog {
     }
     yield* this.flush();
     if (rewound !== undefined) yield* records.rewound(rewound, place);
-    else if (change !== undefined) yield* Array.isArray(change.messages) ? records.replaced(objectsAt(change, 'messages'), place) : [];
+    else if (change !== undefined)
+      yield* Array.isArray(change.messages) ? records.replaced(this.objects(change.messages, place), place) : [];
     else if (isHeader)
-      for (const [index, message] of objectsAt(record, 'messages').entries())
+      for (const [index, message] of this.objects(record.messages, place).entries())
         yield* records.entries(message, `${place}.messages[${index}]`);
     else
       this.onLoss({
@@ -90,6 +91,13 @@ class GeminiLog {
   *end(): Iterable<RecordedEntry> {
     yield* this.begun(undefined);
     yield* this.flush();
+  }
+
+  private objects(list: unknown, place: string): readonly JsonObject[] {
+    const items: readonly unknown[] = Array.isArray(list) ? list : [];
+    const others = items.filter((item) => !isJsonObject(item)).length;
+    if (others > 0) this.onLoss({ reason: 'malformed-record', place, detail: `${others} messages that are no objects: left out` });
+    return items.filter(isJsonObject);
   }
 
   private *begun(header: JsonObject | undefined): Generator<RecordedEntry, GeminiRecords> {

@@ -1,5 +1,5 @@
-import { callArguments } from './call-arguments.js';
-import { idAt, objectAt, objectsAt, textAt } from './fields.js';
+import { chatCalls } from './chat-calls.js';
+import { objectAt, objectsAt, textAt } from './fields.js';
 import type { OnLoss } from './importer.js';
 import type { JsonObject } from './json-text.js';
 import { partsText } from './message-parts.js';
@@ -74,8 +74,8 @@ export class SweAgentHistory {
     const thinking = objectsAt(item, 'thinking_blocks').flatMap((block) => textAt(block, 'thinking') ?? []);
     const message = this.message('assistant', 'model', text, place);
     const said: readonly RecordedEntry[] = [thinking.length === 0 ? message : { ...message, thinking: thinking.join('\n\n') }];
-    const calls = objectsAt(item, 'tool_calls');
-    if (calls.length > 0) return [...said, ...calls.map((call, index) => this.call(call, `${place}.tool_calls[${index}]`, step))];
+    const calls = chatCalls(item, place, this.onLoss);
+    if (calls.length > 0) return [...said, ...calls.map((call) => this.begun(call.id, call.tool, call.args, call.place, step))];
     const action = textAt(item, 'action') ?? '';
     return action.trim() === '' ? said : [...said, this.command(action, place, step)];
   }
@@ -102,12 +102,6 @@ export class SweAgentHistory {
     const calls = objectsAt(item, 'tool_calls').map((call) => JSON.stringify(objectAt(call, 'function') ?? call));
     const role = item.role === 'assistant' || item.role === 'system' ? item.role : 'user';
     return this.message(role, 'harness', [text, ...calls].filter((part) => part !== '').join('\n'), place);
-  }
-
-  private call(call: JsonObject, place: string, step: SweAgentStep | undefined): RecordedEntry {
-    const named = objectAt(call, 'function');
-    const args = callArguments(named?.arguments, place, this.onLoss);
-    return this.begun(idAt(call, 'id') ?? place, textAt(named, 'name') ?? 'unknown', args, place, step);
   }
 
   private command(action: string, place: string, step: SweAgentStep | undefined): RecordedEntry {
