@@ -16,7 +16,7 @@ import { measureReviewing } from './reviewing.js';
 
 const SESSION = 'bench-history';
 const FILES = 40;
-const RECORDS = 1_000;
+const RECORDS = 300;
 const VERSIONS_AT_ONCE = 500;
 
 /** A turn: the user asks, a tool answers, at every third turn a file is read whole, the model says something; a context goes out before each call. */
@@ -89,7 +89,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
   await runTurns(session, writer, join(workshop.files, 'history'), turns);
   const { record } = await session.assemble();
   const id = await writeVersions(writer, versions);
-  await writer.snapshot();
+  await writer.store.writes.flush();
 
   workshop.tell('rebuild');
   const reader = await workshop.client(node, dataDir);
@@ -150,7 +150,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
   const again = await workshop.node(dataDir);
   const more = await ContextClient.create({ ...files, address: again.address, dataDir });
   await deliverOften(await more.openSession({ id: SESSION }), record);
-  await more.snapshot();
+  await more.store.writes.flush();
   await more.close();
   await again.release();
   await stopNode(dataDir);
