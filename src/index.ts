@@ -53,12 +53,24 @@ export type { ObjectDiff } from './history/object-diff.js';
 export type { LoggedVersion } from './history/object-log.js';
 export type { ObjectView, VersionText } from './history/object-view.js';
 export type { PastContext } from './history/past-context.js';
+export { type RebuiltAssembly, rebuildAssembly, type WantedAssembly } from './history/rebuild-assembly.js';
 export type { QueryAnswer, QueryLimits } from './history/run-query.js';
 export type { Sighting } from './history/seen-by.js';
 export type { SessionDiff } from './history/session-diff.js';
 export type { LoggedCall, LoggedMessage, LoggedTurn } from './history/session-log.js';
 export { type Point, Timeline } from './history/timeline.js';
+export type { AnswersReport } from './history/verify-answers.js';
+export type { AssemblyMismatch, MismatchCause } from './history/verify-assembly.js';
+export type { PartDamage, PartsReport } from './history/verify-parts.js';
+export {
+  type ContextsReport,
+  type SessionVerification,
+  type VerifyOptions,
+  type VerifyProgress,
+  verifySession,
+} from './history/verify-session.js';
 export { type EnsureNodeOptions, ensureNode, NodeError, type NodeErrorCode, type NodeHandle, nodeStatus, stopNode } from './node/index.js';
+export type { AssemblyProof, Delivery, HandedList } from './objects/assembly-proof.js';
 export { canonicalJson, type Json } from './objects/canonical-json.js';
 export { DocumentError, type DocumentErrorCode } from './objects/errors.js';
 export {

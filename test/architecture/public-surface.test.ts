@@ -34,8 +34,10 @@ test('the public surface names these values and no others', () => {
     'nodeStatus',
     'objectId',
     'parseMount',
+    'rebuildAssembly',
     'restoreVersion',
     'sessionId',
     'stopNode',
+    'verifySession',
   ]);
 });
