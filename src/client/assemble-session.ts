@@ -140,6 +140,11 @@ function assembleLocally(environment: SessionEnvironment, { state, prompt }: Hel
   return assembleParts(environment, { state, prompt, metadata: (id) => cache.get(id), version, basis: undefined }, options);
 }
 
+/** Whether this process has the content of everything active at hand. */
+function knowsActive({ recent, outbox }: SessionEnvironment, { state }: HeldSession): boolean {
+  return state.sets.active.every((id) => outbox.pending(id) !== undefined || recent.get(id) !== undefined);
+}
+
 /** What a database says, or does not, that is away for now. */
 const AWAY: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'busy']);
 
@@ -179,6 +184,7 @@ export async function assembleSession(
   options: AssembleOptions,
 ): Promise<SessionAssembly> {
   const { patienceMs } = options;
+  if (environment.alone === true && knowsActive(environment, held)) return assembleLocally(environment, held, options);
   const work = assembleFromDatabase(environment, held, options);
   const assembled = patienceMs === undefined ? work : withinLimit(work, patienceMs, () => undefined);
   return (await assembled) ?? assembleLocally(environment, held, options);

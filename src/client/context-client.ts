@@ -55,6 +55,11 @@ export interface ContextClientOptions extends FileAccessOptions {
   readonly onNotice?: (line: string) => void;
   /** What this process is, for whoever is refused a session that it has open. */
   readonly what?: string;
+  /**
+   * True: nobody else writes what this client's sessions hold, as in a replay. Then contexts are assembled from what this process knows, as far as it
+   * does, and without a journal steps are acknowledged before they are committed.
+   */
+  readonly alone?: boolean;
   /** Milliseconds since 1970; the machine's clock when absent. */
   readonly clock?: () => number;
 }
@@ -123,7 +128,7 @@ export class ContextClient {
     this.store = new ObjectStore(xtdb);
     const cache = new MetadataCache(files);
     const recent = new RecentVersions();
-    const outbox = new Outbox(this.store, cache, recent, journal);
+    const outbox = new Outbox(this.store, cache, recent, journal, options.alone);
     const clock = options.clock ?? Date.now;
     const tracking = trackingOf({ files, cache, outbox, clock }, options);
     this.#publisher = tracking.publisher;
@@ -134,6 +139,7 @@ export class ContextClient {
       recent,
       outbox,
       ...(tracking.sources === undefined ? {} : { tracking: tracking.sources }),
+      ...(options.alone === undefined ? {} : { alone: options.alone }),
       policy: options.policy ?? DEFAULT_POLICY,
       strict: options.strict ?? false,
       shortIds: options.shortIds ?? false,

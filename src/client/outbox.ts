@@ -62,6 +62,7 @@ export class Outbox {
   readonly #cache: MetadataCache;
   readonly #recent: RecentVersions;
   readonly #journal: WriteJournal | undefined;
+  readonly #eager: boolean;
   readonly #pending = new Map<ObjectId, Pending>();
   readonly #failures = new Map<SessionId, Error>();
   readonly #rescues = new Map<SessionId, Promise<Rescue>>();
@@ -69,11 +70,13 @@ export class Outbox {
   #waiting = 0;
   #outage: XtdbError | undefined;
 
-  constructor(store: ObjectStore, cache: MetadataCache, recent: RecentVersions, journal: WriteJournal | undefined) {
+  /** `eager`: without a journal too a write is acknowledged before it is committed, where nothing of it is to outlive the process. */
+  constructor(store: ObjectStore, cache: MetadataCache, recent: RecentVersions, journal: WriteJournal | undefined, eager = false) {
     this.#store = store;
     this.#cache = cache;
     this.#recent = recent;
     this.#journal = journal;
+    this.#eager = eager;
   }
 
   get status(): OutboxStatus {
@@ -107,6 +110,7 @@ export class Outbox {
 
   /** Acknowledges a write. Rejects, with nothing acknowledged, when it could not be made durable. */
   async accept(write: SessionWrite): Promise<AcceptedWrite> {
+    if (this.#journal === undefined && this.#eager) return this.adopt(write, () => undefined, false);
     if (this.#journal === undefined) {
       const applied = await this.#deliver(write, { persistent: false, seen: false });
       return { applied: Promise.resolve(applied) };

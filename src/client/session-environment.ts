@@ -15,6 +15,8 @@ export interface SessionEnvironment {
   readonly recent: RecentVersions;
   /** Undefined for a client that tracks nothing. */
   readonly tracking?: SourceTracking;
+  /** Nobody else writes what these sessions hold: what this process knows of them is all there is. */
+  readonly alone?: boolean;
   readonly policy: StepPolicy;
   /** Literal behaviour of every divergence that has one (decision E8). */
   readonly strict: boolean;

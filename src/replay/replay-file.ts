@@ -50,6 +50,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     strict: config.strict,
     shortIds: config.shortIds,
     track: false,
+    alone: true,
     what: 'a replay',
     clock: () => clock.now,
     ...(dataDir === undefined ? {} : { dataDir }),

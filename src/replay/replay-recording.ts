@@ -34,6 +34,8 @@ export interface ReplayWork {
 }
 
 const TELL_EVERY = 64;
+/** Steps and contexts that may be on their way to the database. */
+const MOST_WAITING = 48;
 
 /**
  * Replays a recording to its end and reports what came of it [§6]. Throws RecordingError before the first entry, ReplayError, SessionError, XtdbError; what was
@@ -61,6 +63,8 @@ export async function replayRecording(work: ReplayWork): Promise<ReplayReport> {
   for await (const entry of work.entries(losses)) {
     await engine.take(entry);
     entries += 1;
+    // The database follows behind; it must not fall back without end.
+    if (client.status.waiting > MOST_WAITING) await client.snapshot();
     if (entries % TELL_EVERY === 0) tell();
   }
   await engine.finish();
