@@ -1,12 +1,14 @@
-import { setFlagsFromString } from 'node:v8';
 import { reportFailure } from './report-failure.js';
 import type { ServeFlags, ServerFlags } from './server-flags.js';
 import { serverSettings } from './server-settings.js';
+import { limitYoungGeneration } from './young-generation.js';
+
+/** One agent's calls leave little behind; with less than this, texts of 100 KB outlive their calls, which costs a quarter of the calls' time. */
+const YOUNG_BYTES = 8 * 1_048_576;
 
 /** `mcp` */
 export async function mcpAction(version: string, flags: ServerFlags): Promise<void> {
-  // One agent's calls leave little behind: where objects are new, 2 MiB do instead of the 32 MiB that V8 grows to, which is a quarter of the process.
-  setFlagsFromString('--semi-space-growth-factor=1');
+  limitYoungGeneration(YOUNG_BYTES);
   await reportFailure({}, async () => {
     const settings = serverSettings(process.env, process.cwd(), version, flags);
     const { serveStdio } = await import('../mcp/stdio.js');

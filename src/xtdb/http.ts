@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { setTimeout } from 'node:timers/promises';
-import type { Pool } from 'undici';
+import type { Dispatcher, Pool } from 'undici';
 import type { EdnValue } from '../edn/values.js';
 import { describeAddress, type NodeAddress } from './address.js';
 import { interpretAnswer, type MediaType } from './answers.js';
@@ -42,8 +42,12 @@ interface Progress {
   sent: boolean;
 }
 
+type Exchange = (this: Pool, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
+
 interface Connection {
   readonly address: NodeAddress;
+  /** The library's way to send a request over a pool. */
+  readonly exchange: Exchange;
   readonly work: Pool;
   readonly wait: Pool;
 }
@@ -179,7 +183,7 @@ export class XtdbHttp {
     signal: AbortSignal,
   ): Promise<EdnValue | undefined> {
     const pool = request.waits === true ? connection.wait : connection.work;
-    const response = await pool.request({
+    const response = await connection.exchange.call(pool, {
       method: request.method,
       path: `/_xtdb${request.path}${queryString(request.params ?? {})}`,
       headers: {
@@ -233,12 +237,15 @@ export class XtdbHttp {
     const address = typeof this.#address === 'function' ? await this.#address() : this.#address;
     const before = this.#opened;
     if (before !== undefined && JSON.stringify(before.address) === JSON.stringify(address)) return before;
-    // Loaded here, not at the top: the library costs 0.1 s, which a process that never asks the database need not pay.
-    // Taken from the default export: the bundler gives a CommonJS module no other.
-    const { default: undici } = await import('undici');
+    // Loaded here, not at the top, for a process that never asks the database; and of the library its pool alone: the rest of it (fetch, caches, mocks)
+    // takes 8 MiB and most of the time.
+    const [{ default: ConnectionPool }, { default: exchange }] = await Promise.all([
+      import('undici/lib/dispatcher/pool.js'),
+      import('undici/lib/api/api-request.js'),
+    ]);
     if (this.#closing !== undefined) throw new XtdbError('closed', 'The client is closed.');
     const open = (connections: number): Pool =>
-      new undici.Pool(address.kind === 'unix' ? 'http://localhost' : address.origin, {
+      new ConnectionPool(address.kind === 'unix' ? 'http://localhost' : address.origin, {
         ...(address.kind === 'unix' ? { socketPath: address.socketPath } : {}),
         connections,
         pipelining: 1,
@@ -247,7 +254,7 @@ export class XtdbHttp {
         headersTimeout: 0,
         bodyTimeout: 0,
       });
-    const connection = { address, work: open(this.#options.connections), wait: open(MAX_WAIT_CONNECTIONS) };
+    const connection = { address, exchange, work: open(this.#options.connections), wait: open(MAX_WAIT_CONNECTIONS) };
     this.#opened = connection;
     // Requests to the former node may run on to their ends; nobody waits for them here.
     if (before !== undefined) this.#retired.push(before.work.close(), before.wait.close());
