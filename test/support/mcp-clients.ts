@@ -106,6 +106,8 @@ export interface Serve {
   readonly token: string | undefined;
   /** Ends it with SIGTERM; answers its exit code. */
   close(): Promise<number | null>;
+  /** Kills it with SIGKILL. */
+  kill(): Promise<void>;
 }
 
 async function announced(child: ChildProcess): Promise<{ readonly url: string; readonly token: string | undefined }> {
@@ -140,6 +142,10 @@ export async function startServe(
       child.kill('SIGTERM');
       const [code] = await ended;
       return code as number | null;
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await ended;
     },
   };
 }
