@@ -19,19 +19,49 @@ export interface CorpusRun {
   readonly date: string;
 }
 
-/** Why a count may differ from the listed one; told with every difference. */
+/** Where the listed counts come from something else than what is counted here; the first reason that accounts for a difference is told. */
+function reasonFor(
+  field: 'items' | 'calls' | 'reads',
+  difference: number,
+  { report, listed }: Required<Pick<CorpusResult, 'report' | 'listed'>>,
+): string {
+  if (report === undefined || listed === undefined) return 'unexplained';
+  const { recorded, sessions, recording } = report;
+  const own = { items: recorded.items, calls: recorded.calls, reads: recorded.read_files };
+  const listedCount = own[field] - difference;
+  if (listed.bytes > 0 && recording.bytes < listed.bytes * 0.9)
+    return `the file here has ${recording.bytes} of the ${listed.bytes} bytes that were counted`;
+  if (sessions.length > 1 && recorded.main[field] === listedCount)
+    return `the listed count leaves out ${sessions.length - 1} sub-agents, sessions of their own here`;
+  if (field === 'items') {
+    if (-difference === sessions.length && report.contexts.sections.system !== undefined && report.contexts.sections.system.chars.max > 0)
+      return 'the system prompt is listed as a message, here it is the prompt of the session';
+    if (difference === recorded.results) return 'the listed count leaves out results, which are part of their calls in this format';
+    const events = Object.values(recorded.events).reduce((sum, count) => sum + count, 0);
+    if (events > 0 && -difference <= events)
+      return `records that say nothing to the model are listed as messages, here they are ${events} events`;
+    if (recorded.attachments > 0 && -difference <= recorded.attachments)
+      return `attachments are listed as messages; ${recorded.attachments} here`;
+    if (difference > 0 && events > 0)
+      return 'the listed count leaves out results that are part of their calls, and counts notes of the program, events here';
+    return 'the listed count takes records as messages that are here parts of an answer, or the other way round';
+  }
+  if (field === 'reads') return 'reads in shell text and of several files in one call are told apart by other rules';
+  return 'calls in records that could not be taken over stand among the losses';
+}
+
+/** Every difference from the listed counts, with its reason. */
 function explanations({ listed, report }: CorpusResult): readonly string[] {
   if (listed === undefined || report === undefined) return [];
-  const { recorded, losses } = report;
-  const said: string[] = [];
-  if (recorded.items !== listed.messages) {
-    said.push(
-      `items ${recorded.items} here, ${listed.messages} listed${recorded.copied > 0 ? ` (${recorded.copied} copied from a parent session)` : ''}`,
-    );
-  }
-  if (recorded.calls !== listed.calls) said.push(`calls ${recorded.calls} here, ${listed.calls} listed`);
-  if (recorded.read_files !== listed.reads) said.push(`reads ${recorded.read_files} here, ${listed.reads} listed`);
-  return said.length === 0 ? [] : [...said, ...(losses.total > 0 ? [`losses ${JSON.stringify(losses.by_reason)}`] : [])];
+  const { recorded } = report;
+  const pairs = [
+    ['items', recorded.items, listed.messages],
+    ['calls', recorded.calls, listed.calls],
+    ['reads', recorded.read_files, listed.reads],
+  ] as const;
+  return pairs.flatMap(([field, own, other]) =>
+    own === other ? [] : [`${field} ${own}, listed ${other}: ${reasonFor(field, own - other, { report, listed })}`],
+  );
 }
 
 function line(result: CorpusResult): string {
@@ -65,7 +95,7 @@ export function corpusMarkdown(
   const reports = results.flatMap(({ report }) => (report === undefined ? [] : [report]));
   const differing = results.flatMap((result) => {
     const said = explanations(result);
-    return said.length === 0 ? [] : [`- ${result.name}: ${said.join('; ')}.${result.listed?.notes === '' ? '' : ''}`];
+    return said.length === 0 ? [] : [`- ${result.name}: ${said.join('; ')}.`];
   });
   const sum = (of: (report: ReplayReport) => number): number => reports.reduce((all, report) => all + of(report), 0);
   return [

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { recogniseRecording } from '../recordings/import-recording.js';
+import type { RecordingFormat } from '../recordings/neutral-session.js';
 import { openRecording } from '../recordings/open-recording.js';
 import { RecordingError } from '../recordings/recording-error.js';
 import { ReplayError } from './replay-error.js';
@@ -18,14 +19,16 @@ export interface Corpus {
   readonly others: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Why a path is no recording; undefined where it is one. */
-async function reasonAgainst(path: string): Promise<string | undefined> {
+/** Formats that have a folder with a file for each event. */
+const FOLDER_FORMATS: ReadonlySet<RecordingFormat> = new Set(['openhands-sdk']);
+
+/** Why a path is no recording, or of which format it is. */
+async function lookAt(path: string): Promise<{ readonly format: RecordingFormat } | { readonly reason: string }> {
   try {
-    recogniseRecording(await openRecording(path));
-    return undefined;
+    return { format: recogniseRecording(await openRecording(path)).format };
   } catch (error) {
     if (!(error instanceof RecordingError)) throw error;
-    return error.code;
+    return { reason: error.code };
   }
 }
 
@@ -38,14 +41,9 @@ export async function findCorpus(folder: string): Promise<Corpus> {
   const others: { readonly name: string; readonly reason: string }[] = [];
   const visit = async (at: string): Promise<void> => {
     const entries = (await readdir(at, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
-    const flat = entries.length > 1 && entries.every((entry) => entry.isFile() && entry.name.endsWith('.json'));
-    // Files that are recordings each are more than a folder of events.
-    const alone =
-      flat &&
-      at !== folder &&
-      (await reasonAgainst(at)) === undefined &&
-      (await reasonAgainst(join(at, entries[0]?.name ?? ''))) !== undefined;
-    if (alone) {
+    const flat = at !== folder && entries.length > 1 && entries.every((entry) => entry.isFile() && entry.name.endsWith('.json'));
+    const whole = flat ? await lookAt(at) : undefined;
+    if (whole !== undefined && 'format' in whole && FOLDER_FORMATS.has(whole.format)) {
       files.push({ path: at, name: relative(folder, at) });
       return;
     }
@@ -53,9 +51,9 @@ export async function findCorpus(folder: string): Promise<Corpus> {
       const path = join(at, entry.name);
       if (entry.isDirectory()) await visit(path);
       else if (entry.isFile()) {
-        const reason = await reasonAgainst(path);
-        if (reason === undefined) files.push({ path, name: relative(folder, path) });
-        else others.push({ name: relative(folder, path), reason });
+        const found = await lookAt(path);
+        if ('format' in found) files.push({ path, name: relative(folder, path) });
+        else others.push({ name: relative(folder, path), reason: found.reason });
       }
     }
   };
@@ -74,6 +72,7 @@ export async function findCorpus(folder: string): Promise<Corpus> {
 
 /** What the list that comes with a corpus says of one recording. */
 export interface ListedCounts {
+  readonly bytes: number;
   readonly messages: number;
   readonly calls: number;
   readonly reads: number;
@@ -90,6 +89,7 @@ export async function readProvenance(folder: string): Promise<ReadonlyMap<string
       const cells = line.split('\t');
       const cell = (name: string): string => cells[columns.indexOf(name)] ?? '';
       const counts = {
+        bytes: Number(cell('bytes')),
         messages: Number(cell('messages')),
         calls: Number(cell('tool_calls')),
         reads: Number(cell('reads')),

@@ -45,6 +45,10 @@ export const replayReportSchema = z.strictObject({
     messages: counts.describe('By role'),
     items: count.describe('Items of the transcript as its own format counts them'),
     read_files: count.describe('Files that calls read by any tool, as far as their arguments tell'),
+    main: z
+      .strictObject({ items: count, calls: count, reads: count })
+      .describe('The same of the first session alone, without its sub-agents'),
+    attachments: count.describe('Messages that stand for an attachment'),
     copied: count.describe('Entries taken over from a parent session'),
     calls: count,
     results: count,

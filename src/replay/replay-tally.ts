@@ -8,6 +8,15 @@ const bump = (counts: Counts, name: string, by = 1): void => {
   counts[name] = (counts[name] ?? 0) + by;
 };
 
+/** Counts that others make of a recording too. */
+export interface CountedItems {
+  readonly items: number;
+  readonly calls: number;
+  readonly reads: number;
+}
+
+const NOTHING: CountedItems = { items: 0, calls: 0, reads: 0 };
+
 /** What was counted while a recording was replayed: of the recording, and of what became of it. */
 export class ReplayTally {
   readonly messages: Counts = {};
@@ -43,15 +52,19 @@ export class ReplayTally {
     return [...new Set(this.#sessions.values())];
   }
 
-  /** Items of the transcript as the recording's own format counts them, and reads by any tool, as the importers count both. */
-  get counted(): { readonly items: number; readonly reads: number; readonly copied: number } {
-    let items = 0;
-    for (const [id, format] of this.#sessions) {
+  /** Items of the transcript as the recording's own format counts them, calls, and reads by any tool, as the importers count them. */
+  get counted(): CountedItems & { readonly main: CountedItems; readonly copied: number; readonly attachments: number } {
+    const each = [...this.#sessions].map(([id, format]): CountedItems => {
       const counts = this.#counter.session(id);
-      if (counts !== undefined) items += transcriptItems(format, counts);
-    }
-    const { reads, copied } = this.#counter.total();
-    return { items, reads, copied };
+      return counts === undefined ? NOTHING : { items: transcriptItems(format, counts), calls: counts.calls, reads: counts.reads };
+    });
+    const [main = NOTHING] = each;
+    const { copied, attachments } = this.#counter.total();
+    const total = each.reduce(
+      (sum, one) => ({ items: sum.items + one.items, calls: sum.calls + one.calls, reads: sum.reads + one.reads }),
+      NOTHING,
+    );
+    return { ...total, main, copied, attachments };
   }
 
   take(entry: RecordedEntry): void {
