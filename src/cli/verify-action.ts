@@ -1,6 +1,7 @@
 import { HistoryError } from '../history/history-error.js';
 import type { AnswersReport } from '../history/verify-answers.js';
-import type { ContextsReport, SessionVerification, VerifyProgress } from '../history/verify-session.js';
+import type { VerifyProgress } from '../history/verify-options.js';
+import type { ContextsReport, SessionVerification } from '../history/verify-session.js';
 import { verifySession } from '../history/verify-session.js';
 import { escapedJson, escapedLine } from './escape-text.js';
 import { openReview, type Review } from './open-review.js';

@@ -8,20 +8,8 @@ import { AssemblyRebuilder } from './rebuild-assembly.js';
 import type { SnapshotSource } from './timeline.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, verifyAssembly } from './verify-assembly.js';
+import type { VerifyOptions } from './verify-options.js';
 import { type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
-
-/** How far a verification is. */
-export interface VerifyProgress {
-  readonly what: 'contexts' | 'answers' | 'parts';
-  readonly done: number;
-  readonly total: number;
-}
-
-/** How a session is verified. */
-export interface VerifyOptions {
-  readonly onProgress?: (progress: VerifyProgress) => void;
-  readonly signal?: AbortSignal;
-}
 
 /** What was found of the contexts that were handed out. */
 export interface ContextsReport {
