@@ -5,13 +5,15 @@ import type { Colours } from './output.js';
 import { shownTime } from './print-basis.js';
 
 const HASHES = ['identity_hash', 'file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
+/** As wide as the longest name of a field. */
+const WIDTH = 17;
 const ELSEWHERE: ReadonlySet<string> = new Set(['xt/id', 'type', 'source', 'content', ...HASHES]);
 
 function fieldLines(version: ObjectVersion): readonly string[] {
   const fields = Object.entries(version).filter(([name]) => !ELSEWHERE.has(name));
   return fields.map(([name, value]) => {
     const size = Array.isArray(value) && value.length > 5 ? `${value.length} entries` : JSON.stringify(value);
-    return `${name.padEnd(13)} ${escapedLine(size ?? 'null')}`;
+    return `${name.padEnd(WIDTH)} ${escapedLine(size ?? 'null')}`;
   });
 }
 
@@ -47,8 +49,8 @@ export function objectLines(
 ): readonly string[] {
   const { version, times, number, gone } = view;
   const { source } = version;
-  const path = source === null ? [] : [`path          ${escapedLine(display ?? source.path)}`];
-  const canonical = source === null || source.path === display ? [] : [`canonical     ${escapedLine(source.path)}`];
+  const path = source === null ? [] : [`${'path'.padEnd(WIDTH)} ${escapedLine(display ?? source.path)}`];
+  const canonical = source === null || source.path === display ? [] : [`${'canonical'.padEnd(WIDTH)} ${escapedLine(source.path)}`];
   const state = gone ? ' (deleted)' : version.type === 'file' && version.file_hash === null ? ' (not read yet)' : '';
   const cut = text !== undefined && !text.whole ? ['only the head and the tail of this text were kept'] : [];
   const content = withContent && text !== undefined ? ['', ...cut, escapedText(text.text)] : [];
@@ -56,11 +58,11 @@ export function objectLines(
     `${colours.yellow(`${version.type} ${escapedLine(version['xt/id'])}`)}${state}`,
     ...path,
     ...canonical,
-    `version       ${number}`,
-    `valid         ${shownTime(times.validTime)}`,
-    `known         ${shownTime(times.txTime)}, transaction ${times.txId}`,
+    `${'version'.padEnd(WIDTH)} ${number}`,
+    `${'valid'.padEnd(WIDTH)} ${shownTime(times.validTime)}`,
+    `${'known'.padEnd(WIDTH)} ${shownTime(times.txTime)}, transaction ${times.txId}`,
     ...fieldLines(version),
-    ...HASHES.map((name) => colours.dim(`${name.padEnd(13)} ${version[name] ?? 'null'}`)),
+    ...HASHES.map((name) => colours.dim(`${name.padEnd(WIDTH)} ${version[name] ?? 'null'}`)),
     ...(withContent ? (MORE[version.type]?.(version) ?? []) : []),
     ...content,
   ];

@@ -1,8 +1,18 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { suiteData } from '../../support/mcp-clients.js';
+import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { cliPath, suiteData } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 import { runCli } from '../../support/run-cli.js';
+
+// Each question is a process of its own.
+jest.setTimeout(120_000);
+
+/** Gives a program a terminal of its own. */
+const SCRIPT = '/usr/bin/script';
+const onTerminal = existsSync(SCRIPT) ? test : test.skip;
 
 /** A control character that a terminal would act on. */
 const ACTIVE = /(?![\n\t])\p{Cc}|\p{Bidi_Control}/u;
@@ -141,6 +151,38 @@ describe('questions about the past on the command line', () => {
     const tokens = detail.objects.map(({ shown_tokens }: { shown_tokens: number }) => shown_tokens);
     expect(tokens).toEqual([...tokens].sort((a, b) => b - a));
     expect(await said('report', 'detail', `${name}-first`)).toMatch(/section +tokens +share +chars\nsystem /);
+  });
+
+  test('a session that another process has open is answered like any other', async () => {
+    const open = await made.client.openSession({ id: `open-${name}` });
+    const { applied } = await open.recordCall({ tool: 'bash', args: {}, status: 'ok', content: 'at work', answer: () => 'at work' });
+    await applied;
+    expect(await said('log', `open-${name}`)).toContain('bash {}');
+    expect((await json('context', `open-${name}`)).text).toContain('at work');
+    await open.recordCall({ tool: 'bash', args: {}, status: 'ok', content: 'still at work', answer: () => 'still at work' });
+    await made.client.closeSession(open);
+  });
+
+  onTerminal('a terminal gets colours, escapes and a pager; a file none of them', async () => {
+    const shown = async (command: string, env: NodeJS.ProcessEnv = {}): Promise<string> => {
+      const line = `stty rows 10; '${process.execPath}' '${cliPath}' ${command} --data '${suiteData()}'`;
+      const bare = {
+        ...process.env,
+        NODE_OPTIONS: '',
+        NO_COLOR: undefined,
+        FORCE_COLOR: undefined,
+        TERM: 'xterm',
+        SHELL: '/bin/sh',
+        ...env,
+      };
+      return (await promisify(execFile)(SCRIPT, ['-qec', line, '/dev/null'], { env: bare })).stdout;
+    };
+    const call = await shown(`cat '${made.hostileCall}'`, { PAGER: 'cat' });
+    expect(call).toContain('\\x1b]0;title\\x07\\x1b[2J\\x1b[31mred');
+    expect(call.replaceAll('\r\n', '\n')).not.toMatch(ACTIVE);
+    const paged = await shown(`log ${name}-first`, { PAGER: 'more', PALIMPSEST_PAGER: 'sed s/^/PAGED/' });
+    expect(paged).toContain('PAGED\u001b[33mturn 3');
+    expect(await shown(`log ${name}-first -n 1 --no-pager`, { NO_COLOR: '1' })).toMatch(/^turn 3 of/);
   });
 
   test('query: rows at a moment, limits that are said, no code', async () => {
