@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../../../src/history/ask.js';
+import { HistoryError } from '../../../src/history/history-error.js';
+import { requireText } from '../../../src/history/object-view.js';
+import { Timeline } from '../../../src/history/timeline.js';
+import { wholeRead } from '../../support/context.js';
+import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
+
+describe('questions about the past', () => {
+  const name = `ask${randomUUID().slice(0, 8)}`;
+  const first = `${name}-first`;
+  let made: ReviewedSessions;
+  let desk: Desk;
+
+  const freshDesk = async (): Promise<Desk> => ({
+    timeline: await Timeline.open(made.client),
+    display: (source) => made.client.files.display(source),
+  });
+  const codeOf = async (work: Promise<unknown>): Promise<string> => {
+    try {
+      await work;
+    } catch (error) {
+      if (error instanceof HistoryError) return error.code;
+      throw error;
+    }
+    return 'none';
+  };
+  const textAt = async (object: string, at: string, session?: string): Promise<string> =>
+    (await requireText(await askObject(desk, { object, at, session }))).text;
+
+  beforeAll(async () => {
+    made = await reviewedSessions(name);
+    desk = await freshDesk();
+  });
+  afterAll(() => made.close());
+
+  test('a fork is asked like its parent about the turns that they share, and by itself about its own (decision F2)', async () => {
+    const { turns } = await askTurns(desk, { session: first });
+    const at = turns.find(({ turn }) => turn === 2)?.lastStep ?? 0;
+    const fork = await made.client.forkSession(first, { at, id: `${name}-fork` });
+    await fork.reportMessage({ role: 'user', text: 'Go another way' });
+    await writeFile(join(made.root, 'own.ts'), 'own\n');
+    const { applied } = await fork.recordCall({
+      tool: 'read',
+      args: { path: 'own.ts' },
+      status: 'ok',
+      content: 'own\n',
+      readings: [await wholeRead(made.client, 'own.ts')],
+      answer: () => 'own',
+    });
+    await applied;
+    await made.client.closeSession(fork);
+    const now = await freshDesk();
+
+    const log = (await askTurns(now, { session: fork.id })).turns;
+    expect(log.map(({ turn }) => turn)).toEqual([3, 2, 1]);
+    expect(log.map(({ known }) => known?.txId)).toEqual([expect.any(Number), turns[1]?.known?.txId, turns[2]?.known?.txId]);
+    expect(log[0]?.messages.map(({ text }) => text)).toEqual(['Go another way']);
+    const shared = await askContext(now, `${fork.id}@turn:1`, {});
+    expect(shared.text).toBe((await askContext(now, `${first}@turn:1`, {})).text);
+    expect((await askContext(now, `${fork.id}@turn:2`, {})).text).toBe(made.handedOut);
+    expect((await askContext(now, `${fork.id}@turn:3`, {})).text).toContain('own\n');
+    const { sightings } = await askWho(now, { object: made.file });
+    expect(sightings.map(({ session }) => session).sort()).toEqual([`${name}-first`, `${name}-fork`, `${name}-second`]);
+    expect(await askDiff(now, { name: fork.id, range: '2..3' })).toMatchObject({
+      kind: 'session',
+      diff: { sets: { pinned: { removed: [] } } },
+    });
+  });
+
+  test('every boundary between two versions, on either clock', async () => {
+    const { versions } = await askVersions(desk, { object: made.file });
+    const texts = ['three', 'two', 'one'].map((word) => `${word}\nshared\n`);
+    for (const [i, { validTime, txId }] of versions.entries()) {
+      const [own = '', before] = texts.slice(i);
+      expect(await textAt(made.file, validTime.toISOString())).toBe(own);
+      expect(await textAt(made.file, `tx:${txId}`)).toBe(own);
+      const justBefore = new Date(validTime.getTime() - 1).toISOString();
+      if (before === undefined) expect(await codeOf(textAt(made.file, justBefore))).toBe('not-yet');
+      else expect(await textAt(made.file, justBefore)).toBe(before);
+      if (before === undefined) expect(await codeOf(textAt(made.file, `tx:${txId - 1}`))).toBe('not-yet');
+      else expect(await textAt(made.file, `tx:${txId - 1}`)).toBe(before);
+    }
+  });
+
+  test('the transaction clock by time: between two transactions the earlier one, after the last the last, before the first nothing', async () => {
+    const { versions } = await askVersions(desk, { object: made.file });
+    const [third, second] = versions;
+    const known = async (tx: string) => askObject(desk, { object: made.file, tx });
+    expect((await known(third?.txTime.toISOString() ?? '')).times.txId).toBe(third?.txId);
+    expect((await known(new Date((third?.txTime.getTime() ?? 0) - 1).toISOString())).times.txId).toBe(second?.txId);
+    expect((await known('2999-01-01')).times.txId).toBe(third?.txId);
+    expect(await codeOf(known('2001-01-01'))).toBe('not-yet');
+  });
+
+  test('a timeline gives the same answer however often it is asked, whatever is written meanwhile', async () => {
+    const pinned = await freshDesk();
+    const before = await askContext(pinned, `${name}-second`, {});
+    const again = await made.client.openSession({ id: `${name}-second` });
+    const { applied } = await again.recordCall({ tool: 'bash', args: {}, status: 'ok', content: 'later', answer: () => 'later' });
+    await applied;
+    expect((await askContext(pinned, `${name}-second`, {})).sha256).toBe(before.sha256);
+    expect((await askContext(await freshDesk(), `${name}-second`, {})).text).toContain('later');
+    await made.client.closeSession(again);
+  });
+
+  test('names: ids, their beginnings, paths and their ends; what fits exactly wins', async () => {
+    const id = async (object: string, session?: string) => (await askObject(desk, { object, session })).version['xt/id'];
+    expect(await id(made.file.slice(0, 10))).toBe(made.file);
+    expect(await id(join(made.root, 'a.ts'))).toBe(made.file);
+    expect(await id('a.ts', first)).toBe(made.file);
+    expect(await id('./a.ts', first.slice(0, -2))).toBe(made.file);
+    expect(await id(first)).toBe(`session:${first}`);
+    expect(await id(`chat:${first}`)).toBe(`chat:${first}`);
+    expect(await codeOf(id(`${first}:`))).toBe('ambiguous');
+    expect(await codeOf(id('a'.repeat(64)))).toBe('unknown-object');
+    expect(await codeOf(id('zzz'))).toBe('unknown-object');
+    expect(await codeOf(id('\ud83d'))).toBe('unknown-object');
+    expect(await codeOf(askWho(desk, { object: first }))).toBe('wrong-kind');
+  });
+
+  test('a query that would keep the node busy is over when its limit is, and others are answered meanwhile', async () => {
+    const cross = '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}';
+    const heavy = codeOf(askQuery(desk, cross, { timeoutMs: 400 }));
+    const light = await askQuery(desk, '{:find [?n] :in [?e] :where [[?e :char_count ?n]]}', { args: `["${made.file}"]` });
+    expect(light.answer.rows).toEqual([[13]]);
+    expect(await heavy).toBe('query-timeout');
+  });
+});
