@@ -61,14 +61,9 @@ export type { LoggedCall, LoggedMessage, LoggedTurn } from './history/session-lo
 export { type Point, Timeline } from './history/timeline.js';
 export type { AnswersReport } from './history/verify-answers.js';
 export type { AssemblyMismatch, MismatchCause } from './history/verify-assembly.js';
+export type { VerifyOptions, VerifyProgress } from './history/verify-options.js';
 export type { PartDamage, PartsReport } from './history/verify-parts.js';
-export {
-  type ContextsReport,
-  type SessionVerification,
-  type VerifyOptions,
-  type VerifyProgress,
-  verifySession,
-} from './history/verify-session.js';
+export { type ContextsReport, type SessionVerification, verifySession } from './history/verify-session.js';
 export { type EnsureNodeOptions, ensureNode, NodeError, type NodeErrorCode, type NodeHandle, nodeStatus, stopNode } from './node/index.js';
 export type { AssemblyProof, Delivery, HandedList } from './objects/assembly-proof.js';
 export { canonicalJson, type Json } from './objects/canonical-json.js';
