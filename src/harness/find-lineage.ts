@@ -21,10 +21,13 @@ const MOST_CANDIDATES = 40;
 /** Fewer entries than this in common are no evidence of a fork that nobody named. */
 const LEAST_COMMON = 3;
 
-const entriesOf = (messages: readonly ReportedMessage[]): readonly HistoryEntry[] => {
-  const speaks = (item: HistoryItem): boolean => item.kind === 'call' || !isBareCarrier(item);
-  return historyOf(messages).items.filter(speaks).map(sentEntry);
-};
+const speaks = (item: HistoryItem): boolean => item.kind === 'call' || !isBareCarrier(item);
+
+/** How many entries a fork that nobody named must share: everything before the message of the user with which it begins. */
+function leastShared(items: readonly HistoryItem[]): number {
+  const last = items.at(-1);
+  return last?.kind === 'message' && last.role === 'user' ? Math.max(LEAST_COMMON, items.length - 1) : Number.POSITIVE_INFINITY;
+}
 
 interface Likeness {
   readonly id: SessionId;
@@ -79,7 +82,8 @@ export async function findLineage(
   const own = sessionId(base);
   const snapshot = await client.store.latest();
   const exists = (await snapshot.heads([sessionObjectId(own)])).has(sessionObjectId(own));
-  const sent = entriesOf(messages);
+  const items = historyOf(messages).items.filter(speaks);
+  const sent = items.map(sentEntry);
   if (!exists && sent.length < LEAST_COMMON && parent === undefined) return { kind: 'new' };
   const all = (await client.listSessions()).map(({ id }) => id);
   if (exists) {
@@ -90,6 +94,6 @@ export async function findLineage(
   }
   const named = parent === undefined ? [] : all.filter((id) => id === parent || isBranchOf(id, parent));
   const [best] = await likenesses(snapshot, named.length > 0 ? named : all.slice(0, MOST_CANDIDATES), sent, false);
-  if (best === undefined || best.common < (named.length > 0 ? 1 : LEAST_COMMON)) return { kind: 'new' };
+  if (best === undefined || best.common < (named.length > 0 ? 1 : leastShared(items))) return { kind: 'new' };
   return { kind: 'fork', parent: best.id, at: best.at };
 }

@@ -225,7 +225,7 @@ export class HarnessSession {
 
   #context(): ObservationContext {
     const { mineShell = false, strict = false } = this.#settings;
-    return { files: this.#client.files, mineShell, strict, now: Date.now() };
+    return { files: this.#client.files, mineShell, strict, now: this.#client.now() };
   }
 
   async #record(call: CallItem, extras: CallExtras): Promise<ReportedCall> {

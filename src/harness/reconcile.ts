@@ -125,7 +125,8 @@ function aroundTail(known: readonly HistoryEntry[], sent: readonly HistoryEntry[
   const pool = new Pool(known, run);
   const before = sent.slice(0, end - run).map((entry) => pool.take(entry));
   const tail = sent.slice(end - run, end);
-  const telling = run >= 2 || tail.some(({ kind, weight }) => kind === 'call' || weight >= TELLING) || pool.left === 0;
+  const byId = tail.some(({ id }, i) => id !== undefined && id === known[known.length - run + i]?.id);
+  const telling = run >= 2 || byId || tail.some(({ kind, weight }) => kind === 'call' || weight >= TELLING) || pool.left === 0;
   if (!telling) return undefined;
   // Results of parallel calls come in any order; the same words said again are new words.
   const after = sent.slice(end).map((entry) => (entry.kind === 'message' ? undefined : pool.take(entry)));

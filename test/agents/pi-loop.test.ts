@@ -1,8 +1,9 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../src/client/context-client.js';
 import { verifySession } from '../../src/history/verify-session.js';
+import { loopTroubles } from '../../src/lease/loop-troubles.js';
 import { stopNode } from '../../src/node/index.js';
 import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
@@ -44,10 +45,12 @@ describe('pi on the context that Palimpsest assembles', () => {
     removals.push(() => model.close(), remove, removeHome, removeData);
     await makeProject(root);
     await startNode(dataDir);
+    removals.unshift(() => stopNode(dataDir));
     const pi = { home, cwd: root, dataDir, model, extension: join(dirname(cliPath), 'pi.js') };
     const script = scriptOf(PI, root, () => killDatabase(dataDir));
 
     const first = await PiProcess.start(pi);
+    removals.unshift(async () => first.kill());
     for (const name of ['reading', 'working', 'trouble'] as const) {
       model.add(script[name] ?? []);
       await first.prompt(`${name}, please`);
@@ -60,21 +63,20 @@ describe('pi on the context that Palimpsest assembles', () => {
     await first.end();
 
     const second = await PiProcess.start(pi, '--continue');
+    removals.unshift(async () => second.kill());
     model.add(script.resumed ?? []);
     await second.prompt('resumed, please');
     await second.end();
 
     const third = await PiProcess.start(pi, '--fork', String(sessionFile));
+    removals.unshift(async () => third.kill());
     model.add(script.forked ?? []);
     await third.prompt('forked, please');
     const { sessionId: fork } = await third.command({ type: 'get_state' });
     await third.end();
 
     const client = await reader(dataDir, root);
-    removals.unshift(
-      () => client.close(),
-      () => stopNode(dataDir),
-    );
+    removals.unshift(() => client.close());
     run = { model, root, dataDir, session: String(session), fork: String(fork), client };
     main = model.calls.filter((call) => call.main);
     proofs = await (await client.store.latest()).assemblies(sessionId(run.fork));
@@ -85,7 +87,7 @@ describe('pi on the context that Palimpsest assembles', () => {
   });
 
   test('no model call went out with the context of pi itself', async () => {
-    expect(await readdir(join(run.dataDir, 'loops')).catch(() => [])).toEqual([]);
+    expect(await loopTroubles(run.dataDir)).toEqual([]);
     expect(run.model.left).toBe(0);
     expect(main.length).toBeGreaterThan(30);
   });

@@ -55,6 +55,8 @@ export class PiProcess {
     };
     const providers = { scripted: { baseUrl: model.baseUrl, api: 'openai-completions', apiKey: 'none', models: [scripted] } };
     await writeFile(join(home, 'agent', 'models.json'), JSON.stringify({ providers }));
+    // A compaction has something to do although little was said.
+    await writeFile(join(home, 'agent', 'settings.json'), JSON.stringify({ compaction: { enabled: true, keepRecentTokens: 400 } }));
     const cli = join(dirname(dirname(program)), PI.name, 'dist', 'bundle', 'cli.js');
     const extensions = extension === undefined ? [] : ['-e', extension];
     const child = spawn(node, [cli, '--mode', 'rpc', '--provider', 'scripted', '--model', 'scripted', ...extensions, ...args], {
@@ -66,6 +68,8 @@ export class PiProcess {
         PI_OFFLINE: '1',
         PI_CODING_AGENT_DIR: join(home, 'agent'),
         PALIMPSEST_DATA: dataDir,
+        // Other tests may keep the machine busy.
+        PALIMPSEST_LOOP_LIMIT_MS: '15000',
         ...env,
       },
     });
@@ -88,6 +92,11 @@ export class PiProcess {
     const answer = await this.#event((event) => event.type === 'response' && event.id === id, from);
     if (answer.success !== true) throw new Error(`pi: ${JSON.stringify(answer).slice(0, 1_000)}`);
     return (answer.data ?? {}) as Json;
+  }
+
+  /** Kills it, if it still runs. */
+  kill(): void {
+    if (this.#child.exitCode === null) this.#child.kill('SIGKILL');
   }
 
   /** Ends pi as its terminal would. */

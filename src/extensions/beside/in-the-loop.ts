@@ -73,6 +73,11 @@ export class InTheLoop {
     this.#options = options;
   }
 
+  /** Waits for the database, for as long as a model call would; the first model call then need not. */
+  async warmUp(): Promise<void> {
+    await patiently(this.#options.beside.call('ready', {}), this.#options.limitMs).catch(() => undefined);
+  }
+
   /** The list of the next model call; undefined: the harness's own is to be used. `handOver` says whether its record is kept at once. */
   async pass<M>(own: HarnessList<M>, handOver = true): Promise<Passage<M> | undefined> {
     return this.#guarded(own.list.session, async () => {

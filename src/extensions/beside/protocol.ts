@@ -31,6 +31,8 @@ export interface SentList {
 
 /** What can be asked of the process beside a harness, and what it answers. */
 export interface Calls {
+  /** Resolves when the database answers. */
+  readonly ready: { readonly params: object; readonly result: null };
   /** Follows the history and answers what the next list is made of; null: the harness's own list is the context. */
   readonly context: { readonly params: SentList; readonly result: LoopContext | null };
   readonly follow: { readonly params: SentList; readonly result: null };

@@ -53,6 +53,10 @@ class BesideSessions {
   }
 
   readonly handlers: Handlers = {
+    ready: async () => {
+      await this.#client.client.ready();
+      return null;
+    },
     context: async (list) => {
       const { followed, history } = this.#take(list);
       return (await followed.loop.context(history)) ?? null;
@@ -125,8 +129,6 @@ export async function serveBeside(input: Readable, output: Writable, env: NodeJS
   if (first.done === true) return;
   const beginning = JSON.parse(first.value) as Beginning;
   const client = await besideClient(beginning, env);
-  // The database may take its time to start; nothing waits for it before it is needed.
-  client.client.ready().catch(() => undefined);
   const sessions = new BesideSessions(client, beginning);
   const under = new Set<Promise<void>>();
   for (let line = await lines.next(); line.done !== true; line = await lines.next()) {

@@ -97,7 +97,9 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
   };
   // OpenCode runs in a runtime of its own; what stands beside it runs in Node.
   const where = { extension: import.meta.url, node: 'node', env: process.env, tell };
-  const loop = new OpencodeLoop(startBeside({ what: 'opencode', cwd, roots: [cwd] }, where), input);
+  const started = startBeside({ what: 'opencode', cwd, roots: [cwd] }, where);
+  await started.loop.warmUp();
+  const loop = new OpencodeLoop(started, input);
   const args = { ids: z.array(z.string().min(1)).min(1).describe(IDS) };
   const tools = Object.entries(VERBS).map(([verb, description]): [string, OpencodeTool] => [
     verb,

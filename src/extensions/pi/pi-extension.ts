@@ -80,13 +80,14 @@ class PiSession {
 export function palimpsestForPi(pi: PiExtensionApi): void {
   let session: PiSession | undefined;
 
-  pi.on('session_start', (_event, context) => {
+  pi.on('session_start', async (_event, context) => {
     const { cwd, sessionManager, ui } = context;
     const tell = (line: string): void => ui.notify(line, 'warning');
     const where = { extension: import.meta.url, node: process.execPath, env: process.env, tell };
     const started = startBeside({ what: 'pi', cwd, roots: [cwd] }, where);
     session = new PiSession(started, sessionManager.getSessionId(), sessionOfFile(sessionManager.getHeader()?.parentSession));
     ui.setStatus(STATUS, 'palimpsest: on');
+    await started.loop.warmUp();
     return undefined;
   });
   pi.on('before_agent_start', ({ systemPrompt }) => {

@@ -1,0 +1,160 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ContextClient } from '../../../src/client/context-client.js';
+import { LoopSession } from '../../../src/harness/loop-session.js';
+import type { ReportedMessage } from '../../../src/harness/message-schema.js';
+import { openClient } from '../../support/context.js';
+import { temporaryRoot } from '../../support/mcp-clients.js';
+
+const user = (text: string, id: string): ReportedMessage => ({ role: 'user', content: text, id });
+const reply = (text: string, id: string): ReportedMessage => ({ role: 'assistant', content: text, id });
+const shell = (n: number, output = `output ${n} of the shell`): readonly ReportedMessage[] => [
+  { role: 'assistant', content: '', tool_calls: [{ id: `call_${n}`, name: 'bash', arguments: { command: `run ${n}` } }] },
+  { role: 'toolResult', tool_call_id: `call_${n}`, content: output },
+];
+const renamed = (messages: readonly ReportedMessage[]): readonly ReportedMessage[] =>
+  messages.map((message) => (message.id === undefined ? message : { ...message, id: `new-${message.id}` }));
+
+describe('a session in a harness’s loop', () => {
+  let root: string;
+  let client: ContextClient;
+  let remove: () => Promise<void>;
+  let name: string;
+  let names = 0;
+
+  beforeEach(async () => {
+    ({ root, remove } = await temporaryRoot());
+    client = await openClient(root);
+    names += 1;
+    name = `loop-${process.pid}-${names}`;
+  });
+  afterEach(async () => {
+    await client.close();
+    await remove();
+  });
+
+  const loop = (id: string, parent?: string, from = client): LoopSession =>
+    new LoopSession(from, { id, delivered: 'pi', ...(parent === undefined ? {} : { parent }) });
+  const words = (session: LoopSession): readonly string[] =>
+    (session.session?.state.turns ?? []).flatMap(({ messages }) => messages.filter(({ text }) => text !== '').map(({ text }) => text));
+  const events = (session: LoopSession) => (session.session?.state.marks ?? []).flatMap(({ event }) => event ?? []);
+
+  /** No other session begins like that: what begins alike is taken for a fork. */
+  let first: readonly ReportedMessage[];
+  beforeEach(() => {
+    first = [user('begin', 'u1'), ...shell(1, `output 1 of the shell in ${name}`), ...shell(2), reply(`begun ${name}`, 'a1')];
+  });
+
+  test('the running turn stays from its first message on, closed ones become text, results that collapsed become lines', async () => {
+    const session = loop(name);
+    expect(await session.context({ messages: [user('begin', 'u1')], system: 'be good' })).toMatchObject({ from: 0, before: [], after: [] });
+    const many = Array.from({ length: 7 }, (_, i) => shell(10 + i)).flat();
+    const context = await session.context({ messages: [...first, user('and now?', 'u2'), ...many] });
+    expect(context?.from).toBe(first.length);
+    expect(context?.before.map(({ section }) => section)).toEqual(['pool', 'chat']);
+    expect(context?.references.map(({ index }) => index)).toEqual([first.length + 2, first.length + 4]);
+    expect(context?.references[0]?.text).toMatch(/^toolcall_ref id=call_10\S* tool=bash status=ok$/);
+    expect(context?.after.flatMap(({ parts }) => parts.map(({ text }) => text)).join()).toContain('output 1 of the shell');
+    const record = await session.handed({ sha256: 'a'.repeat(64) as never, chars: 10, messages: 12 });
+    expect(record).toMatchObject({ delivered: 'pi', renderer: 'around', handed: { messages: 12 } });
+    await session.close();
+  });
+
+  test('the prompt that becomes known only when the list is made is part of what is recorded', async () => {
+    const session = loop(name);
+    await session.context({ messages: [user('begin', 'u1')] });
+    const record = await session.handed({ sha256: 'b'.repeat(64) as never, chars: 1, messages: 1, system: 'be better' });
+    expect(record?.sections).toEqual([expect.objectContaining({ name: 'system', chars: 'be better'.length })]);
+    await session.close();
+  });
+
+  test('a history that is sent again after a restart doubles nothing, also where the same words come twice', async () => {
+    const history = [...first, user('go on', 'u2'), reply('yes', 'a2')];
+    const before = loop(name);
+    await before.follow({ messages: history });
+    await before.close();
+    const other = await openClient(root);
+    const after = loop(name, undefined, other);
+    await after.follow({ messages: [...history, user('go on', 'u3'), reply('yes', 'a3')] });
+    expect(words(after)).toEqual(['begin', `begun ${name}`, 'go on', 'yes', 'go on', 'yes']);
+    expect(events(after)).toEqual([]);
+    await after.close();
+    await other.close();
+  });
+
+  test('what was undone goes on in a branch; a restart finds the branch again', async () => {
+    const session = loop(name);
+    await session.follow({ messages: [...first, user('this way', 'u2'), reply('wrong', 'a2')] });
+    const other = [...first, user('that way', 'u3')];
+    const context = await session.context({ messages: other });
+    expect(context?.session).toBe(`${name}.2`);
+    expect(words(session)).toEqual(['begin', `begun ${name}`, 'that way']);
+    expect(events(session)).toEqual([expect.objectContaining({ kind: 'forked', detail: name })]);
+    await session.close();
+    const again = loop(name);
+    const longer = [...other, reply('right', 'a3')];
+    await again.follow({ messages: longer });
+    expect(again.session?.id).toBe(`${name}.2`);
+    expect(words(again)).toEqual(['begin', `begun ${name}`, 'that way', 'right']);
+    await again.close();
+  });
+
+  test('a fork that names its parent, and one that does not and has other message ids, share its chat', async () => {
+    const parent = loop(name);
+    await parent.follow({ messages: first });
+    await parent.close();
+    for (const [id, history, named, where] of [
+      [`${name}-named`, first, name, 'elsewhere'],
+      [`${name}-found`, renamed(first), undefined, 'somewhere else'],
+    ] as const) {
+      const fork = loop(id, named);
+      const context = await fork.context({ messages: [...history, user(where, `u9-${id}`)] });
+      expect(context?.session).toBe(id);
+      expect(words(fork)).toEqual(['begin', `begun ${name}`, where]);
+      expect(events(fork)).toEqual([expect.objectContaining({ kind: 'forked', detail: name })]);
+      expect(fork.session?.state.sets.index).toEqual(
+        expect.arrayContaining(['call_1', 'call_2'].map((call) => expect.stringContaining(call))),
+      );
+      await fork.close();
+      const again = loop(id);
+      await again.follow({ messages: [...history, user(where, `u9-${id}`), reply('there', 'a9')] });
+      expect(words(again)).toEqual(['begin', `begun ${name}`, where, 'there']);
+      await again.close();
+    }
+  });
+
+  test('a compaction is an event; nothing is lost, no branch is made, and the chat goes on', async () => {
+    const session = loop(name);
+    await session.follow({ messages: [...first, user('more', 'u2'), reply('much', 'a2')] });
+    const compacted = [{ role: 'compactionSummary', content: 'they began', id: 's1' }, reply('much', 'a2'), user('and then?', 'u3')];
+    const context = await session.context({ messages: compacted, compacted: true });
+    expect(context).toMatchObject({ session: name, from: 2 });
+    expect(context?.before.at(-1)?.parts[0]?.text).toContain('user: begin');
+    expect(words(session)).toEqual(['begin', `begun ${name}`, 'more', 'much', 'they began', 'and then?']);
+    expect(events(session).map(({ kind }) => kind)).toEqual(['compacted']);
+    await session.follow({ messages: [...compacted, reply('this', 'a3')], compacted: true });
+    expect(events(session)).toHaveLength(1);
+    await session.close();
+  });
+
+  test('without a message of the user there is no context of ours', async () => {
+    const session = loop(name);
+    expect(await session.context({ messages: [reply('by myself', 'a1')] })).toBeUndefined();
+    await session.close();
+  });
+
+  test('a file that was read is in the context as it is now', async () => {
+    await writeFile(join(root, 'a.txt'), 'old text\n');
+    const session = loop(name);
+    const read: readonly ReportedMessage[] = [
+      { role: 'assistant', content: '', tool_calls: [{ id: 'read_1', name: 'read', arguments: { path: 'a.txt' } }] },
+      { role: 'toolResult', tool_call_id: 'read_1', content: 'old text\n' },
+    ];
+    const context = await session.context({ messages: [user('read', 'u1'), ...read] });
+    expect(context?.after.flatMap(({ parts }) => parts.map(({ text }) => text))).toEqual([
+      expect.stringMatching(/^ACTIVE_CONTENT id=[0-9a-f]{64}\ntoolcall_ref id=read_1\S* tool=read status=ok$/),
+    ]);
+    await session.close();
+  });
+});
