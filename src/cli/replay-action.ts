@@ -11,6 +11,10 @@ import { reportMarkdown } from '../replay/report-markdown.js';
 import type { ReplayFlags } from './replay-flags.js';
 import { reportFailure } from './report-failure.js';
 import { nodeOptions, readSettings } from './settings.js';
+import { limitYoungGeneration } from './young-generation.js';
+
+/** Contexts are large and soon gone: collected often they cost time, rarely they cost memory. */
+const YOUNG_FACTOR = 4;
 
 async function readConfig(path: string | undefined): Promise<ReplayConfig> {
   if (path === undefined) return parseReplayConfig({}, 'no configuration');
@@ -68,6 +72,7 @@ async function tell(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {
 
 /** `replay` */
 export async function replayAction(files: readonly string[], flags: ReplayFlags): Promise<void> {
+  limitYoungGeneration(YOUNG_FACTOR);
   await reportFailure(flags, async () => {
     if (flags.into !== undefined && files.length > 1) {
       throw new ReplayError(

@@ -249,6 +249,11 @@ export class ContextClient {
     await session.close();
   }
 
+  /** The moment by this client's clock, milliseconds since 1970. */
+  now(): number {
+    return this.#environment.clock();
+  }
+
   /** What waits for the database, and why. */
   get status(): OutboxStatus {
     return this.#environment.outbox.status;

@@ -3,7 +3,7 @@ import type { CanonicalPath } from '../objects/ids.js';
 
 /** Shorter lines are said by chance. */
 const TELLING_UNITS = 30;
-const REMEMBERED_LINES = 100_000;
+const REMEMBERED_LINES = 50_000;
 const LONGEST_LINE = 2_000;
 
 /** A number for a line that two lines rarely share: two running hashes of 26 bits. */

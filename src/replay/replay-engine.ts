@@ -107,8 +107,10 @@ export class ReplayEngine {
     const moments = [entry.started_at, first].filter((at) => at !== undefined);
     if (moments.length > 0) clock.advance(Math.min(...moments));
     const id = nthSession(identity, this.#sessions.size + 1);
-    const known = await (await client.store.latest()).steps(id);
-    const driver = new SessionDriver(await client.openSession({ id }), known);
+    const session = await client.openSession({ id });
+    // Only now: what a killed replay had acknowledged is delivered when its session is opened.
+    const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
+    const driver = new SessionDriver(session, known);
     this.#sessions.set(entry.native_id, new RecordedSession(entry, driver, countTokens));
     if (entry.system_prompt !== undefined) await driver.prompt(entry.system_prompt);
   }
@@ -127,19 +129,18 @@ export class ReplayEngine {
     session.seen = session.driver.state;
     const { log } = this.#options;
     const context = await session.driver.context();
-    const earlier = context.kind === 'earlier' ? log.earlier(session.driver.id, context.step) : undefined;
-    if (context.kind === 'earlier' && earlier === undefined) {
+    const known = log.earlier(session.driver.id, session.driver.state.seq);
+    if (context.kind === 'earlier' && known === undefined) {
       throw new ReplayError(
         'lost-measures',
         `the measures of session ${quoted(session.driver.id)} up to step ${context.step} are gone; replay the recording into a data folder of its own`,
       );
     }
-    const measure =
-      earlier ??
-      (context.kind === 'assembled' ? session.meter.measure(context.assembly, session.driver.state.sets.index.length) : undefined);
-    if (measure === undefined) return;
-    session.contexts.push(measure);
-    if (earlier === undefined) await log.keep(measure);
+    const made = context.kind === 'assembled' ? session.meter.measure(context.assembly, session.driver.state.sets.index.length) : known;
+    if (made === undefined) return;
+    session.contexts.push(made);
+    // A replay that was killed may have kept the measure and nothing after it.
+    if (made.sha256 !== known?.sha256) await log.keep(made);
   }
 
   async #message(entry: Entry<'message'>): Promise<void> {

@@ -55,7 +55,7 @@ describe('an interrupted replay', () => {
     await killedAfter(9, args);
     await killedAfter(50, args);
     const { code, stdout, stderr } = await runCli(args);
-    expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+    expect({ code, said: code === 0 ? '' : `${stdout}${stderr}` }).toEqual({ code: 0, said: '' });
     expect(JSON.parse(stdout) as ReplayReport).toEqual(JSON.parse(JSON.stringify(whole)));
     expect(await keptLines()).toBe(whole.contexts.count);
   }, 180_000);
