@@ -84,7 +84,7 @@ async function peakBytes(pid: number): Promise<number> {
 /** The command's own memory while it replays a large recording; the node is another process. */
 async function measurePeak(workshop: Workshop): Promise<CaseResult> {
   const { bytes } = workshop.sizes.replay;
-  const made = await makeRecording(join(workshop.files, 'large.jsonl'), { calls: 0, bytes }, 200, 20_000);
+  const made = await makeRecording(join(workshop.files, 'large.jsonl'), { calls: 0, bytes }, 40, 12_000);
   const config = join(workshop.files, 'replay.json');
   await writeFile(config, '{"tokens":false}');
   workshop.tell(`replaying ${Math.round(made.bytes / 1e6)} MB, ${made.calls} calls`);
@@ -111,7 +111,7 @@ async function measurePeak(workshop: Workshop): Promise<CaseResult> {
       {
         kind: 'counted',
         title: `A recording of ${Math.round(made.bytes / 1e6)} MB`,
-        remark: `${made.calls} calls over 200 files of 20 kB; the process of \`palimpsest replay\`, without the node.`,
+        remark: `${made.calls} calls over 40 files of 12 kB; the process of \`palimpsest replay\`, without the node.`,
         rows: [
           { name: 'peak resident memory', value: mebibytes, unit: 'MiB' },
           { name: 'time', value: (performance.now() - begun) / 1_000, unit: 's' },

@@ -14,7 +14,7 @@ import { nodeOptions, readSettings } from './settings.js';
 import { limitYoungGeneration } from './young-generation.js';
 
 /** Contexts are large and soon gone: collected often they cost time, rarely they cost memory. */
-const YOUNG_FACTOR = 4;
+const YOUNG_BYTES = 8 * 1_048_576;
 
 async function readConfig(path: string | undefined): Promise<ReplayConfig> {
   if (path === undefined) return parseReplayConfig({}, 'no configuration');
@@ -72,7 +72,7 @@ async function tell(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {
 
 /** `replay` */
 export async function replayAction(files: readonly string[], flags: ReplayFlags): Promise<void> {
-  limitYoungGeneration(YOUNG_FACTOR);
+  limitYoungGeneration(YOUNG_BYTES);
   await reportFailure(flags, async () => {
     if (flags.into !== undefined && files.length > 1) {
       throw new ReplayError(

@@ -79,4 +79,4 @@ test('ten thousand calls in one turn are replayed', async () => {
   const report = await run(lines.says('done').text);
   expect(report).toMatchObject({ turns: 1, steps: 10_002, recorded: { calls: 10_000, results: 10_000 }, contexts: { count: 2 } });
   expect(report.objects.toolcalls.created).toBe(10_000);
-}, 300_000);
+}, 600_000);
