@@ -38,7 +38,8 @@ export const REVIEW_PARAMETERS = {
     limit,
     timeout: z.coerce.number().positive().max(30).optional().describe('Seconds; 10 where absent'),
   }),
-  report: z.strictObject({ session: sessionName, limit, ...clocks }),
+  // Each context is made again and counted.
+  report: z.strictObject({ session: sessionName, limit: z.coerce.number().int().min(1).max(200).optional(), ...clocks }),
 } as const;
 
 const basis = z
