@@ -29,9 +29,16 @@ function leastShared(items: readonly HistoryItem[]): number {
   return last?.kind === 'message' && last.role === 'user' ? Math.max(LEAST_COMMON, items.length - 1) : Number.POSITIVE_INFINITY;
 }
 
+/** A history as it is compared with sessions. */
+interface Sent {
+  readonly entries: readonly HistoryEntry[];
+  /** Its beginning is a summary: what it has in common with a session may stand anywhere in it. */
+  readonly compacted: boolean;
+}
+
 interface Likeness {
   readonly id: SessionId;
-  /** Entries in common from the beginning on. */
+  /** Entries in common: from the beginning on, or anywhere where the beginning was compacted. */
   readonly common: number;
   /** The step of the last of them. */
   readonly at: number;
@@ -40,21 +47,18 @@ interface Likeness {
 }
 
 /** How far a history goes along with a chat; under another session's name message ids are new, only words and call ids count. */
-function likeness(id: SessionId, marks: readonly ChatMark[], sent: readonly HistoryEntry[], own: boolean): Likeness {
-  const used = new Set(sent.flatMap((entry) => (entry.kind === 'call' && entry.id !== undefined ? [entry.id] : [])));
+function likeness(id: SessionId, marks: readonly ChatMark[], { entries, compacted }: Sent, own: boolean): Likeness {
+  const used = new Set(entries.flatMap((entry) => (entry.kind === 'call' && entry.id !== undefined ? [entry.id] : [])));
   const chat = chatEntries(marks, () => undefined, used);
   const known = own ? chat : chat.map((entry) => ({ ...entry, inherited: true }));
-  const { notice } = reconcile(known, sent);
-  const common = notice?.kept ?? Math.min(known.length, sent.length);
+  const { notice, matched } = reconcile(known, entries);
+  const found = matched.filter((place) => place !== undefined);
+  if (compacted) return { id, common: found.length, at: known[Math.max(-1, ...found)]?.seq ?? 0, missing: known.length - found.length };
+  const common = notice?.kept ?? Math.min(known.length, entries.length);
   return { id, common, at: known[common - 1]?.seq ?? 0, missing: known.length - common };
 }
 
-async function likenesses(
-  snapshot: StoreSnapshot,
-  ids: readonly SessionId[],
-  sent: readonly HistoryEntry[],
-  own: boolean,
-): Promise<readonly Likeness[]> {
+async function likenesses(snapshot: StoreSnapshot, ids: readonly SessionId[], sent: Sent, own: boolean): Promise<readonly Likeness[]> {
   const found = await Promise.all(
     ids.map(async (id) => {
       const held = await readHeldSession(snapshot, id);
@@ -76,15 +80,15 @@ const isBranchOf = (id: string, base: string): boolean => id.startsWith(`${base}
 export async function findLineage(
   client: ContextClient,
   base: string,
-  messages: readonly ReportedMessage[],
+  { messages, compacted = false }: { readonly messages: readonly ReportedMessage[]; readonly compacted?: boolean },
   parent: string | undefined,
 ): Promise<Lineage> {
   const own = sessionId(base);
   const snapshot = await client.store.latest();
   const exists = (await snapshot.heads([sessionObjectId(own)])).has(sessionObjectId(own));
   const items = historyOf(messages).items.filter(speaks);
-  const sent = items.map(sentEntry);
-  if (!exists && sent.length < LEAST_COMMON && parent === undefined) return { kind: 'new' };
+  const sent = { entries: items.map(sentEntry), compacted };
+  if (!exists && items.length < LEAST_COMMON && parent === undefined) return { kind: 'new' };
   const all = (await client.listSessions()).map(({ id }) => id);
   if (exists) {
     const branches = all.filter((id) => isBranchOf(id, base));

@@ -155,7 +155,7 @@ export class LoopSession {
     readonly harness: HarnessSession;
     readonly placed: readonly PlacedEntry[];
   }> {
-    this.#current ??= await this.#open(messages);
+    this.#current ??= await this.#open({ messages, compacted });
     const comparison = await this.#current.compare(messages, { compacted });
     if (isUndone(comparison, this.#current)) this.#current = await this.#branch(this.#current, comparison.commonUpto);
     const harness = this.#current;
@@ -164,9 +164,9 @@ export class LoopSession {
     return { harness, placed };
   }
 
-  async #open(messages: readonly ReportedMessage[]): Promise<HarnessSession> {
+  async #open(history: LoopHistory): Promise<HarnessSession> {
     const { id, parent } = this.#options;
-    const lineage = await findLineage(this.#client, id, messages, parent);
+    const lineage = await findLineage(this.#client, id, history, parent);
     if (lineage.kind === 'fork') return this.#fork(lineage.parent, id, lineage.at);
     return this.#wrap(lineage.kind === 'continue' ? lineage.id : id);
   }

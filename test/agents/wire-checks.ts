@@ -37,7 +37,7 @@ export function sectionsOf({ messages }: CapturedCall): ReadonlyMap<string, stri
   if (hasPool) section('pool', [{ text: pool[0] }]);
   const chat = rest[hasPool ? 1 : 0];
   const said = chat === undefined ? [] : textsOf(chat);
-  if (hasPool && chat?.role === 'user' && said.length === 1 && /^user: /.test(said[0] ?? '')) section('chat', [{ text: said[0] }]);
+  if (hasPool && chat?.role === 'user' && said.length === 1 && /^[A-Za-z]+: /.test(said[0] ?? '')) section('chat', [{ text: said[0] }]);
   const last = rest.at(-1);
   const blocks = last?.role === 'user' ? textsOf(last) : [];
   if (blocks.length > 0 && blocks.every((text) => text.startsWith('ACTIVE_CONTENT id='))) {

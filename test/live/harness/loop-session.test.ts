@@ -124,6 +124,18 @@ describe('a session in a harness’s loop', () => {
     }
   });
 
+  test('a fork of a session that was compacted has its whole chat', async () => {
+    const parent = loop(name);
+    await parent.follow({ messages: [...first, user('more', 'u2'), reply('much', 'a2')] });
+    const compacted = [{ role: 'compactionSummary', content: 'they began', id: 's1' }, reply('much', 'a2')];
+    await parent.follow({ messages: [...compacted, user('and then?', 'u3'), reply('this', 'a3')], compacted: true });
+    await parent.close();
+    const fork = loop(`${name}-fork`, name);
+    await fork.context({ messages: [...compacted, user('and then?', 'u3'), reply('this', 'a3'), user('where?', 'u4')], compacted: true });
+    expect(words(fork)).toEqual(['begin', `begun ${name}`, 'more', 'much', 'they began', 'and then?', 'this', 'where?']);
+    await fork.close();
+  });
+
   test('a compaction is an event; nothing is lost, no branch is made, and the chat goes on', async () => {
     const session = loop(name);
     await session.follow({ messages: [...first, user('more', 'u2'), reply('much', 'a2')] });

@@ -1,0 +1,150 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { ContextClient } from '../../src/client/context-client.js';
+import { verifySession } from '../../src/history/verify-session.js';
+import { loopTroubles } from '../../src/lease/loop-troubles.js';
+import { stopNode } from '../../src/node/index.js';
+import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
+import { sessionId } from '../../src/objects/ids.js';
+import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
+import { type CapturedCall, type LoopModel, startLoopModel } from './loop-model.js';
+import { killDatabase, makeProject, palimpsest, reader, startNode } from './loop-project.js';
+import { scriptOf, type ToolDialect } from './loop-script.js';
+import { OpencodeServer } from './opencode-server.js';
+import { checkPairs, inactiveOutputs, isAsRecorded } from './wire-checks.js';
+
+const OPENCODE: ToolDialect = {
+  read: (path) => ({ name: 'read', args: { filePath: path } }),
+  shell: (command) => ({ name: 'bash', args: { command, description: 'looks at something' } }),
+  edit: (path, oldString, newString) => ({ name: 'edit', args: { filePath: path, oldString, newString } }),
+};
+
+interface Run {
+  readonly model: LoopModel;
+  readonly root: string;
+  readonly dataDir: string;
+  readonly session: string;
+  readonly fork: string;
+  readonly client: ContextClient;
+}
+
+describe('OpenCode on the context that Palimpsest assembles', () => {
+  let run: Run;
+  let proofs: readonly AssemblyProof[];
+  let main: readonly CapturedCall[];
+  const removals: (() => Promise<unknown>)[] = [];
+
+  beforeAll(async () => {
+    const [{ root, remove }, { root: home, remove: removeHome }, { root: dataDir, remove: removeData }] = await Promise.all([
+      temporaryRoot(),
+      temporaryRoot(),
+      temporaryRoot(),
+    ]);
+    const model = await startLoopModel();
+    removals.push(() => model.close(), remove, removeHome, removeData);
+    await makeProject(root);
+    await startNode(dataDir);
+    removals.unshift(() => stopNode(dataDir));
+    const opencode = { home, cwd: root, dataDir, model, plugin: join(dirname(cliPath), 'opencode.js') };
+    const script = scriptOf(OPENCODE, root, () => killDatabase(dataDir));
+    const start = async (): Promise<OpencodeServer> => {
+      const server = await OpencodeServer.start(opencode);
+      removals.unshift(async () => server.kill());
+      return server;
+    };
+
+    const first = await start();
+    const session = await first.newSession();
+    for (const name of ['reading', 'working', 'trouble'] as const) {
+      model.add(script[name] ?? []);
+      await first.prompt(session, `${name}, please`);
+    }
+    await startNode(dataDir);
+    await first.compact(session);
+    model.add(script.compacted ?? []);
+    await first.prompt(session, 'compacted, please');
+    await first.end();
+
+    const second = await start();
+    model.add(script.resumed ?? []);
+    await second.prompt(session, 'resumed, please');
+    const fork = await second.fork(session);
+    model.add(script.forked ?? []);
+    await second.prompt(fork, 'forked, please');
+    await second.end();
+
+    const client = await reader(dataDir, root);
+    removals.unshift(() => client.close());
+    run = { model, root, dataDir, session, fork, client };
+    main = model.calls.filter((call) => call.main);
+    proofs = await (await client.store.latest()).assemblies(sessionId(fork));
+  }, 290_000);
+
+  afterAll(async () => {
+    for (const remove of removals) await remove();
+  });
+
+  test('no model call went out with the context of OpenCode itself', async () => {
+    expect(await loopTroubles(run.dataDir)).toEqual([]);
+    expect(run.model.left).toBe(0);
+    expect(main.length).toBeGreaterThan(30);
+  });
+
+  test('what was sent is what the records say, byte for byte, in their order', async () => {
+    const own = await (await run.client.store.latest()).assemblies(sessionId(run.session));
+    const all = [...own, ...proofs.filter(({ session }) => session === run.fork)];
+    expect(all.map(({ delivered }) => delivered)).toEqual(main.map(() => 'opencode'));
+    expect(main.map((call, i) => isAsRecorded(call, all[i] as AssemblyProof))).toEqual(main.map(() => true));
+  });
+
+  test('every context can be made again from the database alone', async () => {
+    for (const id of [run.session, run.fork]) {
+      const { contexts } = await verifySession(run.client, id);
+      expect(contexts.unequal.filter(({ cause }) => cause !== 'made-while-away')).toEqual([]);
+      expect(contexts.handedLists).toBe(contexts.total);
+    }
+  });
+
+  test('calls and answers stay paired and in order', () => {
+    for (const call of run.model.calls) checkPairs(call);
+  });
+
+  test('the text of a result that is not active is nowhere in a request', async () => {
+    let looked = 0;
+    for (const [i, call] of main.entries()) {
+      const own = proofs[i];
+      if (own === undefined) continue;
+      for (const output of await inactiveOutputs(run.client, own.session, own.step)) {
+        if (!output.startsWith('only in the shell')) continue;
+        looked += 1;
+        expect(call.raw).not.toContain(output.split('\n', 1)[0]);
+      }
+    }
+    expect(looked).toBeGreaterThan(20);
+  });
+
+  test('what was said and done is all there', async () => {
+    const session = await run.client.openSession({ id: run.session });
+    const words = session.state.turns.flatMap(({ messages }) => messages.map(({ text }) => text));
+    for (const word of ['I have read everything.', 'It is done.', 'Done, whatever happened.', 'After the compaction.', 'Resumed.']) {
+      expect(words.filter((text) => text === word)).toEqual([word]);
+    }
+    const calls = session.state.sets.index.filter((id) => session.state.isToolResult(id));
+    expect(calls).toHaveLength(20 + 9 + 3 + 1 + 3);
+    expect(await readFile(join(run.root, 'src', 'f2.txt'), 'utf8')).toContain('line seven');
+    expect(session.state.marks.flatMap(({ event }) => event?.kind ?? [])).toContain('compacted');
+  });
+
+  test('a fork that OpenCode does not name is found by what it says', async () => {
+    const fork = await run.client.openSession({ id: run.fork });
+    expect(fork.state.marks.flatMap(({ event }) => event ?? [])).toContainEqual(
+      expect.objectContaining({ kind: 'forked', detail: run.session }),
+    );
+  });
+
+  test('the command line shows the same session', async () => {
+    expect(await palimpsest(run.dataDir, 'context', run.session)).toContain('user: resumed, please');
+    expect(await palimpsest(run.dataDir, 'log', run.session)).toContain('resumed, please');
+  });
+});

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { installedAgent } from './install-agent.js';
+import type { LoopModel } from './loop-model.js';
+
+const OPENCODE = { name: 'opencode-ai', version: '1.18.33', program: 'opencode' } as const;
+const MODEL = { providerID: 'scripted', modelID: 'scripted' } as const;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Where OpenCode runs and finds its model. */
+export interface OpencodeHome {
+  readonly home: string;
+  readonly cwd: string;
+  readonly dataDir: string;
+  readonly model: LoopModel;
+  /** The built plugin; without it OpenCode runs as it is. */
+  readonly plugin: string | undefined;
+}
+
+/** OpenCode's own server, as its interfaces talk to it. */
+export class OpencodeServer {
+  readonly #child: ChildProcess;
+  readonly #origin: string;
+
+  private constructor(child: ChildProcess, origin: string) {
+    this.#child = child;
+    this.#origin = origin;
+  }
+
+  static async start({ home, cwd, dataDir, model, plugin }: OpencodeHome): Promise<OpencodeServer> {
+    const program = await installedAgent(OPENCODE.name, OPENCODE.version, OPENCODE.program);
+    await mkdir(join(cwd, '.git'), { recursive: true });
+    const provider = {
+      npm: '@ai-sdk/openai-compatible',
+      name: 'scripted',
+      options: { baseURL: model.baseUrl, apiKey: 'none' },
+      models: { scripted: { name: 'scripted', tool_call: true, limit: { context: 200_000, output: 1_000 } } },
+    };
+    const plugins = plugin === undefined ? {} : { plugin: [`file://${plugin}`] };
+    const permission = { edit: 'allow', bash: 'allow', external_directory: 'allow' };
+    await writeFile(join(cwd, 'opencode.json'), JSON.stringify({ provider: { scripted: provider }, permission, ...plugins }));
+    const child = spawn(program, ['serve', '--port', '0', '--hostname', '127.0.0.1'], {
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env.PATH,
+        HOME: home,
+        XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(process.env.HOME ?? '/', '.cache'),
+        OPENCODE_DISABLE_AUTOUPDATE: '1',
+        OPENCODE_DISABLE_MODELS_FETCH: '1',
+        PALIMPSEST_DATA: dataDir,
+        // Other tests may keep the machine busy.
+        PALIMPSEST_LOOP_LIMIT_MS: '15000',
+      },
+    });
+    let said = '';
+    const origin = await new Promise<string>((resolve, reject) => {
+      const listen = (text: string): void => {
+        said += text;
+        const found = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+        if (found !== undefined) resolve(found);
+      };
+      child.stdout?.setEncoding('utf8').on('data', listen);
+      child.stderr?.setEncoding('utf8').on('data', listen);
+      child.once('exit', () => reject(new Error(`opencode has ended: ${said.slice(-2_000)}`)));
+    });
+    return new OpencodeServer(child, origin);
+  }
+
+  async newSession(): Promise<string> {
+    return String((await this.#ask('POST', '/session', {})).id);
+  }
+
+  /** Says something and waits until the agent is done with it. */
+  async prompt(session: string, text: string): Promise<void> {
+    await this.#ask('POST', `/session/${session}/message`, { model: MODEL, parts: [{ type: 'text', text }] });
+  }
+
+  async compact(session: string): Promise<void> {
+    await this.#ask('POST', `/session/${session}/summarize`, MODEL);
+  }
+
+  async fork(session: string): Promise<string> {
+    return String((await this.#ask('POST', `/session/${session}/fork`, {})).id);
+  }
+
+  async end(): Promise<void> {
+    if (this.#child.exitCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGTERM');
+    await ended;
+  }
+
+  kill(): void {
+    if (this.#child.exitCode === null) this.#child.kill('SIGKILL');
+  }
+
+  async #ask(method: string, path: string, body: Json): Promise<Json> {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(`${this.#origin}${path}`, { method, headers, body: JSON.stringify(body) });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`opencode ${path}: ${response.status} ${text.slice(0, 1_000)}`);
+    return JSON.parse(text === '' ? '{}' : text) as Json;
+  }
+}
