@@ -18,6 +18,7 @@ export interface OpencodeHome {
   readonly model: LoopModel;
   /** The built plugin; without it OpenCode runs as it is. */
   readonly plugin: string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** OpenCode's own server, as its interfaces talk to it. */
@@ -30,7 +31,7 @@ export class OpencodeServer {
     this.#origin = origin;
   }
 
-  static async start({ home, cwd, dataDir, model, plugin }: OpencodeHome): Promise<OpencodeServer> {
+  static async start({ home, cwd, dataDir, model, plugin, env = {} }: OpencodeHome): Promise<OpencodeServer> {
     const program = await installedAgent(OPENCODE.name, OPENCODE.version, OPENCODE.program);
     await mkdir(join(cwd, '.git'), { recursive: true });
     const provider = {
@@ -54,6 +55,7 @@ export class OpencodeServer {
         PALIMPSEST_DATA: dataDir,
         // Other tests may keep the machine busy.
         PALIMPSEST_LOOP_LIMIT_MS: '15000',
+        ...env,
       },
     });
     let said = '';

@@ -28,6 +28,8 @@ export interface InTheLoopOptions {
   readonly limitMs: number;
   /** Tells the user something, once. */
   readonly tell: (line: string) => void;
+  /** Told how long each model call waited, milliseconds, and how many objects the pool had. */
+  readonly onPassed?: (ms: number, objects: number) => void;
 }
 
 /** What became of one model call. */
@@ -80,12 +82,14 @@ export class InTheLoop {
 
   /** The list of the next model call; undefined: the harness's own is to be used. `handOver` says whether its record is kept at once. */
   async pass<M>(own: HarnessList<M>, handOver = true): Promise<Passage<M> | undefined> {
+    const begun = performance.now();
     return this.#guarded(own.list.session, async () => {
       const context = await this.#options.beside.callWithList('context', own.list);
       if (context === null) return undefined;
       const messages = composed(own, context);
       const handed = handedList(messages);
       if (handOver) await this.#handed(own.list.session, handed);
+      this.#options.onPassed?.(performance.now() - begun, context.pool);
       return { messages, context, chars: handed.chars };
     });
   }

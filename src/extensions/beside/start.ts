@@ -1,7 +1,8 @@
+import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { dataFolder } from '../../process/data-folder.js';
 import { BesideProcess } from './beside-process.js';
-import { InTheLoop } from './in-the-loop.js';
+import { InTheLoop, type InTheLoopOptions } from './in-the-loop.js';
 import type { Beginning } from './protocol.js';
 import { TroubleFile } from './trouble-file.js';
 
@@ -30,11 +31,24 @@ export interface Surroundings {
   readonly tell: (line: string) => void;
 }
 
+/** PALIMPSEST_LOOP_TIMES names a file that gets a line of JSON for each model call, for measurements. */
+function timesOf(env: NodeJS.ProcessEnv): Pick<InTheLoopOptions, 'onPassed'> {
+  const path = env.PALIMPSEST_LOOP_TIMES;
+  if (path === undefined || path === '') return {};
+  return { onPassed: (ms, objects) => appendFileSync(path, `${JSON.stringify({ ms, objects })}\n`) };
+}
+
 /** Starts the process beside a harness. */
 export function startBeside(beginning: Beginning, { extension, node, env, tell }: Surroundings): Started {
   const program = fileURLToPath(new URL('./beside.js', extension));
   const beside = new BesideProcess({ node: env.PALIMPSEST_NODE ?? node, program, env, beginning });
   beside.start();
-  const loop = new InTheLoop({ beside, trouble: new TroubleFile(dataFolder(env), beginning.what), limitMs: limitOf(env), tell });
+  const loop = new InTheLoop({
+    beside,
+    trouble: new TroubleFile(dataFolder(env), beginning.what),
+    limitMs: limitOf(env),
+    tell,
+    ...timesOf(env),
+  });
   return { beside, loop };
 }

@@ -75,6 +75,7 @@ export interface OpencodeHooks {
     readonly sessionID: string;
     readonly arguments: string;
   }) => Promise<void>;
+  readonly 'experimental.session.compacting': (input: { readonly sessionID: string }) => Promise<void>;
   readonly 'experimental.chat.messages.transform': (input: object, output: { readonly messages: OpencodeMessage[] }) => Promise<void>;
   readonly 'experimental.chat.system.transform': (
     input: { readonly sessionID?: string },

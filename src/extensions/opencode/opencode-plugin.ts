@@ -16,6 +16,8 @@ interface OpencodeSession {
   on: boolean;
   /** The prompt that went with the last model call; the next list is made before it is known again. */
   system: string | undefined;
+  /** The next list is that of a compaction. */
+  compacting: boolean;
   /** The list that was put together, until its prompt is known. */
   handed: readonly OpencodeMessage[] | undefined;
 }
@@ -35,13 +37,18 @@ class OpencodeLoop {
     if (id === undefined) return;
     const session = this.#session(id);
     session.handed = undefined;
-    // What asks for a compaction is to see the harness's own history.
-    const asked = messages.findLast(({ info }) => info.role === 'user');
-    if (!session.on || asked?.parts.some(({ type }) => type === 'compaction') === true) return;
+    const { compacting } = session;
+    session.compacting = false;
+    // What is summed up is the harness's own history.
+    if (!session.on || compacting) return;
     const passage = await this.#started.loop.pass(opencodeList(id, messages, session.system), false);
     if (passage === undefined) return;
     session.handed = passage.messages;
     messages.splice(0, messages.length, ...passage.messages);
+  }
+
+  compacting(id: string): void {
+    this.#session(id).compacting = true;
   }
 
   async system(id: string | undefined, system: string[]): Promise<void> {
@@ -83,7 +90,7 @@ class OpencodeLoop {
   #session(id: string): OpencodeSession {
     const known = this.#sessions.get(id);
     if (known !== undefined) return known;
-    const session = { on: true, system: undefined, handed: undefined };
+    const session = { on: true, system: undefined, compacting: false, handed: undefined };
     this.#sessions.set(id, session);
     return session;
   }
@@ -118,6 +125,7 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
     'command.execute.before': async ({ command, sessionID, arguments: wanted }) => {
       if (command === COMMAND) await loop.turn(sessionID, wanted);
     },
+    'experimental.session.compacting': async ({ sessionID }) => loop.compacting(sessionID),
     'experimental.chat.messages.transform': (_input, { messages }) => loop.messages(messages),
     'experimental.chat.system.transform': ({ sessionID }, { system }) => loop.system(sessionID, system),
   };

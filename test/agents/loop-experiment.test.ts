@@ -1,0 +1,110 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { countTokens } from '../../src/history/token-count.js';
+import { stopNode } from '../../src/node/index.js';
+import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
+import { type CapturedCall, type Move, startLoopModel } from './loop-model.js';
+import { linesOf, startNode } from './loop-project.js';
+import { OpencodeServer } from './opencode-server.js';
+import { PiProcess } from './pi-process.js';
+
+type Harness = 'pi' | 'opencode';
+const PROMPTS = 10;
+const READS = 20;
+
+/** Ten requests of ten reads and ten commands each: a hundred files, two hundred results. */
+function moves(harness: Harness, root: string, prompt: number): readonly Move[] {
+  const tools = Array.from({ length: READS }, (_, i) => {
+    const path = join(root, 'src', `f${prompt * READS + i}.txt`);
+    if (i % 2 === 0) return { name: 'read', args: harness === 'pi' ? { path } : { filePath: path } };
+    return { name: 'bash', args: { command: `cat ${path}`, ...(harness === 'pi' ? {} : { description: 'shows a file' }) } };
+  });
+  return [...tools.map((tool): Move => ({ tools: [tool] })), { say: `Part ${prompt} is read.` }];
+}
+
+interface Measured {
+  readonly calls: readonly CapturedCall[];
+  readonly times: readonly { readonly ms: number; readonly objects: number }[];
+}
+
+async function measure(harness: Harness, withUs: boolean): Promise<Measured> {
+  const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
+  const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
+  const model = await startLoopModel();
+  const times = join(dataDir, 'times.jsonl');
+  const common = { home, cwd: root, dataDir, model, env: { PALIMPSEST_LOOP_TIMES: times } };
+  await mkdir(join(root, 'src'));
+  for (let i = 0; i < PROMPTS * READS; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
+  if (withUs) await startNode(dataDir);
+  const built = (name: string): string | undefined => (withUs ? join(dirname(cliPath), name) : undefined);
+  const agent = await (async () => {
+    if (harness === 'pi') {
+      const pi = await PiProcess.start({ ...common, extension: built('pi.js') });
+      return { prompt: (text: string) => pi.prompt(text), end: () => pi.end() };
+    }
+    const server = await OpencodeServer.start({ ...common, plugin: built('opencode.js') });
+    const session = await server.newSession();
+    return { prompt: (text: string) => server.prompt(session, text), end: () => server.end() };
+  })();
+  for (let prompt = 0; prompt < PROMPTS; prompt++) {
+    model.add(moves(harness, root, prompt));
+    await agent.prompt(`read part ${prompt}`);
+  }
+  await agent.end();
+  const lines = withUs ? (await readFile(times, 'utf8')).trim().split('\n') : [];
+  if (withUs) await stopNode(dataDir);
+  await model.close();
+  await Promise.all(places.map(({ remove }) => remove()));
+  // Without our tools a call is one that reads.
+  const calls = model.calls.filter(({ raw }) => raw.includes('"tools":['));
+  return { calls, times: lines.map((line) => JSON.parse(line)) };
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+const quantile = (numbers: readonly number[], part: number): number =>
+  numbers.toSorted((a, b) => a - b)[Math.min(numbers.length - 1, Math.floor(numbers.length * part))] ?? 0;
+
+function commonPrefix(one: string, two: string): number {
+  let i = 0;
+  while (i < one.length && one[i] === two[i]) i++;
+  return i;
+}
+
+function row(name: string, { calls, times }: Measured): string {
+  const texts = calls.map(({ messages }) => JSON.stringify(messages));
+  const tokens = texts.map((text) => countTokens(text).tokens);
+  const prefixes = texts.slice(1).map((text, i) => commonPrefix(texts[i] as string, text) / (texts[i]?.length ?? 1));
+  const late = times.filter(({ objects }) => objects >= 200).map(({ ms }) => ms);
+  const ms = (part: number, of: readonly number[]): string => (of.length === 0 ? '-' : quantile(of, part).toFixed(1));
+  const all = times.map((one) => one.ms);
+  return [
+    name,
+    calls.length,
+    Math.round(sum(tokens) / tokens.length),
+    Math.max(...tokens),
+    Math.round(sum(calls.map(({ raw }) => Buffer.byteLength(raw))) / 1_000),
+    `${Math.round((100 * sum(prefixes)) / prefixes.length)} %`,
+    ms(0.5, all),
+    ms(0.95, all),
+    ms(0.95, late),
+  ].join(' | ');
+}
+
+describe('the same work with and without Palimpsest', () => {
+  test.each(['pi', 'opencode'] as const)(
+    '%s',
+    async (harness) => {
+      const [own, ours] = [await measure(harness, false), await measure(harness, true)];
+      expect(ours.calls.length).toBe(own.calls.length);
+      expect(ours.times.length).toBe(ours.calls.length);
+      const size = ({ calls }: Measured): number => sum(calls.map(({ raw }) => raw.length));
+      const report = `| ${row(`${harness} alone`, own)} |\n| ${row(`${harness} with Palimpsest`, ours)} |\n`;
+      const path = process.env.PALIMPSEST_LOOP_REPORT;
+      if (path !== undefined) await writeFile(path, report, { flag: 'a' });
+      // Files that were read whole stay active until the agent lets go of them, so that nothing is saved by itself; nothing may be doubled either.
+      expect(size(ours)).toBeLessThan(2 * size(own));
+    },
+    900_000,
+  );
+});
