@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import type { CommandActs, ShellAct } from './shell-act.js';
-import { commandActs, filterActs } from './shell-commands.js';
+import { commandActs } from './shell-commands.js';
+import { filterActs } from './shell-filters.js';
 import { type ShellPipeline, type ShellRedirect, shellPipelines } from './shell-syntax.js';
 
 /** What a script does, with the folder that each act's names are relative to. */

@@ -1,100 +1,16 @@
-import type { CommandActs, LineRange, NamesLayout, ShellAct } from './shell-act.js';
-import type { ShellCommand, ShellWord } from './shell-syntax.js';
-
-type Words = readonly ShellWord[];
-type Reader = (words: Words, command: ShellCommand) => CommandActs;
-
-const SILENT: CommandActs = { acts: [], prints: false };
-const PRINTS: CommandActs = { acts: [], prints: true };
-const ANYTHING: CommandActs = { acts: [{ kind: 'anything' }], prints: true };
-
-const isOption = (word: ShellWord): boolean => word !== undefined && word.length > 1 && word.startsWith('-');
-
-/** Words that are no options; those after the options that take a value are left out with them. */
-function operands(words: Words, valued: RegExp = /^$/): Words {
-  const found: ShellWord[] = [];
-  let ended = false;
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i];
-    if (!ended && word === '--') ended = true;
-    else if (!ended && isOption(word)) {
-      if (valued.test(word ?? '')) i += 1;
-    } else found.push(word);
-  }
-  return found;
-}
-
-const known = (words: Words): readonly string[] => words.filter((word) => word !== undefined);
-const names = (paths: readonly string[]): readonly ShellAct[] => paths.map((path) => ({ kind: 'name', path }));
-const reads = (words: Words): CommandActs => ({ acts: names(known(words)), prints: true });
-
-function shows(words: Words, range: LineRange | undefined, exact: boolean): CommandActs {
-  const [path] = words;
-  // Several files are printed one after another: where one ends cannot be told.
-  if (words.length !== 1 || path === undefined || path === '-') return reads(words.filter((word) => word !== '-'));
-  return { acts: [{ kind: 'show', path, range, exact }], prints: true };
-}
-
-const cat: Reader = (words) => shows(operands(words), undefined, !words.some((word) => isOption(word) && word !== '-u'));
-const nl: Reader = (words) =>
-  shows(operands(words, /^-[bdfhilnpsvw]$/), undefined, words.some((word) => word === '-ba') || words.join(' ').includes('-b a'));
-
-function countOf(words: Words): number | undefined {
-  for (const [i, word] of words.entries()) {
-    const joined = /^-(?:n|-lines=)?(\d+)$/.exec(word ?? '')?.[1];
-    if (joined !== undefined) return Number(joined);
-    if (word === '-n' || word === '--lines') return /^\d+$/.test(words[i + 1] ?? '') ? Number(words[i + 1]) : undefined;
-    if (isOption(word) && word !== '-q') return undefined;
-  }
-  return 10;
-}
-
-const head: Reader = (words) => {
-  const to = countOf(words);
-  const files = operands(words, /^-[nc]$|^--(?:lines|bytes)$/);
-  return to === undefined ? reads(files) : shows(files, { from: 1, to }, true);
-};
-
-const tail: Reader = (words) => {
-  const from = words.flatMap(
-    (word, i) => /^(?:-n)?\+(\d+)$/.exec(word ?? '')?.[1] ?? (word === '-n' ? (/^\+(\d+)$/.exec(words[i + 1] ?? '')?.[1] ?? []) : []),
-  )[0];
-  const files = operands(words, /^-[nc]$|^--(?:lines|bytes)$/).filter((word) => !/^\+\d+$/.test(word ?? ''));
-  return from === undefined ? reads(files) : shows(files, { from: Number(from) }, true);
-};
-
-/** The lines that `sed -n 'A,Bp'` prints; undefined for any other script. */
-function printedLines(script: string): LineRange | undefined {
-  const match = /^\s*(\d+)(?:\s*,\s*(\d+|\$))?\s*p\s*;?\s*(?:\d+q\s*)?$/.exec(script);
-  if (match === null) return undefined;
-  const from = Number(match[1]);
-  return { from, to: match[2] === undefined ? from : match[2] === '$' ? undefined : Number(match[2]) };
-}
-
-const sed: Reader = (words) => {
-  const inPlace = words.some((word) => word !== undefined && /^(?:-[nErsz]*i|--in-place)/.test(word));
-  const scripted = words.some((word) => word === '-e' || word === '-f' || word === '--expression');
-  // BSD's `-i ''` names a suffix, an empty one.
-  const given = operands(words, /^-[ef]$|^--(?:expression|file)$/);
-  const [script, ...rest] = inPlace && given[0] === '' ? given.slice(1) : given;
-  const files = scripted ? [script, ...rest] : rest;
-  if (inPlace) {
-    const changed = files.filter((file) => file !== '');
-    return changed.includes(undefined) ? ANYTHING : { acts: known(changed).map((path) => ({ kind: 'change', path })), prints: false };
-  }
-  const quiet = words.some((word) => word !== undefined && /^-[a-zA-Z]*n/.test(word)) || words.includes('--quiet');
-  const range = quiet && !scripted && script !== undefined ? printedLines(script) : undefined;
-  return range === undefined ? reads(files) : shows(files, range, true);
-};
+import type { CommandActs, NamesLayout, ShellAct } from './shell-act.js';
+import { cat, head, nl, sed, tail } from './shell-show.js';
+import type { ShellCommand } from './shell-syntax.js';
+import { ANYTHING, type CommandReader, isOption, known, names, operands, PRINTS, reads, SILENT, type Words } from './shell-words.js';
 
 const lists =
-  (layout: NamesLayout, valued: RegExp, skip: number): Reader =>
+  (layout: NamesLayout, valued: RegExp, skip: number): CommandReader =>
   (words) => {
     const targets = known(operands(words, valued).slice(skip));
     return { acts: [{ kind: 'list', layout, folder: '.', targets }], prints: true };
   };
 
-const ls: Reader = (words) => {
+const ls: CommandReader = (words) => {
   const targets = operands(words, /^-[IwT]$/);
   const flags = words.filter(isOption).join('');
   const [folder = '.', second] = targets;
@@ -103,7 +19,7 @@ const ls: Reader = (words) => {
 };
 
 const CHANGING_FIND = /^-(?:delete|exec|execdir|ok|okdir|fprint.*|fls)$/;
-const find: Reader = (words) => {
+const find: CommandReader = (words) => {
   if (words.some((word) => CHANGING_FIND.test(word ?? ''))) {
     const at = words.findIndex((word) => CHANGING_FIND.test(word ?? ''));
     const run = words[at + 1];
@@ -120,14 +36,14 @@ const SEARCH_VALUED =
 const namesOnly = (words: Words): boolean =>
   words.some((word) => word !== undefined && (/^-[a-zA-Z]*[lL]/.test(word) || /^--files-with(?:out)?-match/.test(word)));
 
-const search: Reader = (words) => {
+const search: CommandReader = (words) => {
   if (words.includes('--files')) return lists('paths', SEARCH_VALUED, 0)(words, { name: 'rg', words, redirects: [] });
   if (words.some((word) => word !== undefined && /^(?:-h|--no-filename|-I|--json|--heading|-c|--count)$/.test(word))) return PRINTS;
   const skip = words.includes('-e') || words.includes('--regexp') || words.includes('-f') ? 0 : 1;
   return lists(namesOnly(words) ? 'paths' : 'matches', SEARCH_VALUED, skip)(words, { name: 'rg', words, redirects: [] });
 };
 
-const rm: Reader = (words) => {
+const rm: CommandReader = (words) => {
   const targets = operands(words);
   if (targets.includes(undefined)) return ANYTHING;
   const folders = words.some((word) => word !== undefined && /^-[a-zA-Z]*[rR]/.test(word));
@@ -135,7 +51,7 @@ const rm: Reader = (words) => {
 };
 
 const twoPlaces =
-  (kind: 'move' | 'copy'): Reader =>
+  (kind: 'move' | 'copy'): CommandReader =>
   (words) => {
     const places = operands(words);
     const [from, to, third] = places;
@@ -157,7 +73,7 @@ const twoPlaces =
     return plain ? { acts: [{ kind, from, to }], prints: false } : ANYTHING;
   };
 
-const tee: Reader = (words) => {
+const tee: CommandReader = (words) => {
   const targets = operands(words);
   return targets.includes(undefined) ? ANYTHING : { acts: known(targets).map((path) => ({ kind: 'change', path })), prints: true };
 };
@@ -191,7 +107,7 @@ const READING_GIT = new Set([
   'ls-tree',
   'ls-remote',
 ]);
-const git: Reader = (words) => {
+const git: CommandReader = (words) => {
   const [verb, ...rest] = operands(words, /^-[Cc]$|^--(?:git-dir|work-tree)$/);
   const elsewhere = words.includes('-C');
   if (verb === 'ls-files' && !elsewhere)
@@ -200,23 +116,23 @@ const git: Reader = (words) => {
 };
 
 /** Commands of build tools that, by what they are for, change no source. */
-const go: Reader = (words) => (/^(?:test|build|vet|list|version|env|doc)$/.test(words[0] ?? '') ? PRINTS : ANYTHING);
-const cargo: Reader = (words) =>
+const go: CommandReader = (words) => (/^(?:test|build|vet|list|version|env|doc)$/.test(words[0] ?? '') ? PRINTS : ANYTHING);
+const cargo: CommandReader = (words) =>
   /^(?:test|build|check|clippy|tree|metadata)$/.test(words[0] ?? '') && !words.includes('--fix') ? PRINTS : ANYTHING;
-const npm: Reader = (words) => (/^(?:test|t|view|ls|list|outdated|info|why|pack)$/.test(words[0] ?? '') ? PRINTS : ANYTHING);
-const npx: Reader = (words) => {
+const npm: CommandReader = (words) => (/^(?:test|t|view|ls|list|outdated|info|why|pack)$/.test(words[0] ?? '') ? PRINTS : ANYTHING);
+const npx: CommandReader = (words) => {
   const [run] = operands(words);
   const checks = run !== undefined && /^(?:tsc|tsgo|jest|vitest|eslint|biome|prettier|madge|knip)$/.test(run);
   return checks && !words.some((word) => word !== undefined && /^--(?:fix|write|apply)/.test(word)) ? PRINTS : ANYTHING;
 };
-const gofmt: Reader = (words) => {
+const gofmt: CommandReader = (words) => {
   if (!words.some((word) => word === '-w')) return PRINTS;
   const files = operands(words);
   return files.includes(undefined) ? ANYTHING : { acts: known(files).map((path) => ({ kind: 'change', path })), prints: false };
 };
 
 /** What it runs is what counts. */
-const xargs: Reader = (words) => {
+const xargs: CommandReader = (words) => {
   const [run] = operands(words, /^-[IdEnLPs]$/);
   return run !== undefined && /^(?:grep|egrep|rg|cat|wc|ls|head|tail|stat|file|echo|basename|dirname)$/.test(run) ? PRINTS : ANYTHING;
 };
@@ -317,9 +233,9 @@ const PRINTING_NAMES = [
   'golangci-lint',
 ];
 
-const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
-  ...SILENT_NAMES.map((name): [string, Reader] => [name, () => SILENT]),
-  ...PRINTING_NAMES.map((name): [string, Reader] => [name, () => PRINTS]),
+const READERS: ReadonlyMap<string, CommandReader> = new Map<string, CommandReader>([
+  ...SILENT_NAMES.map((name): [string, CommandReader] => [name, () => SILENT]),
+  ...PRINTING_NAMES.map((name): [string, CommandReader] => [name, () => PRINTS]),
   ['cat', cat],
   ['bat', (words) => reads(operands(words, /^-[rl]$/))],
   ['nl', nl],
@@ -360,48 +276,4 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 /** What a command does, from the table; one that is not in it may do anything. */
 export function commandActs(command: ShellCommand): CommandActs {
   return READERS.get(command.name)?.(command.words, command) ?? ANYTHING;
-}
-
-function within(range: LineRange | undefined, first: number, to: number | undefined): LineRange {
-  const from = (range?.from ?? 1) + first - 1;
-  const last = to === undefined ? undefined : from + to - first;
-  const ends = [range?.to, last].filter((end) => end !== undefined);
-  return { from, to: ends.length === 0 ? undefined : Math.min(...ends) };
-}
-
-/** The part that a filter lets through of what a command shows; undefined where it cannot be told. */
-function passedOn({ name, words }: ShellCommand): LineRange | undefined {
-  if (name === 'head') {
-    const to = countOf(words);
-    return to === undefined || operands(words, /^-[nc]$/).length > 0 ? undefined : { from: 1, to };
-  }
-  if (name === 'sed') {
-    const acts = sed([...words, '\0'], { name, words, redirects: [] }).acts;
-    return acts[0]?.kind === 'show' ? acts[0].range : undefined;
-  }
-  if (name === 'tail') {
-    const acts = tail([...words, '\0'], { name, words, redirects: [] }).acts;
-    return acts[0]?.kind === 'show' ? acts[0].range : undefined;
-  }
-  return name === 'nl' || (name === 'cat' && operands(words).length === 0) ? { from: 1 } : undefined;
-}
-
-/** Filters that drop whole lines of a list and change none. */
-const LINE_FILTERS: ReadonlySet<string> = new Set(['head', 'tail', 'sort', 'uniq', 'grep', 'egrep', 'rg', 'cat']);
-
-/** A pipeline with one more command at its end. */
-export function filterActs(before: CommandActs, filter: ShellCommand): CommandActs {
-  const own = commandActs(filter);
-  if (own.acts.some(({ kind }) => kind === 'anything')) return { acts: [...before.acts, ...own.acts], prints: true };
-  const changes = own.acts.filter(({ kind }) => kind === 'change' || kind === 'write' || kind === 'remove');
-  const range = passedOn(filter);
-  const acts = before.acts.flatMap((act): readonly ShellAct[] => {
-    if (act.kind === 'show') {
-      if (range === undefined) return [{ kind: 'name', path: act.path }];
-      return [{ ...act, range: within(act.range, range.from ?? 1, range.to) }];
-    }
-    if (act.kind === 'list') return LINE_FILTERS.has(filter.name) && !filter.words.includes('-c') ? [act] : [];
-    return [act];
-  });
-  return { acts: [...acts, ...changes], prints: own.prints };
 }
