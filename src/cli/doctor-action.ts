@@ -2,11 +2,13 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type InspectedJournal, inspectJournals, type JournalState } from '../journal/inspect-journals.js';
 import type { LockOwner } from '../lease/lock-file.js';
+import { type LoopTrouble, loopTroubles } from '../lease/loop-troubles.js';
 import { sessionLockOwners } from '../lease/session-lock.js';
 import { type TrackerReport, trackerReports } from '../lease/tracker-report.js';
 import { type NodeStatusReport, nodeStatus } from '../node/index.js';
 import { remoteFolders } from '../process/data-folder.js';
 import type { DoctorFlags } from './doctor-flags.js';
+import { escapedLine } from './escape-text.js';
 import { reportFailure } from './report-failure.js';
 import { readSettings } from './settings.js';
 
@@ -80,21 +82,28 @@ function keptLines({ journals, sessions, trackers }: Kept, now: number): readonl
   return [...journalLines(journals, now), ...held, ...trackerLines(trackers)];
 }
 
+function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
+  return troubles.map(
+    ({ what, pid, session, passedThrough, at, reason }) =>
+      `loop      ${what}, process ${pid}: ${passedThrough} model calls had the harness's own context, the last at ${at} in session ${escapedLine(session)}: ${escapedLine(reason)}`,
+  );
+}
+
 /** `doctor` */
 export async function doctorAction(flags: DoctorFlags): Promise<void> {
   await reportFailure(flags, async () => {
     const { dataDir } = readSettings(process.env, flags);
-    const [node, [own, ...others]] = await Promise.all([nodeStatus(dataDir), keptBelow(dataDir)]);
+    const [node, [own, ...others], loops] = await Promise.all([nodeStatus(dataDir), keptBelow(dataDir), loopTroubles(dataDir)]);
     const all = [own, ...others];
     const journals = all.flatMap((kept) => kept.journals);
     const sick = journals.some(({ state }) => NEEDS_A_HAND.has(state)) || (node.running && (node.ingesterFailed || !node.supervised));
     if (flags.json) {
       const [sessions, trackers] = [all.flatMap((kept) => kept.sessions), all.flatMap((kept) => kept.trackers)];
-      console.log(JSON.stringify({ dataDir, healthy: !sick, node, journals, sessions, trackers }));
+      console.log(JSON.stringify({ dataDir, healthy: !sick, node, journals, sessions, trackers, loops }));
     } else {
       const now = Date.now();
       const foreign = others.flatMap((kept) => [`remote    ${kept.folder}, for a node that someone else runs`, ...keptLines(kept, now)]);
-      console.log([`data      ${dataDir}`, ...nodeLines(node), ...keptLines(own, now), ...foreign].join('\n'));
+      console.log([`data      ${dataDir}`, ...nodeLines(node), ...keptLines(own, now), ...loopLines(loops), ...foreign].join('\n'));
     }
     if (sick) process.exitCode = 1;
   });

@@ -56,8 +56,7 @@ async function measure(harness: Harness, withUs: boolean): Promise<Measured> {
   if (withUs) await stopNode(dataDir);
   await model.close();
   await Promise.all(places.map(({ remove }) => remove()));
-  // Without our tools a call is one that reads.
-  const calls = model.calls.filter(({ raw }) => raw.includes('"tools":['));
+  const calls = model.calls.filter(({ main }) => main);
   return { calls, times: lines.map((line) => JSON.parse(line)) };
 }
 

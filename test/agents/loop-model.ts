@@ -80,7 +80,7 @@ export async function startLoopModel(): Promise<LoopModel> {
     }
     const body = JSON.parse(raw) as { readonly messages: readonly WireMessage[]; readonly tools?: readonly Json[] };
     const names = (body.tools ?? []).map(({ function: tool }) => String((tool as Json).name));
-    const main = names.includes('activate');
+    const main = names.includes('read');
     calls.push({ messages: body.messages, raw, main, at: Date.now() });
     number += 1;
     const move: Move = main ? (moves.shift() ?? { say: 'nothing left' }) : { say: 'a summary of what was said before' };
