@@ -4,7 +4,7 @@ import { createContextClient } from '../../harness/create-context-client.js';
 import type { HarnessClient } from '../../harness/harness-client.js';
 import { LoopSession } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
-import { clientFolder, clientFolder } from '../../process/data-folder.js';
+import { clientFolder } from '../../process/data-folder.js';
 import { parseNodeUrl } from '../../xtdb/address.js';
 import { linesOf } from './lines.js';
 import type { Beginning, BesideAnswer, BesideRequest, CallName, Calls, SentList } from './protocol.js';
