@@ -1,0 +1,182 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { composed, handedList } from '../../../src/extensions/beside/in-the-loop.js';
+import type { OpencodeMessage, OpencodePart } from '../../../src/extensions/opencode/opencode-api.js';
+import { opencodeList } from '../../../src/extensions/opencode/opencode-messages.js';
+import type { PiMessage } from '../../../src/extensions/pi/pi-api.js';
+import { sessionOfFile } from '../../../src/extensions/pi/pi-extension.js';
+import { piList } from '../../../src/extensions/pi/pi-messages.js';
+import type { LoopContext } from '../../../src/harness/loop-session.js';
+import { tailStart } from '../../../src/harness/tail-start.js';
+import { sessionId } from '../../../src/objects/ids.js';
+
+const part = (section: 'pool' | 'chat' | 'active', text: string) => ({ section, role: 'user', parts: [{ text }] });
+const context = (from: number, references: LoopContext['references']): LoopContext => ({
+  session: sessionId('s'),
+  from,
+  before: [part('pool', 'the pool'), part('chat', 'the chat')],
+  after: [part('active', 'what is active')],
+  references,
+  pool: 1,
+  active: 1,
+});
+
+/** A turn: what the user says, then calls with thoughts that nobody may touch, each answered. */
+const turns = fc.array(fc.array(fc.nat(3), { maxLength: 4 }), { minLength: 1, maxLength: 4 });
+
+const piMessages = (shape: readonly (readonly number[])[]): readonly PiMessage[] =>
+  shape.flatMap((steps, t) => [
+    { role: 'user', content: [{ type: 'text', text: `request ${t}` }], timestamp: t * 1_000 },
+    ...steps.flatMap((calls, s): PiMessage[] => {
+      const ids = Array.from({ length: calls }, (_, i) => `call_${t}_${s}_${i}`);
+      return [
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'hidden', thinkingSignature: `signature ${t} ${s}` },
+            { type: 'text', text: `step ${s}` },
+            ...ids.map((id) => ({ type: 'toolCall', id, name: 'bash', arguments: { command: 'x' }, thoughtSignature: 'kept' })),
+          ],
+          timestamp: t * 1_000 + s + 1,
+          responseId: 'opaque',
+        },
+        ...ids.map((toolCallId) => ({
+          role: 'toolResult',
+          toolCallId,
+          toolName: 'bash',
+          content: [{ type: 'text', text: `output of ${toolCallId}` }],
+          isError: false,
+          details: { unknown: true },
+        })),
+      ];
+    }),
+  ]);
+
+describe('pi’s list', () => {
+  test('the running turn is the harness’s own objects, but for results that are lines now; calls and results stay paired', () => {
+    fc.assert(
+      fc.property(turns, fc.nat(5), (shape, every) => {
+        const messages = piMessages(shape);
+        const own = piList('s', messages, {});
+        const from = tailStart(own.list.messages) ?? -1;
+        expect(messages[own.places[from] ?? -1]).toMatchObject({ content: [{ text: `request ${shape.length - 1}` }] });
+        const results = own.list.messages.flatMap(({ role }, index) => (role === 'toolResult' && index >= from ? [index] : []));
+        const lines = results.filter((_, i) => i % (every + 1) === 0).map((index) => ({ index, text: `line ${index}` }));
+        const list = composed(own, context(from, lines));
+        const tail = list.slice(2, -1);
+        const before = messages.slice(own.places[from]);
+        expect(tail).toHaveLength(before.length);
+        const replaced = new Map(lines.map(({ index, text }) => [own.places[index], text]));
+        for (const [i, message] of tail.entries()) {
+          const place = (own.places[from] ?? 0) + i;
+          const line = replaced.get(place);
+          if (line === undefined) expect(message).toBe(messages[place]);
+          else expect(message).toEqual({ ...messages[place], content: [{ type: 'text', text: line }] });
+        }
+        expect(list.at(0)).toMatchObject({ role: 'user', content: [{ text: 'the pool' }] });
+        expect(list.at(-1)).toMatchObject({ role: 'user', content: [{ text: 'what is active' }] });
+      }),
+    );
+  });
+
+  test('thoughts are not told, everything that was said and done is', () => {
+    const { list } = piList('s', piMessages([[1]]), { parent: 'p', system: 'be good' });
+    expect(JSON.stringify(list)).not.toContain('hidden');
+    expect(list).toMatchObject({ parent: 'p', system: 'be good' });
+    expect(list.messages).toEqual([
+      { role: 'user', content: 'request 0', id: 'user@0' },
+      {
+        role: 'assistant',
+        content: 'step 0',
+        id: 'assistant@1',
+        tool_calls: [{ id: 'call_0_0_0', name: 'bash', arguments: { command: 'x' } }],
+      },
+      { role: 'toolResult', content: 'output of call_0_0_0', tool_call_id: 'call_0_0_0', is_error: false, name: 'bash' },
+    ]);
+  });
+
+  test('a turn whose calls still wait is not closed by what the user puts in meanwhile', () => {
+    const [request, asks] = piMessages([[1]]) as [PiMessage, PiMessage];
+    const { list } = piList('s', [request, asks, { role: 'user', content: 'hurry', timestamp: 9 }], {});
+    expect(tailStart(list.messages)).toBe(0);
+  });
+
+  test('summaries of compactions are told as such', () => {
+    const summary = { role: 'compactionSummary', summary: 'it was long', timestamp: 5 };
+    const { list } = piList('s', [summary, ...piMessages([[]])], {});
+    expect(list.compacted).toBe(true);
+    expect(list.messages[0]).toEqual({ role: 'compactionSummary', content: 'it was long', id: 'compactionSummary@5' });
+  });
+
+  test('the parent of a fork is the session of its file', () => {
+    const id = '01a1fe92-9c43-776a-99d8-73eb69079911';
+    expect(sessionOfFile(`/x/2026-11-21T14-46-23-556Z_${id}.jsonl`)).toBe(id);
+    expect(sessionOfFile('/x/other.jsonl')).toBeUndefined();
+    expect(sessionOfFile(undefined)).toBeUndefined();
+  });
+});
+
+const ids = { sessionID: 'ses_1', messageID: 'msg_1' };
+const tool = (id: string, state: OpencodePart['state']): OpencodePart => ({
+  ...ids,
+  id: `prt_${id}`,
+  type: 'tool',
+  tool: 'bash',
+  callID: id,
+  ...(state === undefined ? {} : { state }),
+});
+const opencodeMessages: readonly OpencodeMessage[] = [
+  { info: { id: 'msg_0', sessionID: 'ses_1', role: 'user', agent: 'build' }, parts: [{ ...ids, id: 'prt_0', type: 'text', text: 'go' }] },
+  {
+    info: { id: 'msg_1', sessionID: 'ses_1', role: 'assistant' },
+    parts: [
+      { ...ids, id: 'prt_1', type: 'step-start' },
+      { ...ids, id: 'prt_2', type: 'reasoning', text: 'hidden', metadata: { signature: 'kept' } },
+      { ...ids, id: 'prt_3', type: 'text', text: 'looking' },
+      tool('a', { status: 'completed', input: { command: 'x' }, output: 'long output', attachments: [{ url: 'data:' }] }),
+      tool('b', { status: 'error', input: { command: 'y' }, error: 'it failed' }),
+      tool('c', { status: 'running', input: { command: 'z' } }),
+    ],
+  },
+];
+
+describe('OpenCode’s list', () => {
+  const own = opencodeList('ses_1', opencodeMessages, undefined);
+
+  test('a message with its calls is told as a message and the results in it', () => {
+    expect(own.list.messages.map(({ role, content }) => [role, content])).toEqual([
+      ['user', 'go'],
+      ['assistant', 'looking'],
+      ['tool', 'long output'],
+      ['tool', 'it failed'],
+    ]);
+    expect(own.places).toEqual([0, 1, 1, 1]);
+  });
+
+  test('a result that is not active becomes its line where it stands; nothing else of its message is touched', () => {
+    const list = composed(
+      own,
+      context(0, [
+        { index: 2, text: 'line a' },
+        { index: 3, text: 'line b' },
+      ]),
+    );
+    const parts = list[3]?.parts ?? [];
+    const before = opencodeMessages[1]?.parts ?? [];
+    expect(list[2]).toBe(opencodeMessages[0]);
+    expect([0, 1, 2, 5].map((i) => parts[i] === before[i])).toEqual([true, true, true, true]);
+    expect(parts[3]?.state).toEqual({ status: 'completed', input: { command: 'x' }, output: 'line a' });
+    expect(parts[4]?.state).toEqual({ status: 'error', input: { command: 'y' }, error: 'line b' });
+    expect(opencodeMessages[1]?.parts[3]?.state?.output).toBe('long output');
+  });
+
+  test('messages of ours are of the user, in the same session, and the same each time', () => {
+    const once = composed(own, context(0, []));
+    expect(once[0]).toMatchObject({
+      info: { role: 'user', sessionID: 'ses_1', agent: 'build' },
+      parts: [{ type: 'text', text: 'the pool' }],
+    });
+    expect(handedList(composed(own, context(0, [])))).toEqual(handedList(once));
+    expect(handedList(once).messages).toBe(5);
+  });
+});

@@ -1,0 +1,90 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { BesideProcess } from '../../../src/extensions/beside/beside-process.js';
+import { type HarnessList, InTheLoop } from '../../../src/extensions/beside/in-the-loop.js';
+import { TroubleFile } from '../../../src/extensions/beside/trouble-file.js';
+import { loopTroubles } from '../../../src/lease/loop-troubles.js';
+
+interface Plain {
+  readonly role: string;
+  readonly content: string;
+}
+
+/** Programs in the place of ours. */
+const PROGRAMS = {
+  'never answers': 'process.stdin.on("end", () => process.exit(0)).resume();',
+  'ends at once': 'process.stderr.write("out of luck"); process.exit(3);',
+  'answers with an error': `
+    const { createInterface } = require("node:readline");
+    let first = true;
+    createInterface({ input: process.stdin }).on("line", (line) => {
+      if (first) { first = false; return; }
+      console.log(JSON.stringify({ id: JSON.parse(line).id, error: { message: "no such luck" } }));
+    });`,
+} as const;
+
+describe('whatever happens beside a harness', () => {
+  let folder: string;
+  let told: string[];
+  let beside: BesideProcess;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'palimpsest-unit-'));
+    told = [];
+  });
+  afterEach(async () => {
+    await beside.end(2_000);
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const own: HarnessList<Plain> = {
+    list: { session: 's', messages: [{ role: 'user', content: 'go' }] },
+    places: [0],
+    messages: [{ role: 'user', content: 'go' }],
+    said: ({ parts }) => ({ role: 'user', content: parts.map(({ text }) => text).join() }),
+    withReferences: (message) => message,
+  };
+
+  async function loopWith(program: string): Promise<InTheLoop> {
+    const path = join(folder, 'program.cjs');
+    await writeFile(path, program);
+    beside = new BesideProcess({
+      node: process.execPath,
+      program: path,
+      env: process.env,
+      beginning: { what: 'pi', cwd: folder, roots: [folder] },
+    });
+    return new InTheLoop({ beside, trouble: new TroubleFile(folder, 'pi'), limitMs: 400, tell: (line) => told.push(line) });
+  }
+
+  test.each(Object.entries(PROGRAMS))(
+    'a process that %s lets the harness’s own list through within the limit, and is told once',
+    async (_what, program) => {
+      const loop = await loopWith(program);
+      const begun = performance.now();
+      expect(await loop.pass(own)).toBeUndefined();
+      expect(await loop.pass(own)).toBeUndefined();
+      expect(performance.now() - begun).toBeLessThan(5_000);
+      expect(told).toHaveLength(1);
+      const verb = await loop.verb('s', 'activate', ['x'], 'call_1');
+      expect(verb.ok).toBe(false);
+      const [trouble] = await loopTroubles(folder);
+      expect(trouble).toMatchObject({ what: 'pi', session: 's', passedThrough: 2, pid: process.pid });
+    },
+  );
+
+  test('a program that is not there is no worse', async () => {
+    await loopWith('');
+    const nowhere = new BesideProcess({
+      node: join(folder, 'no-node'),
+      program: 'none',
+      env: process.env,
+      beginning: { what: 'pi', cwd: folder, roots: [folder] },
+    });
+    const loop = new InTheLoop({ beside: nowhere, trouble: new TroubleFile(folder, 'pi'), limitMs: 400, tell: (line) => told.push(line) });
+    expect(await loop.pass(own)).toBeUndefined();
+    expect(told[0]).toContain('gone');
+  });
+});
