@@ -121,6 +121,12 @@ function assembleParts({ files, strict, shortIds }: SessionEnvironment, parts: P
   };
 }
 
+/** Whether a version that this process holds has the content that the snapshot's metadata names: then it need not be read again. */
+function isSame({ version }: MarkedVersion, metadata: ObjectMetadata | undefined): boolean {
+  if (metadata === undefined || metadata.contentHash === null || version.content_hash !== metadata.contentHash) return false;
+  return metadata.type === 'toolcall' || (metadata.state === 'indexed' && version.file_hash === metadata.fileHash);
+}
+
 async function assembleAt(
   environment: SessionEnvironment,
   snapshot: StoreSnapshot,
@@ -128,9 +134,16 @@ async function assembleAt(
   metadata: MetadataOf,
   options: AssembleOptions,
 ): Promise<SessionAssembly> {
-  const found = await snapshot.getMany(state.sets.active);
-  for (const version of found.values()) environment.recent.set(version);
-  return assembleParts(environment, { state, prompt, metadata, version: (id) => found.get(id), basis: snapshot.basis }, options);
+  const { recent } = environment;
+  const known = new Map<ObjectId, MarkedVersion>();
+  for (const id of state.sets.active) {
+    const version = recent.get(id);
+    if (version !== undefined && isSame(version, metadata(id))) known.set(id, version);
+  }
+  const found = await snapshot.getMany(state.sets.active.filter((id) => !known.has(id)));
+  for (const version of found.values()) recent.set(version);
+  const version = (id: ObjectId): MarkedVersion | undefined => known.get(id) ?? found.get(id);
+  return assembleParts(environment, { state, prompt, metadata, version, basis: snapshot.basis }, options);
 }
 
 /** Assembles from what this process knows: the database is away, and an agent's next turn does not wait for it. */
