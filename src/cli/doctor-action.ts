@@ -8,7 +8,7 @@ import { type TrackerReport, trackerReports } from '../lease/tracker-report.js';
 import { type NodeStatusReport, nodeStatus } from '../node/index.js';
 import { remoteFolders } from '../process/data-folder.js';
 import type { DoctorFlags } from './doctor-flags.js';
-import { escapedLine } from './escape-text.js';
+import { escapedJson, escapedLine } from './escape-text.js';
 import { reportFailure } from './report-failure.js';
 import { readSettings } from './settings.js';
 
@@ -85,7 +85,7 @@ function keptLines({ journals, sessions, trackers }: Kept, now: number): readonl
 function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
   return troubles.map(
     ({ what, pid, session, passedThrough, at, reason }) =>
-      `loop      ${what}, process ${pid}: ${passedThrough} model calls had the harness's own context, the last at ${at} in session ${escapedLine(session)}: ${escapedLine(reason)}`,
+      `loop      ${what}, process ${pid}: ${passedThrough} model calls had the harness's own context, the last at ${at} in session ${session}: ${reason}`,
   );
 }
 
@@ -99,11 +99,12 @@ export async function doctorAction(flags: DoctorFlags): Promise<void> {
     const sick = journals.some(({ state }) => NEEDS_A_HAND.has(state)) || (node.running && (node.ingesterFailed || !node.supervised));
     if (flags.json) {
       const [sessions, trackers] = [all.flatMap((kept) => kept.sessions), all.flatMap((kept) => kept.trackers)];
-      console.log(JSON.stringify({ dataDir, healthy: !sick, node, journals, sessions, trackers, loops }));
+      console.log(escapedJson({ dataDir, healthy: !sick, node, journals, sessions, trackers, loops }));
     } else {
       const now = Date.now();
       const foreign = others.flatMap((kept) => [`remote    ${kept.folder}, for a node that someone else runs`, ...keptLines(kept, now)]);
-      console.log([`data      ${dataDir}`, ...nodeLines(node), ...keptLines(own, now), ...loopLines(loops), ...foreign].join('\n'));
+      const lines = [`data      ${dataDir}`, ...nodeLines(node), ...keptLines(own, now), ...loopLines(loops), ...foreign];
+      console.log(lines.map(escapedLine).join('\n'));
     }
     if (sick) process.exitCode = 1;
   });

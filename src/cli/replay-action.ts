@@ -9,6 +9,7 @@ import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
 import { type ReplayOutcome, replayMany, writeReports } from '../replay/replay-many.js';
 import { reportMarkdown } from '../replay/report-markdown.js';
+import { escapedJson, escapedLine, escapedText } from './escape-text.js';
 import type { ReplayFlags } from './replay-flags.js';
 import { reportFailure } from './report-failure.js';
 import { nodeOptions, readSettings } from './settings.js';
@@ -38,22 +39,24 @@ async function readConfig(path: string | undefined): Promise<ReplayConfig> {
 function failed(path: string, error: Error, flags: ReplayFlags): void {
   process.exitCode = 1;
   const code = systemCode(error) ?? 'error';
-  if (flags.json) console.log(JSON.stringify({ recording: { name: basename(path) }, error: { code, message: error.message } }));
-  else console.error(`palimpsest: ${error.message}`);
+  if (flags.json) console.log(escapedJson({ recording: { name: basename(path) }, error: { code, message: error.message } }));
+  else console.error(`palimpsest: ${escapedText(error.message)}`);
 }
 
 async function dryRun(files: readonly string[], flags: ReplayFlags): Promise<void> {
   for (const path of files) {
     try {
       const summary = await summariseRecording(path);
-      if (flags.json) console.log(JSON.stringify(summary));
+      if (flags.json) console.log(escapedJson(summary));
       else {
         const { recording, sessions, messages, calls, results, losses } = summary;
         const said = Object.entries(messages).map(([role, count]) => `${count} ${role}`);
         console.log(
-          `${recording.name}: ${recording.formats.join(', ')}, ${sessions} sessions, messages ${said.join(', ')}, ${calls} calls, ${results} results`,
+          escapedLine(
+            `${recording.name}: ${recording.formats.join(', ')}, ${sessions} sessions, messages ${said.join(', ')}, ${calls} calls, ${results} results`,
+          ),
         );
-        for (const { reason, place, detail } of losses.each) console.log(`  ${reason}, ${place}: ${detail}`);
+        for (const { reason, place, detail } of losses.each) console.log(escapedLine(`  ${reason}, ${place}: ${detail}`));
       }
     } catch (error) {
       failed(path, error instanceof Error ? error : new Error(String(error)), flags);
@@ -68,9 +71,9 @@ async function tell(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {
   }
   const { report } = outcome;
   if (!report.complete) process.exitCode = 1;
-  if (flags.out !== undefined) console.error(`${await writeReports(flags.out, report)}.{json,md}`);
-  if (flags.json) console.log(JSON.stringify(report));
-  else console.log(reportMarkdown(report));
+  if (flags.out !== undefined) console.error(escapedLine(`${await writeReports(flags.out, report)}.{json,md}`));
+  if (flags.json) console.log(escapedJson(report));
+  else console.log(escapedText(reportMarkdown(report)));
 }
 
 /** `replay` */
@@ -87,7 +90,7 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
     const config = await readConfig(flags.config);
     if (flags.dryRun) return dryRun(files, flags);
     const { dataDir: _shared, ...node } = nodeOptions(readSettings(process.env, {}));
-    const progress = (line: string): void => console.error(line);
+    const progress = (line: string): void => console.error(escapedText(line));
     const database = await openReplayDatabase(flags.dataDir, { ...node, onProgress: progress });
     const stop = new AbortController();
     const onSignal = (): void =>

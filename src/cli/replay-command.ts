@@ -1,11 +1,6 @@
 import { Command, Option } from 'commander';
 import type { ReplayFlags } from './replay-flags.js';
-
-const atLeastOne = (value: string): number => {
-  const number = Number(value);
-  if (!Number.isInteger(number) || number < 1) throw new TypeError(`--jobs takes a whole number from 1, not ${JSON.stringify(value)}`);
-  return number;
-};
+import { wholeBetween } from './server-flags.js';
 
 /** `palimpsest replay FILE…`: recorded sessions of agents run through the real client, on an isolated database. */
 export function replayCommand(): Command {
@@ -23,7 +18,7 @@ export function replayCommand(): Command {
         'data folder that keeps what is replayed; an interrupted replay goes on there (default: an in-memory node, gone afterwards)',
       ),
     )
-    .addOption(new Option('--jobs <n>', 'recordings replayed side by side (default: one for each core)').argParser(atLeastOne))
+    .addOption(new Option('--jobs <n>', 'recordings replayed side by side (default: one for each core)').argParser(wholeBetween(1, 1_024)))
     .addOption(new Option('--dry-run', 'only import and tell what is there; no database'))
     .addOption(new Option('--json', 'print one JSON object for each recording, a line each'))
     .action(async (files: readonly string[], flags: ReplayFlags) => (await import('./replay-action.js')).replayAction(files, flags));

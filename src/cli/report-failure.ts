@@ -1,16 +1,20 @@
 import { HistoryError } from '../history/history-error.js';
 import { errorText } from '../node/errors.js';
 import { systemCode } from '../process/system-code.js';
+import { escapedJson, escapedText } from './escape-text.js';
 
-/** Runs a command's action; a failure becomes one line on stderr (with `--json`, one object on stdout) and exit code 1, or 64 where the question itself is at fault. */
+/**
+ * Runs a command's action; a failure becomes one line on stderr (with `--json`, one object on stdout) and exit code 1, or 64 where the question itself is at fault.
+ * What a message quotes, of a recording or of the database, is escaped as any other output.
+ */
 export async function reportFailure(flags: { readonly json?: boolean }, action: () => Promise<void>): Promise<void> {
   try {
     await action();
   } catch (error) {
     const message = errorText(error);
     const code = systemCode(error) ?? 'error';
-    if (flags.json) console.log(JSON.stringify({ error: { code, message } }));
-    else console.error(`palimpsest: ${message}`);
+    if (flags.json) console.log(escapedJson({ error: { code, message } }));
+    else console.error(`palimpsest: ${escapedText(message)}`);
     process.exitCode = error instanceof HistoryError && error.isUsage ? 64 : 1;
   }
 }

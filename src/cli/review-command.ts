@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { ReviewFlags } from './review-flags.js';
-import { numberBetween } from './server-flags.js';
+import { numberBetween, wholeBetween } from './server-flags.js';
 
 const MOMENTS = `
 A moment is one of:
@@ -34,7 +34,7 @@ function withMoment(command: Command): Command {
 }
 
 const sessionFlag = (): Option => new Option('--session <id>', 'whose turns are meant, and whose objects are looked through');
-const limitFlag = (text: string): Option => new Option('-n, --limit <count>', text).argParser(numberBetween(1, 100_000));
+const limitFlag = (text: string): Option => new Option('-n, --limit <count>', text).argParser(wholeBetween(1, 100_000));
 
 const actions = () => import('./review-actions.js');
 const contexts = () => import('./context-actions.js');
@@ -94,7 +94,7 @@ export function reviewCommands(): readonly Command[] {
     .argument('<name>', 'an object, or a session')
     .argument('[range]', 'A..B, two moments; a bare number is a turn (default: since the version, or the turn, before)')
     .addOption(sessionFlag())
-    .addOption(new Option('-U, --context <lines>', 'lines around each difference').argParser(numberBetween(0, 1_000)))
+    .addOption(new Option('-U, --context <lines>', 'lines around each difference').argParser(wholeBetween(0, 1_000)))
     .addHelpText('after', MOMENTS)
     .action(async (name: string, range: string | undefined, flags: ReviewFlags) => (await actions()).diffAction(name, range, flags));
   const who = withData(new Command('who'))

@@ -41,6 +41,16 @@ export function numberBetween(least: number, most: number): (text: string) => nu
   };
 }
 
+/** Reads a count; a usage error names the limits. */
+export function wholeBetween(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+    return value;
+  };
+}
+
 function windowSize(text: string): { readonly perTurn: number; readonly turns: number } {
   const [, perTurn, turns] = /^(\d{1,4})x(\d{1,4})$/.exec(text) ?? [];
   if (perTurn === undefined || turns === undefined) throw new InvalidArgumentError('It must look like 5x3: results per turn, times turns.');
@@ -70,7 +80,7 @@ export function withServerFlags(command: Command): Command {
     .addOption(new Option('--allow-bash', 'offer the tool bash, which runs any command'))
     .addOption(new Option('--read-only', 'leave out write, edit and bash'))
     .addOption(
-      new Option('--max-output-chars <count>', 'longest answer of a tool (default: 40000)').argParser(numberBetween(1_000, 1_000_000)),
+      new Option('--max-output-chars <count>', 'longest answer of a tool (default: 40000)').argParser(wholeBetween(1_000, 1_000_000)),
     )
     .addOption(
       new Option('--turn-pause <seconds>', 'pause after which a call begins a new turn (default: 60)').argParser(numberBetween(0.001, 1e6)),

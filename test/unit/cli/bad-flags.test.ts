@@ -1,0 +1,69 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { Command, CommanderError } from 'commander';
+import { replayCommand } from '../../../src/cli/replay-command.js';
+import { reportFailure } from '../../../src/cli/report-failure.js';
+import { reviewCommands } from '../../../src/cli/review-command.js';
+import { serveCommand } from '../../../src/cli/serve-command.js';
+
+/** What is told of a command line that cannot be read. */
+async function toldOf(...argv: readonly string[]): Promise<string> {
+  const program = new Command('palimpsest');
+  for (const command of [replayCommand(), serveCommand('0'), ...reviewCommands()]) program.addCommand(command);
+  let told = '';
+  for (const command of program.commands)
+    command.exitOverride().configureOutput({
+      writeErr: (text) => {
+        told += text;
+      },
+    });
+  const failure = await program.parseAsync([...argv], { from: 'user' }).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(failure).toBeInstanceOf(CommanderError);
+  return told;
+}
+
+describe('counts on the command line', () => {
+  test.each([
+    [['replay', 'a.jsonl', '--jobs', '0'], '--jobs'],
+    [['replay', 'a.jsonl', '--jobs', 'many'], '--jobs'],
+    [['log', '-n', '2.5'], '--limit'],
+    [['query', '{}', '--limit', '1e3'], '--limit'],
+    [['diff', 'a', '-U', '0.5'], '--context'],
+    [['serve', '--port', '80.5'], '--port'],
+  ])('%j is refused in one line that names the flag', async (argv, flag) => {
+    const told = await toldOf(...argv);
+    expect(told).toMatch(/^error: .*It must be a whole number from \d+ to \d+\.\n$/);
+    expect(told).toContain(flag);
+  });
+});
+
+describe('what a failure says', () => {
+  const before = process.exitCode;
+
+  afterEach(() => {
+    jest.restoreAllMocks();
+    process.exitCode = before;
+  });
+
+  const failing = (json: boolean): Promise<void> =>
+    reportFailure({ json }, async () => {
+      throw new Error('no such thing: \u001b]0;title\u0007 \u009b31m \u202e');
+    });
+
+  test('nothing that it quotes is acted on by a terminal', async () => {
+    const told = jest.spyOn(console, 'error').mockReturnValue(undefined);
+    await failing(false);
+    expect(told.mock.calls).toEqual([['palimpsest: no such thing: \\x1b]0;title\\x07 \\x9b31m \\u202e']]);
+    expect(process.exitCode).toBe(1);
+  });
+
+  test('with --json it reads back as it was', async () => {
+    const told = jest.spyOn(console, 'log').mockReturnValue(undefined);
+    await failing(true);
+    const [line] = told.mock.calls[0] as [string];
+    expect(line).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
+    expect(JSON.parse(line)).toEqual({ error: { code: 'error', message: 'no such thing: \u001b]0;title\u0007 \u009b31m \u202e' } });
+  });
+});
