@@ -10,13 +10,17 @@ import { OpencodeServer } from './opencode-server.js';
 import { PiProcess } from './pi-process.js';
 
 type Harness = 'pi' | 'opencode';
-const PROMPTS = 10;
-const READS = 20;
+/** Requests of a session, and calls in each, half of them reads, half of them commands. OpenCode takes a second for a call. */
+const SIZES: Readonly<Record<Harness, { readonly prompts: number; readonly calls: number }>> = {
+  pi: { prompts: 10, calls: 20 },
+  opencode: { prompts: 5, calls: 8 },
+};
 
-/** Ten requests of ten reads and ten commands each: a hundred files, two hundred results. */
+/** The moves of one request. */
 function moves(harness: Harness, root: string, prompt: number): readonly Move[] {
-  const tools = Array.from({ length: READS }, (_, i) => {
-    const path = join(root, 'src', `f${prompt * READS + i}.txt`);
+  const { calls } = SIZES[harness];
+  const tools = Array.from({ length: calls }, (_, i) => {
+    const path = join(root, 'src', `f${prompt * calls + i}.txt`);
     if (i % 2 === 0) return { name: 'read', args: harness === 'pi' ? { path } : { filePath: path } };
     return { name: 'bash', args: { command: `cat ${path}`, ...(harness === 'pi' ? {} : { description: 'shows a file' }) } };
   });
@@ -35,7 +39,8 @@ async function measure(harness: Harness, withUs: boolean): Promise<Measured> {
   const times = join(dataDir, 'times.jsonl');
   const common = { home, cwd: root, dataDir, model, env: { PALIMPSEST_LOOP_TIMES: times } };
   await mkdir(join(root, 'src'));
-  for (let i = 0; i < PROMPTS * READS; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
+  const { prompts, calls: perPrompt } = SIZES[harness];
+  for (let i = 0; i < prompts * perPrompt; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
   if (withUs) await startNode(dataDir);
   const built = (name: string): string | undefined => (withUs ? join(dirname(cliPath), name) : undefined);
   const agent = await (async () => {
@@ -47,7 +52,7 @@ async function measure(harness: Harness, withUs: boolean): Promise<Measured> {
     const session = await server.newSession();
     return { prompt: (text: string) => server.prompt(session, text), end: () => server.end() };
   })();
-  for (let prompt = 0; prompt < PROMPTS; prompt++) {
+  for (let prompt = 0; prompt < prompts; prompt++) {
     model.add(moves(harness, root, prompt));
     await agent.prompt(`read part ${prompt}`);
   }
