@@ -1,6 +1,6 @@
 import { EdnError } from '../edn/errors.js';
 import { parse } from '../edn/parse.js';
-import { EdnList, EdnMap, EdnSymbol, type EdnValue, Keyword, kw } from '../edn/values.js';
+import { EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword, kw } from '../edn/values.js';
 import { HistoryError } from './history-error.js';
 import { allowedNames, isAllowed, type Position } from './query-functions.js';
 
@@ -81,7 +81,9 @@ function checkCalls(value: EdnValue, position: Position, rules: ReadonlySet<stri
     for (const part of value) checkCalls(part, inside, rules);
   } else if (value instanceof EdnMap) {
     for (const part of value.flat) checkCalls(part, position, rules);
-  }
+  } else if (value instanceof EdnSet) {
+    for (const part of value.items) checkCalls(part, position, rules);
+  } else if (value instanceof EdnTagged) checkCalls(value.value, position, rules);
 }
 
 function checkClauses(clauses: readonly EdnValue[], rules: ReadonlySet<string>): void {

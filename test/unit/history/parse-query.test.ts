@@ -43,6 +43,10 @@ describe('a query of a reviewer', () => {
     '{:find [?x] :where [(r (slurp "a"))] :rules [[(r ?x) [?x :type]]]}',
     '{:find [?x] :where [[?x :type (slurp "a")]]}',
     '{:find [?x] :where [[(str (slurp "a")) ?x]]}',
+    '{:find [(sum #{(slurp ?x)})] :where [[?x :type]]}',
+    '{:find [#{(eval ?x)}] :where [[?x :type]]}',
+    '{:find [?x] :where [[?x :type #{(slurp "a")}]]}',
+    '{:find [?x] :where [[(str #tag (slurp "a")) ?x]]}',
     '{:find [?x] :where [[(q {:find [?y] :where [[?y :type]]}) ?x]]}',
   ])('%s would run code and is refused', (text) => {
     expect(codeOf(text)).toBe('query-refused');
@@ -66,6 +70,8 @@ describe('a query of a reviewer', () => {
     ['{:find [?e] :where [((f) ?e)]}', 'list begins'],
     ['{:find [?e] :where [[?e :type]] :rules [["x"]]}', 'rule'],
     [`{:find [?e] :where [[?e :type "${'x'.repeat(20_001)}"]]}`, 'characters'],
+    [`{:find [?e] :where [${'['.repeat(9_000)}${']'.repeat(9_000)}]}`, 'deeper'],
+    [`{:find [?e] :where [[${'#a '.repeat(6_000)}1]]}`, ''],
   ])('%.60s is malformed, and the message says why', (text, why) => {
     expect(codeOf(text)).toBe('malformed-query');
     expect(() => parseQuery(text)).toThrow(why);
