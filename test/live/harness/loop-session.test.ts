@@ -22,12 +22,15 @@ describe('a session in a harness’s loop', () => {
   let remove: () => Promise<void>;
   let name: string;
   let names = 0;
+  /** No other session begins like that: what begins alike is taken for a fork. */
+  let first: readonly ReportedMessage[];
 
   beforeEach(async () => {
     ({ root, remove } = await temporaryRoot());
     client = await openClient(root);
     names += 1;
     name = `loop-${process.pid}-${names}`;
+    first = [user('begin', 'u1'), ...shell(1, `output 1 of the shell in ${name}`), ...shell(2), reply(`begun ${name}`, 'a1')];
   });
   afterEach(async () => {
     await client.close();
@@ -39,12 +42,6 @@ describe('a session in a harness’s loop', () => {
   const words = (session: LoopSession): readonly string[] =>
     (session.session?.state.turns ?? []).flatMap(({ messages }) => messages.filter(({ text }) => text !== '').map(({ text }) => text));
   const events = (session: LoopSession) => (session.session?.state.marks ?? []).flatMap(({ event }) => event ?? []);
-
-  /** No other session begins like that: what begins alike is taken for a fork. */
-  let first: readonly ReportedMessage[];
-  beforeEach(() => {
-    first = [user('begin', 'u1'), ...shell(1, `output 1 of the shell in ${name}`), ...shell(2), reply(`begun ${name}`, 'a1')];
-  });
 
   test('the running turn stays from its first message on, closed ones become text, results that collapsed become lines', async () => {
     const session = loop(name);
