@@ -52,6 +52,8 @@ interface Pending {
 
 /** The lane of writes that belong to no session; no session can have this id. */
 const FILES_LANE = '.files' as SessionId;
+/** The one lane of a client that is alone. */
+const ONLY_LANE = '.all';
 
 /**
  * The writes of a client on their way to the database (decisions F4 to F6). With a journal a write is acknowledged once it is there, and delivered in
@@ -70,7 +72,10 @@ export class Outbox {
   #waiting = 0;
   #outage: XtdbError | undefined;
 
-  /** `eager`: without a journal too a write is acknowledged before it is committed, where nothing of it is to outlive the process. */
+  /**
+   * `eager`, for a client that is alone: without a journal too a write is acknowledged before it is committed, and the writes of all sessions are one
+   * line, so that what this process knew at any moment is what the database knew after that moment's transaction.
+   */
   constructor(store: ObjectStore, cache: MetadataCache, recent: RecentVersions, journal: WriteJournal | undefined, eager = false) {
     this.#store = store;
     this.#cache = cache;
@@ -154,7 +159,7 @@ export class Outbox {
   /** Waits until the database has everything of a session (or of all) that was accepted so far; false when that takes longer than the limit. */
   drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
     return withinLimit(
-      this.#store.writes.flush(session).then(() => true),
+      this.#store.writes.flush(this.#eager && session !== undefined ? ONLY_LANE : session).then(() => true),
       limitMs,
       () => false,
     );
@@ -176,7 +181,7 @@ export class Outbox {
           await turn;
           return (standsAlone(write) ? undefined : this.#refuseAfterFailure(write.session)) ?? plan(attempt);
         };
-        return this.#store.writes.write(laneOf(write), guarded, { persistent: how.persistent, onOutage });
+        return this.#store.writes.write(this.#eager ? ONLY_LANE : laneOf(write), guarded, { persistent: how.persistent, onOutage });
       });
       this.#outage = undefined;
       this.#store.markStored(result.ops);
