@@ -42,13 +42,18 @@ function decodedBytes(base64: string): number {
   return Math.floor((digits * 3) / 4);
 }
 
-const KINDS: Readonly<Record<string, string>> = { image_url: 'image', input_image: 'image', input_audio: 'audio', input_file: 'file' };
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ['image_url', 'image'],
+  ['input_image', 'image'],
+  ['input_audio', 'audio'],
+  ['input_file', 'file'],
+]);
 
 /** The line of a block that is not text (decision B4): `[image image/png 18234 bytes]`. */
 function mediaLine(part: Part): string {
   const kind = asText(part.type) ?? 'part';
   const { type, base64, url } = mediaOf(part);
-  const words = [KINDS[kind] ?? kind, ...(type === undefined ? [] : [type])];
+  const words = [KINDS.get(kind) ?? kind, ...(type === undefined ? [] : [type])];
   if (base64 !== undefined) words.push(`${decodedBytes(base64)} bytes`);
   else if (url !== undefined) words.push(url.slice(0, 200).toWellFormed());
   else words.push(`${Buffer.byteLength(JSON.stringify(part))} bytes`);

@@ -31,6 +31,8 @@ export interface ReportOptions {
   readonly turnRef?: string;
   /** The harness says that it compacted its history: what is missing from it was not undone. */
   readonly compacted?: boolean;
+  /** Records nothing of a whole history that says that something at the end of the chat never happened, but tells from where on. */
+  readonly refuseUndone?: boolean;
 }
 
 /** Where an entry of a whole history belongs in the session: the message that it stood in, its turn, its step and, of a call, its object. */
@@ -41,14 +43,6 @@ export interface PlacedEntry {
   readonly turn: number;
   readonly seq: number;
   readonly callId?: ObjectId;
-}
-
-/** A history compared with what is known, before anything of it is recorded. */
-export interface Comparison {
-  readonly notice: HistoryNotice | undefined;
-  /** The last step of what both have in common from the beginning on; 0 for nothing. */
-  readonly commonUpto: number;
-  readonly fresh: number;
 }
 
 /** One entry of a report that was recorded. */
@@ -71,6 +65,8 @@ export interface MessagesReport {
   readonly notes: readonly string[];
   /** Of a whole history: where each of its entries belongs. */
   readonly placed?: readonly PlacedEntry[];
+  /** The last step that the history and the chat share from the beginning on, 0 for none: what came later was undone, and nothing was recorded. */
+  readonly undoneFrom?: number;
 }
 
 /** The record of a context that was handed out. */
@@ -163,16 +159,6 @@ export class HarnessSession {
     return this.#serial(() => this.#report(messages, options));
   }
 
-  /** Compares a whole history with what is known; records nothing. Throws HarnessError `unknown-call`. */
-  compare(messages: readonly ReportedMessage[], options: Pick<ReportOptions, 'compacted'> = {}): Promise<Comparison> {
-    return this.#serial(async () => {
-      const entries = entryItems(historyOf(messages).items).map(sentEntry);
-      const { fresh, notice, known } = this.#reconcile(entries, options.compacted ?? false);
-      const last = notice === undefined ? known.at(-1) : known[notice.kept - 1];
-      return { notice, fresh: fresh.length, commonUpto: last?.seq ?? 0 };
-    });
-  }
-
   /** Reports one finished tool call [§5.7]; the same call reported again is recognised by its id. */
   reportToolCall(report: ToolCallReport, options: Pick<ReportOptions, 'turnRef'> = {}): Promise<ReportedCall> {
     const { id, name, args, content, shown, status = 'ok', cwd, files = [], started_at: startedAt } = report;
@@ -258,11 +244,16 @@ export class HarnessSession {
     return reportOf(taken, items.length, undefined);
   }
 
-  async #reportHistory(messages: readonly ReportedMessage[], { turnRef, compacted = false }: ReportOptions): Promise<MessagesReport> {
+  async #reportHistory(messages: readonly ReportedMessage[], options: ReportOptions): Promise<MessagesReport> {
+    const { turnRef, compacted = false, refuseUndone = false } = options;
     const history = historyOf(messages);
     const items = entryItems(history.items);
     const entries = items.map(sentEntry);
     const { fresh, matched, notice, known } = this.#reconcile(entries, compacted);
+    if (refuseUndone && notice !== undefined && notice.kind !== 'compacted') {
+      const undoneFrom = known[notice.kept - 1]?.seq ?? 0;
+      if (undoneFrom < this.session.state.seq) return { ...reportOf([], items.length, notice), undoneFrom };
+    }
     if (history.systemPrompt !== undefined) await this.session.setSystemPrompt(history.systemPrompt);
     if (notice !== undefined && !this.#isNoted(notice)) await this.session.recordEvent(notice);
     const taken: Taken[] = [];

@@ -42,6 +42,8 @@ export interface History {
   readonly items: readonly HistoryItem[];
   /** Calls without a result yet, by id. */
   readonly open: ReadonlyMap<string, OpenCall>;
+  /** The messages of the user before which no call waits for its result, by their places. */
+  readonly settled: readonly number[];
 }
 
 type Part = Readonly<Record<string, unknown>>;
@@ -182,8 +184,10 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
   const prompts = prompt ? promptLength(messages) : 0;
   const open = new OpenCalls(known);
   const items: HistoryItem[] = [];
+  const settled: number[] = [];
   for (const [index, message] of messages.entries()) {
     if (index < prompts) continue;
+    if (message.role === 'user' && open.left().size === 0) settled.push(index);
     // Results stand before whatever else a message says: they answer what was said before it.
     for (const result of resultsOf(message)) items.push(callItem(message, result, open, index));
     if (speaks(message)) {
@@ -194,5 +198,5 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
     open.announce(callsOf(message));
   }
   const texts = messages.slice(0, prompts).map(({ content }) => contentText(content));
-  return { systemPrompt: prompts === 0 ? undefined : texts.join('\n\n'), items, open: open.left() };
+  return { systemPrompt: prompts === 0 ? undefined : texts.join('\n\n'), items, open: open.left(), settled };
 }

@@ -7,7 +7,7 @@ import type { SessionId } from '../objects/ids.js';
 import type { HistoryEvent } from '../objects/step.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { branchId, findLineage } from './find-lineage.js';
-import { type Comparison, HarnessSession, type HarnessSettings, type PlacedEntry } from './harness-session.js';
+import { HarnessSession, type HarnessSettings, type PlacedEntry } from './harness-session.js';
 import type { ReportedMessage } from './message-schema.js';
 import type { VerbReport } from './session-verbs.js';
 import { tailStart } from './tail-start.js';
@@ -156,12 +156,15 @@ export class LoopSession {
     readonly placed: readonly PlacedEntry[];
   }> {
     this.#current ??= await this.#open({ messages, compacted });
-    const comparison = await this.#current.compare(messages, { compacted });
-    if (isUndone(comparison, this.#current)) this.#current = await this.#branch(this.#current, comparison.commonUpto);
-    const harness = this.#current;
-    if (system !== undefined) await harness.setSystemPrompt(system);
-    const { placed = [] } = await harness.reportMessages(messages, { mode: 'history', compacted });
-    return { harness, placed };
+    const report = async (harness: HarnessSession, refuseUndone: boolean) => {
+      if (system !== undefined) await harness.setSystemPrompt(system);
+      return harness.reportMessages(messages, { mode: 'history', compacted, refuseUndone });
+    };
+    const first = await report(this.#current, true);
+    if (first.undoneFrom === undefined) return { harness: this.#current, placed: first.placed ?? [] };
+    this.#current = await this.#branch(this.#current, first.undoneFrom);
+    const { placed = [] } = await report(this.#current, false);
+    return { harness: this.#current, placed };
   }
 
   async #open(history: LoopHistory): Promise<HarnessSession> {
@@ -190,11 +193,6 @@ export class LoopSession {
   async #wrap(id: string): Promise<HarnessSession> {
     return new HarnessSession(this.#client, await this.#client.openSession({ id }), this.#options);
   }
-}
-
-/** Whether a history says that something at the end of the chat never happened; a compaction says nothing of the kind. */
-function isUndone({ notice, commonUpto }: Comparison, { session }: HarnessSession): boolean {
-  return notice !== undefined && notice.kind !== 'compacted' && commonUpto < session.state.seq;
 }
 
 function contextOf(harness: HarnessSession, from: number, results: readonly PlacedEntry[], around: SessionAroundTail): LoopContext {

@@ -6,8 +6,5 @@ import type { ReportedMessage } from './message-schema.js';
  * has to stay as it is; everything before is closed. Undefined where there is none. Throws HarnessError `unknown-call`.
  */
 export function tailStart(messages: readonly ReportedMessage[]): number | undefined {
-  for (let i = messages.length - 1; i >= 0; i--) {
-    if (messages[i]?.role === 'user' && historyOf(messages.slice(0, i)).open.size === 0) return i;
-  }
-  return undefined;
+  return historyOf(messages).settled.at(-1);
 }
