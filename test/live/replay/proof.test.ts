@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ContextClient } from '../../../src/client/context-client.js';
+import { verifySession } from '../../../src/history/verify-session.js';
+import type { ReplayReport } from '../../../src/replay/replay-report.js';
+import { openClient } from '../../support/context.js';
+import { fixtures, RecordingLines, recordingFolder, replay } from '../../support/replays.js';
+
+const files = [...(await fixtures())].map(([format, paths]) => [format, paths] as const);
+
+let recordings: Awaited<ReturnType<typeof recordingFolder>>;
+let reviewer: ContextClient;
+beforeEach(async () => {
+  recordings = await recordingFolder();
+  // Another client than the one that handed the contexts out: it knows what the database knows.
+  reviewer = await openClient(recordings.folder);
+});
+afterEach(async () => {
+  await reviewer.close();
+  await recordings.remove();
+});
+
+async function verified(report: ReplayReport) {
+  const found = [];
+  for (const { session } of report.sessions) found.push(await verifySession(reviewer, session));
+  return found;
+}
+
+/** The lines of two sub-agents of one session, by turns: what one has read stands a moment later in the pool of the other. */
+function interleaved(): string {
+  const lines = new RecordingLines().user('look at both').lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const side = (agentId: string, build: (lines: RecordingLines) => RecordingLines) =>
+    build(new RecordingLines()).lines.map((line) => ({
+      ...(JSON.parse(line) as Record<string, unknown>),
+      isSidechain: true,
+      agentId,
+    }));
+  const paths = Array.from({ length: 12 }, (_, i) => `/p/file-${i}.ts`);
+  const reads = (own: readonly string[], name: string) => (all: RecordingLines) =>
+    own.reduce(
+      (so, path, i) => so.reads(`toolu_${name}${i}`, path, `text of ${path}\n`),
+      all.user(`agent ${name}`).calls(`toolu_${name}ls`, 'Glob', { pattern: '*.ts' }).answers(`toolu_${name}ls`, paths.join('\n')),
+    );
+  const one = side('one', reads(paths, 'a'));
+  const two = side('two', reads([...paths].reverse(), 'b'));
+  const rename = (entry: Record<string, unknown>, who: string) => ({
+    ...entry,
+    uuid: `${who}-${String(entry.uuid)}`,
+    parentUuid: entry.parentUuid === null ? null : `${who}-${String(entry.parentUuid)}`,
+  });
+  const mixed = one.flatMap((entry, i) => [rename(entry, 'one'), ...(two[i] === undefined ? [] : [rename(two[i], 'two')])]);
+  return [...lines, ...mixed].map((line) => `${JSON.stringify(line)}\n`).join('');
+}
+
+describe('what a replay handed out', () => {
+  test.each(files)('of %s is made again byte for byte from the database alone', async (_format, paths) => {
+    for (const path of paths) {
+      const report = await replay(path).catch((error: unknown) => error);
+      // Some fixtures hold no session; that is said elsewhere.
+      if (report instanceof Error) continue;
+      const found = await verified(report as ReplayReport);
+      expect(found.filter(({ ok }) => !ok)).toEqual([]);
+      expect(found.reduce((sum, { contexts }) => sum + contexts.equal, 0)).toBe((report as ReplayReport).contexts.count);
+    }
+  });
+
+  test('of sub-agents that work by turns on the same files is, too', async () => {
+    const report = await replay(await recordings.write('both.jsonl', interleaved()));
+    expect(report.sessions.length).toBeGreaterThan(1);
+    const found = await verified(report);
+    expect(found.filter(({ ok }) => !ok)).toEqual([]);
+    expect(found.reduce((sum, { contexts }) => sum + contexts.equal, 0)).toBe(report.contexts.count);
+  });
+});
