@@ -33,12 +33,12 @@ export interface ItemContext {
 
 type ItemReader = (payload: JsonObject, common: Common) => void;
 
-const ROLES: Readonly<Record<string, EntryOf<'message'>['role']>> = {
-  user: 'user',
-  assistant: 'assistant',
-  system: 'system',
-  developer: 'developer',
-};
+const ROLES: ReadonlyMap<string, EntryOf<'message'>['role']> = new Map([
+  ['user', 'user'],
+  ['assistant', 'assistant'],
+  ['system', 'system'],
+  ['developer', 'developer'],
+]);
 
 const textsOf = (payload: JsonObject, field: string): readonly string[] =>
   objectsAt(payload, field).flatMap((item) => textAt(item, 'text') ?? []);
@@ -53,7 +53,7 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     });
 
   const message: ItemReader = (payload, common) => {
-    const role = ROLES[textAt(payload, 'role') ?? ''] ?? 'user';
+    const role = ROLES.get(textAt(payload, 'role') ?? '') ?? 'user';
     const said = text(payload.content, common.place);
     const thinking = role === 'assistant' ? context.thinking?.text : undefined;
     if (role === 'assistant') context.thinking = undefined;

@@ -16,13 +16,16 @@ interface OpenCall {
   readonly args: JsonObject;
 }
 
-const ROLES: Readonly<Record<string, EntryOf<'message'>['role']>> = {
-  user: 'user',
-  assistant: 'assistant',
-  system: 'system',
-  developer: 'developer',
-};
-const ORIGINS: Readonly<Record<string, EntryOf<'message'>['origin']>> = { user: 'person', agent: 'model' };
+const ROLES: ReadonlyMap<string, EntryOf<'message'>['role']> = new Map([
+  ['user', 'user'],
+  ['assistant', 'assistant'],
+  ['system', 'system'],
+  ['developer', 'developer'],
+]);
+const ORIGINS: ReadonlyMap<string, EntryOf<'message'>['origin']> = new Map([
+  ['user', 'person'],
+  ['agent', 'model'],
+]);
 /** Events that are no part of the conversation, and the field that says most about them. */
 const ASIDE: Readonly<Record<string, readonly [name: string, field: string]>> = {
   PauseEvent: ['pause', 'reason'],
@@ -93,7 +96,7 @@ export class SdkEvents {
     const { place } = common;
     const extended = partsText(event.extended_content, `${place}.extended_content`, this.onLoss);
     const text = [partsText(message?.content, place, this.onLoss), extended].filter((part) => part !== '').join('\n');
-    const role = ROLES[textAt(message, 'role') ?? ''];
+    const role = ROLES.get(textAt(message, 'role') ?? '');
     if (role === undefined) {
       this.onLoss({
         reason: 'unknown-record',
@@ -101,7 +104,7 @@ export class SdkEvents {
         detail: `a message with the role ${JSON.stringify(message?.role)}: kept as what the program said`,
       });
     }
-    const origin = role === undefined ? 'harness' : (ORIGINS[textAt(event, 'source') ?? ''] ?? 'harness');
+    const origin = role === undefined ? 'harness' : (ORIGINS.get(textAt(event, 'source') ?? '') ?? 'harness');
     const thinking = message === undefined ? undefined : chatThinking(message);
     return [{ ...common, kind: 'message', role: role ?? 'user', origin, text, ...present({ thinking }) }];
   }

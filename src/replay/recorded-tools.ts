@@ -103,18 +103,18 @@ const undo: Acts = ({ args }) => {
 };
 
 /** The commands of the editor that has them as an argument. */
-const EDITOR_COMMANDS: Readonly<Record<string, Acts>> = {
-  view: (call) => readActs(call, pathOf(call.args)),
-  create: write,
-  str_replace: edit,
-  insert: edit,
-  undo_edit: undo,
-};
+const EDITOR_COMMANDS: ReadonlyMap<unknown, Acts> = new Map([
+  ['view', (call: FinishedCall) => readActs(call, pathOf(call.args))],
+  ['create', write],
+  ['str_replace', edit],
+  ['insert', edit],
+  ['undo_edit', undo],
+]);
 
 const editorWithCommands: Acts = (call) => {
   const { command } = call.args;
   if (command === undefined) return editor(call);
-  return (typeof command === 'string' ? EDITOR_COMMANDS[command] : undefined)?.(call) ?? [{ kind: 'anything' }];
+  return EDITOR_COMMANDS.get(command)?.(call) ?? [{ kind: 'anything' }];
 };
 
 const patch: Acts = ({ args }) => {

@@ -4,6 +4,9 @@ import type { RecordedToolKind } from './recorded-tools.js';
 
 type Counts = Record<string, number>;
 
+/** Without a prototype: a tool may be called `constructor`. */
+const noCounts = (): Counts => Object.create(null) as Counts;
+
 const bump = (counts: Counts, name: string, by = 1): void => {
   counts[name] = (counts[name] ?? 0) + by;
 };
@@ -19,9 +22,9 @@ const NOTHING: CountedItems = { items: 0, calls: 0, reads: 0 };
 
 /** What was counted while a recording was replayed: of the recording, and of what became of it. */
 export class ReplayTally {
-  readonly messages: Counts = {};
-  readonly events: Counts = {};
-  readonly tools: Counts = {};
+  readonly messages: Counts = noCounts();
+  readonly events: Counts = noCounts();
+  readonly tools: Counts = noCounts();
   readonly kinds: Record<RecordedToolKind, number> = {
     read: 0,
     write: 0,

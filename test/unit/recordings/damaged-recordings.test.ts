@@ -69,3 +69,17 @@ describe.each(LINES)('%s damaged', (name) => {
     expect(bytes.length).toBeGreaterThan(0);
   });
 });
+
+test.each(['codex/coding.jsonl', 'openhands-sdk/events.jsonl'])(
+  '%s: a role that is called as a member of every object is one that is not known',
+  async (name) => {
+    const text = readFileSync(recordingPath(name), 'utf8').replaceAll(/"role": ?"(?:user|assistant)"/g, '"role":"constructor"');
+    const { entries } = await importAll(bytesSource(text.replaceAll(/"source": ?"(?:user|agent)"/g, '"source":"toString"')));
+    const said = entries.flatMap((entry) => (entry.kind === 'message' ? [entry] : []));
+    expect(said.length).toBeGreaterThan(0);
+    for (const { role, origin } of said) {
+      expect(['user', 'assistant', 'system', 'developer']).toContain(role);
+      expect(['person', 'model', 'harness']).toContain(origin);
+    }
+  },
+);

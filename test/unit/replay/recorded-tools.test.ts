@@ -75,6 +75,10 @@ describe('recorded tools', () => {
     expect(acts('editor', { path: 'a', new_text: 'all of it' })).toEqual([{ kind: 'write', path: 'a', text: 'all of it' }]);
   });
 
+  test.each(['constructor', 'toString', '__proto__'])('an editor command called %s is one that is not known', (command) => {
+    expect(acts('str_replace_editor', { command, path: 'a' })).toEqual([{ kind: 'anything' }]);
+  });
+
   test('an edit that is not understood leaves its file unknown, one of no file all of them', () => {
     expect(acts('Edit', { file_path: 'a' })).toEqual([{ kind: 'change', path: 'a' }]);
     expect(acts('edit', { start_line: 1, end_line: 2 })).toEqual([{ kind: 'anything' }]);
