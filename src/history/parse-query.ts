@@ -3,6 +3,7 @@ import { parse } from '../edn/parse.js';
 import { EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword, kw } from '../edn/values.js';
 import { HistoryError } from './history-error.js';
 import { allowedNames, isAllowed, type Position } from './query-functions.js';
+import { checkGrowth } from './query-growth.js';
 
 /** A query of a reviewer, read into data and checked; nothing in it calls what is not on the list. */
 export interface ParsedQuery {
@@ -153,6 +154,7 @@ export function parseQuery(text: string): ParsedQuery {
   for (const element of [...find, ...(orderBy ?? []).map(([ordered]) => ordered)]) checkCalls(element, 'find', names);
   checkClauses(where, names);
   for (const rule of rules ?? []) checkClauses((rule as readonly EdnValue[]).slice(1), names);
+  checkGrowth(where, rules ?? []);
   return { find, in: vector(parts, 'in'), where, rules, orderBy, limit: count(parts, 'limit'), offset: count(parts, 'offset') };
 }
 
