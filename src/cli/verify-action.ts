@@ -19,7 +19,7 @@ function progressLine(session: string, of: string): { readonly tell: (progress: 
     tell: ({ what, done, total }) => {
       if (Date.now() - last < TELL_EVERY_MS) return;
       last = Date.now();
-      stderr.write(`\r\u001b[K${of}${session}: ${what} ${done}/${total}`);
+      stderr.write(`\r\u001b[K${of}${escapedLine(session)}: ${what} ${done}/${total}`);
     },
     end: () => {
       stderr.write('\r\u001b[K');
@@ -84,7 +84,10 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
       }
       const ok = found.every((session) => session.ok);
       if (flags.json === true) console.log(escapedJson({ ok, sessions: found, notes: review.notes }));
-      else for (const note of review.notes) console.log(`note      ${note}`);
+      else {
+        if (sessions.length === 0) console.log('no sessions');
+        for (const note of review.notes) console.log(`note      ${note}`);
+      }
       if (!ok) process.exitCode = 1;
     } finally {
       process.removeListener('SIGINT', onInterrupt);
