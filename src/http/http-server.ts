@@ -166,8 +166,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     server.listen(port, '127.0.0.1', resolve);
   });
   const forget = (): void => {
-    void clients.forgetIdle(idleMs);
-    void routes?.forgetIdle(idleMs);
+    Promise.all([clients.forgetIdle(idleMs), routes?.forgetIdle(idleMs)]).catch((error: unknown) =>
+      log.warn({ err: error }, 'what was idle could not be let go of'),
+    );
   };
   const sweep = setInterval(forget, Math.min(60_000, idleMs));
   sweep.unref();

@@ -125,7 +125,8 @@ export class BesideProcess {
     child.stdin.on('error', () => undefined);
     child.once('error', (error) => this.#gone(child, error.message));
     child.once('exit', (code, signal) => this.#gone(child, `it ended with ${signal ?? `code ${code}`}`));
-    void this.#listen(child);
+    // What cannot be read must not be the harness's trouble: the process ends, and the next call starts another.
+    this.#listen(child).catch(() => child.kill());
     child.stdin.write(`${JSON.stringify(beginning)}\n`);
     // The harness may end whenever it likes.
     child.unref();

@@ -47,7 +47,7 @@ describe('whatever happens beside a harness', () => {
     withReferences: (message) => message,
   };
 
-  async function loopWith(program: string): Promise<InTheLoop> {
+  async function loopWith(program: string, limitMs = 400): Promise<InTheLoop> {
     const path = join(folder, 'program.cjs');
     await writeFile(path, program);
     beside = new BesideProcess({
@@ -56,7 +56,7 @@ describe('whatever happens beside a harness', () => {
       env: process.env,
       beginning: { what: 'pi', cwd: folder, roots: [folder] },
     });
-    return new InTheLoop({ beside, trouble: new TroubleFile(folder, 'pi'), limitMs: 400, tell: (line) => told.push(line) });
+    return new InTheLoop({ beside, trouble: new TroubleFile(folder, 'pi'), limitMs, tell: (line) => told.push(line) });
   }
 
   test.each(Object.entries(PROGRAMS))(
@@ -74,6 +74,12 @@ describe('whatever happens beside a harness', () => {
       expect(trouble).toMatchObject({ what: 'pi', session: 's', passedThrough: 2, pid: process.pid });
     },
   );
+
+  test('a process that writes what is no answer is ended, not waited for, and takes nothing with it', async () => {
+    const loop = await loopWith('process.stdin.once("data", () => console.log("Warning: none of your business"));', 30_000);
+    expect(await loop.pass(own)).toBeUndefined();
+    expect(told[0]).toContain('gone');
+  });
 
   test('a program that is not there is no worse', async () => {
     await loopWith('');
