@@ -25,14 +25,26 @@ const PROGRAMS = {
     });`,
 } as const;
 
+/** Nothing in the loop waits for the file; the test does. */
+class AwaitedTrouble extends TroubleFile {
+  written: Promise<void> = Promise.resolve();
+
+  override write(trouble: Parameters<TroubleFile['write']>[0]): Promise<void> {
+    this.written = super.write(trouble);
+    return this.written;
+  }
+}
+
 describe('whatever happens beside a harness', () => {
   let folder: string;
   let told: string[];
   let beside: BesideProcess;
+  let trouble: AwaitedTrouble;
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'palimpsest-unit-'));
     told = [];
+    trouble = new AwaitedTrouble(folder, 'pi');
   });
   afterEach(async () => {
     await beside.end(2_000);
@@ -56,7 +68,7 @@ describe('whatever happens beside a harness', () => {
       env: process.env,
       beginning: { what: 'pi', cwd: folder, roots: [folder] },
     });
-    return new InTheLoop({ beside, trouble: new TroubleFile(folder, 'pi'), limitMs, tell: (line) => told.push(line) });
+    return new InTheLoop({ beside, trouble, limitMs, tell: (line) => told.push(line) });
   }
 
   test.each(Object.entries(PROGRAMS))(
@@ -70,8 +82,9 @@ describe('whatever happens beside a harness', () => {
       expect(told).toHaveLength(1);
       const verb = await loop.verb('s', 'activate', ['x'], 'call_1');
       expect(verb.ok).toBe(false);
-      const [trouble] = await loopTroubles(folder);
-      expect(trouble).toMatchObject({ what: 'pi', session: 's', passedThrough: 2, pid: process.pid });
+      await trouble.written;
+      const [kept] = await loopTroubles(folder);
+      expect(kept).toMatchObject({ what: 'pi', session: 's', passedThrough: 2, pid: process.pid });
     },
   );
 
@@ -89,7 +102,7 @@ describe('whatever happens beside a harness', () => {
       env: process.env,
       beginning: { what: 'pi', cwd: folder, roots: [folder] },
     });
-    const loop = new InTheLoop({ beside: nowhere, trouble: new TroubleFile(folder, 'pi'), limitMs: 400, tell: (line) => told.push(line) });
+    const loop = new InTheLoop({ beside: nowhere, trouble, limitMs: 400, tell: (line) => told.push(line) });
     expect(await loop.pass(own)).toBeUndefined();
     expect(told[0]).toContain('gone');
   });
