@@ -7,6 +7,7 @@ import { SessionError } from '../session/errors.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../session/plan-step.js';
 import { type AskedBasis, ObjectStore } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
+import { TextCache } from '../store/text-cache.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import { createXtdbClient, type XtdbClient } from '../xtdb/xtdb-client.js';
 import { type AssembleOptions, assembleAsOf, type SessionAssembly } from './assemble-session.js';
@@ -60,6 +61,8 @@ export interface ContextClientOptions extends FileAccessOptions {
    * does, and without a journal steps are acknowledged before they are committed.
    */
   readonly alone?: boolean;
+  /** How much text a client keeps at hand, in UTF-16 units for each of two caches: versions met lately, and texts by their hash; 32 Mi where absent. */
+  readonly keptUnits?: number;
   /** Milliseconds since 1970; the machine's clock when absent. */
   readonly clock?: () => number;
 }
@@ -125,9 +128,9 @@ export class ContextClient {
     this.#journal = journal;
     this.#lease = options.dataDir === undefined ? undefined : { dataDir: options.dataDir, what: options.what ?? WHAT };
     this.files = files;
-    this.store = new ObjectStore(xtdb);
+    this.store = new ObjectStore(xtdb, new TextCache(options.keptUnits));
     const cache = new MetadataCache(files);
-    const recent = new RecentVersions();
+    const recent = new RecentVersions(options.keptUnits);
     const outbox = new Outbox(this.store, cache, recent, journal, options.alone);
     const clock = options.clock ?? Date.now;
     const tracking = trackingOf({ files, cache, outbox, clock }, options);
@@ -210,16 +213,16 @@ export class ContextClient {
    */
   async snapshot(basis: AskedBasis = {}): Promise<StoreSnapshot> {
     const { outbox } = this.#environment;
-    if (!(await outbox.drained(undefined, DELIVERY_WAIT_MS))) {
-      const { waiting, outage } = outbox.status;
-      const options = outage === undefined ? {} : { cause: outage };
-      throw new SessionError(
-        'node-unavailable',
-        `${waiting} acknowledged steps are not in the database yet, so its history is not complete; look at palimpsest doctor and ask again`,
-        options,
-      );
-    }
+    if (!(await outbox.drained(undefined, DELIVERY_WAIT_MS))) throw this.#behind();
     return Object.keys(basis).length === 0 ? this.store.now() : this.store.asOf(basis);
+  }
+
+  /**
+   * Waits until at most `most` acknowledged writes are on their way to the database, for whoever writes faster than it takes them. Throws SessionError
+   * `node-unavailable` when that takes longer than ten seconds.
+   */
+  async room(most: number): Promise<void> {
+    if (!(await this.#environment.outbox.hasRoom(most, DELIVERY_WAIT_MS))) throw this.#behind();
   }
 
   /** All sessions of the database and those that are open here, the one that was worked with last first. Throws XtdbError. */
@@ -271,6 +274,16 @@ export class ContextClient {
   close(): Promise<CloseReport> {
     this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  #behind(): SessionError {
+    const { waiting, outage } = this.#environment.outbox.status;
+    const options = outage === undefined ? {} : { cause: outage };
+    return new SessionError(
+      'node-unavailable',
+      `${waiting} acknowledged steps are not in the database yet, so its history is not complete; look at palimpsest doctor and ask again`,
+      options,
+    );
   }
 
   /** What is open already, unless it was lost. */

@@ -5,14 +5,17 @@ import type { ObjectId, SessionId } from '../objects/ids.js';
 import { withinLimit } from '../process/within-limit.js';
 import { SessionError } from '../session/errors.js';
 import type { ObjectStore } from '../store/object-store.js';
+import type { Plan, Written } from '../store/write-path.js';
 import type { XtdbError } from '../xtdb/errors.js';
 import { FileOrder } from './file-order.js';
 import { localVersions } from './local-versions.js';
 import { type MetadataCache, NOT_YET } from './metadata-cache.js';
+import { OwnHeads } from './own-heads.js';
 import { laneOf, planAssembly, rescueAssembly, standsAlone } from './plan-assembly.js';
 import { planWrite } from './plan-write.js';
 import type { RecentVersions } from './recent-versions.js';
 import { type Rescue, rescueIntoFork } from './rescue-into-fork.js';
+import { Room } from './room.js';
 import type { MarkedVersion, SessionWrite, WriteResult } from './session-write.js';
 import { encodeWrite } from './write-record.js';
 
@@ -64,24 +67,27 @@ export class Outbox {
   readonly #cache: MetadataCache;
   readonly #recent: RecentVersions;
   readonly #journal: WriteJournal | undefined;
-  readonly #eager: boolean;
+  /** What a sole writer knows of its files; undefined where others may write them. */
+  readonly #heads: OwnHeads | undefined;
   readonly #pending = new Map<ObjectId, Pending>();
   readonly #failures = new Map<SessionId, Error>();
   readonly #rescues = new Map<SessionId, Promise<Rescue>>();
   readonly #fileOrder = new FileOrder();
+  readonly #room = new Room();
   #waiting = 0;
   #outage: XtdbError | undefined;
 
   /**
-   * `eager`, for a client that is alone: without a journal too a write is acknowledged before it is committed, and the writes of all sessions are one
-   * line, so that what this process knew at any moment is what the database knew after that moment's transaction.
+   * `alone`: nobody else writes what goes through here. Then the database is asked for a file once, and the writes of all sessions are one line, so that what
+   * this process knew at any moment is what the database knew after that moment's transaction. Without a journal too a write is then acknowledged before it is
+   * committed, and none waits for the outcome of the one before.
    */
-  constructor(store: ObjectStore, cache: MetadataCache, recent: RecentVersions, journal: WriteJournal | undefined, eager = false) {
+  constructor(store: ObjectStore, cache: MetadataCache, recent: RecentVersions, journal: WriteJournal | undefined, alone = false) {
     this.#store = store;
     this.#cache = cache;
     this.#recent = recent;
     this.#journal = journal;
-    this.#eager = eager;
+    this.#heads = alone ? new OwnHeads() : undefined;
   }
 
   get status(): OutboxStatus {
@@ -91,6 +97,15 @@ export class Outbox {
   /** Whether acknowledged writes outlive the process and the node's absence. */
   get isDurable(): boolean {
     return this.#journal !== undefined;
+  }
+
+  #laneFor(lane: string): string {
+    return this.#heads === undefined ? lane : ONLY_LANE;
+  }
+
+  /** Whether nothing of a write outlives this process, and nobody else writes. */
+  get #isPipelined(): boolean {
+    return this.#journal === undefined && this.#heads !== undefined;
   }
 
   /** Whether the journal is filling up while the database is away. */
@@ -115,7 +130,7 @@ export class Outbox {
 
   /** Acknowledges a write. Rejects, with nothing acknowledged, when it could not be made durable. */
   async accept(write: SessionWrite): Promise<AcceptedWrite> {
-    if (this.#journal === undefined && this.#eager) return this.adopt(write, () => undefined, false);
+    if (this.#isPipelined) return this.adopt(write, () => undefined, false);
     if (this.#journal === undefined) {
       const applied = await this.#deliver(write, { persistent: false, seen: false });
       return { applied: Promise.resolve(applied) };
@@ -159,7 +174,16 @@ export class Outbox {
   /** Waits until the database has everything of a session (or of all) that was accepted so far; false when that takes longer than the limit. */
   drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
     return withinLimit(
-      this.#store.writes.flush(this.#eager && session !== undefined ? ONLY_LANE : session).then(() => true),
+      this.#store.writes.flush(session === undefined ? undefined : this.#laneFor(session)).then(() => true),
+      limitMs,
+      () => false,
+    );
+  }
+
+  /** Waits until at most so many writes are on their way; false when that takes longer than the limit. */
+  hasRoom(most: number, limitMs: number): Promise<boolean> {
+    return withinLimit(
+      this.#room.of(most, this.#waiting).then(() => true),
       limitMs,
       () => false,
     );
@@ -170,19 +194,12 @@ export class Outbox {
     this.#announce(own);
     this.#waiting += 1;
     try {
-      const plan = write.assembly === undefined ? planWrite(this.#store, write, how.seen) : planAssembly(this.#store, write, how.seen);
+      const plan =
+        write.assembly === undefined ? planWrite(this.#store, write, how.seen, this.#heads) : planAssembly(this.#store, write, how.seen);
       const onOutage = (error: XtdbError): void => {
         this.#outage = error;
       };
-      const { result, txId } = await this.#fileOrder.enter(write, (turn) => {
-        const guarded = async (attempt: number) => {
-          // Acknowledged: the answer that the agent waits for goes first.
-          if (how.persistent) await nextTurn();
-          await turn;
-          return (standsAlone(write) ? undefined : this.#refuseAfterFailure(write.session)) ?? plan(attempt);
-        };
-        return this.#store.writes.write(this.#eager ? ONLY_LANE : laneOf(write), guarded, { persistent: how.persistent, onOutage });
-      });
+      const { result, txId } = await this.#write(write, plan, how.persistent, onOutage);
       this.#outage = undefined;
       this.#store.markStored(result.ops);
       this.#settle(own);
@@ -193,7 +210,35 @@ export class Outbox {
       throw error;
     } finally {
       this.#waiting -= 1;
+      this.#room.freed(this.#waiting);
     }
+  }
+
+  /** Plans and writes in the order of the session, and of the files that were read. */
+  async #write(
+    write: SessionWrite,
+    plan: Plan<WriteResult>,
+    persistent: boolean,
+    onOutage: (error: XtdbError) => void,
+  ): Promise<Written<WriteResult>> {
+    const guarded = (turn: Promise<unknown> | undefined) => async (attempt: number) => {
+      // Acknowledged: the answer that the agent waits for goes first.
+      if (persistent) await nextTurn();
+      await turn;
+      return (standsAlone(write) ? undefined : this.#refuseAfterFailure(write.session)) ?? plan(attempt);
+    };
+    const know = ({ files, met }: WriteResult): void => {
+      this.#heads?.wrote(files);
+      this.#heads?.met(met);
+    };
+    const lane = this.#laneFor(laneOf(write));
+    // Its order is that of all writes, so also that of the readings of each file.
+    if (persistent && this.#isPipelined) return this.#store.writes.pipeline(lane, guarded(undefined), { onSubmitted: know, onOutage });
+    return this.#fileOrder.enter(write, async (turn) => {
+      const written = await this.#store.writes.write(lane, guarded(turn), { persistent, onOutage });
+      know(written.result);
+      return written;
+    });
   }
 
   /**

@@ -10,7 +10,7 @@ import type { Rescue } from './rescue-into-fork.js';
 import { rescueId } from './rescue-write.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 
-const NOTHING: WriteResult = { outcomes: new Map(), written: [], met: [], metAt: undefined, ops: [] };
+const NOTHING: WriteResult = { outcomes: new Map(), written: [], files: [], met: [], metAt: undefined, ops: [] };
 
 /**
  * Whether a write needs no other one before it: the record of a context that was read from the database, whose basis holds every step that it includes,

@@ -1,7 +1,7 @@
 import { decideFile, type FileDecision, type FileObservation } from '../indexing/decide-file.js';
 import type { IndexOutcome } from '../indexing/outcome.js';
 import { canonicalJson } from '../objects/canonical-json.js';
-import { type ObjectId, type Sha256, sessionObjectId } from '../objects/ids.js';
+import { type ObjectId, sessionObjectId } from '../objects/ids.js';
 import { SessionError } from '../session/errors.js';
 import type { ObjectStore, StoredPut } from '../store/object-store.js';
 import { toStepParts } from '../store/step-part.js';
@@ -12,7 +12,8 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import { fileObjectId } from './file-access.js';
 import { writeLargeText } from './large-text-write.js';
-import type { MarkedVersion, SessionWrite, WriteResult } from './session-write.js';
+import { currentFile, type OwnHeads } from './own-heads.js';
+import type { MarkedVersion, SessionWrite, WriteResult, WrittenFile } from './session-write.js';
 
 /** One observation per file: what was read wins over what was mentioned, the later reading over the earlier. */
 function distinct(files: readonly FileObservation[]): ReadonlyMap<ObjectId, FileObservation> {
@@ -22,11 +23,6 @@ function distinct(files: readonly FileObservation[]): ReadonlyMap<ObjectId, File
     if (file.kind === 'read' || !byId.has(id)) byId.set(id, file);
   }
   return byId;
-}
-
-function currentOf(head: Head | undefined) {
-  if (head === undefined) return undefined;
-  return { fileHash: head.document.file_hash as Sha256 | null, gone: head.marks.gone === true, validTime: head.validTime };
 }
 
 async function fileOps(
@@ -113,33 +109,35 @@ async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write
 /**
  * The plan of a write's transaction: every file decided against the database as it is now, the tool call put if it is not there, the step appended,
  * all guarded by the session's lease. Made again after an abort or a lost answer it finds what is already written. `seen` says that an earlier
- * process may have applied it.
+ * process may have applied it. `own` is what a sole writer knows of its files: only the others are asked for, unless the write is tried again.
  */
-export function planWrite(store: ObjectStore, write: SessionWrite, seen = false): Plan<WriteResult> {
+export function planWrite(store: ObjectStore, write: SessionWrite, seen = false, own?: OwnHeads): Plan<WriteResult> {
   const files = distinct(write.files);
   const lease: readonly TxOp[] = write.lease === undefined ? [] : [store.guardOp(sessionObjectId(write.session), write.lease)];
-  const nothing: WriteResult = { outcomes: new Map(), written: [], met: [], metAt: undefined, ops: [] };
+  const nothing: WriteResult = { outcomes: new Map(), written: [], files: [], met: [], metAt: undefined, ops: [] };
   let last = nothing;
   return async (attempt) => {
     const again = seen || attempt > 1;
-    const snapshot = again || files.size > 0 ? await store.latest() : undefined;
+    const asked = again || own === undefined ? [...files.keys()] : [...files.keys()].filter((id) => own.get(id) === undefined);
+    const snapshot = again || asked.length > 0 ? await store.latest() : undefined;
     if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write))) return { ops: [], result: last };
-    const heads = (await snapshot?.heads([...files.keys()])) ?? new Map<string, Head>();
+    const heads = (await snapshot?.heads(asked)) ?? new Map<string, Head>();
     const ops: TxOp[] = [...lease];
     const outcomes = new Map<ObjectId, IndexOutcome>();
-    const written: MarkedVersion[] = [];
+    const written: WrittenFile[] = [];
     for (const [id, file] of files) {
-      const decision = decideFile(file, currentOf(heads.get(id)), write.at);
+      const head = heads.get(id);
+      const decision = decideFile(file, head === undefined ? (again ? undefined : own?.get(id)) : currentFile(head), write.at);
       outcomes.set(id, decision.outcome);
       // Every client that tracks a file sees the same change: the first one writes it.
-      const expect = write.lease === undefined ? (heads.get(id)?.document ?? null) : undefined;
+      const expect = write.lease === undefined ? (head?.document ?? null) : undefined;
       ops.push(...(await fileOps(store, file, decision, expect)));
-      if (decision.write !== undefined) written.push(decision.write);
+      if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
     }
     ops.push(...callOps(store, write), ...stepOps(store, write), ...write.heads.flatMap((head) => store.storedOps(head)));
-    if (write.call !== undefined) written.push({ version: write.call.version, marks: callMarks(write.call) });
+    const call: readonly MarkedVersion[] = write.call === undefined ? [] : [{ version: write.call.version, marks: callMarks(write.call) }];
     const met = [...heads].flatMap(([id, head]) => (outcomes.get(id as ObjectId) === 'unchanged' ? [head] : []));
-    last = { outcomes, written, met, metAt: snapshot?.basis.txId, ops: withoutRepeatedTexts(ops) };
+    last = { outcomes, written: [...written, ...call], files: written, met, metAt: snapshot?.basis.txId, ops: withoutRepeatedTexts(ops) };
     return { ops: last.ops, result: last };
   };
 }

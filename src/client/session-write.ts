@@ -41,12 +41,20 @@ export interface MarkedVersion {
   readonly wholeText?: () => string;
 }
 
+/** A version of a file that a plan writes; `onlyIfAbsent` where nothing may stand there yet. */
+export interface WrittenFile extends MarkedVersion {
+  readonly validTime: Date;
+  readonly onlyIfAbsent: boolean;
+}
+
 /** What became of a write once the database has it. */
 export interface WriteResult {
   /** What indexing did to each file [§5.6]. */
   readonly outcomes: ReadonlyMap<ObjectId, IndexOutcome>;
   /** The versions that were written. */
   readonly written: readonly MarkedVersion[];
+  /** Those of them that are files. */
+  readonly files: readonly WrittenFile[];
   /** The heads of files that were there already and stayed as they were. */
   readonly met: readonly Head[];
   /** The transaction that `met` was read at. */

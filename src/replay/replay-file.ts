@@ -29,6 +29,9 @@ export interface ReplayFileOptions {
 /** The filesystem of this machine for a client that must never reach a recorded path: no recording has it. */
 const NO_FILESYSTEM = filesystemId('replay-none');
 
+/** A replay looks back at little: what is active, and what it has just written. */
+const KEPT_UNITS = 4 * 1_048_576;
+
 /**
  * Replays the recording at a path into a database and reports what came of it. Nothing of the machine gets into it: no recorded path is looked up here, the
  * clock is the recording's, ids are derived from its content (decision H6). Throws RecordingError, ReplayError, SessionError, XtdbError.
@@ -51,6 +54,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     shortIds: config.shortIds,
     track: false,
     alone: true,
+    keptUnits: KEPT_UNITS,
     what: 'a replay',
     clock: () => clock.now,
     ...(dataDir === undefined ? {} : { dataDir }),

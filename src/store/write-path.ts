@@ -31,10 +31,24 @@ export interface WriteOptions {
   readonly onOutage?: (error: XtdbError) => void;
 }
 
+/** How a write goes that the next one does not wait for. */
+export interface PipelineOptions<Result> {
+  /** Told once the transaction is in the log, before the next write is planned: what that one decides by. */
+  readonly onSubmitted: (result: Result) => void;
+  /** Told of every failed try. */
+  readonly onOutage?: (error: XtdbError) => void;
+}
+
+interface Submitted<Result> extends Written<Result> {
+  readonly plan: Plan<Result>;
+}
+
 /** How often a plan is made again when others keep changing what it decided by. */
 const CONFLICTS = 8;
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 1_000;
+/** Transactions of the pipeline whose outcome is not known yet. */
+const MOST_IN_FLIGHT = 16;
 
 /** Whether the same request may succeed later without anybody changing it. */
 const PASSES: Readonly<Record<XtdbErrorCode, boolean>> = {
@@ -53,6 +67,8 @@ const PASSES: Readonly<Record<XtdbErrorCode, boolean>> = {
   'bad-request': false,
 };
 
+const closedError = (): StoreError => new StoreError('closed', 'the client is closed; nothing more can be written through it');
+
 /**
  * The only place of a client that submits transactions (decision H5). Writes of one lane go one after another, in the order they were asked for;
  * lanes do not wait for each other. Each write is one transaction with one outcome, learned by asking.
@@ -64,6 +80,9 @@ export class WritePath {
   readonly #lanes = new Map<string, Promise<unknown>>();
   readonly #stop = new AbortController();
   #closed = false;
+  /** The end of the pipeline: when everything that was put into it is in the log. */
+  #submitted: Promise<unknown> = Promise.resolve();
+  readonly #inFlight: Promise<unknown>[] = [];
 
   constructor(xtdb: XtdbClient) {
     this.#xtdb = xtdb;
@@ -74,15 +93,25 @@ export class WritePath {
    * unless it is persistent, with the XtdbError that kept the outcome from being learned.
    */
   write<Result>(lane: string, plan: Plan<Result>, options: WriteOptions = {}): Promise<Written<Result>> {
-    if (this.#closed) return Promise.reject(new StoreError('closed', 'the client is closed; nothing more can be written through it'));
+    if (this.#closed) return Promise.reject(closedError());
     const before = this.#lanes.get(lane) ?? Promise.resolve();
     const attempt = (): Promise<Written<Result>> => this.#attempt(plan, options);
     const written = before.then(attempt, attempt);
-    this.#lanes.set(lane, written);
-    const forget = (): void => {
-      if (this.#lanes.get(lane) === written) this.#lanes.delete(lane);
-    };
-    written.then(forget, forget);
+    this.#occupy(lane, written);
+    return written;
+  }
+
+  /**
+   * Writes without making the next write wait for the outcome: everything in the pipeline, of whichever lane, is planned and submitted in the order it was
+   * asked for, so it stands in the log in that order. For a sole writer, whose guards fail only where it is none: then the write rejects with what its plan
+   * throws, or StoreError `conflict`, and is not tried again, since later ones may stand in the log. Tries until the database answers.
+   */
+  pipeline<Result>(lane: string, plan: Plan<Result>, options: PipelineOptions<Result>): Promise<Written<Result>> {
+    if (this.#closed) return Promise.reject(closedError());
+    const submitted = this.#submitted.then(() => this.#submit(plan, options));
+    this.#submitted = submitted.catch(() => undefined);
+    const written = submitted.then((sent) => this.#outcomeOf(sent, options));
+    this.#occupy(lane, Promise.allSettled([this.#lanes.get(lane), written]));
     return written;
   }
 
@@ -102,6 +131,51 @@ export class WritePath {
     await flushed;
     this.#stop.abort();
     await late;
+  }
+
+  #occupy(lane: string, until: Promise<unknown>): void {
+    this.#lanes.set(lane, until);
+    const forget = (): void => {
+      if (this.#lanes.get(lane) === until) this.#lanes.delete(lane);
+    };
+    until.then(forget, forget);
+  }
+
+  /** Plans and submits; a receipt that was lost is looked up by the next plan, before anything else is submitted. */
+  async #submit<Result>(plan: Plan<Result>, { onSubmitted, onOutage }: PipelineOptions<Result>): Promise<Submitted<Result>> {
+    if (this.#inFlight.length >= MOST_IN_FLIGHT) await this.#inFlight.shift();
+    return this.#insist(onOutage, async (attempt) => {
+      const { ops, result } = await plan(attempt);
+      const txId = ops.length === 0 ? undefined : (await this.#xtdb.submit(ops)).txId;
+      onSubmitted(result);
+      return { plan, result, txId };
+    });
+  }
+
+  async #outcomeOf<Result>({ plan, result, txId }: Submitted<Result>, { onOutage }: PipelineOptions<Result>): Promise<Written<Result>> {
+    if (txId === undefined) return { result, txId };
+    const asked = this.#insist(onOutage, () => this.#xtdb.awaitOutcome(txId));
+    this.#inFlight.push(asked.catch(() => undefined));
+    if ((await asked) === 'committed') {
+      this.own.add(txId);
+      return { result, txId };
+    }
+    const again = await this.#insist(onOutage, () => plan(2));
+    if (again.ops.length === 0) return { result: again.result, txId: undefined };
+    throw new StoreError('conflict', `another writer changed what transaction ${txId} was guarded by; read again and retry`);
+  }
+
+  /** Does what needs the database until it answers, or something is wrong that does not pass. */
+  async #insist<T>(onOutage: ((error: XtdbError) => void) | undefined, work: (attempt: number) => Promise<T>): Promise<T> {
+    for (let [attempt, pauseMs] = [1, FIRST_PAUSE_MS]; ; attempt++, pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      try {
+        return await work(attempt);
+      } catch (error) {
+        if (!(error instanceof XtdbError) || !this.#retries(error, true, attempt)) throw error;
+        onOutage?.(error);
+        await this.#pause(pauseMs, error);
+      }
+    }
   }
 
   async #attempt<Result>(plan: Plan<Result>, { persistent = false, onOutage }: WriteOptions): Promise<Written<Result>> {

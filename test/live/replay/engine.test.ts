@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/context-client.js';
 import { type ObjectId, sessionId } from '../../../src/objects/ids.js';
 import type { ReplayReport } from '../../../src/replay/replay-report.js';
-import { openClient } from '../../support/context.js';
+import { countRequests, openClient } from '../../support/context.js';
 import { config, longRecording, RecordingLines, recordingFolder, replay } from '../../support/replays.js';
 
 let recordings: Awaited<ReturnType<typeof recordingFolder>>;
@@ -80,6 +80,12 @@ describe('a replayed session', () => {
     expect(report.recorded.changes).toEqual({ followed: 9, unknown: 0 });
     const { all } = await objects(report);
     expect(all[0]).toMatchObject({ content: expect.stringMatching(/^export const value = 7;/) });
+  });
+
+  test('asks the database for a file once, however often it comes', async () => {
+    const [short, long] = [await countRequests(() => run(longRecording(6, 3))), await countRequests(() => run(longRecording(24, 3)))];
+    expect(long.result.recorded.calls).toBeGreaterThan(3 * short.result.recorded.calls);
+    expect(long.requests['/_xtdb/db']).toBe(short.requests['/_xtdb/db']);
   });
 
   test('keeps the window of its configuration', async () => {
