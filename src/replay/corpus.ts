@@ -76,10 +76,9 @@ export interface ListedCounts {
   readonly messages: number;
   readonly calls: number;
   readonly reads: number;
-  readonly notes: string;
 }
 
-/** Reads `PROVENANCE.tsv` of a corpus: counts by file name; empty where there is none. */
+/** Reads `PROVENANCE.tsv` of a corpus: counts by file name, and none of its words; empty where there is none. */
 export async function readProvenance(folder: string): Promise<ReadonlyMap<string, ListedCounts>> {
   const text = await readFile(join(folder, 'PROVENANCE.tsv'), 'utf8').catch(() => '');
   const [head = '', ...rows] = text.split('\n').filter((line) => line !== '');
@@ -93,7 +92,6 @@ export async function readProvenance(folder: string): Promise<ReadonlyMap<string
         messages: Number(cell('messages')),
         calls: Number(cell('tool_calls')),
         reads: Number(cell('reads')),
-        notes: cell('notes'),
       };
       return [cell('file').replace(/\/$/, ''), counts] as const;
     }),
