@@ -5,6 +5,7 @@ import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemProm
 import type { Step } from '../objects/step.js';
 import { applyStep, emptySession, type SessionState } from '../session/session-state.js';
 import { contentPartHash } from '../store/head.js';
+import type { Stretch } from '../store/lineage.js';
 import type { Head, StoreSnapshot } from '../store/store-snapshot.js';
 
 /** A session's state and everything that its context is made of, at a basis. */
@@ -23,6 +24,7 @@ class SessionShelf {
   readonly #kept: SessionState[];
   #last: SessionState;
   #reading: Promise<unknown> = Promise.resolve();
+  #lineage: Promise<readonly Stretch[] | undefined> | undefined;
 
   constructor(session: SessionId) {
     this.#last = emptySession(session);
@@ -44,9 +46,20 @@ class SessionShelf {
     return state;
   }
 
+  /** Whose steps the session's are; none where a snapshot does not hold it. */
+  async lineage(snapshot: StoreSnapshot): Promise<readonly Stretch[]> {
+    this.#lineage ??= snapshot.lineage(this.#last.id);
+    const found = await this.#lineage.catch(() => undefined);
+    if (found !== undefined) return found;
+    // A later snapshot may hold it.
+    this.#lineage = undefined;
+    return (await snapshot.lineage(this.#last.id)) ?? [];
+  }
+
   async #readUpTo(snapshot: StoreSnapshot, seq: number): Promise<void> {
     const first = this.#steps.length + 1;
-    if (first <= seq) this.#steps.push(...(await snapshot.steps(this.#last.id, { first, last: seq })));
+    if (first > seq) return;
+    for (const step of await snapshot.stepsAlong(this.#last.id, await this.lineage(snapshot), { first, last: seq })) this.#steps.push(step);
   }
 }
 
@@ -59,13 +72,17 @@ export class ContextReader {
   readonly texts = new Map<Sha256, ObjectId>();
   readonly #shelves = new Map<SessionId, SessionShelf>();
 
+  /** Which of some steps of a session a snapshot holds. */
+  async stepsThere(snapshot: StoreSnapshot, session: SessionId, seqs: readonly number[]): Promise<ReadonlySet<number>> {
+    return snapshot.stepsThere(await this.#shelf(session).lineage(snapshot), seqs);
+  }
+
   /**
    * The context of a session after a step, at a snapshot. Undefined when the session or the step is not there at that basis. Throws StoreError and
    * DocumentError for what is missing or damaged.
    */
   async read(snapshot: StoreSnapshot, session: SessionId, step: number, paths: DisplayPaths): Promise<ReadContext | undefined> {
-    const shelf = this.#shelves.get(session) ?? new SessionShelf(session);
-    this.#shelves.set(session, shelf);
+    const shelf = this.#shelf(session);
     const state = await shelf.stateAt(snapshot, step);
     if (state === undefined) return undefined;
     const { index, active } = state.sets;
@@ -100,5 +117,11 @@ export class ContextReader {
         }),
       },
     };
+  }
+
+  #shelf(session: SessionId): SessionShelf {
+    const shelf = this.#shelves.get(session) ?? new SessionShelf(session);
+    this.#shelves.set(session, shelf);
+    return shelf;
   }
 }

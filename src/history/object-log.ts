@@ -1,6 +1,7 @@
 import type { ObjectId, Sha256 } from '../objects/ids.js';
 import type { ObjectType } from '../objects/object-type.js';
-import type { HistoryVersion, StoreSnapshot } from '../store/store-snapshot.js';
+import type { HistoryHead, StoreSnapshot } from '../store/store-snapshot.js';
+import type { StoredDocument } from '../xtdb/documents.js';
 
 /** What a version says of its object. */
 export type VersionState = 'stub' | 'text' | 'not-text' | 'deleted' | 'removed';
@@ -21,34 +22,48 @@ export interface LoggedVersion {
   readonly objectHash: Sha256 | null;
 }
 
-function stateOf({ version, marks }: HistoryVersion): VersionState {
-  if (version === undefined) return 'removed';
+function stateOf({ document, marks }: HistoryHead): VersionState {
+  if (document === undefined) return 'removed';
   if (marks.gone === true) return 'deleted';
-  if (version.type === 'file' && version.file_hash === null) return 'stub';
-  return version.type === 'file' && version.content_hash === null ? 'not-text' : 'text';
+  if (document.type === 'file' && document.file_hash === null) return 'stub';
+  return document.type === 'file' && document.content_hash === null ? 'not-text' : 'text';
 }
 
-/** Every version of an object up to a snapshot's basis, the newest first; at most `limit` of them. */
+/** Length of a version's text as its head says it; undefined where only the text itself tells. */
+function charsOf({ document, marks }: HistoryHead): number | undefined {
+  if (document === undefined || document.content_hash === null) return 0;
+  if (typeof document.content === 'string') return document.content.length;
+  return document.type === 'file' ? Number(document.char_count) : marks.size;
+}
+
+const hashOf = (document: StoredDocument | undefined, name: string): Sha256 | null => (document?.[name] ?? null) as Sha256 | null;
+
+/**
+ * The versions of an object up to a snapshot's basis, the newest first; at most `limit` of them. Only heads are read, so that a history of thousands of
+ * versions costs no more than its list.
+ */
 export async function objectLog(
   snapshot: StoreSnapshot,
   id: ObjectId,
   limit = Number.POSITIVE_INFINITY,
 ): Promise<readonly LoggedVersion[]> {
-  const history = await snapshot.history(id);
-  const versions = history.map((entry, i): LoggedVersion => {
-    const { version, validTime, txTime, txId } = entry;
+  const heads = await snapshot.historyOfHeads(id, limit);
+  const versions = heads.map(async (head): Promise<LoggedVersion> => {
+    const { number, document, validTime, txTime, txId } = head;
+    const contentHash = hashOf(document, 'content_hash');
+    const chars = charsOf(head) ?? (contentHash === null ? 0 : ((await snapshot.text(contentHash))?.length ?? 0));
     return {
-      number: i + 1,
-      type: version?.type,
-      state: stateOf(entry),
+      number,
+      type: document?.type as ObjectType | undefined,
+      state: stateOf(head),
       validTime,
       txTime,
       txId,
-      chars: version?.content?.length ?? 0,
-      contentHash: version?.content_hash ?? null,
-      fileHash: version?.file_hash ?? null,
-      objectHash: version?.object_hash ?? null,
+      chars,
+      contentHash,
+      fileHash: hashOf(document, 'file_hash'),
+      objectHash: hashOf(document, 'object_hash'),
     };
   });
-  return versions.reverse().slice(0, limit);
+  return (await Promise.all(versions)).reverse();
 }

@@ -60,6 +60,7 @@ function asShown(input: Omit<AssemblyInput, 'options'>, session: SessionId, proo
 export class AssemblyRebuilder {
   readonly #source: SnapshotSource;
   readonly #reader = new ContextReader();
+  #latest: Promise<StoreSnapshot> | undefined;
 
   constructor(source: SnapshotSource) {
     this.#source = source;
@@ -94,13 +95,13 @@ export class AssemblyRebuilder {
   async at(proof: AssemblyProof, basis: PinnedBasis): Promise<RebuiltAssembly> {
     const { renderer, layout } = requireRenderer(proof);
     const { session, step, sha256, options, tail } = proof;
-    const snapshot = await this.#source.snapshot(basis);
-    const [context, times] = await Promise.all([
+    const snapshot = await this.#snapshot(basis);
+    const [context, there] = await Promise.all([
       this.#reader.read(snapshot, session, step, shownPaths(proof)),
-      snapshot.stepTimes(session, [step, step + 1]),
+      this.#reader.stepsThere(snapshot, session, [step, step + 1]),
     ]);
-    if (context === undefined || (step > 0 && !times.has(step))) throw this.#notThere(proof, basis);
-    if (proof.basis !== null && times.has(step + 1)) {
+    if (context === undefined || (step > 0 && !there.has(step))) throw this.#notThere(proof, basis);
+    if (proof.basis !== null && there.has(step + 1)) {
       throw new HistoryError(
         'other-steps',
         `at its basis session ${session} has step ${step + 1} already, which its record does not include`,
@@ -109,6 +110,20 @@ export class AssemblyRebuilder {
     const input = asShown(context.input, session, proof);
     const rendered = renderer.render({ ...input, options }, { layout, tail });
     return { proof, rendered, equal: rendered.record.sha256 === sha256 && rendered.record.chars === proof.chars, basis };
+  }
+
+  /** The objects at a basis: once the present is known, everything before it is read without asking for a basis first. */
+  async #snapshot(basis: PinnedBasis): Promise<StoreSnapshot> {
+    this.#latest ??= this.#source.snapshot({ validTime: END_OF_TIME });
+    const latest = await this.#latest.catch((error: unknown) => {
+      this.#latest = undefined;
+      throw error;
+    });
+    const known = latest.earlier(basis);
+    if (known !== undefined) return known;
+    const later = await this.#source.snapshot(basis);
+    this.#latest = Promise.resolve(later);
+    return later;
   }
 
   /** Without a basis of its own: the transaction of its record, which came right after its steps, then that of its last step. */

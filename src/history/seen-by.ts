@@ -68,6 +68,49 @@ function activityOf(turns: readonly TurnSpan[], object: ObjectId): Activity {
   return { touched, active: activeIn, endedActive: ended, known, isActive: active, isPinned: pinned };
 }
 
+/**
+ * For each of some steps, in order, a transaction at which the database knew the same versions as at the step's own. Steps are written in their order:
+ * where both ends of a stretch know the same versions, nothing between is looked up.
+ */
+async function decidingTransactions(
+  timeline: Timeline,
+  session: SessionId,
+  seqs: readonly number[],
+  versions: readonly VersionTimes[],
+): Promise<readonly (number | undefined)[]> {
+  const written = versions.map(({ txId }) => txId).sort((a, b) => a - b);
+  const known = new Map<number, number>();
+  const look = async (places: readonly number[]): Promise<void> => {
+    const times = await timeline.present.stepTimes(
+      session,
+      places.map((place) => seqs[place] ?? 0),
+    );
+    for (const place of places) {
+      const txId = times.get(seqs[place] ?? 0)?.txId;
+      if (txId !== undefined) known.set(place, txId);
+    }
+  };
+  const differs = ([from, to]: readonly [number, number]): boolean => {
+    const [a, b] = [known.get(from) ?? -1, known.get(to) ?? -1];
+    return to - from > 1 && written.some((txId) => txId > a && txId <= b);
+  };
+  if (seqs.length > 0) await look([0, seqs.length - 1]);
+  let open: readonly (readonly [number, number])[] = [[0, seqs.length - 1]];
+  for (open = open.filter(differs); open.length > 0; open = open.filter(differs)) {
+    const middles = open.map(([from, to]) => Math.floor((from + to) / 2));
+    await look(middles);
+    open = open.flatMap(([from, to], i) => {
+      const middle = middles[i] ?? to;
+      return [[from, middle] as const, [middle, to] as const];
+    });
+  }
+  let before: number | undefined;
+  return seqs.map((_, place) => {
+    before = known.get(place) ?? before;
+    return before;
+  });
+}
+
 async function sightingIn(
   timeline: Timeline,
   session: SessionId,
@@ -76,15 +119,20 @@ async function sightingIn(
 ): Promise<Sighting | undefined> {
   const { endedActive, known, ...activity } = activityOf(await timeline.turns(session), object);
   if (known === undefined) return undefined;
-  const times = await timeline.present.stepTimes(
+  const txIds = await decidingTransactions(
+    timeline,
     session,
     endedActive.map(({ last }) => last),
+    versions,
   );
   const seen = new Map<VersionTimes, number[]>();
-  for (const { turn, last, steps } of endedActive) {
-    const txId = times.get(last)?.txId;
+  for (const [i, { turn, steps }] of endedActive.entries()) {
+    const txId = txIds[i];
     const version = txId === undefined ? undefined : heldAt(versions, steps.at(-1)?.at ?? 0, txId);
-    if (version !== undefined) seen.set(version, [...(seen.get(version) ?? []), turn]);
+    if (version === undefined) continue;
+    const turns = seen.get(version) ?? [];
+    turns.push(turn);
+    seen.set(version, turns);
   }
   const shown = [...seen].map(([{ txId, validTime }, turns]) => ({ txId, validTime, turns }));
   return { session, known, ...activity, versions: shown };

@@ -1,6 +1,7 @@
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import { EMPTY_SETS, type SessionSets, SetsFold } from '../objects/sets.js';
-import type { StoreSnapshot } from '../store/store-snapshot.js';
+import type { Head, StoreSnapshot } from '../store/store-snapshot.js';
+import type { StoredValue } from '../xtdb/documents.js';
 import { diffTexts, type TextDiff } from './text-diff.js';
 import type { Point, Timeline } from './timeline.js';
 
@@ -45,22 +46,35 @@ function setDiff(before: readonly ObjectId[], after: readonly ObjectId[]): SetDi
   return { added: after.filter((id) => !was.has(id)), removed: before.filter((id) => !is.has(id)) };
 }
 
-async function contents(snapshot: StoreSnapshot, ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, string | null>> {
-  const found = await snapshot.getMany(ids);
+type Heads = ReadonlyMap<string, Head>;
+
+async function contents(snapshot: StoreSnapshot, heads: Heads, ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, string | null>> {
+  const found = await snapshot.versionsOf(ids.flatMap((id) => heads.get(id) ?? []));
   return new Map([...found].map(([id, { version }]) => [id, version.content]));
+}
+
+const contentHash = (heads: Heads, id: ObjectId): StoredValue | undefined => heads.get(id)?.document.content_hash;
+
+/** Objects that stayed active and whose text is the same: their hashes say so, the texts need not be read. */
+function unchanged(ids: readonly ObjectId[], before: Heads, after: Heads): ReadonlySet<ObjectId> {
+  return new Set(ids.filter((id) => before.has(id) && after.has(id) && contentHash(before, id) === contentHash(after, id)));
 }
 
 /** How a session changed from one point to another. The index is the pool: nothing demotes today [§3.2]. */
 export async function diffSession(timeline: Timeline, session: SessionId, from: Point, to: Point): Promise<SessionDiff> {
   const [before, after] = await Promise.all([setsAt(timeline, session, from), setsAt(timeline, session, to)]);
   const active = setDiff(before.active, after.active);
-  const [textsBefore, textsAfter] = await Promise.all([contents(from.snapshot, before.active), contents(to.snapshot, after.active)]);
+  const [headsBefore, headsAfter] = await Promise.all([from.snapshot.heads(before.active), to.snapshot.heads(after.active)]);
+  const [added, removed] = [new Set(active.added), new Set(active.removed)];
+  const all = [...new Set([...before.active, ...after.active])];
+  const same = unchanged(all, headsBefore, headsAfter);
+  const ids = all.filter((id) => !same.has(id));
+  const [textsBefore, textsAfter] = await Promise.all([contents(from.snapshot, headsBefore, ids), contents(to.snapshot, headsAfter, ids)]);
   const chars = (texts: ReadonlyMap<ObjectId, string | null>, id: ObjectId): number => texts.get(id)?.length ?? 0;
-  const ids = [...new Set([...before.active, ...after.active])];
   const changes = ids.flatMap((id): readonly ActiveDiff[] => {
     const sizes = { id, charsBefore: chars(textsBefore, id), charsAfter: chars(textsAfter, id) };
-    if (active.added.includes(id)) return [{ ...sizes, change: 'added', diff: undefined }];
-    if (active.removed.includes(id)) return [{ ...sizes, change: 'removed', diff: undefined }];
+    if (added.has(id)) return [{ ...sizes, change: 'added', diff: undefined }];
+    if (removed.has(id)) return [{ ...sizes, change: 'removed', diff: undefined }];
     const diff = diffTexts(textsBefore.get(id) ?? '', textsAfter.get(id) ?? '');
     return diff.equal ? [] : [{ ...sizes, change: 'changed', diff }];
   });

@@ -3,6 +3,7 @@ import type { SetChanges } from '../objects/sets.js';
 import type { Step, TurnRule } from '../objects/step.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { VersionTimes } from '../store/version-times.js';
+import { newestTurns } from './newest-turns.js';
 import type { Timeline } from './timeline.js';
 import type { TurnSpan } from './turn-spans.js';
 
@@ -57,6 +58,9 @@ export interface LogOptions {
   /** Only turns that had begun by then, milliseconds since 1970. */
   readonly until?: number | undefined;
 }
+
+/** From so many turns on a session is read whole, once. */
+const MANY_TURNS = 500;
 
 function sumOf(steps: readonly Step[], pick: (changes: SetChanges) => readonly ObjectId[] | undefined): readonly ObjectId[] {
   return [...new Set(steps.flatMap(({ changes }) => pick(changes) ?? []))];
@@ -125,25 +129,49 @@ function loggedTurn(
   };
 }
 
-/** The turns of a session, the newest first, with both times of each. A few queries, whatever the number of turns, and one seek for each. */
-export async function sessionLog(timeline: Timeline, session: SessionId, options: LogOptions = {}): Promise<readonly LoggedTurn[]> {
-  const { object, limit = Number.POSITIVE_INFINITY, upto = Number.POSITIVE_INFINITY, until = Number.POSITIVE_INFINITY } = options;
+/** Some turns of a session with their calls and times: a query for the calls, and one seek for each turn, as only a look-up of its own tells a transaction. */
+async function detailed(timeline: Timeline, session: SessionId, spans: readonly TurnSpan[]): Promise<readonly LoggedTurn[]> {
   const { present } = timeline;
-  const all = (await timeline.turns(session)).filter(({ first, steps }) => first <= upto && (steps[0]?.at ?? 0) <= until).reverse();
-  const newest = object === undefined ? all.slice(0, limit) : all;
+  const [calls, times] = await Promise.all([
+    readCalls(
+      present,
+      spans.flatMap(({ steps }) => steps),
+    ),
+    present.stepTimes(
+      session,
+      spans.map(({ last }) => last),
+    ),
+  ]);
+  return spans.map((span) => loggedTurn(session, span, calls, times.get(span.last)));
+}
+
+const begins = ({ steps }: TurnSpan): number => steps[0]?.at ?? 0;
+
+/** The turns that are wanted, whatever they touched, oldest first. */
+async function wantedTurns(timeline: Timeline, session: SessionId, options: LogOptions): Promise<readonly TurnSpan[]> {
+  const { object, limit = Number.POSITIVE_INFINITY, upto = Number.POSITIVE_INFINITY, until = Number.POSITIVE_INFINITY } = options;
+  const readsFew = object === undefined && limit < MANY_TURNS && upto === Number.POSITIVE_INFINITY;
+  if (readsFew) return newestTurns(timeline, session, limit, until);
+  const turns = (await timeline.turns(session)).filter((span) => span.first <= upto && begins(span) <= until);
+  return object === undefined && limit < turns.length ? turns.slice(-limit) : turns;
+}
+
+/** The turns of a session, the newest first, with both times of each. The newest ones alone are read from the session's end on. */
+export async function sessionLog(timeline: Timeline, session: SessionId, options: LogOptions = {}): Promise<readonly LoggedTurn[]> {
+  const { object, limit } = options;
+  const turns = (await wantedTurns(timeline, session, options)).toReversed();
+  if (object === undefined) return detailed(timeline, session, turns);
   const calls = await readCalls(
-    present,
-    newest.flatMap(({ steps }) => steps),
+    timeline.present,
+    turns.flatMap(({ steps }) => steps),
   );
-  const wanted =
-    object === undefined
-      ? newest
-      : newest.filter(({ steps }) => steps.some((step) => touches(step, object, calls.get(step.call?.id ?? '')?.fileRefs))).slice(0, limit);
-  const times = await present.stepTimes(
-    session,
-    wanted.map(({ last }) => last),
-  );
-  return wanted.map((span) => loggedTurn(session, span, calls, times.get(span.last)));
+  const touching = turns.filter(({ steps }) => steps.some((step) => touches(step, object, calls.get(step.call?.id ?? '')?.fileRefs)));
+  return detailed(timeline, session, touching.slice(0, limit));
+}
+
+interface FoundTurn {
+  readonly session: SessionId;
+  readonly span: TurnSpan;
 }
 
 /**
@@ -152,12 +180,17 @@ export async function sessionLog(timeline: Timeline, session: SessionId, options
  */
 export async function latestTurns(timeline: Timeline, limit: number, until?: number): Promise<readonly LoggedTurn[]> {
   const sessions = [...(await timeline.present.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
-  let found: readonly LoggedTurn[] = [];
+  let found: readonly FoundTurn[] = [];
   for (const { id, validTime } of sessions) {
     const oldest = found[limit - 1];
-    if (oldest !== undefined && oldest.from.getTime() > validTime.getTime()) break;
-    const own = await sessionLog(timeline, id, { limit, until });
-    found = [...found, ...own].sort((a, b) => b.from.getTime() - a.from.getTime()).slice(0, limit);
+    if (oldest !== undefined && begins(oldest.span) > validTime.getTime()) break;
+    const own = (await wantedTurns(timeline, id, { limit, until })).toReversed().map((span) => ({ session: id, span }));
+    found = [...found, ...own].sort((a, b) => begins(b.span) - begins(a.span)).slice(0, limit);
   }
-  return found;
+  const shown = new Map<TurnSpan, LoggedTurn>();
+  for (const id of new Set(found.map(({ session }) => session))) {
+    const spans = found.filter(({ session }) => session === id).map(({ span }) => span);
+    for (const [i, turn] of (await detailed(timeline, id, spans)).entries()) shown.set(spans[i] as TurnSpan, turn);
+  }
+  return found.flatMap(({ span }) => shown.get(span) ?? []);
 }

@@ -1,4 +1,4 @@
-import type { SessionId } from '../objects/ids.js';
+import { type SessionId, sessionObjectId } from '../objects/ids.js';
 import type { Step } from '../objects/step.js';
 import type { AskedBasis } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
@@ -81,9 +81,17 @@ export class Timeline {
 
   /** The steps of a session as they are known now; they never change. Throws HistoryError `unknown-session` where there are none and no head. */
   steps(session: SessionId): Promise<readonly Step[]> {
-    const known = this.#steps.get(session) ?? this.present.steps(session);
+    const known = this.#steps.get(session) ?? this.#readSteps(session);
     this.#steps.set(session, known);
     return known;
+  }
+
+  /** Called by their ids, which takes a fraction of a query for them; where some are missing that query says which. */
+  async #readSteps(session: SessionId): Promise<readonly Step[]> {
+    const id = sessionObjectId(session);
+    const [heads, lineage = []] = await Promise.all([this.present.heads([id]), this.present.lineage(session)]);
+    const steps = await this.present.stepsAlong(session, lineage, { first: 1, last: Number.MAX_SAFE_INTEGER });
+    return steps.length < (heads.get(id)?.marks.upto ?? 0) ? this.present.steps(session) : steps;
   }
 
   async turns(session: SessionId): Promise<readonly TurnSpan[]> {

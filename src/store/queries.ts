@@ -21,6 +21,8 @@ const HEADS: DatalogQuery = {
   where: [triple(e, 'xt/id'), [startValidTime(), since]],
 };
 
+const EXISTING: DatalogQuery = { find: [e], in: [each(e)], where: [triple(e, 'xt/id')] };
+
 const STEPS: DatalogQuery = {
   find: [e, pull(e)],
   in: [ref, from],
@@ -63,6 +65,12 @@ export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Pr
   for (let i = 0; i < ids.length; i += HEADS_AT_ONCE) pages.push(ids.slice(i, i + HEADS_AT_ONCE));
   const rows = (await Promise.all(pages.map((page) => db.query(HEADS, [page])))).flat();
   return rows.map(([, document, validTime]) => ({ document: toDocument(document ?? null), validTime: validTimeOf(validTime) }));
+}
+
+/** Which of some ids the database knows, without their documents. */
+export async function existing(db: DbSnapshot, ids: readonly string[]): Promise<readonly string[]> {
+  if (ids.length === 0) return [];
+  return (await db.query(EXISTING, [ids])).flatMap(([id]) => (typeof id === 'string' ? [id] : []));
 }
 
 /** A session's head with the number of its turns. */

@@ -82,6 +82,42 @@ export async function readSteps(
   return stepsOf(db, session, await lineage(db, session, parent), cache, first, last);
 }
 
+/** Steps a page: while one is on its way, another is read. */
+const PAGE = 500;
+/** Of them on their way at once; the node runs few queries at a time. */
+const PAGES_AT_ONCE = 3;
+
+/**
+ * The steps of a range along a lineage that is known, called by their ids: a query for a range looks at every step of the session, however few are
+ * asked for. Ends where the database holds no more.
+ */
+export async function readStepsAlong(
+  db: DbSnapshot,
+  session: SessionId,
+  stretches: readonly Stretch[],
+  cache: TextCache,
+  { first, last }: Required<StepRange>,
+): Promise<readonly Step[]> {
+  const holder = (seq: number): SessionId | undefined => stretches.find((stretch) => stretch.first <= seq && seq <= stretch.last)?.session;
+  const read = async (from: number): Promise<readonly Step[]> => {
+    const seqs = Array.from({ length: Math.max(0, Math.min(PAGE, last - from + 1)) }, (_, i) => from + i);
+    const ids = seqs.flatMap((seq) => {
+      const owner = holder(seq);
+      return owner === undefined ? [] : [stepId(owner, seq)];
+    });
+    const parts = ids.length === 0 ? [] : [...(await db.entities(ids)).values()];
+    return restoreSteps(db, session, parts, cache);
+  };
+  const steps: Step[] = [];
+  for (let from = first; from <= last; from += PAGE * PAGES_AT_ONCE) {
+    const pages = await Promise.all(Array.from({ length: PAGES_AT_ONCE }, (_, i) => read(from + i * PAGE)));
+    for (const step of pages.flat()) steps.push(step);
+    if (pages.some((page) => page.length < PAGE)) break;
+  }
+  requireDense(session, steps, first);
+  return steps;
+}
+
 /** One step of a session; undefined when it is not written. */
 export async function readStep(db: DbSnapshot, session: SessionId, seq: number, cache: TextCache): Promise<Step | undefined> {
   const own = await db.entity(stepId(session, seq));

@@ -1,7 +1,7 @@
 import type { EdnValue } from '../edn/values.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
-import { type ObjectId, type SessionId, type Sha256, sessionId } from '../objects/ids.js';
+import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
 import { chatVersion, sessionVersion } from '../objects/infrastructure.js';
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
@@ -14,12 +14,13 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import type { RequestOptions } from '../xtdb/requests.js';
 import type { StoreError } from './errors.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
-import { forkPointOf, type StepRange } from './lineage.js';
+import { forkPointOf, lineage, type StepRange, type Stretch } from './lineage.js';
 import { fileSources, objectIdsFrom } from './object-names.js';
-import { headsWithTimes, sessionRows } from './queries.js';
+import { existing, headsWithTimes, sessionRows } from './queries.js';
 import { readAssemblies } from './read-assemblies.js';
-import { readSets, readStep, readSteps } from './read-steps.js';
+import { readSets, readStep, readSteps, readStepsAlong } from './read-steps.js';
 import { damagedTexts, readTexts, type TextDamage } from './read-texts.js';
+import { stepId } from './step-part.js';
 import type { TextCache } from './text-cache.js';
 import { readStepTimes, readTimes, type StepTimes, type VersionTimes } from './version-times.js';
 
@@ -40,6 +41,17 @@ export interface FoundVersion {
 /** One entry of an object's history; `version` is undefined where the entity was deleted from the database. */
 export interface HistoryVersion {
   readonly version: ObjectVersion | undefined;
+  readonly marks: HeadMarks;
+  readonly validTime: Date;
+  readonly txTime: Date;
+  readonly txId: number;
+}
+
+/** One entry of an object's history by its head; `document` is undefined where the entity was deleted from the database. */
+export interface HistoryHead {
+  /** From 1, in the order of valid time. */
+  readonly number: number;
+  readonly document: StoredDocument | undefined;
   readonly marks: HeadMarks;
   readonly validTime: Date;
   readonly txTime: Date;
@@ -109,6 +121,12 @@ export class StoreSnapshot {
     return this.#db.basis;
   }
 
+  /** The objects as they stood at an earlier transaction of this snapshot's own past, without a request; undefined for a later one. */
+  earlier({ validTime, txId }: { readonly validTime: Date; readonly txId: number }): StoreSnapshot | undefined {
+    const db = this.#db.earlier(validTime, txId);
+    return db === undefined ? undefined : new StoreSnapshot(db, this.#cache);
+  }
+
   /** The heads of many objects, one query: what indexing decides by. Unknown ids are absent. */
   async heads(ids: readonly string[]): Promise<ReadonlyMap<string, Head>> {
     const heads = new Map<string, Head>();
@@ -162,6 +180,22 @@ export class StoreSnapshot {
     });
   }
 
+  /**
+   * The heads of an object's versions up to this basis, oldest first, or of the newest ones alone: neither texts nor steps are read, no hash is checked.
+   * Empty for an unknown id.
+   */
+  async historyOfHeads(id: string, newest = Number.POSITIVE_INFINITY): Promise<readonly HistoryHead[]> {
+    const times = Number.isFinite(newest) ? await this.versions(id) : [];
+    const from = times.at(-newest)?.validTime;
+    const options = { order: 'asc', withDocs: true, withCorrections: true, ...(from === undefined ? {} : { from }) } as const;
+    const entries = (await this.#db.history(id, options)).slice(Number.isFinite(newest) ? -newest : 0);
+    const before = Math.max(0, times.length - entries.length);
+    return entries.map(({ document, validTime, txTime, txId }, i) => {
+      const head = document !== undefined && isHead(document) ? document : undefined;
+      return { number: before + i + 1, document: head, marks: head === undefined ? {} : marksOf(head), validTime, txTime, txId };
+    });
+  }
+
   /** One step of a session; undefined when it is not written. */
   step(session: SessionId, seq: number): Promise<Step | undefined> {
     return readStep(this.#db, session, seq, this.#cache);
@@ -170,6 +204,28 @@ export class StoreSnapshot {
   /** The steps of a session, all or those of a range, in order, a fork's shared ones first (decision F2); empty for an unknown session. */
   async steps(session: SessionId, range: StepRange = {}): Promise<readonly Step[]> {
     return readSteps(this.#db, session, this.#cache, await forkPointOf(this.#db, session), range);
+  }
+
+  /** Whose steps make up a session (decision F2); the same at every basis that holds it. Undefined where the session is not there. */
+  async lineage(session: SessionId): Promise<readonly Stretch[] | undefined> {
+    const head = await this.#db.entity(sessionObjectId(session));
+    return head === undefined ? undefined : lineage(this.#db, session, marksOf(head).parent);
+  }
+
+  /** As `steps` of a range, for who knows the session's lineage; in pages, so that one is read while another is on its way. */
+  stepsAlong(session: SessionId, stretches: readonly Stretch[], range: Required<StepRange>): Promise<readonly Step[]> {
+    return readStepsAlong(this.#db, session, stretches, this.#cache, range);
+  }
+
+  /** Which of some steps the database holds at this basis; one query. */
+  async stepsThere(stretches: readonly Stretch[], seqs: readonly number[]): Promise<ReadonlySet<number>> {
+    const ids = new Map(
+      seqs.flatMap((seq) => {
+        const holder = stretches.find(({ first, last }) => first <= seq && seq <= last);
+        return holder === undefined ? [] : [[stepId(holder.session, seq), seq] as const];
+      }),
+    );
+    return new Set((await existing(this.#db, [...ids.keys()])).flatMap((id) => ids.get(id) ?? []));
   }
 
   /** The sets of a session, the last step that they include, and how much of the index the snapshots hold. */

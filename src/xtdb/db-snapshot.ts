@@ -73,6 +73,12 @@ export class DbSnapshot {
     this.#timeoutMs = timeoutMs;
   }
 
+  /** The same database at an earlier transaction, which needs no request: whatever a snapshot knows of was indexed. Undefined for a later one. */
+  earlier(validTime: Date, txId: number): DbSnapshot | undefined {
+    if (this.basis.txId === undefined || txId > this.basis.txId) return undefined;
+    return new DbSnapshot(this.#http, { validTime, txId, txTime: undefined }, this.#timeoutMs);
+  }
+
   /** The document of one entity. */
   async entity(id: string, options: RequestOptions = {}): Promise<StoredDocument | undefined> {
     const value = await this.#get('/entity', { eid: entityId(id) }, options);

@@ -1,0 +1,32 @@
+import { type SessionId, sessionObjectId } from '../objects/ids.js';
+import type { Step } from '../objects/step.js';
+import type { Timeline } from './timeline.js';
+import { type TurnSpan, turnSpans } from './turn-spans.js';
+
+/** Steps that are read for each turn that is wanted, before more are. */
+const STEPS_A_TURN = 8;
+const FEWEST_STEPS = 64;
+
+/**
+ * The newest turns of a session that had begun by a moment (milliseconds since 1970), at most `count`, oldest first: read from the session's end on, so
+ * that a few turns of a long session cost what those of a short one do.
+ */
+export async function newestTurns(timeline: Timeline, session: SessionId, count: number, until: number): Promise<readonly TurnSpan[]> {
+  const { present } = timeline;
+  const id = sessionObjectId(session);
+  const [heads, lineage = []] = await Promise.all([present.heads([id]), present.lineage(session)]);
+  const isWanted = ({ steps }: TurnSpan): boolean => (steps[0]?.at ?? 0) <= until;
+  let size = Math.max(FEWEST_STEPS, count * STEPS_A_TURN);
+  let first = Math.max(1, (heads.get(id)?.marks.upto ?? 0) - size + 1);
+  let steps: readonly Step[] = await present.stepsAlong(session, lineage, { first, last: Number.MAX_SAFE_INTEGER });
+  for (;;) {
+    // The first turn of those that were read may have begun before.
+    const turns = turnSpans(steps).slice(first === 1 ? 0 : 1);
+    const wanted = turns.filter(isWanted);
+    if (wanted.length >= count || first === 1) return count === 0 ? [] : wanted.slice(-count);
+    size *= 2;
+    const last = first - 1;
+    first = Math.max(1, first - size);
+    steps = [...(await present.stepsAlong(session, lineage, { first, last })), ...steps];
+  }
+}
