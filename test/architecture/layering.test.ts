@@ -18,7 +18,6 @@ const ARROWS: ReadonlySet<string> = new Set([
   'harness>tools',
   'history>tools',
   'replay>harness',
-  'replay>tools',
   'replay>history',
   'cli>mcp',
   'extensions>cli',
@@ -66,6 +65,11 @@ describe('layers', () => {
   test('the walk sees the source', () => {
     expect(files.length).toBeGreaterThan(60);
     expect(files.some(({ imports }) => imports.length > 5)).toBe(true);
+  });
+
+  test('every arrow is used', () => {
+    const used = new Set(files.flatMap((file) => file.imports.map((to) => `${roomOf(file.path)}>${roomOf(to)}`)));
+    expect([...ARROWS].filter((arrow) => !used.has(arrow))).toEqual([]);
   });
 
   test('every room has a layer', () => {
