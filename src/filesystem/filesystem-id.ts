@@ -81,7 +81,7 @@ async function persistedId(dataDir: string): Promise<string> {
   const path = posix.join(dataDir, ID_FILE);
   const known = await readPersisted(path);
   if (known !== undefined) return known;
-  await mkdir(dataDir, { recursive: true });
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const made = randomBytes(32).toString('hex');
   const temporary = `${path}.${made.slice(0, 16)}`;
   try {

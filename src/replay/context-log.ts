@@ -52,10 +52,10 @@ function parseLine(line: string): unknown {
  */
 export async function openContextLog(dataDir: string, session: SessionId, config: string): Promise<OpenContextLog> {
   const folder = join(dataDir, 'replays');
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `${session}.jsonl`);
   const { measures, bytes } = await readLog(path, config);
-  const file: FileHandle = await open(path, 'a');
+  const file: FileHandle = await open(path, 'a', 0o600);
   await file.truncate(bytes);
   let closing: Promise<void> | undefined;
   return {

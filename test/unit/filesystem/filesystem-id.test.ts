@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { containerId, localFilesystemId, type MachineFacts } from '../../../src/filesystem/filesystem-id.js';
@@ -38,6 +38,7 @@ describe('the local filesystem id [§5.4, decision C10]', () => {
       expect(ids[0]).toMatch(/^[0-9a-f]{64}$/);
       expect(await localFilesystemId(dataDir, machine(none))).toBe(ids[0]);
       expect(await readdir(dataDir)).toEqual(['filesystem-id']);
+      expect((await stat(dataDir)).mode & 0o077).toBe(0);
     }
     const other = await localFilesystemId(join(folder.inside, 'other'), machine({}));
     expect(other).not.toBe(await localFilesystemId(join(folder.inside, '0', 'data'), machine({})));
