@@ -219,10 +219,10 @@ export class ContextClient {
 
   /**
    * Waits until at most `most` acknowledged writes are on their way to the database, for whoever writes faster than it takes them. Throws SessionError
-   * `node-unavailable` when that takes longer than ten seconds.
+   * `node-unavailable` when that takes longer than `limitMs` milliseconds, ten seconds if left out.
    */
-  async room(most: number): Promise<void> {
-    if (!(await this.#environment.outbox.hasRoom(most, DELIVERY_WAIT_MS))) throw this.#behind();
+  async room(most: number, limitMs = DELIVERY_WAIT_MS): Promise<void> {
+    if (!(await this.#environment.outbox.hasRoom(most, limitMs))) throw this.#behind();
   }
 
   /** All sessions of the database and those that are open here, the one that was worked with last first. Throws XtdbError. */

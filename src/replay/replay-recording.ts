@@ -36,6 +36,8 @@ export interface ReplayWork {
 const TELL_EVERY = 64;
 /** Steps and contexts that may be on their way to the database. */
 const MOST_WAITING = 48;
+/** How long the database may take for one write of a replay: nobody waits for an answer, and a busy machine may be slow. */
+const DATABASE_WAIT_MS = 120_000;
 
 /**
  * Replays a recording to its end and reports what came of it [§6]. Throws RecordingError before the first entry, ReplayError, SessionError, XtdbError; what was
@@ -64,11 +66,12 @@ export async function replayRecording(work: ReplayWork): Promise<ReplayReport> {
     await engine.take(entry);
     entries += 1;
     // The database follows behind; it must not fall back without end.
-    if (client.status.waiting > MOST_WAITING) await client.room(MOST_WAITING);
+    if (client.status.waiting > MOST_WAITING) await client.room(MOST_WAITING, DATABASE_WAIT_MS);
     if (entries % TELL_EVERY === 0) tell();
   }
   await engine.finish();
   tell();
+  await client.room(0, DATABASE_WAIT_MS);
   const snapshot = await client.snapshot();
   const sessions = engine.sessions.map(({ driver, contexts }) => ({ id: driver.id, contexts, index: driver.state.sets.index }));
   return makeReport({
