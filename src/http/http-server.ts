@@ -121,8 +121,8 @@ class Clients {
 }
 
 async function route(clients: Clients, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { pathname } = new URL(request.url ?? '/', 'http://localhost');
-  if (pathname !== '/mcp') return answer(response, 404, -32_000, 'Not found: the endpoint is /mcp');
+  const [path] = (request.url ?? '/').split('?');
+  if (path !== '/mcp') return answer(response, 404, -32_000, 'Not found: the endpoint is /mcp');
   if (!['GET', 'POST', 'DELETE'].includes(request.method ?? '')) {
     return answer(response, 405, -32_000, 'Method not allowed', { allow: 'GET, POST, DELETE' });
   }
