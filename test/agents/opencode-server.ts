@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { installedAgent } from './install-agent.js';
 import type { LoopModel } from './loop-model.js';
 
 const OPENCODE = { name: 'opencode-ai', version: '1.18.33', program: 'opencode' } as const;
+/** How long OpenCode may take to end after SIGTERM. */
+const END_MS = 30_000;
 const MODEL = { providerID: 'scripted', modelID: 'scripted' } as const;
 
 type Json = Readonly<Record<string, unknown>>;
@@ -21,19 +23,34 @@ export interface OpencodeHome {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/**
+ * OpenCode installs its package for plugins into its configuration folder, in its own process and in the background, and does not end on SIGTERM while the
+ * registry keeps it waiting. A folder that has the package by its lock file is left alone; the plugin here needs nothing of it.
+ */
+async function withoutInstallation(home: string): Promise<void> {
+  const folder = join(home, '.config', 'opencode');
+  await mkdir(join(folder, 'node_modules'), { recursive: true });
+  const dependencies = { '@opencode-ai/plugin': OPENCODE.version };
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ dependencies }));
+  await writeFile(join(folder, 'package-lock.json'), JSON.stringify({ lockfileVersion: 3, packages: { '': { dependencies } } }));
+}
+
 /** OpenCode's own server, as its interfaces talk to it. */
 export class OpencodeServer {
   readonly #child: ChildProcess;
   readonly #origin: string;
+  readonly #log: string;
 
-  private constructor(child: ChildProcess, origin: string) {
+  private constructor(child: ChildProcess, origin: string, home: string) {
     this.#child = child;
     this.#origin = origin;
+    this.#log = join(home, '.local', 'share', 'opencode', 'log', 'opencode.log');
   }
 
   static async start({ home, cwd, dataDir, model, plugin, env = {} }: OpencodeHome): Promise<OpencodeServer> {
     const program = await installedAgent(OPENCODE.name, OPENCODE.version, OPENCODE.program);
     await mkdir(join(cwd, '.git'), { recursive: true });
+    await withoutInstallation(home);
     const provider = {
       npm: '@ai-sdk/openai-compatible',
       name: 'scripted',
@@ -69,7 +86,7 @@ export class OpencodeServer {
       child.stderr?.setEncoding('utf8').on('data', listen);
       child.once('exit', () => reject(new Error(`opencode has ended: ${said.slice(-2_000)}`)));
     });
-    return new OpencodeServer(child, origin);
+    return new OpencodeServer(child, origin, home);
   }
 
   async newSession(): Promise<string> {
@@ -89,11 +106,17 @@ export class OpencodeServer {
     return String((await this.#ask('POST', `/session/${session}/fork`, {})).id);
   }
 
+  /** Ends it as its terminal would; one that does not end is killed, and that is a failure. */
   async end(): Promise<void> {
     if (this.#child.exitCode !== null) return;
     const ended = once(this.#child, 'exit');
     this.#child.kill('SIGTERM');
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), END_MS);
     await ended;
+    clearTimeout(timer);
+    if (this.#child.signalCode !== 'SIGKILL') return;
+    const log = await readFile(this.#log, 'utf8').catch(() => 'it wrote no log');
+    throw new Error(`opencode had not ended ${END_MS} ms after SIGTERM: ${log.slice(-2_000)}`);
   }
 
   kill(): void {
