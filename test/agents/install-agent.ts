@@ -1,30 +1,68 @@
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
+const ATTEMPTS = 2;
+/** Longer than the slowest download that still gets anywhere. */
+const LIMIT_MS = 240_000;
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** What npm itself said of a failure, or what kept it from saying anything. */
+function wordsOf(error: unknown): string {
+  const {
+    stdout = '',
+    stderr = '',
+    message = String(error),
+  } = error as { readonly stdout?: string; readonly stderr?: string; message?: string };
+  return [message.split('\n', 1)[0], stderr, stdout].join('\n').trim().slice(-4_000);
+}
+
+/** Installs a package into a new folder, which has its name only when it is whole. */
+async function install(name: string, version: string, program: string, folder: string): Promise<void> {
+  const making = `${folder}.${process.pid}.${randomUUID()}`;
+  try {
+    await mkdir(making, { recursive: true });
+    await writeFile(join(making, 'package.json'), '{"private":true}\n');
+    const options = { cwd: making, maxBuffer: 16 * 1024 * 1024, timeout: LIMIT_MS };
+    const { stdout, stderr } = await run('npm', ['install', '--no-audit', '--no-fund', `${name}@${version}`], options);
+    if (!(await exists(join(making, 'node_modules', '.bin', program)))) {
+      throw Object.assign(new Error(`the package has no program ${program}`), { stdout, stderr });
+    }
+    // Another process may have been faster; a folder without the program is what a process left that was killed.
+    if (!(await exists(join(folder, 'node_modules', '.bin', program)))) await rm(folder, { recursive: true, force: true });
+    await rename(making, folder).catch(async (error: unknown) => {
+      if (!(await exists(join(folder, 'node_modules', '.bin', program)))) throw error;
+    });
+  } finally {
+    await rm(making, { recursive: true, force: true });
+  }
+}
 
 /**
  * The program of an agent's npm package, installed on first use into the user's cache folder: these packages take hundreds of megabytes and are
- * no dependencies of the project.
+ * no dependencies of the project. An installation that fails is tried once more; then the error has what npm said.
  */
 export async function installedAgent(name: string, version: string, program: string): Promise<string> {
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'palimpsest', 'agents');
   const folder = join(cache, `${name.replace(/[^a-z0-9-]+/g, '-').replace(/^-/, '')}-${version}`);
   const binary = join(folder, 'node_modules', '.bin', program);
-  if (
-    await access(binary).then(
-      () => true,
-      () => false,
-    )
-  )
-    return binary;
-  const making = `${folder}.${process.pid}`;
-  await mkdir(making, { recursive: true });
-  await writeFile(join(making, 'package.json'), '{"private":true}\n');
-  await run('npm', ['install', '--no-audit', '--no-fund', `${name}@${version}`], { cwd: making, maxBuffer: 16 * 1024 * 1024 });
-  await rename(making, folder).catch(() => rm(making, { recursive: true, force: true }));
+  const failures: string[] = [];
+  while (!(await exists(binary))) {
+    if (failures.length === ATTEMPTS) {
+      throw new Error(
+        `${name}@${version} could not be installed into ${folder}; npm install said:\n${failures.join('\n--- once more ---\n')}`,
+      );
+    }
+    await install(name, version, program, folder).catch((error: unknown) => failures.push(wordsOf(error)));
+  }
   return binary;
 }
