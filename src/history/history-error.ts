@@ -20,6 +20,8 @@ export type HistoryErrorCode =
   /** The query calls what is not on the list of functions. */
   | 'query-refused'
   | 'query-timeout'
+  /** A verification took longer than it was given. */
+  | 'verify-timeout'
   /** A context was made by a renderer or layout that this version does not know. */
   | 'newer-renderer'
   /** At the basis of a context its session has other steps than its record says. */

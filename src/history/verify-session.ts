@@ -92,6 +92,7 @@ export async function verifySession(source: SnapshotSource, name: string, option
   const rebuilder = new AssemblyRebuilder(source);
   const contexts = await verifyContexts(rebuilder, session, proofs, present, options);
   const answers = await verifyAnswers(source, present, session, options);
+  options.signal?.throwIfAborted();
   options.onProgress?.({ what: 'parts', done: 0, total: 1 });
   const before = await lastRead(source, proofs, present);
   const found = await verifyParts(present, before, session, rebuilder.texts);

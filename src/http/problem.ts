@@ -114,6 +114,7 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'malformed-query': 400,
   'query-refused': 403,
   'query-timeout': 504,
+  'verify-timeout': 504,
   'newer-renderer': 501,
   'other-steps': 409,
 };

@@ -28,6 +28,12 @@ export const REVIEW_OPERATIONS = {
   },
   who: { path: '/v1/who', summary: 'Which sessions saw an object, and when', parameters: 'who', answer: 'Who' },
   query: { path: '/v1/query', summary: 'A Datalog query, read-only and limited', parameters: 'query', answer: 'Query' },
+  verify: {
+    path: '/v1/verify',
+    summary: 'Whether what was handed out of a session can be made again from the database, byte for byte; stops when its client goes away',
+    parameters: 'verify',
+    answer: 'Verify',
+  },
   reportList: {
     path: '/v1/report/list',
     summary: 'The contexts of a session with their sizes',

@@ -10,6 +10,7 @@ import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from './repor
 import { logAnswer, objectDiffAnswer, queryAnswer, sessionDiffAnswer, showAnswer, whoAnswer } from './review-answers.js';
 import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './review-operations.js';
 import { REVIEW_PARAMETERS, type ReviewAnswer, type ReviewParameters } from './review-schemas.js';
+import { verifyAnswer } from './verify-answer.js';
 
 type Operations = typeof REVIEW_OPERATIONS;
 type ParametersOf<Id extends ReviewOperationId> = ReviewParameters<Operations[Id]['parameters']>;
@@ -17,7 +18,9 @@ type AnswerOf<Id extends ReviewOperationId> = Operations[Id]['answer'] extends i
   ? AnswersByName[Name]
   : string;
 type AnswersByName = { readonly [Name in NonNullable<Operations[ReviewOperationId]['answer']>]: ReviewAnswer<Name> };
-type Handlers = { readonly [Id in ReviewOperationId]: (desk: Desk, parameters: ParametersOf<Id>) => Promise<AnswerOf<Id>> };
+type Handlers = {
+  readonly [Id in ReviewOperationId]: (desk: Desk, parameters: ParametersOf<Id>, signal: AbortSignal) => Promise<AnswerOf<Id>>;
+};
 
 /** Turns and versions that one answer holds where nobody says how many. */
 const LISTED = 100;
@@ -66,6 +69,10 @@ const HANDLERS: Handlers = {
     const { point, answer } = await askQuery(desk, query, { session, limit, timeoutMs, args, ...moment(when) });
     return queryAnswer(point.basis, answer);
   },
+  verify: async (desk, { session, timeout }, signal) => {
+    const { askVerify } = await import('../history/ask-verify.js');
+    return verifyAnswer(await askVerify(desk, session, { signal, timeoutMs: timeout === undefined ? undefined : timeout * 1_000 }));
+  },
   reportList: async (desk, { session: name, limit }) => {
     const [{ reportList }, { TOKENIZER }] = await Promise.all([
       import('../history/context-report.js'),
@@ -101,7 +108,19 @@ export function reviewOperationAt(path: string): { readonly id: ReviewOperationI
   return found === undefined ? undefined : { id: found[0], operation: found[1] };
 }
 
-/** Answers a question about the past from one line of time, which is pinned when it is asked. Throws what the question throws. */
+/** Fires when the client has gone before it was answered. */
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableEnded) gone.abort(new Error('the client has gone'));
+  });
+  return gone.signal;
+}
+
+/**
+ * Answers a question about the past from one line of time, which is pinned when it is asked. Throws what the question throws; nothing where nobody is
+ * there any more to be told.
+ */
 export async function answerReviewRequest(
   id: ReviewOperationId,
   client: ContextClient,
@@ -111,8 +130,15 @@ export async function answerReviewRequest(
   const { parameters, answer } = REVIEW_OPERATIONS[id];
   const asked = read(REVIEW_PARAMETERS[parameters], query);
   const desk: Desk = { timeline: await Timeline.open(client), display: (source) => client.files.display(source) };
-  const handler = HANDLERS[id] as (desk: Desk, parameters: unknown) => Promise<unknown>;
-  const body = await handler(desk, asked);
+  const signal = goneSignal(response);
+  const handler = HANDLERS[id] as (desk: Desk, parameters: unknown, signal: AbortSignal) => Promise<unknown>;
+  let body: unknown;
+  try {
+    body = await handler(desk, asked, signal);
+  } catch (error) {
+    if (signal.aborted) return;
+    throw error;
+  }
   const type = answer === null ? 'text/plain; charset=utf-8' : 'application/json';
   // Recorded text is nobody's page.
   response.writeHead(200, {

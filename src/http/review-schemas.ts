@@ -38,6 +38,10 @@ export const REVIEW_PARAMETERS = {
     limit,
     timeout: z.coerce.number().positive().max(30).optional().describe('Seconds; 10 where absent'),
   }),
+  verify: z.strictObject({
+    session: sessionName,
+    timeout: z.coerce.number().positive().max(600).optional().describe('Seconds; 60 where absent'),
+  }),
   // Each context is made again and counted.
   report: z.strictObject({ session: sessionName, limit: z.coerce.number().int().min(1).max(200).optional(), ...clocks }),
 } as const;
@@ -179,6 +183,45 @@ export const REVIEW_ANSWERS = {
     rows: z.array(z.array(z.unknown())),
     limit: count,
     is_cut: z.boolean().describe('Whether there were more rows than the limit'),
+  }),
+  Verify: z.object({
+    session: z.string(),
+    ok: z.boolean().describe('Nothing that was checked is wrong'),
+    contexts: z.object({
+      total: count,
+      equal: count.describe('Made again, byte for byte the same'),
+      inherited: count.describe('Of all, those of sessions that this one was forked from'),
+      by_delivery: z.record(z.string(), count),
+      handed_lists: count.describe('Lists that a harness mixed with messages of its own: the context in them was compared'),
+      unequal: z.array(
+        z.object({
+          session: z.string(),
+          turn: count,
+          step: count,
+          at: time,
+          delivered: z.string(),
+          sha256: z.string(),
+          cause: z.string(),
+          why: z.string(),
+          rebuilt: digest,
+          section: z.string().nullable(),
+          object: z.string().nullable(),
+          line: count.nullable(),
+        }),
+      ),
+    }),
+    answers: z.object({
+      read: z.boolean().describe('False where the steps cannot be read, so that no answer was compared'),
+      total: count,
+      equal: count,
+      from_others: count.describe('Of the equal ones, those made with texts of other objects'),
+      kept_only: count.describe('The hash is kept, but the answer cannot be made from what is stored'),
+      unequal: z.array(z.object({ turn: count, step: count, call: z.string(), sha256: z.string(), cause: z.string(), why: z.string() })),
+    }),
+    parts: z.object({
+      checked: count,
+      damages: z.array(z.object({ part: z.string(), what: z.enum(['missing', 'damaged', 'rewritten']), of: z.string() })),
+    }),
   }),
   ReportList: z.object({ session: z.string(), tokenizer: z.string(), assemblies: z.array(assembly) }),
   ReportDetail: z.object({

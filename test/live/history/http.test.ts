@@ -53,6 +53,13 @@ describe('questions about the past over HTTP', () => {
     expect(await ask('who', { object: made.file })).toMatchObject({ sessions: [{ session }, { session: `${name}-second` }] });
     const query = '{:find [?n] :in [?id] :where [[?e :xt/id ?id] [?e :char_count ?n]]}';
     expect(await ask('query', { query, args: `["${made.file}"]`, at: 'turn:1', session })).toMatchObject({ rows: [[11]], is_cut: false });
+    expect(await ask('verify', { session })).toMatchObject({
+      session,
+      ok: true,
+      contexts: { total: 1, equal: 1, by_delivery: { library: 1 }, unequal: [] },
+      answers: { read: true, unequal: [] },
+      parts: { damages: [] },
+    });
     expect(await ask('reportList', { session })).toMatchObject({ assemblies: [{ turn: 2, recorded: true }] });
     expect(await ask('reportDetail', { session, at: 'turn:2' })).toMatchObject({
       tokenizer: 'gpt-tokenizer/o200k_base',
@@ -72,6 +79,8 @@ describe('questions about the past over HTTP', () => {
     ['an unknown object', '/v1/show', { object: 'no/such.ts' }, 404, 'unknown-object'],
     ['a turn beyond the end', '/v1/context', { session: 'NAME-first', at: 'turn:99' }, 404, 'beyond-end'],
     ['a malformed time', '/v1/log', { session: 'NAME-first', at: 'soon' }, 400, 'malformed-moment'],
+    ['a verification of an unknown session', '/v1/verify', { session: 'nobody' }, 404, 'unknown-session'],
+    ['a verification without the time for it', '/v1/verify', { session: 'NAME-first', timeout: '0.001' }, 504, 'verify-timeout'],
     ['a missing parameter', '/v1/show', {}, 400, 'invalid-request'],
     ['an unknown parameter', '/v1/show', { object: 'x', when: 'now' }, 400, 'invalid-request'],
     ['a query that would run code', '/v1/query', { query: '{:find [?x] :where [[(slurp "/etc/passwd") ?x]]}' }, 403, 'query-refused'],

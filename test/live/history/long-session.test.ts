@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { ContextClient } from '../../../src/client/context-client.js';
+import { objectLog } from '../../../src/history/object-log.js';
+import { seenBy } from '../../../src/history/seen-by.js';
+import { latestTurns, sessionLog } from '../../../src/history/session-log.js';
+import { Timeline } from '../../../src/history/timeline.js';
+import type { ObjectId, SessionId } from '../../../src/objects/ids.js';
+import { openClient, wholeRead } from '../../support/context.js';
+import { temporaryRoot } from '../../support/mcp-clients.js';
+
+const TURNS = 60;
+/** Turns in which the file is another one. */
+const CHANGES = [1, 14, 15, 37, 59];
+
+describe('questions about a longer session', () => {
+  const name = `long${randomUUID().slice(0, 8)}`;
+  let client: ContextClient;
+  let remove: () => Promise<void>;
+  let session: SessionId;
+  let fork: SessionId;
+  let file: ObjectId;
+
+  const read = async (path: string) => wholeRead(client, path);
+
+  beforeAll(async () => {
+    const made = await temporaryRoot();
+    remove = made.remove;
+    client = await openClient(made.root);
+    const opened = await client.openSession({ id: name });
+    session = opened.id;
+    for (let turn = 1; turn <= TURNS; turn += 1) {
+      await opened.reportMessage({ role: 'user', text: `turn ${turn}` });
+      if (CHANGES.includes(turn)) {
+        await writeFile(join(made.root, 'a.ts'), `as of turn ${turn}\n`);
+        const time = Math.floor(Date.now() / 1_000) - 3_600 + turn;
+        await utimes(join(made.root, 'a.ts'), time, time);
+      }
+      const content = `turn ${turn}\n`;
+      const readings = CHANGES.includes(turn) ? [{ ...(await read('a.ts')), activate: true }] : [];
+      const { applied } = await opened.recordCall({ tool: 'x', args: { turn }, status: 'ok', content, readings, answer: () => content });
+      await applied;
+    }
+    const forked = await client.forkSession(name, { id: `${name}-fork`, at: 33 });
+    fork = forked.id;
+    await forked.reportMessage({ role: 'user', text: 'in the fork' });
+    const [found] = [...opened.state.sets.index].filter((id) => !id.startsWith(name));
+    if (found === undefined) throw new Error('the file was not indexed');
+    file = found;
+    await client.store.writes.flush();
+  });
+  afterAll(async () => {
+    await client.close();
+    await remove();
+  });
+
+  test.each([1, 2, 7, 8, 9, 31, 59, 60, 61, 400])('the newest %d turns are the end of the whole log', async (limit) => {
+    for (const id of [session, fork]) {
+      const all = await sessionLog(await Timeline.open(client), id);
+      expect(await sessionLog(await Timeline.open(client), id, { limit })).toEqual(all.slice(0, limit));
+    }
+    expect(await sessionLog(await Timeline.open(client), session)).toHaveLength(TURNS);
+  });
+
+  test('the newest turns up to a moment are those that had begun by then', async () => {
+    const timeline = await Timeline.open(client);
+    const all = await sessionLog(timeline, session);
+    const until = all[40]?.from.getTime() ?? 0;
+    expect(await sessionLog(await Timeline.open(client), session, { limit: 3, until })).toEqual(
+      all.filter(({ from }) => from.getTime() <= until).slice(0, 3),
+    );
+    expect(await sessionLog(await Timeline.open(client), session, { limit: 3, until: 0 })).toEqual([]);
+  });
+
+  test('the latest turns of all sessions have the calls and times of their own logs', async () => {
+    const timeline = await Timeline.open(client);
+    const own = (await latestTurns(timeline, 500)).filter((turn) => turn.session === session);
+    expect(own).toEqual((await sessionLog(timeline, session)).slice(0, own.length));
+    expect(own.length).toBeGreaterThan(20);
+  });
+
+  test('who tells for each turn the version that a look-up of its own transaction gives', async () => {
+    const timeline = await Timeline.open(client);
+    const { present } = timeline;
+    const versions = await present.versions(file);
+    expect(versions).toHaveLength(CHANGES.length);
+    const expected = new Map<number, number[]>();
+    for (const { turn, last, steps } of await timeline.turns(session)) {
+      const txId = (await present.stepTimes(session, [last])).get(last)?.txId ?? -1;
+      const at = steps.at(-1)?.at ?? 0;
+      const held = versions.findLast((version) => version.txId <= txId && version.validTime.getTime() <= at);
+      if (held !== undefined) expected.set(held.txId, [...(expected.get(held.txId) ?? []), turn]);
+    }
+    await wasActive(timeline);
+    const sighting = (await seenBy(timeline, file)).find((found) => found.session === session);
+    const told = new Map(sighting?.versions.map(({ txId, turns }) => [txId, turns]));
+    expect(told).toEqual(expected);
+  });
+
+  const wasActive = async (timeline: Timeline): Promise<void> => {
+    const { sets } = await timeline.present.sets(session);
+    expect(sets.active).toContain(file);
+  };
+
+  test('steps that are called by their ids are those of the session, of a fork too, and end where it ends', async () => {
+    const { present } = await Timeline.open(client);
+    for (const id of [session, fork]) {
+      const all = await present.steps(id);
+      const lineage = (await present.lineage(id)) ?? [];
+      for (const [first, last] of [
+        [1, 1],
+        [5, 40],
+        [30, 36],
+        [1, Number.MAX_SAFE_INTEGER],
+        [all.length + 1, Number.MAX_SAFE_INTEGER],
+      ] as const) {
+        expect(await present.stepsAlong(id, lineage, { first, last })).toEqual(all.slice(first - 1, last));
+      }
+      expect(await present.stepsThere(lineage, [all.length, all.length + 1])).toEqual(new Set([all.length]));
+    }
+    expect(await present.lineage('nobody' as SessionId)).toBeUndefined();
+  });
+
+  test('a log of versions, read from heads alone, says what the versions themselves say', async () => {
+    const { present } = await Timeline.open(client);
+    for (const id of [file, `chat:${session}` as ObjectId, `system_prompt:${session}` as ObjectId]) {
+      const whole = (await present.history(id)).map(({ version, validTime, txId }, i) => ({
+        number: i + 1,
+        validTime,
+        txId,
+        chars: version?.content?.length ?? 0,
+        contentHash: version?.content_hash ?? null,
+        objectHash: version?.object_hash ?? null,
+      }));
+      const all = await objectLog(present, id);
+      expect(all).toMatchObject(whole.toReversed());
+      expect(all).toHaveLength(whole.length);
+      for (const limit of [1, 2, 4, 500]) expect(await objectLog(present, id, limit)).toEqual(all.slice(0, limit));
+    }
+    expect(await objectLog(present, 'nothing' as ObjectId, 3)).toEqual([]);
+  });
+
+  test('a snapshot of an earlier transaction, made without a request, reads as one that was asked for', async () => {
+    const { present } = await Timeline.open(client);
+    const [, second] = await present.versions(file);
+    const basis = { validTime: new Date(), txId: second?.txId ?? 0 };
+    const earlier = present.earlier(basis);
+    expect(await earlier?.versions(file)).toEqual(await (await client.snapshot(basis)).versions(file));
+    expect(await earlier?.versions(file)).toHaveLength(2);
+    expect(present.earlier({ ...basis, txId: (present.basis.txId ?? 0) + 1 })).toBeUndefined();
+  });
+});

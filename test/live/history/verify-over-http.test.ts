@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { answerReviewRequest } from '../../../src/http/review-routes.js';
+import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
+
+describe('a verification over HTTP', () => {
+  const name = `gone${randomUUID().slice(0, 8)}`;
+  let made: ReviewedSessions;
+
+  beforeAll(async () => {
+    made = await reviewedSessions(name);
+  });
+  afterAll(() => made.close());
+
+  test('ends when its client goes away: nothing more is read', async () => {
+    const { client } = made;
+    let asked = 0;
+    let leave = async (_response: ServerResponse): Promise<void> => undefined;
+    let outcome: Promise<void> | undefined;
+    const server = createServer((request, response) => {
+      const watched = Object.create(client) as typeof client;
+      watched.snapshot = async (basis) => {
+        asked += 1;
+        const snapshot = await client.snapshot(basis);
+        // The first one is the question's own present, the second that of the verification; each context would ask for more.
+        if (asked === 2) await leave(response);
+        return snapshot;
+      };
+      outcome = answerReviewRequest('verify', watched, new URL(request.url ?? '/', 'http://localhost').searchParams, response);
+      outcome.catch(() => undefined);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const ask = async () => {
+      asked = 0;
+      const socket = connect(port, '127.0.0.1');
+      const left = new Promise<void>((resolve) => {
+        leave = async (response) => {
+          socket.destroy();
+          await once(response, 'close');
+          resolve();
+        };
+      });
+      socket.write(`GET /v1/verify?session=${name}-first HTTP/1.1\r\nhost: localhost\r\n\r\n`);
+      await left;
+      await outcome;
+      return asked;
+    };
+    try {
+      expect(await ask()).toBe(2);
+      leave = async () => undefined;
+      asked = 0;
+      const response = await fetch(`http://127.0.0.1:${port}/v1/verify?session=${name}-first`);
+      expect(await response.json()).toMatchObject({ ok: true, contexts: { total: 1, equal: 1 } });
+      expect(asked).toBeGreaterThan(2);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    }
+  });
+});
