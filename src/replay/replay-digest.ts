@@ -35,10 +35,10 @@ interface Version {
   readonly validTime: Date;
 }
 
-/** Every version of a file; of one that was never read there is one. */
+/** Every version of a file, by its head alone: all their texts together may be more than a process should hold. */
 async function versionsOf(snapshot: StoreSnapshot, id: ObjectId): Promise<readonly Version[]> {
-  const history = await snapshot.history(id);
-  return history.map(({ version, validTime }) => ({ hash: version?.object_hash ?? null, validTime }));
+  const history = await snapshot.historyOfHeads(id);
+  return history.map(({ document, validTime }) => ({ hash: document?.object_hash ?? null, validTime }));
 }
 
 /**
