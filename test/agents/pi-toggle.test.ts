@@ -1,0 +1,141 @@
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { ContextClient } from '../../src/client/context-client.js';
+import { GUIDE } from '../../src/extensions/guide.js';
+import { verifySession } from '../../src/history/verify-session.js';
+import { loopTroubles } from '../../src/lease/loop-troubles.js';
+import { stopNode } from '../../src/node/index.js';
+import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
+import { sessionId } from '../../src/objects/ids.js';
+import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
+import { type CapturedCall, type LoopModel, type Move, startLoopModel } from './loop-model.js';
+import { makeProject, reader, startNode } from './loop-project.js';
+import { PiProcess } from './pi-process.js';
+import { checkPairs, isAsRecorded } from './wire-checks.js';
+
+const shell = (n: number): Move => ({ tools: [{ name: 'bash', args: { command: `cat notes/s${n}.log` } }] });
+
+/** One request each: with Palimpsest, without it, with it again. Results are active for three requests at most. */
+const script = (root: string): readonly (readonly Move[])[] => [
+  [...[1, 2, 3, 4, 5, 6, 7].map(shell), { say: 'Said while it was on.' }],
+  [{ tools: [{ name: 'read', args: { path: join(root, 'src', 'f1.txt') } }] }, shell(8), { say: 'Said while it was off.' }],
+  [shell(9), { say: 'Said when it was on again.' }],
+];
+const SAID = ['Said while it was on.', 'Said while it was off.', 'Said when it was on again.'];
+
+interface Run {
+  readonly model: LoopModel;
+  readonly dataDir: string;
+  readonly session: string;
+  readonly client: ContextClient;
+  /** The calls of each request. */
+  readonly calls: readonly (readonly CapturedCall[])[];
+  /** The calls of the same work with pi as it is. */
+  readonly alone: readonly CapturedCall[];
+}
+
+/** Does the three requests; `between` says what happens before each. */
+async function work(
+  pi: PiProcess,
+  model: LoopModel,
+  root: string,
+  between: readonly string[],
+): Promise<readonly (readonly CapturedCall[])[]> {
+  const calls: (readonly CapturedCall[])[] = [];
+  for (const [i, moves] of script(root).entries()) {
+    const command = between[i];
+    if (command !== undefined && command !== '') await pi.prompt(command);
+    const from = model.calls.length;
+    model.add(moves);
+    await pi.prompt(`request ${i + 1}, please`);
+    calls.push(model.calls.slice(from).filter(({ main }) => main));
+  }
+  return calls;
+}
+
+describe('Palimpsest turned off and on in a session of pi', () => {
+  let run: Run;
+  let proofs: readonly AssemblyProof[];
+  const removals: (() => Promise<unknown>)[] = [];
+
+  beforeAll(async () => {
+    const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot(), temporaryRoot()]);
+    const [root, home, otherHome, dataDir] = places.map((place) => place.root) as [string, string, string, string];
+    const [model, other] = [await startLoopModel(), await startLoopModel()];
+    removals.push(
+      () => model.close(),
+      () => other.close(),
+      ...places.map(({ remove }) => remove),
+    );
+    await makeProject(root);
+    await startNode(dataDir);
+    removals.unshift(() => stopNode(dataDir));
+
+    const own = await PiProcess.start({ home: otherHome, cwd: root, dataDir, model: other, extension: undefined });
+    removals.unshift(async () => own.kill());
+    const alone = await work(own, other, root, []);
+    await own.end();
+
+    const pi = await PiProcess.start({ home, cwd: root, dataDir, model, extension: join(dirname(cliPath), 'pi.js') });
+    removals.unshift(async () => pi.kill());
+    const { sessionId: session } = await pi.command({ type: 'get_state' });
+    const calls = await work(pi, model, root, ['', '/palimpsest off', '/palimpsest on']);
+    await pi.end();
+
+    const client = await reader(dataDir, root);
+    removals.unshift(() => client.close());
+    run = { model, dataDir, session: String(session), client, calls, alone: alone.flat() };
+    proofs = await (await client.store.latest()).assemblies(sessionId(run.session));
+  }, 200_000);
+
+  afterAll(async () => {
+    for (const remove of removals) await remove();
+  });
+
+  test('off, what goes out is what pi alone sends: its own whole history', () => {
+    const [on = [], off = []] = run.calls;
+    expect(off).toHaveLength(3);
+    const same = run.alone.slice(on.length, on.length + off.length);
+    expect(off.map(({ messages }) => messages.slice(1))).toEqual(same.map(({ messages }) => messages.slice(1)));
+    for (const { raw, messages } of off) {
+      for (let n = 1; n <= 7; n++) expect(raw).toContain(`only in the shell ${n}, line 40 of 40`);
+      expect(raw).not.toContain('ACTIVE_CONTENT id=');
+      expect(JSON.stringify(messages[0])).not.toContain(JSON.stringify(GUIDE).slice(1, -1));
+    }
+  });
+
+  test('on again, what goes out is ours, as its records say, and only for those calls', () => {
+    const [on = [], , again = []] = run.calls;
+    expect(again).toHaveLength(2);
+    const ours = [...on, ...again];
+    expect(proofs).toHaveLength(ours.length);
+    expect(ours.map((call, i) => isAsRecorded(call, proofs[i] as AssemblyProof))).toEqual(ours.map(() => true));
+    for (const { messages } of again) expect(JSON.stringify(messages[0])).toContain(JSON.stringify(GUIDE).slice(1, -1));
+  });
+
+  test('on again, the model is shown what was said and read meanwhile', () => {
+    for (const { raw } of run.calls[2] ?? []) {
+      for (const text of ['Said while it was off.', 'request 2, please', 'file 1, line 40 of 40']) expect(raw).toContain(text);
+      // Two of seven results of one request collapse; pi alone sends them all.
+      for (const n of [1, 2]) expect(raw).not.toContain(`only in the shell ${n}, line 40 of 40`);
+    }
+  });
+
+  test('nothing is lost: what was said, what was done, and that it was off', async () => {
+    const { state } = await run.client.openSession({ id: run.session });
+    const words = state.turns.flatMap(({ messages }) => messages.map(({ text }) => text));
+    for (const word of SAID) expect(words.filter((text) => text === word)).toEqual([word]);
+    // Seven commands, a read and a command while it was off, and one command.
+    expect(state.sets.index.filter((id) => state.isToolResult(id))).toHaveLength(7 + 2 + 1);
+    const events = state.marks.flatMap(({ event }) => event?.kind ?? []);
+    expect(events.filter((kind) => kind === 'paused' || kind === 'resumed')).toEqual(['paused', 'resumed']);
+    expect(await loopTroubles(run.dataDir)).toEqual([]);
+    const { contexts, answers, parts } = await verifySession(run.client, run.session);
+    expect([contexts.unequal, answers.unequal, parts.damages]).toEqual([[], [], []]);
+  });
+
+  test('calls and answers stay paired and in order', () => {
+    for (const call of run.calls.flat()) checkPairs(call);
+    expect(run.model.left).toBe(0);
+  });
+});
