@@ -25,6 +25,11 @@ export async function palimpsest(dataDir: string, ...args: readonly string[]): P
   return stdout;
 }
 
+/** What the command line shows of a session: its context, then its log. */
+export async function shownOf(dataDir: string, session: string): Promise<readonly string[]> {
+  return [await palimpsest(dataDir, 'context', session), await palimpsest(dataDir, 'log', session)];
+}
+
 /** Starts the durable node of a data folder and waits until it answers. */
 export async function startNode(dataDir: string): Promise<void> {
   await palimpsest(dataDir, 'node', 'start', '--idle-exit', '600');

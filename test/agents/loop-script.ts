@@ -12,11 +12,19 @@ export interface ToolDialect {
 const verb = (name: string, ...ids: readonly string[]) => ({ name, args: { ids } });
 const FILES = Array.from({ length: 20 }, (_, i) => i + 1);
 
-/** The moves of a session of more than thirty model calls; `root` is the project, `kill` takes the database away. */
+/** What happens while the model thinks. */
+export interface Meanwhile {
+  /** Somebody looks at the session while it runs. */
+  look(): Promise<void>;
+  /** Takes the database away. */
+  kill(): Promise<void>;
+}
+
+/** The moves of a session of more than thirty model calls; `root` is the project. */
 export function scriptOf(
   { read, shell, edit }: ToolDialect,
   root: string,
-  kill: () => Promise<void>,
+  { look, kill }: Meanwhile,
 ): Readonly<Record<string, readonly Move[]>> {
   const file = (n: number): string => join(root, 'src', `f${n}.txt`);
   return {
@@ -29,7 +37,7 @@ export function scriptOf(
     ],
     working: [
       { tools: [shell('cat notes/s1.log')] },
-      { tools: [shell('cat notes/s2.log')] },
+      { tools: [shell('cat notes/s2.log')], meanwhile: look },
       { tools: [verb('deactivate', ...FILES.slice(4).map(file))] },
       { tools: [verb('activate', file(7))] },
       { tools: [edit(file(1), 'file 1, line 7 of 40', 'line seven')] },

@@ -9,7 +9,7 @@ import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, startLoopModel } from './loop-model.js';
-import { killDatabase, makeProject, palimpsest, reader, startNode } from './loop-project.js';
+import { killDatabase, makeProject, palimpsest, reader, shownOf, startNode } from './loop-project.js';
 import { scriptOf, type ToolDialect } from './loop-script.js';
 import { OpencodeServer } from './opencode-server.js';
 import { checkPairs, inactiveOutputs, isAsRecorded } from './wire-checks.js';
@@ -27,6 +27,8 @@ interface Run {
   readonly session: string;
   readonly fork: string;
   readonly client: ContextClient;
+  /** What the command line showed of the session while it ran: its context and its log. */
+  readonly shown: readonly string[];
 }
 
 describe('OpenCode on the context that Palimpsest assembles', () => {
@@ -47,7 +49,12 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
     await startNode(dataDir);
     removals.unshift(() => stopNode(dataDir));
     const opencode = { home, cwd: root, dataDir, model, plugin: join(dirname(cliPath), 'opencode.js') };
-    const script = scriptOf(OPENCODE, root, () => killDatabase(dataDir));
+    let session = '';
+    let shown: readonly string[] = [];
+    const look = async (): Promise<void> => {
+      shown = await shownOf(dataDir, session);
+    };
+    const script = scriptOf(OPENCODE, root, { look, kill: () => killDatabase(dataDir) });
     const start = async (): Promise<OpencodeServer> => {
       const server = await OpencodeServer.start(opencode);
       removals.unshift(async () => server.kill());
@@ -55,7 +62,7 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
     };
 
     const first = await start();
-    const session = await first.newSession();
+    session = await first.newSession();
     for (const name of ['reading', 'working', 'trouble'] as const) {
       model.add(script[name] ?? []);
       await first.prompt(session, `${name}, please`);
@@ -76,7 +83,7 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
 
     const client = await reader(dataDir, root);
     removals.unshift(() => client.close());
-    run = { model, root, dataDir, session, fork, client };
+    run = { model, root, dataDir, session, fork, client, shown };
     main = model.calls.filter((call) => call.main);
     proofs = await (await client.store.latest()).assemblies(sessionId(fork));
   }, 290_000);
@@ -141,6 +148,14 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
     expect(fork.state.marks.flatMap(({ event }) => event ?? [])).toContainEqual(
       expect.objectContaining({ kind: 'forked', detail: run.session }),
     );
+  });
+
+  test('the command line shows the session while it runs', () => {
+    const [context = '', log = ''] = run.shown;
+    for (const text of [context, log]) expect(text).toContain('working, please');
+    // The last result before that call is active, nothing that came later is there.
+    expect(context).toContain('only in the shell 1, line 40 of 40');
+    for (const text of [context, log]) expect(text).not.toContain('It is done.');
   });
 
   test('the command line shows the same session', async () => {

@@ -9,7 +9,7 @@ import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, startLoopModel } from './loop-model.js';
-import { killDatabase, makeProject, palimpsest, reader, startNode } from './loop-project.js';
+import { killDatabase, makeProject, palimpsest, reader, shownOf, startNode } from './loop-project.js';
 import { scriptOf, type ToolDialect } from './loop-script.js';
 import { PiProcess } from './pi-process.js';
 import { checkPairs, inactiveOutputs, isAsRecorded } from './wire-checks.js';
@@ -27,6 +27,8 @@ interface Run {
   readonly session: string;
   readonly fork: string;
   readonly client: ContextClient;
+  /** What the command line showed of the session while it ran: its context and its log. */
+  readonly shown: readonly string[];
 }
 
 describe('pi on the context that Palimpsest assembles', () => {
@@ -47,10 +49,17 @@ describe('pi on the context that Palimpsest assembles', () => {
     await startNode(dataDir);
     removals.unshift(() => stopNode(dataDir));
     const pi = { home, cwd: root, dataDir, model, extension: join(dirname(cliPath), 'pi.js') };
-    const script = scriptOf(PI, root, () => killDatabase(dataDir));
+    let session = '';
+    let shown: readonly string[] = [];
+    const look = async (): Promise<void> => {
+      shown = await shownOf(dataDir, session);
+    };
+    const script = scriptOf(PI, root, { look, kill: () => killDatabase(dataDir) });
 
     const first = await PiProcess.start(pi);
     removals.unshift(async () => first.kill());
+    const state = await first.command({ type: 'get_state' });
+    session = String(state.sessionId);
     for (const name of ['reading', 'working', 'trouble'] as const) {
       model.add(script[name] ?? []);
       await first.prompt(`${name}, please`);
@@ -59,7 +68,6 @@ describe('pi on the context that Palimpsest assembles', () => {
     await first.command({ type: 'compact' });
     model.add(script.compacted ?? []);
     await first.prompt('compacted, please');
-    const { sessionId: session, sessionFile } = await first.command({ type: 'get_state' });
     await first.end();
 
     const second = await PiProcess.start(pi, '--continue');
@@ -68,7 +76,7 @@ describe('pi on the context that Palimpsest assembles', () => {
     await second.prompt('resumed, please');
     await second.end();
 
-    const third = await PiProcess.start(pi, '--fork', String(sessionFile));
+    const third = await PiProcess.start(pi, '--fork', String(state.sessionFile));
     removals.unshift(async () => third.kill());
     model.add(script.forked ?? []);
     await third.prompt('forked, please');
@@ -77,7 +85,7 @@ describe('pi on the context that Palimpsest assembles', () => {
 
     const client = await reader(dataDir, root);
     removals.unshift(() => client.close());
-    run = { model, root, dataDir, session: String(session), fork: String(fork), client };
+    run = { model, root, dataDir, session, fork: String(fork), client, shown };
     main = model.calls.filter((call) => call.main);
     proofs = await (await client.store.latest()).assemblies(sessionId(run.fork));
   }, 280_000);
@@ -148,6 +156,14 @@ describe('pi on the context that Palimpsest assembles', () => {
       expect.objectContaining({ kind: 'forked', detail: run.session }),
     );
     expect(fork.state.turns.length).toBe(session.state.turns.length + 1);
+  });
+
+  test('the command line shows the session while it runs', () => {
+    const [context = '', log = ''] = run.shown;
+    for (const text of [context, log]) expect(text).toContain('working, please');
+    // The last result before that call is active, nothing that came later is there.
+    expect(context).toContain('only in the shell 1, line 40 of 40');
+    for (const text of [context, log]) expect(text).not.toContain('It is done.');
   });
 
   test('the command line shows the same session', async () => {
