@@ -71,7 +71,7 @@ export class OpencodeServer {
         OPENCODE_DISABLE_MODELS_FETCH: '1',
         PALIMPSEST_DATA: dataDir,
         // Other tests may keep the machine busy.
-        PALIMPSEST_LOOP_LIMIT_MS: '15000',
+        PALIMPSEST_LOOP_LIMIT_MS: process.env.PALIMPSEST_LOOP_LIMIT_MS ?? '15000',
         ...env,
       },
     });

@@ -69,7 +69,7 @@ export class PiProcess {
         PI_CODING_AGENT_DIR: join(home, 'agent'),
         PALIMPSEST_DATA: dataDir,
         // Other tests may keep the machine busy.
-        PALIMPSEST_LOOP_LIMIT_MS: '15000',
+        PALIMPSEST_LOOP_LIMIT_MS: process.env.PALIMPSEST_LOOP_LIMIT_MS ?? '15000',
         ...env,
       },
     });
