@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { CommandActs, ShellAct } from './shell-act.js';
 import { commandActs } from './shell-commands.js';
 import { filterActs } from './shell-filters.js';
-import { type ShellPipeline, type ShellRedirect, shellPipelines } from './shell-syntax.js';
+import { type ShellPipeline, type ShellRedirect, type ShellStep, shellSteps } from './shell-syntax.js';
 
 /** What a script does, with the folder that each act's names are relative to. */
 export interface ShellReading {
@@ -47,17 +47,43 @@ function pipelineActs(pipeline: ShellPipeline): CommandActs {
   return done;
 }
 
+const CHANGES: Readonly<Record<ShellAct['kind'], boolean>> = {
+  show: false,
+  list: false,
+  name: false,
+  write: true,
+  change: true,
+  remove: true,
+  move: true,
+  copy: true,
+  anything: true,
+};
+const changesFiles = ({ acts }: CommandActs): boolean => acts.some(({ kind }) => CHANGES[kind]);
+
+/** Whether what runs inside a command's words may change files; what it prints goes into the words. */
+const mayChange = (steps: readonly ShellStep[] | undefined): boolean =>
+  steps === undefined || steps.some((step) => step.pipeline?.[0]?.name !== 'cd' && changesFiles(stepActs(step)));
+
+/** What a pipeline does at its place: where it is not sure that it ran, nothing it shows is taken up and what it may have changed is not known. */
+function stepActs({ pipeline, sure, inside }: ShellStep): CommandActs {
+  if (pipeline === undefined || inside.some(mayChange)) return ANYTHING;
+  const done = pipelineActs(pipeline);
+  if (sure) return done;
+  return changesFiles(done) ? ANYTHING : { acts: [], prints: done.prints };
+}
+
 /**
  * What a script does to files, read from its text: commands that only read or list are told apart from those that change files in known ways; everything else
  * may change anything. Nothing is run.
  */
 export function readShell(script: string): ShellReading {
-  const pipelines = shellPipelines(script);
-  if (pipelines === undefined) return { acts: [{ act: { kind: 'anything' }, folder: '.' }], printing: 1 };
+  const steps = shellSteps(script);
+  if (steps === undefined) return { acts: [{ act: { kind: 'anything' }, folder: '.' }], printing: 1 };
   const acts: { readonly act: ShellAct; readonly folder: string }[] = [];
   let folder = '.';
   let printing = 0;
-  for (const pipeline of pipelines) {
+  for (const step of steps) {
+    const { pipeline } = step;
     const [first] = pipeline ?? [];
     if (pipeline?.length === 1 && (first?.name === 'cd' || first?.name === 'pushd')) {
       const target = first.words.find((word) => word !== '--');
@@ -70,7 +96,7 @@ export function readShell(script: string): ShellReading {
             : posix.join(folder, target);
       continue;
     }
-    const done = pipeline === undefined ? ANYTHING : pipelineActs(pipeline);
+    const done = stepActs(step);
     acts.push(...done.acts.map((act) => ({ act, folder })));
     if (done.prints) printing += 1;
   }

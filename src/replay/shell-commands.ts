@@ -123,7 +123,9 @@ const npm: CommandReader = (words) => (/^(?:test|t|view|ls|list|outdated|info|wh
 const npx: CommandReader = (words) => {
   const [run] = operands(words);
   const checks = run !== undefined && /^(?:tsc|tsgo|jest|vitest|eslint|biome|prettier|madge|knip)$/.test(run);
-  return checks && !words.some((word) => word !== undefined && /^--(?:fix|write|apply)/.test(word)) ? PRINTS : ANYTHING;
+  return checks && !words.some((word) => word !== undefined && /^--(?:fix|write|apply|update)|^-[a-z]*[uw]$/.test(word))
+    ? PRINTS
+    : ANYTHING;
 };
 const gofmt: CommandReader = (words) => {
   if (!words.some((word) => word === '-w')) return PRINTS;
@@ -152,8 +154,6 @@ const SILENT_NAMES = [
   'wait',
   'kill',
   'pkill',
-  'source',
-  '.',
   'test',
   '[',
   'chmod',
@@ -174,7 +174,6 @@ const PRINTING_NAMES = [
   'whoami',
   'hostname',
   'uname',
-  'env',
   'printenv',
   'ps',
   'df',
@@ -197,15 +196,10 @@ const PRINTING_NAMES = [
   'pgrep',
   'gh',
   'jq',
-  'yq',
-  'curl',
   'ping',
   'pytest',
-  'jest',
   'tsc',
-  'command',
   'man',
-  'time',
   'nproc',
   'locale',
   'cut',
@@ -221,10 +215,7 @@ const PRINTING_NAMES = [
   'md5sum',
   'sha1sum',
   'sha256sum',
-  'tree',
   'uniq',
-  'awk',
-  'gawk',
   'paste',
   'fold',
   'fmt',
@@ -232,6 +223,19 @@ const PRINTING_NAMES = [
   'join',
   'golangci-lint',
 ];
+
+/** Prints, unless one of its words says that it writes or runs something. */
+const unless =
+  (changing: RegExp): CommandReader =>
+  (words) =>
+    words.some((word) => word !== undefined && changing.test(word)) ? ANYTHING : PRINTS;
+
+/** Lists variables; with words behind them it runs a command. */
+const env: CommandReader = (words) => (words.every((word) => word !== undefined && isOption(word)) ? PRINTS : ANYTHING);
+const command: CommandReader = (words) => (/^-[vV]$/.test(words[0] ?? '') ? PRINTS : ANYTHING);
+/** A script that is run here may do anything; what makes an environment ready sets variables. */
+const source: CommandReader = (words) =>
+  /(?:^|\/)activate$|(?:^|\/)\.?(?:bashrc|zshrc|profile|nvm\.sh)$/.test(words[0] ?? '') ? SILENT : ANYTHING;
 
 const READERS: ReadonlyMap<string, CommandReader> = new Map<string, CommandReader>([
   ...SILENT_NAMES.map((name): [string, CommandReader] => [name, () => SILENT]),
@@ -246,7 +250,17 @@ const READERS: ReadonlyMap<string, CommandReader> = new Map<string, CommandReade
   ['wc', (words) => reads(operands(words))],
   ['stat', (words) => reads(operands(words, /^-[fc]$/))],
   ['file', () => PRINTS],
-  ['sort', (words) => (words.some((word) => word === '-o') ? ANYTHING : PRINTS)],
+  ['sort', unless(/^-[a-zA-Z]*o|^--output/)],
+  ['tree', unless(/^-[a-zA-Z]*o$/)],
+  ['awk', unless(/^-i$|^--in-place|^inplace$|>|system\(/)],
+  ['gawk', unless(/^-i$|^--in-place|^inplace$|>|system\(/)],
+  ['yq', unless(/^-[a-zA-Z]*i$|^--inplace|^--in-place/)],
+  ['curl', unless(/^-[a-zA-Z]*[oO]|^--output|^--remote-name/)],
+  ['jest', unless(/^-[a-zA-Z]*u$|^--updateSnapshot/)],
+  ['env', env],
+  ['command', command],
+  ['source', source],
+  ['.', source],
   ['sed', sed],
   ['ls', ls],
   ['find', find],

@@ -1,4 +1,4 @@
-import { type Command, parse, type Redirection, type Statement, type Word, type WordPart } from 'unbash';
+import { type Command, type ParsedScript, parse, type Redirection, type Statement, type Word, type WordPart } from 'unbash';
 
 /** A word of a command: its text, or undefined where only the shell could tell (variables, globs, substitutions). */
 export type ShellWord = string | undefined;
@@ -22,6 +22,16 @@ export interface ShellCommand {
 
 /** Commands joined by pipes. */
 export type ShellPipeline = readonly ShellCommand[];
+
+/** A pipeline at its place in a script. */
+export interface ShellStep {
+  /** Undefined for what is no plain command: loops, conditions, functions, jobs in the background. */
+  readonly pipeline: ShellPipeline | undefined;
+  /** Whether it ran if the script succeeded: nothing behind `||` is sure, nor what is negated. */
+  readonly sure: boolean;
+  /** What ran inside its words, in `$(…)` and the like; undefined for what cannot be read. */
+  readonly inside: readonly (readonly ShellStep[] | undefined)[];
+}
 
 /** The longest script that is looked at. */
 const LONGEST = 200_000;
@@ -53,6 +63,25 @@ function redirectOf(redirect: Redirection): ShellRedirect {
   return { operator: redirect.operator, descriptor, target: redirect.target === undefined ? undefined : wordOf(redirect.target) };
 }
 
+/** The scripts inside a word; undefined for one that is not read. */
+function scriptsIn(part: WordPart): readonly (ParsedScript | undefined)[] {
+  if (part.type === 'CommandExpansion' || part.type === 'ProcessSubstitution') return [part.script];
+  if (part.type === 'DoubleQuoted') return part.parts.flatMap(scriptsIn);
+  return EXPANDED.has(part.type) && /\$\(|`|[<>]\(/.test(part.text) ? [undefined] : [];
+}
+
+const scriptsInWord = (word: Word | undefined): readonly (ParsedScript | undefined)[] => (word?.parts ?? []).flatMap(scriptsIn);
+
+function scriptsInCommand({ name, prefix, suffix }: Command): readonly (ParsedScript | undefined)[] {
+  const parts = [...prefix, ...suffix].flatMap((one) => {
+    if (one.type === 'Word') return scriptsInWord(one);
+    if (one.type === 'Assignment')
+      return one.value.type === 'ArrayValue' ? one.value.elements.flatMap(scriptsInWord) : scriptsInWord(one.value);
+    return 'target' in one ? scriptsInWord(one.target) : [];
+  });
+  return [...scriptsInWord(name), ...parts];
+}
+
 function simple(command: Command): ShellCommand | undefined {
   const { name, args, redirects } = command;
   const word = name === undefined ? '' : wordOf(name);
@@ -61,11 +90,26 @@ function simple(command: Command): ShellCommand | undefined {
   return { name: word.slice(word.lastIndexOf('/') + 1), words, redirects: redirects.map(redirectOf) };
 }
 
-function pipelines(node: Statement['command']): readonly (ShellPipeline | undefined)[] {
-  if (node.type === 'AndOr') return node.commands.flatMap(pipelines);
-  const commands = node.type === 'Pipeline' ? node.commands : [node];
+/** The deepest that scripts inside scripts are followed. */
+const DEEPEST = 4;
+
+function insideOf(commands: readonly Statement['command'][], depth: number): ShellStep['inside'] {
+  return commands
+    .flatMap((one) => (one.type === 'Command' ? scriptsInCommand(one) : []))
+    .map((script) => (script === undefined || depth >= DEEPEST ? undefined : stepsOf(script, depth + 1)));
+}
+
+function pipelineSteps(node: Statement['command'], sure: boolean, depth: number): readonly ShellStep[] {
+  if (node.type === 'AndOr') {
+    const orAt = node.operators.indexOf('||');
+    return node.commands.flatMap((one, i) => pipelineSteps(one, sure && (orAt < 0 || i <= orAt), depth));
+  }
+  const isPipeline = node.type === 'Pipeline';
+  const commands = isPipeline ? node.commands : [node];
+  const negated = isPipeline && node.prefixes.some(({ type }) => type === 'Negation');
   const simples = commands.map((one) => (one.type === 'Command' ? simple(one) : undefined));
-  return [simples.includes(undefined) ? undefined : (simples as ShellPipeline)];
+  const pipeline = simples.includes(undefined) ? undefined : (simples as ShellPipeline);
+  return [{ pipeline, sure: sure && !negated, inside: insideOf(commands, depth) }];
 }
 
 /** `bash -lc SCRIPT` is the script. */
@@ -76,21 +120,22 @@ function scriptInside(pipeline: ShellPipeline): string | undefined {
   return flag < 0 ? undefined : only.words[flag + 1];
 }
 
-/**
- * The pipelines of a script one after another, read by a grammar and never run; those that are no plain commands (loops, conditions, functions, jobs in the
- * background) are undefined. Undefined as a whole for a script that is malformed.
- */
-export function shellPipelines(script: string, depth = 0): readonly (ShellPipeline | undefined)[] | undefined {
-  if (script.length > LONGEST) return undefined;
-  const parsed = parse(script);
+const NOT_PLAIN: ShellStep = { pipeline: undefined, sure: true, inside: [] };
+
+function stepsOf(parsed: ParsedScript, depth: number): readonly ShellStep[] | undefined {
   if ((parsed.errors ?? []).length > 0) return undefined;
-  const found: (ShellPipeline | undefined)[] = [];
-  for (const statement of parsed.commands) {
-    for (const pipeline of statement.background === true ? [undefined] : pipelines(statement.command)) {
-      const inside = pipeline === undefined || depth > 3 ? undefined : scriptInside(pipeline);
-      if (inside === undefined) found.push(pipeline);
-      else found.push(...(shellPipelines(inside, depth + 1) ?? [undefined]));
-    }
-  }
-  return found;
+  return parsed.commands.flatMap((statement) => {
+    if (statement.background === true) return [NOT_PLAIN];
+    return pipelineSteps(statement.command, true, depth).flatMap((step) => {
+      const inside = step.pipeline === undefined || depth >= DEEPEST ? undefined : scriptInside(step.pipeline);
+      if (inside === undefined) return [step];
+      return (readScript(inside, depth + 1) ?? [NOT_PLAIN]).map((one) => ({ ...one, sure: one.sure && step.sure }));
+    });
+  });
 }
+
+const readScript = (script: string, depth: number): readonly ShellStep[] | undefined =>
+  script.length > LONGEST ? undefined : stepsOf(parse(script), depth);
+
+/** The pipelines of a script one after another, read by a grammar and never run. Undefined as a whole for a script that is malformed. */
+export const shellSteps = (script: string): readonly ShellStep[] | undefined => readScript(script, 0);

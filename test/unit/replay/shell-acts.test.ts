@@ -108,8 +108,35 @@ describe('shell commands that change files', () => {
     'sleep 1 & cat a.ts',
     'find . -name x -delete',
     '$EDITOR a.ts',
+    'grep -q x a.ts || cat > b.ts <<EOF\nnew\nEOF',
+    'test -f a.ts || rm b.ts',
+    'test -f a.ts || true && rm b.ts',
+    '! rm b.ts',
+    'echo "$(sed -i s/a/b/ a.ts)"',
+    'X=$(make gen) echo done',
+    'cat <(make gen)',
+    'echo "${X:-$(make gen)}"',
+    'env A=1 make',
+    'command make',
+    'source ./fix.sh',
+    "awk -i inplace '{print}' a.ts",
+    'yq -i .a=1 a.yaml',
+    'sort --output=a.txt a.txt',
+    'curl -o a.ts http://localhost/a.ts',
+    'tree -o a.txt',
+    'npx jest -u',
   ])('and anything else may change any file: %s', (script) => {
     expect(kinds(script)).toContain('anything');
+  });
+
+  test('what is behind || is no proof of anything, and what only reads inside words changes nothing', () => {
+    expect(acts('cat a.ts || cat b.ts')).toEqual([show('a.ts')]);
+    expect(acts('cat a.ts || true')).toEqual([show('a.ts')]);
+    expect(acts('echo "$(git log -1)"')).toEqual([]);
+    expect(acts('cd "$(git rev-parse --show-toplevel)" && ls')).toEqual([
+      { kind: 'list', layout: 'listing', folder: '\0', targets: ['.'] },
+    ]);
+    expect(kinds('source venv/bin/activate && cat a.ts')).toEqual(['show']);
   });
 
   test('no script is ever run', () => {
