@@ -42,7 +42,9 @@ describe('proofs of a database on disk', () => {
     await rm(root);
 
     // The next client of the data folder delivers what the dead one had acknowledged.
-    await (await createContextClient({ dataDir, roots: [folder], cwd: folder })).close();
+    const next = await createContextClient({ dataDir, roots: [folder], cwd: folder });
+    await next.client.room(0, 60_000);
+    expect(await next.close()).toEqual({ unflushed: 0 });
     const verified = await runCli(['verify', id, '--data', dataDir, '--json']);
     expect({ code: verified.code, stderr: verified.stderr }).toEqual({ code: 0, stderr: '' });
     expect(JSON.parse(verified.stdout)).toMatchObject({

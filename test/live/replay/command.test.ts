@@ -50,7 +50,7 @@ describe('palimpsest replay', () => {
   test.each([
     [['--into', 'x', 'a', 'b'], /--into x names one session for 2 recordings/],
     [['--config', '/nowhere.json', 'a'], /--config \/nowhere\.json cannot be read \(ENOENT\)/],
-    [['--jobs', '0', 'a'], /--jobs takes a whole number from 1, not "0"/],
+    [['--jobs', '0', 'a'], /argument '0' is invalid.*whole number from 1/],
   ])('refuses %j by name', async (args, message) => {
     const { code, stderr } = await runCli(['replay', ...args]);
     expect(code).not.toBe(0);
