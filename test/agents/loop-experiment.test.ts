@@ -10,15 +10,12 @@ import { OpencodeServer } from './opencode-server.js';
 import { PiProcess } from './pi-process.js';
 
 type Harness = 'pi' | 'opencode';
-/** Requests of a session, and calls in each, half of them reads, half of them commands. OpenCode takes a second for a call. */
-const SIZES: Readonly<Record<Harness, { readonly prompts: number; readonly calls: number }>> = {
-  pi: { prompts: 10, calls: 20 },
-  opencode: { prompts: 5, calls: 8 },
-};
+/** Requests of a session, and calls in each, half of them reads, half of them commands. */
+const SIZE = { prompts: 10, calls: 20 } as const;
 
 /** The moves of one request. */
 function moves(harness: Harness, root: string, prompt: number): readonly Move[] {
-  const { calls } = SIZES[harness];
+  const { calls } = SIZE;
   const tools = Array.from({ length: calls }, (_, i) => {
     const path = join(root, 'src', `f${prompt * calls + i}.txt`);
     if (i % 2 === 0) return { name: 'read', args: harness === 'pi' ? { path } : { filePath: path } };
@@ -39,7 +36,7 @@ async function measure(harness: Harness, withUs: boolean): Promise<Measured> {
   const times = join(dataDir, 'times.jsonl');
   const common = { home, cwd: root, dataDir, model, env: { PALIMPSEST_LOOP_TIMES: times } };
   await mkdir(join(root, 'src'));
-  const { prompts, calls: perPrompt } = SIZES[harness];
+  const { prompts, calls: perPrompt } = SIZE;
   for (let i = 0; i < prompts * perPrompt; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
   if (withUs) await startNode(dataDir);
   const built = (name: string): string | undefined => (withUs ? join(dirname(cliPath), name) : undefined);
