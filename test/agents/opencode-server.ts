@@ -98,6 +98,12 @@ export class OpencodeServer {
     await this.#ask('POST', `/session/${session}/message`, { model: MODEL, parts: [{ type: 'text', text }] });
   }
 
+  /** Runs a command as its interface does for `/name args`; the model answers it. */
+  async command(session: string, name: string, args: string): Promise<void> {
+    const model = `${MODEL.providerID}/${MODEL.modelID}`;
+    await this.#ask('POST', `/session/${session}/command`, { command: name, arguments: args, model });
+  }
+
   async compact(session: string): Promise<void> {
     await this.#ask('POST', `/session/${session}/summarize`, MODEL);
   }
