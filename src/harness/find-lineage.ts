@@ -1,7 +1,10 @@
 import type { ContextClient } from '../client/context-client.js';
 import { readHeldSession } from '../client/open-session.js';
+import { DocumentError } from '../objects/errors.js';
 import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { ChatMark } from '../session/chat-marks.js';
+import { SessionError } from '../session/errors.js';
+import { StoreError } from '../store/errors.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { type HistoryItem, historyOf } from './history-item.js';
 import { chatEntries, isBareCarrier, sentEntry } from './known-history.js';
@@ -58,10 +61,16 @@ function likeness(id: SessionId, marks: readonly ChatMark[], { entries, compacte
   return { id, common, at: known[common - 1]?.seq ?? 0, missing: known.length - common };
 }
 
+/** A session that is damaged is like nothing; who asks for it by name is told. */
+function damagedIsNone(error: unknown): undefined {
+  if (error instanceof SessionError || error instanceof StoreError || error instanceof DocumentError) return undefined;
+  throw error;
+}
+
 async function likenesses(snapshot: StoreSnapshot, ids: readonly SessionId[], sent: Sent, own: boolean): Promise<readonly Likeness[]> {
   const found = await Promise.all(
     ids.map(async (id) => {
-      const held = await readHeldSession(snapshot, id);
+      const held = await readHeldSession(snapshot, id).catch(damagedIsNone);
       return held === undefined ? [] : [likeness(id, held.state.marks, sent, own)];
     }),
   );

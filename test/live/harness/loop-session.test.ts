@@ -4,7 +4,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/context-client.js';
 import { LoopSession } from '../../../src/harness/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
-import { openClient } from '../../support/context.js';
+import { toStepParts } from '../../../src/store/step-part.js';
+import { createXtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { openClient, testAddress } from '../../support/context.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 
 const user = (text: string, id: string): ReportedMessage => ({ role: 'user', content: text, id });
@@ -42,6 +44,21 @@ describe('a session in a harness’s loop', () => {
   const words = (session: LoopSession): readonly string[] =>
     (session.session?.state.turns ?? []).flatMap(({ messages }) => messages.filter(({ text }) => text !== '').map(({ text }) => text));
   const events = (session: LoopSession) => (session.session?.state.marks ?? []).flatMap(({ event }) => event ?? []);
+
+  test('a damaged session among those that it might be a fork of hinders nobody', async () => {
+    const damaged = await client.openSession();
+    await damaged.reportMessage({ role: 'user', text: 'begin' });
+    await client.closeSession(damaged);
+    await client.snapshot();
+    const { part } = toStepParts({ session: damaged.id, seq: 2, turn: 1, at: 1, changes: {} });
+    const xtdb = createXtdbClient(testAddress());
+    await xtdb.execute([{ op: 'put', doc: part }]);
+    await xtdb.close();
+    const session = loop(name);
+    expect(await session.context({ messages: [...first, user('and now?', 'u2')], system: 'be good' })).toBeDefined();
+    expect(words(session)).toContain('and now?');
+    await session.close();
+  });
 
   test('the running turn stays from its first message on, closed ones become text, results that collapsed become lines', async () => {
     const session = loop(name);
