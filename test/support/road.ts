@@ -30,6 +30,10 @@ export class Road {
     return `http://127.0.0.1:${this.#listen.port}`;
   }
 
+  get isOpen(): boolean {
+    return this.#server !== undefined;
+  }
+
   /** Opens the road; nothing happens when it is open. */
   async open(): Promise<void> {
     if (this.#server !== undefined) return;
