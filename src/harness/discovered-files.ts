@@ -4,13 +4,12 @@ import type { ReportedMention } from '../client/reported-files.js';
 import { SourceError } from '../filesystem/errors.js';
 import { datedFiles } from '../filesystem/file-times.js';
 import { ignoredNames, isInGitFolder } from '../filesystem/ignore-rules.js';
+import { MOST_DISCOVERED } from '../indexing/most-discovered.js';
 import { DocumentError } from '../objects/errors.js';
 import { canonicalPath } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
 import type { LineReadings } from './listed-paths.js';
 
-/** Files that one call discovers at most (decision C7). */
-export const MOST_DISCOVERED = 2_000;
 /** Places that are looked at for them. */
 const MOST_LOOKED_AT = 20_000;
 

@@ -4,6 +4,7 @@ import { sessionExists } from '../harness/harness-client.js';
 import { HarnessError } from '../harness/harness-error.js';
 import { HarnessSession, type HarnessSettings } from '../harness/harness-session.js';
 import type { Backend, SessionLoan } from '../mcp/backend.js';
+import { withinLimit } from '../process/within-limit.js';
 import type { RequestBody } from './api-schemas.js';
 import { ApiError } from './problem.js';
 
@@ -21,18 +22,10 @@ interface OpenSession {
 }
 
 /** Waits for work that may have to wait for the database; throws ApiError `node-starting` when that takes too long. */
-async function patiently<T>(work: Promise<T>): Promise<T> {
-  work.catch(() => undefined);
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<never>((_, reject) => {
-    const late = new ApiError('node-starting', 'the database is still starting; ask again in a few seconds');
-    timer = setTimeout(() => reject(late), PATIENCE_MS);
+function patiently<T>(work: Promise<T>): Promise<T> {
+  return withinLimit(work, PATIENCE_MS, () => {
+    throw new ApiError('node-starting', 'the database is still starting; ask again in a few seconds');
   });
-  try {
-    return await Promise.race([work, patience]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** The sessions that harnesses have open over HTTP. They stay open between requests until they are closed or nothing was heard of them for long. */

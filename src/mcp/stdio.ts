@@ -1,4 +1,5 @@
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { withinLimit } from '../process/within-limit.js';
 import { Backend } from './backend.js';
 import { openConnection } from './connection.js';
 import { createLog, type LogLevel } from './log.js';
@@ -32,19 +33,10 @@ export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): 
 
   const why = await ended;
   log.debug({ why }, 'shutting down');
-  await within(DRAIN_MS[why], connection.idle());
+  await withinLimit(connection.idle(), DRAIN_MS[why], () => undefined, { keepsAlive: true });
   await connection.server.close();
   // A node that does not answer any more must not keep the process alive.
   setTimeout(() => process.exit(1), LAST_MS).unref();
   await connection.close();
   await backend.close();
-}
-
-async function within(milliseconds: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds);
-  });
-  await Promise.race([work, limit]);
-  clearTimeout(timer);
 }

@@ -1,14 +1,13 @@
 import { chatCalls, chatUsage } from './chat-calls.js';
-import { idAt, momentOf, numberAt, objectAt, objectsAt, textAt, textsAt } from './fields.js';
+import { idAt, numberAt, objectAt, objectsAt, textAt, textsAt } from './fields.js';
 import type { OnLoss } from './importer.js';
 import type { JsonObject } from './json-text.js';
 import { partsText } from './message-parts.js';
 import type { EntryOf, RecordedEntry } from './neutral-session.js';
+import { type Common, eventCommon } from './openhands-common.js';
 import { cellEvidence, type Evidence, editorEvidence, exitFailed, shellDir, shellEvidence } from './openhands-evidence.js';
 import { present } from './present.js';
 import { wholeFile } from './shown-file.js';
-
-type Common = { session: string; place: string; at?: number; native_id?: string };
 
 interface OpenCall {
   /** Of its event, where it has one. */
@@ -77,11 +76,7 @@ export class LegacyEvents {
   ) {}
 
   entries(event: JsonObject, place: string): readonly RecordedEntry[] {
-    const common: Common = {
-      session: this.session,
-      place,
-      ...present({ at: momentOf(event.timestamp), native_id: idAt(event, 'id') }),
-    };
+    const common = eventCommon(this.session, event, place);
     const action = textAt(event, 'action');
     const observation = textAt(event, 'observation');
     if (action !== undefined) return this.acted(action, event, common);

@@ -5,11 +5,9 @@ import type { OnLoss } from './importer.js';
 import type { JsonObject } from './json-text.js';
 import { partsText } from './message-parts.js';
 import type { EntryOf, RecordedEntry } from './neutral-session.js';
+import { type Common, eventCommon } from './openhands-common.js';
 import { type Evidence, editorEvidence, exitFailed, shellDir, shellEvidence } from './openhands-evidence.js';
 import { present } from './present.js';
-
-/** What entries share. */
-export type Common = { session: string; place: string; at?: number; native_id?: string };
 
 interface OpenCall {
   readonly id: string;
@@ -56,11 +54,7 @@ export class SdkEvents {
   ) {}
 
   entries(event: JsonObject, place: string): readonly RecordedEntry[] {
-    const common: Common = {
-      session: this.session,
-      place,
-      ...present({ at: momentOf(event.timestamp), native_id: idAt(event, 'id') }),
-    };
+    const common = eventCommon(this.session, event, place);
     const kind = textAt(event, 'kind') ?? '';
     const read = Object.hasOwn(this.readers, kind) ? this.readers[kind] : undefined;
     if (read !== undefined) return read(event, common);

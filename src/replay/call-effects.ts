@@ -1,5 +1,6 @@
 import type { CallReport } from '../client/call-report.js';
 import { readingOfText } from '../harness/carried-file.js';
+import { MOST_DISCOVERED } from '../indexing/most-discovered.js';
 import type { CanonicalPath, FilesystemId } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
@@ -9,9 +10,6 @@ import type { FileTree } from './file-tree.js';
 import type { WholeText } from './mapped-call.js';
 import { recordedPath } from './recorded-path.js';
 import { type RecordedToolKind, recordedTool } from './recorded-tools.js';
-
-/** Files that one call discovers at most (decision C7). */
-const MOST_DISCOVERED = 2_000;
 
 /** What a finished call did, as the recording shows it. */
 export interface CallEffects {

@@ -2,12 +2,10 @@ import { posix } from 'node:path';
 import type { LocatedFile } from '../client/file-access.js';
 import type { ReportedMention } from '../client/reported-files.js';
 import { datedFiles } from '../filesystem/file-times.js';
+import { MOST_DISCOVERED } from '../indexing/most-discovered.js';
 import { canonicalPath } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
 import type { Work } from './define-tool.js';
-
-/** Files that one call discovers at most (decision C7). */
-export const MOST_DISCOVERED = 2_000;
 
 /** The files that a listing mentions, and a note where there were too many of them. */
 export interface Discovered {
