@@ -11,7 +11,7 @@ export const contentSchema = z
 
 /** A file that a result brings along because only the container that the agent runs in can reach it. */
 export const reportedFileSchema = z
-  .object({
+  .strictObject({
     path: z.string().min(1).max(4096).describe('As the agent sees it'),
     content: z.string().optional().describe('Its text; read from the source instead wherever that can be reached'),
     complete: z.boolean().optional().describe('Whether content is the whole file; without it the file is only mentioned'),
@@ -51,7 +51,7 @@ export const messageSchema = z
 
 /** A finished tool call, as it is reported by itself. */
 export const toolCallReportSchema = z
-  .object({
+  .strictObject({
     id: z.string().min(1).optional().describe("The harness's id of the call; reporting it twice records it once"),
     name: z.string().min(1).max(400).describe('The tool'),
     args: callArguments.optional(),

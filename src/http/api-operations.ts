@@ -31,6 +31,7 @@ export const OPERATIONS = {
     method: 'POST',
     path: '/v1/sessions/{id}/close',
     summary: 'Close a session, which pauses it',
+    request: 'Nothing',
     answer: 'Closed',
     statuses: [200],
   },

@@ -29,6 +29,7 @@ export const REQUESTS = {
       mine_shell: z.boolean().optional().describe('Search the output of reported shell commands for paths (default false)'),
     })
     .describe('Opens, resumes or forks a session'),
+  Nothing: z.strictObject({}).describe('Nothing: an empty object, or no body'),
   SystemPrompt: z.strictObject({ text: z.string().nullable().describe('null for none') }),
   Messages: z.strictObject({
     messages: z.array(messageSchema),

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
 import type { Backend } from '../mcp/backend.js';
 import type { Logger } from '../mcp/log.js';
 import type { ServerSettings } from '../mcp/server-settings.js';
@@ -10,6 +11,7 @@ import { ApiSessions } from './api-sessions.js';
 import { jsonBody } from './json-body.js';
 import { openApiDocument } from './openapi.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
+import { readInput, readParameters } from './read-input.js';
 import type { Refusal } from './request-checks.js';
 import { answerReviewRequest, reviewOperationAt } from './review-routes.js';
 
@@ -40,17 +42,7 @@ type Answered<Id extends OperationId> = Promise<{
 
 type Handlers = { readonly [Id in OperationId]: (exchange: Exchange) => Answered<Id> };
 
-const pointer = (path: readonly PropertyKey[]): string =>
-  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-
-/** The body as its schema reads it. */
-function read<N extends RequestName>(name: N, body: unknown): RequestBody<N> {
-  const parsed = REQUESTS[name].safeParse(body);
-  if (parsed.success) return parsed.data as RequestBody<N>;
-  const places = parsed.error.issues.slice(0, 20).map(({ path, message }) => ({ pointer: pointer(path), detail: message }));
-  const detail = places.map((place) => `${place.pointer === '' ? 'the body' : place.pointer}: ${place.detail}`).join('; ');
-  throw new ApiError('invalid-request', detail.slice(0, 1_000), places);
-}
+const read = <N extends RequestName>(name: N, body: unknown): RequestBody<N> => readInput(REQUESTS[name], body, 'field') as RequestBody<N>;
 
 const turnOf = ({ turn }: { readonly turn?: string | undefined }) => (turn === undefined ? {} : { turnRef: turn });
 
@@ -74,7 +66,8 @@ const HANDLERS: Handlers = {
   },
   listSessions: async ({ sessions }) => ({ body: sessionsAnswer(await (await sessions.client()).listSessions()) }),
   getSession: ({ sessions, id }) => sessions.use(id, async (session) => ({ body: sessionAnswer(session, session.session.state.seq > 0) })),
-  closeSession: async ({ sessions, id }) => {
+  closeSession: async ({ sessions, id, body }) => {
+    read('Nothing', body);
     await sessions.close(id);
     return { body: { id, closed: true } };
   },
@@ -153,6 +146,9 @@ function sendNotAllowed(response: ServerResponse, method: string | undefined, al
   sendProblem(response, problem, { allow: allowed });
 }
 
+/** What is not asked by parameters takes none: one that were passed over would change nothing in silence. */
+const NO_PARAMETERS = z.strictObject({});
+
 /** Makes the interface for harnesses over a backend. */
 export function harnessRoutes(backend: Backend, settings: ServerSettings, log: Logger, mostBodyBytes: number): HarnessRoutes {
   const { strict = false, shortIds = false } = settings.tools;
@@ -173,6 +169,7 @@ export function harnessRoutes(backend: Backend, settings: ServerSettings, log: L
     if (match === undefined) {
       return sendNotAllowed(response, request.method, there.map(({ operation }) => operation.method).join(', '));
     }
+    readParameters(NO_PARAMETERS, searchParams);
     const body = match.operation.request === undefined ? undefined : await jsonBody(request, mostBodyBytes);
     const answered = await HANDLERS[match.id]({ sessions, id: match.session, body });
     sendJson(response, answered.status ?? 200, answered.body);

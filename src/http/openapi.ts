@@ -31,7 +31,7 @@ function operation(id: string, { path, summary, request, answer, statuses }: Api
     ...(path.includes('{id}')
       ? { parameters: [{ name: 'id', in: 'path', required: true, description: 'The session', schema: { type: 'string' } }] }
       : {}),
-    ...(request === undefined ? {} : { requestBody: { required: true, content: json(request) } }),
+    ...(request === undefined ? {} : { requestBody: { required: !REQUESTS[request].safeParse({}).success, content: json(request) } }),
     responses: { ...Object.fromEntries(successes), default: problem },
   };
 }

@@ -1,11 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import type { z } from 'zod';
 import type { ContextClient } from '../client/context-client.js';
 import { askContext, askContexts, askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../history/ask.js';
 import { HistoryError } from '../history/history-error.js';
 import { requireText } from '../history/object-view.js';
 import { Timeline } from '../history/timeline.js';
-import { ApiError } from './problem.js';
+import { readParameters } from './read-input.js';
 import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from './report-answers.js';
 import { logAnswer, objectDiffAnswer, queryAnswer, sessionDiffAnswer, showAnswer, whoAnswer } from './review-answers.js';
 import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './review-operations.js';
@@ -88,19 +87,6 @@ const HANDLERS: Handlers = {
   },
 };
 
-function read(schema: z.ZodType, query: URLSearchParams): unknown {
-  const given = new Map<string, string>();
-  for (const [name, value] of query) {
-    if (given.has(name)) throw new ApiError('invalid-request', `the parameter ${name} stands twice`);
-    given.set(name, value);
-  }
-  const parsed = schema.safeParse(Object.fromEntries(given));
-  if (parsed.success) return parsed.data;
-  const places = parsed.error.issues.slice(0, 20).map(({ path, message }) => ({ pointer: `/${path.join('/')}`, detail: message }));
-  const detail = places.map((place) => `${place.pointer === '/' ? 'the parameters' : place.pointer.slice(1)}: ${place.detail}`).join('; ');
-  throw new ApiError('invalid-request', detail.slice(0, 1_000), places);
-}
-
 /** The question at a path; undefined where there is none. */
 export function reviewOperationAt(path: string): { readonly id: ReviewOperationId; readonly operation: ReviewOperation } | undefined {
   const entries = Object.entries(REVIEW_OPERATIONS) as [ReviewOperationId, ReviewOperation][];
@@ -128,7 +114,7 @@ export async function answerReviewRequest(
   response: ServerResponse,
 ): Promise<void> {
   const { parameters, answer } = REVIEW_OPERATIONS[id];
-  const asked = read(REVIEW_PARAMETERS[parameters], query);
+  const asked = readParameters(REVIEW_PARAMETERS[parameters], query);
   const desk: Desk = { timeline: await Timeline.open(client), display: (source) => client.files.display(source) };
   const signal = goneSignal(response);
   const handler = HANDLERS[id] as (desk: Desk, parameters: unknown, signal: AbortSignal) => Promise<unknown>;

@@ -172,6 +172,43 @@ describe('what is refused', () => {
     });
   });
 
+  test.each<[string, string, unknown, string, string]>([
+    ['a call', 'tool-calls', { calls: [{ name: 'Read', arguments: { path: 'a.txt' } }] }, '/calls/0/arguments', 'id, name, args, content'],
+    [
+      'a file of a call',
+      'tool-calls',
+      { calls: [{ name: 'Read', files: [{ path: 'a.txt', text: '' }] }] },
+      '/calls/0/files/0/text',
+      'path',
+    ],
+    ['a file of a message', 'messages', { messages: [{ role: 'tool', files: [{ path: 'a', x: 1 }] }] }, '/messages/0/files/0/x', 'path'],
+    ['the body of a report', 'messages', { messages: [], turn_id: 'x' }, '/turn_id', 'messages, mode, turn'],
+    ['the body of a context', 'context', { formatt: 'text' }, '/formatt', 'format, strict'],
+    ['the body of a verb', 'pin', { ids: ['x'], id: 'x' }, '/id', 'ids, call_id, turn'],
+    ['the body of a close', 'close', { pause: true }, '/pause', 'none'],
+  ])('a field that is not known in %s, by its name, with those that are; nothing is recorded', async (_, path, body, pointer, known) => {
+    const { id, step } = await call('openSession', undefined, {});
+    const { status, code, problem } = await refused(`/v1/sessions/${id}/${path}`, { body });
+    expect([status, code]).toEqual([400, 'invalid-request']);
+    expect(problem.errors).toEqual([{ pointer, detail: expect.stringContaining(`unknown field; known here: ${known}`) }]);
+    expect(problem.detail).toContain(`${pointer}: unknown field`);
+    expect((await call('getSession', id)).step).toBe(step);
+  });
+
+  test('a parameter that is not known, where others are taken and where none are', async () => {
+    const unknown = (detail: string) => ({ status: 400, problem: { errors: [{ pointer: '/when', detail }] } });
+    expect(await refused('/v1/show?object=a&when=now', { method: 'GET' })).toMatchObject(
+      unknown('unknown parameter; known here: object, session, at, valid_time, tx'),
+    );
+    expect(await refused('/v1/sessions?when=now', { method: 'GET' })).toMatchObject(unknown('unknown parameter; known here: none'));
+  });
+
+  test('members of messages that are not listed pass, as those of other wires do', async () => {
+    const { id } = await call('openSession', undefined, {});
+    const messages = [{ role: 'user', content: [{ type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }], refusal: null }];
+    expect((await call('reportMessages', id, { messages })).recorded).toHaveLength(1);
+  });
+
   test('a body above the limit, and the server goes on', async () => {
     const raw = Buffer.alloc(65 * 1024 * 1024, 32);
     expect(await refused('/v1/sessions', { raw })).toMatchObject({ status: 413, code: 'body-too-large' });

@@ -9,6 +9,13 @@ import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
 type JsonMap = { readonly [key: string]: unknown };
 const document = JSON.parse(JSON.stringify(openApiDocument('1.2.3'))) as JsonMap;
 
+/** Every object schema with fields of its own, with the place that it stands at. */
+function objectsIn(value: unknown, place: string): readonly (readonly [string, JsonMap])[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inside = Object.entries(value).flatMap(([key, member]) => objectsIn(member, `${place}/${key}`));
+  return 'properties' in value && 'type' in value ? [[place, value as JsonMap], ...inside] : inside;
+}
+
 /** Every `$ref` in a document. */
 function references(value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(references);
@@ -30,6 +37,24 @@ describe('the OpenAPI document', () => {
       ['valid_time', 'query', false],
       ['tx', 'query', false],
     ]);
+  });
+
+  test('every object of a request is closed, but for the messages and blocks of foreign wires, which say so', () => {
+    const { schemas } = document.components as { schemas: JsonMap };
+    const objects = Object.keys(REQUESTS).flatMap((name) => objectsIn(schemas[name], name));
+    const open = objects.filter(([, { additionalProperties }]) => additionalProperties !== false);
+    expect(objects.length - open.length).toBeGreaterThan(10);
+    const places = open.map(([place]) => place.replace(/\/(properties|items|anyOf)(?=\/|$)/g, '').replace(/\/\d+/g, ''));
+    const message = ['', '/content', '/tool_calls', '/tool_calls/function'];
+    const wires = ['Messages', 'Context'].flatMap((name) => message.map((member) => `${name}/messages${member}`));
+    expect([...new Set(places)].sort()).toEqual([...wires, 'ToolCalls/calls/content', 'ToolCalls/calls/shown'].sort());
+  });
+
+  test('a body is optional where nothing must be in it', () => {
+    const paths = document.paths as Record<string, Record<string, { requestBody?: { required: boolean } }>>;
+    const required = (path: string) => paths[path]?.post?.requestBody?.required;
+    const of = (name: string) => required(`/v1/sessions/{id}/${name}`);
+    expect([required('/v1/sessions'), of('close'), of('context'), of('messages'), of('pin')]).toEqual([false, false, false, true, true]);
   });
 
   test('is valid OpenAPI 3.1', async () => {
