@@ -1,4 +1,5 @@
 import type { AnswerName, RequestName } from './api-schemas.js';
+import type { QuestionKind } from './question-queue.js';
 
 /** One operation of the interface: what the router matches and the OpenAPI document lists. */
 export interface ApiOperation {
@@ -10,6 +11,8 @@ export interface ApiOperation {
   readonly answer: AnswerName;
   /** Statuses of success; the first is the usual one. */
   readonly statuses: readonly number[];
+  /** For what only asks, whatever session is open: waits for its turn. */
+  readonly kind?: QuestionKind;
 }
 
 const verb = (name: string, summary: string) =>
@@ -25,7 +28,7 @@ export const OPERATIONS = {
     answer: 'Session',
     statuses: [201, 200],
   },
-  listSessions: { method: 'GET', path: '/v1/sessions', summary: 'List all sessions', answer: 'Sessions', statuses: [200] },
+  listSessions: { method: 'GET', path: '/v1/sessions', summary: 'List all sessions', answer: 'Sessions', statuses: [200], kind: 'short' },
   getSession: { method: 'GET', path: '/v1/sessions/{id}', summary: 'An open session', answer: 'Session', statuses: [200] },
   closeSession: {
     method: 'POST',

@@ -8,9 +8,11 @@ import { contextAnswer, messagesAnswer, sessionAnswer, sessionsAnswer, toolCalls
 import { type ApiOperation, OPENAPI_PATH, OPERATIONS, type OperationId } from './api-operations.js';
 import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
 import { ApiSessions } from './api-sessions.js';
+import { goneSignal } from './gone-signal.js';
 import { jsonBody } from './json-body.js';
 import { openApiDocument } from './openapi.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
+import { QUESTION_ROOM, QuestionQueue } from './question-queue.js';
 import { readInput, readParameters } from './read-input.js';
 import type { Refusal } from './request-checks.js';
 import { answerReviewRequest, reviewOperationAt } from './review-routes.js';
@@ -153,6 +155,7 @@ const NO_PARAMETERS = z.strictObject({});
 export function harnessRoutes(backend: Backend, settings: ServerSettings, log: Logger, mostBodyBytes: number): HarnessRoutes {
   const { strict = false, shortIds = false } = settings.tools;
   const sessions = new ApiSessions(backend, { strict, shortIds });
+  const questions = { short: new QuestionQueue(QUESTION_ROOM.short), long: new QuestionQueue(QUESTION_ROOM.long) };
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
@@ -160,7 +163,8 @@ export function harnessRoutes(backend: Backend, settings: ServerSettings, log: L
     const question = reviewOperationAt(pathname);
     if (question !== undefined) {
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
-      return answerReviewRequest(question.id, await sessions.client(), searchParams, response);
+      const ask = async () => answerReviewRequest(question.id, await sessions.client(), searchParams, response);
+      return questions[question.operation.kind].run(ask, goneSignal(response));
     }
     const there = operationsAt(pathname);
     if (there.length === 0)
@@ -171,7 +175,12 @@ export function harnessRoutes(backend: Backend, settings: ServerSettings, log: L
     }
     readParameters(NO_PARAMETERS, searchParams);
     const body = match.operation.request === undefined ? undefined : await jsonBody(request, mostBodyBytes);
-    const answered = await HANDLERS[match.id]({ sessions, id: match.session, body });
+    const work = () => HANDLERS[match.id]({ sessions, id: match.session, body });
+    const { kind } = match.operation;
+    const answered = await (kind === undefined
+      ? work()
+      : questions[kind].run<Awaited<ReturnType<typeof work>>>(work, goneSignal(response)));
+    if (answered === undefined) return;
     sendJson(response, answered.status ?? 200, answered.body);
   };
 

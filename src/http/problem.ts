@@ -35,6 +35,7 @@ const OWN = {
   'method-not-allowed': [405, 'The method is not allowed here'],
   'body-too-large': [413, 'The body is too large'],
   'not-json': [415, 'The body is not JSON'],
+  'too-many-questions': [503, 'Too many questions are being asked'],
   'node-starting': [503, 'The database is still starting'],
   internal: [500, 'Something went wrong inside'],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;

@@ -4,6 +4,7 @@ import { askContext, askContexts, askDiff, askObject, askQuery, askTurns, askVer
 import { HistoryError } from '../history/history-error.js';
 import { requireText } from '../history/object-view.js';
 import { Timeline } from '../history/timeline.js';
+import { goneSignal } from './gone-signal.js';
 import { readParameters } from './read-input.js';
 import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from './report-answers.js';
 import { logAnswer, objectDiffAnswer, queryAnswer, sessionDiffAnswer, showAnswer, whoAnswer } from './review-answers.js';
@@ -92,15 +93,6 @@ export function reviewOperationAt(path: string): { readonly id: ReviewOperationI
   const entries = Object.entries(REVIEW_OPERATIONS) as [ReviewOperationId, ReviewOperation][];
   const found = entries.find(([, operation]) => operation.path === path);
   return found === undefined ? undefined : { id: found[0], operation: found[1] };
-}
-
-/** Fires when the client has gone before it was answered. */
-function goneSignal(response: ServerResponse): AbortSignal {
-  const gone = new AbortController();
-  response.once('close', () => {
-    if (!response.writableEnded) gone.abort(new Error('the client has gone'));
-  });
-  return gone.signal;
 }
 
 /**

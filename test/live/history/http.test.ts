@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { QUESTION_ROOM } from '../../../src/http/question-queue.js';
 import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/review-operations.js';
 import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
 import { type Serve, startServe } from '../../support/mcp-clients.js';
@@ -96,6 +97,23 @@ describe('questions about the past over HTTP', () => {
     const response = await get(path, named);
     expect([response.status, response.headers.get('content-type')]).toEqual([status, 'application/problem+json']);
     expect(await response.json()).toMatchObject({ code, status });
+  });
+
+  test('so many questions are answered at once; one more is told when to come again, while sessions and the long questions go on', async () => {
+    const { running, waiting } = QUESTION_ROOM.short;
+    const endless = '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}';
+    const many = Array.from({ length: running + waiting + 20 }, () => get('/v1/query', { query: endless, timeout: '0.2' }));
+    const meanwhile = await Promise.all([get('/v1/verify', { session: `${name}-first` }), get('/v1/sessions', {}, { method: 'POST' })]);
+    expect(meanwhile.map(({ status }) => status)).toEqual([200, 201]);
+    const answers = await Promise.all(many);
+    const refused = answers.filter(({ status }) => status === 503);
+    // The first ones may have had their answer before the last ones came.
+    expect(answers.filter(({ status }) => status === 504).length).toBe(answers.length - refused.length);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused.length).toBeLessThanOrEqual(20);
+    expect(new Set(refused.map(({ headers }) => headers.get('retry-after')))).toEqual(new Set(['5']));
+    expect(await refused[0]?.json()).toMatchObject({ code: 'too-many-questions', status: 503 });
+    expect((await get('/v1/log', {})).status).toBe(200);
   });
 
   test('only read, and only with the token', async () => {

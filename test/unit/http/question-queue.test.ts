@@ -1,0 +1,94 @@
+import { describe, expect, test } from '@jest/globals';
+import { QuestionQueue } from '../../../src/http/question-queue.js';
+
+/** Questions that are answered when the test says so. */
+function desk(running: number, waiting: number) {
+  const queue = new QuestionQueue({ running, waiting });
+  const asked: string[] = [];
+  const answers = new Map<string, Pending>();
+  const ask = (name: string, gone: AbortSignal = new AbortController().signal) =>
+    queue.run(
+      () =>
+        new Promise<string>((resolve, reject) => {
+          asked.push(name);
+          answers.set(name, { resolve: () => resolve(name), reject });
+        }),
+      gone,
+    );
+  const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+  return {
+    ask,
+    asked,
+    turn,
+    answer: (name: string) => answers.get(name)?.resolve(),
+    fail: (name: string, error: Error) => answers.get(name)?.reject(error),
+  };
+}
+
+interface Pending {
+  resolve(): void;
+  reject(error: Error): void;
+}
+
+describe('the queue of questions', () => {
+  test('so many run, so many wait in their order, one more is told at once to come again', async () => {
+    const { ask, asked, turn, answer } = desk(2, 2);
+    const all = ['a', 'b', 'c', 'd'].map((name) => ask(name));
+    await expect(ask('e')).rejects.toMatchObject({ code: 'too-many-questions', message: expect.stringContaining('2 wait') });
+    await turn();
+    expect(asked).toEqual(['a', 'b']);
+    answer('b');
+    await turn();
+    expect(asked).toEqual(['a', 'b', 'c']);
+    const later = ask('f');
+    for (const name of ['a', 'c']) answer(name);
+    await turn();
+    for (const name of ['d', 'f']) answer(name);
+    expect(await Promise.all([...all, later])).toEqual(['a', 'b', 'c', 'd', 'f']);
+  });
+
+  test('whoever goes away while waiting is not asked for, and its place is free at once', async () => {
+    const { ask, asked, turn, answer } = desk(1, 1);
+    const gone = new AbortController();
+    const first = ask('a');
+    const left = ask('b', gone.signal);
+    await expect(ask('c')).rejects.toMatchObject({ code: 'too-many-questions' });
+    gone.abort();
+    const next = ask('d');
+    await expect(ask('e')).rejects.toMatchObject({ code: 'too-many-questions' });
+    await turn();
+    answer('a');
+    await turn();
+    answer('d');
+    expect(await Promise.all([first, left, next])).toEqual(['a', undefined, 'd']);
+    expect(asked).toEqual(['a', 'd']);
+  });
+
+  test('whoever goes away while it is answered keeps its place until that is over, which is counted once', async () => {
+    const { ask, turn, answer } = desk(1, 0);
+    const gone = new AbortController();
+    const first = ask('a', gone.signal);
+    await turn();
+    gone.abort();
+    await expect(ask('b')).rejects.toMatchObject({ code: 'too-many-questions' });
+    answer('a');
+    await first;
+    const second = ask('c');
+    await expect(ask('d')).rejects.toMatchObject({ code: 'too-many-questions' });
+    await turn();
+    answer('c');
+    expect(await second).toBe('c');
+  });
+
+  test('a question that fails gives its place back', async () => {
+    const { ask, turn, answer, fail } = desk(1, 0);
+    const first = ask('a');
+    await turn();
+    fail('a', new Error('no answer'));
+    await expect(first).rejects.toThrow('no answer');
+    const second = ask('b');
+    await turn();
+    answer('b');
+    expect(await second).toBe('b');
+  });
+});
