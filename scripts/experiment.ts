@@ -1,4 +1,4 @@
-/** Runs an experiment over recordings below PALIMPSEST_CORPUS: `npm run experiment -- scripts/experiments/window.json [--out FOLDER]`. */
+/** Runs an experiment over recordings below PALIMPSEST_CORPUS: `npm run experiment -- scripts/experiments/window.json [--out FOLDER] [--reports]`. */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { parseExperiment } from '../src/replay/experiment-config.js';
@@ -6,13 +6,16 @@ import { openReplayDatabase } from '../src/replay/replay-database.js';
 import { runExperiment } from '../src/replay/run-experiment.js';
 import { describeRun } from './describe-run.js';
 
-const { values, positionals } = parseArgs({ options: { out: { type: 'string', default: 'docs/experiments' } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { out: { type: 'string', default: 'docs/experiments' }, reports: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
 const [file = 'scripts/experiments/window.json'] = positionals;
 const experiment = parseExperiment(JSON.parse(readFileSync(file, 'utf8')), file);
 const run = describeRun('npm run experiment', process.argv.slice(2));
 const database = await openReplayDatabase(undefined, run.node);
 try {
-  const { folder, failed } = await runExperiment({ ...run, experiment, out: values.out, database });
+  const { folder, failed } = await runExperiment({ ...run, experiment, out: values.out, reports: values.reports, database });
   console.log(folder);
   process.exitCode = failed > 0 ? 1 : 0;
 } finally {

@@ -5,7 +5,7 @@ import { readAssistant, readUser } from './claude-code-turns.js';
 import { EntryQueue } from './entry-queue.js';
 import { excerpt } from './excerpt.js';
 import { idAt, objectAt, textAt } from './fields.js';
-import type { OnLoss } from './importer.js';
+import type { OnItem, OnLoss } from './importer.js';
 import type { JsonObject } from './json-text.js';
 import { lineFormat } from './line-format.js';
 import type { RecordedEntry } from './neutral-session.js';
@@ -30,9 +30,13 @@ const BOOKKEEPING = new Set([
   'content-replacement',
 ]);
 
+/** Records of the conversation: the items of a transcript. */
+const SAID = new Set(['user', 'assistant']);
+
 /** Reads the records of one file of Claude Code, one after the other. */
 export class ClaudeCodeReader {
   readonly #context: ClaudeContext;
+  readonly #onItem: OnItem;
   readonly #sessions: ClaudeSessions;
   readonly #queued = new QueuedPrompts();
   readonly #seen = new Set<string>();
@@ -45,7 +49,8 @@ export class ClaudeCodeReader {
     'queue-operation': (at) => readQueueOperation(this.#context, at, this.#queued),
   };
 
-  constructor(fallbackId: string, onLoss: OnLoss) {
+  constructor(fallbackId: string, onLoss: OnLoss, onItem: OnItem) {
+    this.#onItem = onItem;
     const queue = new EntryQueue();
     this.#context = { queue, opaque: createOpaqueContent(), onLoss };
     this.#sessions = new ClaudeSessions(queue, fallbackId);
@@ -65,7 +70,9 @@ export class ClaudeCodeReader {
       return;
     }
     if (uuid !== undefined) this.#seen.add(uuid);
-    handler({ session: this.#sessions.of(record, place), record, place });
+    const session = this.#sessions.of(record, place);
+    if (SAID.has(type)) this.#onItem(session.id);
+    handler({ session, record, place });
   }
 
   /** The entries that are finished. */
@@ -100,6 +107,7 @@ export class ClaudeCodeReader {
     const started = { ...record, timestamp: nested.timestamp ?? record.timestamp };
     const child = { session: this.#sessions.subagent(session, agent, { record: started, place }), record: nested, place };
     const type = textAt(nested, 'type') ?? '';
+    if (SAID.has(type)) this.#onItem(child.session.id);
     if (type === 'user') readUser(this.#context, child);
     else if (type === 'assistant') readAssistant(this.#context, child);
     else this.#unknown(place, `progress of a sub-agent of the kind ${JSON.stringify(excerpt(type))}`);

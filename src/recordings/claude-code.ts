@@ -8,8 +8,8 @@ import { recordingId } from './recording-id.js';
 export const claudeCode: Importer = {
   format: 'claude-code',
   recognise: (source) => recogniseLines(source, 'claude-code'),
-  async *read(source, onLoss) {
-    const reader = new ClaudeCodeReader(recordingId(source), onLoss);
+  async *read(source, onLoss, onItem) {
+    const reader = new ClaudeCodeReader(recordingId(source), onLoss, onItem);
     for await (const { record, place } of readJsonLines(source.open(), onLoss, { isRecord })) {
       reader.read(record, place);
       yield* reader.ready();

@@ -1,6 +1,6 @@
 import { ClineMessages } from './cline-messages.js';
 import { idAt, momentOf, objectAt, textAt } from './fields.js';
-import type { Importer, OnLoss, RecordingSource } from './importer.js';
+import type { Importer, OnItem, OnLoss, RecordingSource } from './importer.js';
 import { documentItems } from './json-document.js';
 import { isJsonObject, type JsonObject } from './json-text.js';
 import type { EntryOf, RecordedEntry } from './neutral-session.js';
@@ -50,7 +50,7 @@ function sessionOf(source: RecordingSource, head: JsonObject | undefined): Entry
   return { kind: 'session', format: 'cline', native_id, place: 'header', agent: 'Cline', ...rest };
 }
 
-async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
+async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): AsyncIterable<RecordedEntry> {
   const head = headObject(source);
   if (head !== undefined && isManifest(head)) {
     yield manifestSession(source, head);
@@ -75,6 +75,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
       continue;
     }
     const place = `messages[${path[1]}]`;
+    if (isJsonObject(value)) onItem(session.native_id);
     if (isJsonObject(value)) yield* messages.entries(value, place);
     else onLoss({ reason: 'malformed-record', place, detail: `a ${value === null ? 'null' : typeof value} where a message was expected` });
   }

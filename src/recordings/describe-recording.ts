@@ -39,6 +39,10 @@ export async function describeSource(source: RecordingSource, options: Partial<I
   const sessions: Omit<EntryOf<'session'>, 'system_prompt'>[] = [];
   const entries = importRecording(source, {
     ...options,
+    onItem(session) {
+      counter.addItem(session);
+      options.onItem?.(session);
+    },
     onLoss(loss) {
       counter.addLoss(loss);
       list.add(loss);

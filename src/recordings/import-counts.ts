@@ -1,6 +1,6 @@
 import type { Loss, LossReason } from './importer.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from './neutral-session.js';
-import { readsOfCall } from './read-calls.js';
+import { isShell, readsOfCall } from './read-calls.js';
 
 type Role = EntryOf<'message'>['role'];
 
@@ -9,15 +9,16 @@ export interface SessionCounts {
   readonly messages: Readonly<Record<Role, number>>;
   /** System prompts that stand in the session itself. */
   readonly prompts: number;
-  /** Messages of any role that stand for an attachment: they have a name. */
-  readonly attachments: number;
-  /** Messages of the assistant that have a text, and that have thoughts. */
-  readonly texts: number;
-  readonly thoughts: number;
+  /** Items of the transcript as its format counts them; 0 where the importer leaves them to be counted by the entries. */
+  readonly items: number;
   readonly calls: number;
   readonly results: number;
   /** Reads of files by calls: see `readsOfCall`. */
   readonly reads: number;
+  /** Those of them that stand in a command line. */
+  readonly shell_reads: number;
+  /** Files that were attached to prompts, or put into the context by the program: no calls. */
+  readonly attached_files: number;
   readonly compactions: number;
   readonly events: number;
   readonly copied: number;
@@ -34,12 +35,12 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] extends object ? Mutable<T[K]
 const none = (): Mutable<SessionCounts> => ({
   messages: { user: 0, assistant: 0, system: 0, developer: 0 },
   prompts: 0,
-  attachments: 0,
-  texts: 0,
-  thoughts: 0,
+  items: 0,
   calls: 0,
   results: 0,
   reads: 0,
+  shell_reads: 0,
+  attached_files: 0,
   compactions: 0,
   events: 0,
   copied: 0,
@@ -49,16 +50,14 @@ const COUNT: { readonly [K in RecordedEntry['kind']]: (counts: Mutable<SessionCo
   session(counts, { system_prompt }) {
     if (system_prompt !== undefined) counts.prompts += 1;
   },
-  message(counts, { role, name, text, thinking }) {
+  message(counts, { role }) {
     counts.messages[role] += 1;
-    if (name !== undefined) counts.attachments += 1;
-    if (role !== 'assistant') return;
-    if (text !== '') counts.texts += 1;
-    if (thinking !== undefined) counts.thoughts += 1;
   },
   call(counts, { tool, args }) {
     counts.calls += 1;
-    counts.reads += readsOfCall(tool, args);
+    const reads = readsOfCall(tool, args);
+    counts.reads += reads;
+    if (isShell(tool)) counts.shell_reads += reads;
   },
   result(counts) {
     counts.results += 1;
@@ -66,8 +65,9 @@ const COUNT: { readonly [K in RecordedEntry['kind']]: (counts: Mutable<SessionCo
   compaction(counts) {
     counts.compactions += 1;
   },
-  event(counts) {
+  event(counts, { name, files }) {
     counts.events += 1;
+    if (name === 'file-attached') counts.attached_files += files?.length ?? 0;
   },
 };
 
@@ -83,9 +83,12 @@ export class ImportCounter {
 
   add(entry: RecordedEntry): void {
     const id = entry.kind === 'session' ? entry.native_id : entry.session;
-    const counts = this.#sessions.get(id) ?? none();
-    this.#sessions.set(id, counts);
-    count(counts, entry.kind, entry);
+    count(this.#of(id), entry.kind, entry);
+  }
+
+  /** An item of the transcript of a session, as its importer tells them. */
+  addItem(session: string): void {
+    this.#of(session).items += 1;
   }
 
   addLoss({ reason }: Loss): void {
@@ -104,12 +107,12 @@ export class ImportCounter {
       for (const role of ['user', 'assistant', 'system', 'developer'] as const) sum.messages[role] += counts.messages[role];
       for (const field of [
         'prompts',
-        'attachments',
-        'texts',
-        'thoughts',
+        'items',
         'calls',
         'results',
         'reads',
+        'shell_reads',
+        'attached_files',
         'compactions',
         'events',
         'copied',
@@ -118,15 +121,21 @@ export class ImportCounter {
     }
     return { ...sum, sessions: this.#sessions.size, losses: { ...this.#losses } };
   }
+
+  #of(session: string): Mutable<SessionCounts> {
+    const counts = this.#sessions.get(session) ?? none();
+    this.#sessions.set(session, counts);
+    return counts;
+  }
 }
 
 const messages = ({ messages: { user, assistant, system, developer } }: SessionCounts): number => user + assistant + system + developer;
 
 /** Items of a transcript as its own format counts them. */
 const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: SessionCounts) => number>>> = {
-  // Every block of an answer is a record, and so are prompts, results and the summary of a compaction.
-  'claude-code': (counts) =>
-    counts.messages.user - counts.attachments + counts.texts + counts.thoughts + counts.calls + counts.results + counts.compactions,
+  // Records of the user and of the assistant; the messages of the file.
+  'claude-code': ({ items }) => items,
+  cline: ({ items }) => items,
   // Calls and their outputs are items beside the messages.
   codex: (counts) => messages(counts) + counts.calls + counts.results,
   // Calls are blocks of messages, results are messages.
@@ -140,8 +149,8 @@ const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: Sessio
 };
 
 /**
- * How many items the transcript of a session has in the words of its own format, out of the neutral counts: for comparing with what others counted.
- * Where a format has no rule of its own, messages and results.
+ * How many items the transcript of a session has in the words of its own format: for comparing with what others counted. As its importer told them, else by a
+ * rule over the entries; where a format has no rule of its own, messages and results.
  */
 export function transcriptItems(format: RecordingFormat, counts: SessionCounts): number {
   return (TRANSCRIPT_ITEMS[format] ?? ((all: SessionCounts) => messages(all) + all.results))(counts);

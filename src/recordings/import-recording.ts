@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { systemCode } from '../process/system-code.js';
 import { createEntryChecks } from './entry-checks.js';
 import { excerpt } from './excerpt.js';
-import type { Importer, OnLoss, RecordingSource } from './importer.js';
+import type { Importer, OnItem, OnLoss, RecordingSource } from './importer.js';
 import { IMPORTERS } from './importers.js';
 import type { RecordedEntry } from './neutral-session.js';
 import { RecordingError } from './recording-error.js';
@@ -10,6 +10,7 @@ import { RecordingError } from './recording-error.js';
 /** How a recording is imported. */
 export interface ImportOptions {
   readonly onLoss: OnLoss;
+  readonly onItem?: OnItem;
   /** Told how far the reading is, bytes. */
   readonly onProgress?: (bytesDone: number, total: number) => void;
   readonly signal?: AbortSignal;
@@ -78,10 +79,10 @@ function watched(source: RecordingSource, { onLoss, onProgress, signal }: Import
  */
 export async function* importRecording(source: RecordingSource, options: ImportOptions): AsyncIterable<RecordedEntry> {
   const importer = recogniseRecording(source);
-  const { onLoss, signal } = options;
+  const { onLoss, onItem = () => undefined, signal } = options;
   signal?.throwIfAborted();
   const checks = createEntryChecks(onLoss);
-  for await (const entry of importer.read(watched(source, options), onLoss)) {
+  for await (const entry of importer.read(watched(source, options), onLoss, onItem)) {
     const checked = checks.check(entry);
     if (checked !== undefined) yield checked;
   }

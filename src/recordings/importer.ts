@@ -30,6 +30,12 @@ export interface Loss {
 /** Told every loss as it is found. */
 export type OnLoss = (loss: Loss) => void;
 
+/**
+ * Told each item of the transcript of a session as the format itself counts them: its own records of what was said, called and answered, whatever entries
+ * they become here. Only importers tell it whose items cannot be counted by their entries.
+ */
+export type OnItem = (session: string) => void;
+
 /** A recording to be read: one file, or a folder with one file for each event. */
 export interface RecordingSource {
   /** For messages only; the format is never told by the name. */
@@ -53,5 +59,5 @@ export interface Importer {
    * The entries in the order of the recording, a session entry before everything of its session. Never throws for what is in the recording: what cannot be
    * taken over is told to `onLoss` and the rest goes on. Memory does not grow with the recording.
    */
-  read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry>;
+  read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): AsyncIterable<RecordedEntry>;
 }

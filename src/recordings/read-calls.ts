@@ -34,6 +34,9 @@ const SHELLS = new Set([
   'shell_command',
   'terminal',
 ]);
+/** Whether a tool runs a command line. */
+export const isShell = (tool: string): boolean => SHELLS.has(tool);
+
 /** Programs that print the file that they are given. */
 const PRINTERS = /^(?:command\s+)?(?:cat|nl|head|tail|less|more|bat|tac|sed\s+(?:-[a-zA-Z]*n|-n)|Get-Content|type)(?=\s|$)/;
 
@@ -76,7 +79,7 @@ function printsFile(pipeline: string): boolean {
 export function readsOfCall(tool: string, args: JsonObject): number {
   if (READING_TOOLS.has(tool)) return 1;
   if (EDITORS.has(tool)) return textAt(args, 'command') === 'view' ? 1 : 0;
-  if (!SHELLS.has(tool)) return 0;
+  if (!isShell(tool)) return 0;
   const line = commandLine(args).replace(HERE_DOCUMENT, '').replace(CONTROL, '\n');
   return line.split(/&&|\|\||;|\n/).filter(printsFile).length;
 }

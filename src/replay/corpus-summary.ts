@@ -1,4 +1,6 @@
+import { dirname } from 'node:path';
 import type { ListedCounts } from './corpus.js';
+import { countDifferences } from './count-differences.js';
 import type { ReplayReport } from './replay-report.js';
 import { corpusHash } from './run-experiment.js';
 
@@ -17,51 +19,6 @@ export interface CorpusRun {
   readonly command: string;
   readonly commit: string;
   readonly date: string;
-}
-
-/** Where the listed counts come from something else than what is counted here; the first reason that accounts for a difference is told. */
-function reasonFor(
-  field: 'items' | 'calls' | 'reads',
-  difference: number,
-  { report, listed }: Required<Pick<CorpusResult, 'report' | 'listed'>>,
-): string {
-  if (report === undefined || listed === undefined) return 'unexplained';
-  const { recorded, sessions, recording } = report;
-  const own = { items: recorded.items, calls: recorded.calls, reads: recorded.read_files };
-  const listedCount = own[field] - difference;
-  if (listed.bytes > 0 && recording.bytes < listed.bytes * 0.9)
-    return `the file here has ${recording.bytes} of the ${listed.bytes} bytes that were counted`;
-  if (sessions.length > 1 && recorded.main[field] === listedCount)
-    return `the listed count leaves out ${sessions.length - 1} sub-agents, sessions of their own here`;
-  if (field === 'items') {
-    if (-difference === sessions.length && report.contexts.sections.system !== undefined && report.contexts.sections.system.chars.max > 0)
-      return 'the system prompt is listed as a message, here it is the prompt of the session';
-    if (difference === recorded.results) return 'the listed count leaves out results, which are part of their calls in this format';
-    const events = Object.values(recorded.events).reduce((sum, count) => sum + count, 0);
-    if (events > 0 && -difference <= events)
-      return `records that say nothing to the model are listed as messages, here they are ${events} events`;
-    if (recorded.attachments > 0 && -difference <= recorded.attachments)
-      return `attachments are listed as messages; ${recorded.attachments} here`;
-    if (difference > 0 && events > 0)
-      return 'the listed count leaves out results that are part of their calls, and counts notes of the program, events here';
-    return 'the listed count takes records as messages that are here parts of an answer, or the other way round';
-  }
-  if (field === 'reads') return 'reads in shell text and of several files in one call are told apart by other rules';
-  return 'calls in records that could not be taken over stand among the losses';
-}
-
-/** Every difference from the listed counts, with its reason. */
-function explanations({ listed, report }: CorpusResult): readonly string[] {
-  if (listed === undefined || report === undefined) return [];
-  const { recorded } = report;
-  const pairs = [
-    ['items', recorded.items, listed.messages],
-    ['calls', recorded.calls, listed.calls],
-    ['reads', recorded.read_files, listed.reads],
-  ] as const;
-  return pairs.flatMap(([field, own, other]) =>
-    own === other ? [] : [`${field} ${own}, listed ${other}: ${reasonFor(field, own - other, { report, listed })}`],
-  );
 }
 
 function line(result: CorpusResult): string {
@@ -86,6 +43,17 @@ function line(result: CorpusResult): string {
   ].join(' | ')} |`;
 }
 
+/** Files that are no recordings by folder and reason: their names may be those of people. */
+function otherLines(others: readonly { readonly name: string; readonly reason: string }[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { name, reason } of others) {
+    const folder = dirname(name);
+    const what = `${folder === '.' ? 'beside the folders' : `${folder}/`}: ${reason}`;
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+  }
+  return [...counts].map(([what, count]) => `- ${what}, ${count} ${count === 1 ? 'file' : 'files'}`);
+}
+
 /** The summary over a replayed corpus for people. */
 export function corpusMarkdown(
   run: CorpusRun,
@@ -94,7 +62,7 @@ export function corpusMarkdown(
 ): string {
   const reports = results.flatMap(({ report }) => (report === undefined ? [] : [report]));
   const differing = results.flatMap((result) => {
-    const said = explanations(result);
+    const said = result.report === undefined || result.listed === undefined ? [] : countDifferences(result.report, result.listed);
     return said.length === 0 ? [] : [`- ${result.name}: ${said.join('; ')}.`];
   });
   const sum = (of: (report: ReplayReport) => number): number => reports.reduce((all, report) => all + of(report), 0);
@@ -120,12 +88,12 @@ export function corpusMarkdown(
     '',
     '## Not recordings',
     '',
-    ...(others.length === 0 ? ['None.'] : others.map(({ name, reason }) => `- ${name}: ${reason}`)),
+    ...(others.length === 0 ? ['None.'] : otherLines(others)),
     '',
   ].join('\n');
 }
 
-/** The summary as data: everything of each report but the single contexts and uses. */
+/** The summary as data: everything of each report but the single contexts, uses and losses, which name and quote what was recorded. */
 export function corpusJson(run: CorpusRun, results: readonly CorpusResult[]): unknown {
   return {
     ...run,
@@ -133,7 +101,8 @@ export function corpusJson(run: CorpusRun, results: readonly CorpusResult[]): un
       if (report === undefined) return { name, failure, ms };
       const { each: _contexts, ...contexts } = report.contexts;
       const { each: _uses, ...uses } = report.uses;
-      return { name, listed, ms, report: { ...report, contexts, uses } };
+      const { each: _losses, ...losses } = report.losses;
+      return { name, listed, ms, report: { ...report, contexts, uses, losses } };
     }),
   };
 }

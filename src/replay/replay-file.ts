@@ -72,9 +72,10 @@ export async function replayFile(path: string, database: ReplayDatabase, options
       config,
       variant,
       log,
-      entries: (losses) =>
+      entries: (losses, onItem) =>
         importRecording(source, {
           onLoss: (loss) => losses.add(loss),
+          onItem,
           onProgress: (done) => {
             bytes = done;
           },

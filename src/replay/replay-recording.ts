@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { ContextClient } from '../client/context-client.js';
-import type { RecordingSource } from '../recordings/importer.js';
+import type { OnItem, RecordingSource } from '../recordings/importer.js';
 import type { RecordedEntry } from '../recordings/neutral-session.js';
 import { LossList, makeReport } from './make-report.js';
 import type { ReplayClock } from './replay-clock.js';
@@ -27,8 +27,8 @@ export interface ReplayWork {
   readonly config: ReplayConfig;
   readonly variant: string;
   readonly log: ContextLog;
-  /** Opens the recording; losses are told as they are found. */
-  readonly entries: (onLoss: LossList) => AsyncIterable<RecordedEntry>;
+  /** Opens the recording; losses and items of its transcripts are told as they are found. */
+  readonly entries: (losses: LossList, onItem: OnItem) => AsyncIterable<RecordedEntry>;
   readonly onProgress?: (progress: ReplayProgress) => void;
   readonly signal?: AbortSignal;
 }
@@ -62,7 +62,7 @@ export async function replayRecording(work: ReplayWork): Promise<ReplayReport> {
     const steps = engine.sessions.reduce((sum, { driver }) => sum + driver.state.seq, 0);
     onProgress?.({ entries, steps, contexts });
   };
-  for await (const entry of work.entries(losses)) {
+  for await (const entry of work.entries(losses, (session) => engine.tally.item(session))) {
     await engine.take(entry);
     entries += 1;
     // The database follows behind; it must not fall back without end.

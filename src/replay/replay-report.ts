@@ -48,7 +48,8 @@ export const replayReportSchema = z.strictObject({
     main: z
       .strictObject({ items: count, calls: count, reads: count })
       .describe('The same of the first session alone, without its sub-agents'),
-    attachments: count.describe('Messages that stand for an attachment'),
+    shell_reads: count.describe('Those of `read_files` that stand in a command line'),
+    attached_files: count.describe('Files that came to the context without a call: attached to a prompt, or by the program'),
     copied: count.describe('Entries taken over from a parent session'),
     calls: count,
     results: count,

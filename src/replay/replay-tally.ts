@@ -56,18 +56,28 @@ export class ReplayTally {
   }
 
   /** Items of the transcript as the recording's own format counts them, calls, and reads by any tool, as the importers count them. */
-  get counted(): CountedItems & { readonly main: CountedItems; readonly copied: number; readonly attachments: number } {
+  get counted(): CountedItems & {
+    readonly main: CountedItems;
+    readonly copied: number;
+    readonly shellReads: number;
+    readonly attachedFiles: number;
+  } {
     const each = [...this.#sessions].map(([id, format]): CountedItems => {
       const counts = this.#counter.session(id);
       return counts === undefined ? NOTHING : { items: transcriptItems(format, counts), calls: counts.calls, reads: counts.reads };
     });
     const [main = NOTHING] = each;
-    const { copied, attachments } = this.#counter.total();
+    const { copied, shell_reads: shellReads, attached_files: attachedFiles } = this.#counter.total();
     const total = each.reduce(
       (sum, one) => ({ items: sum.items + one.items, calls: sum.calls + one.calls, reads: sum.reads + one.reads }),
       NOTHING,
     );
-    return { ...total, main, copied, attachments };
+    return { ...total, main, copied, shellReads, attachedFiles };
+  }
+
+  /** An item of a transcript, as its importer tells them. */
+  item(session: string): void {
+    this.#counter.addItem(session);
   }
 
   take(entry: RecordedEntry): void {

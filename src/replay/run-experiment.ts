@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { type CorpusFile, findCorpus } from './corpus.js';
 import type { Experiment } from './experiment-config.js';
+import { experimentMarkdown } from './experiment-markdown.js';
+import { experimentResult } from './experiment-result.js';
 import type { ReplayDatabase } from './replay-database.js';
 import { ReplayError } from './replay-error.js';
 import { type ReplayOutcome, replayMany, writeReports } from './replay-many.js';
@@ -18,22 +20,13 @@ export interface ExperimentRun {
   readonly out: string;
   readonly database: ReplayDatabase;
   readonly jobs: number;
+  /** Whether the report of every replay is written too: they name the files of the recordings, so they are not for everybody. */
+  readonly reports: boolean;
   /** What is written down of how it was run. */
   readonly command: string;
   readonly commit: string;
   readonly date: string;
   readonly onProgress?: (line: string) => void;
-}
-
-/** One replay of an experiment, in figures. */
-export interface ExperimentResult {
-  readonly recording: string;
-  readonly parameters: string;
-  readonly digest: string;
-  readonly contexts: number;
-  readonly tokens: ReplayReport['contexts']['total']['tokens'];
-  readonly bytes: ReplayReport['contexts']['total']['bytes'];
-  readonly uses: { readonly edited: ReplayReport['uses']['edited']; readonly quoted: ReplayReport['uses']['quoted'] };
 }
 
 function chosen(all: readonly CorpusFile[], wanted: readonly string[]): readonly CorpusFile[] {
@@ -47,90 +40,48 @@ function chosen(all: readonly CorpusFile[], wanted: readonly string[]): readonly
   return files;
 }
 
-const short = ({ recording }: ReplayReport): string => `${recording.formats.join('+')} ${recording.sha256.slice(0, 8)}`;
-
-function resultOf(name: string, report: ReplayReport): ExperimentResult {
-  const { digest, contexts, uses } = report;
-  return {
-    recording: short(report),
-    parameters: name,
-    digest,
-    contexts: contexts.count,
-    tokens: contexts.total.tokens,
-    bytes: contexts.total.bytes,
-    uses: { edited: uses.edited, quoted: uses.quoted },
-  };
-}
-
-function markdown(run: ExperimentRun, corpusHash: string, results: readonly ExperimentResult[], failures: readonly string[]): string {
-  const rows = results.map(({ recording, parameters, contexts, tokens, bytes, uses: { edited } }) => {
-    const size = tokens ?? bytes;
-    return `| ${recording} | ${parameters} | ${contexts} | ${size.p50} | ${size.p95} | ${size.max} | ${size.sum} | ${edited.active} | ${edited.shown} | ${edited['one-step']} | ${edited.absent} |`;
-  });
-  const unit = results.some(({ tokens }) => tokens !== undefined) ? 'tokens' : 'bytes';
-  return [
-    `# Experiment ${run.experiment.name}, ${run.date}`,
-    '',
-    run.experiment.question,
-    '',
-    `Command: \`${run.command}\`  `,
-    `Commit: \`${run.commit}\`  `,
-    `Corpus: ${new Set(results.map(({ recording }) => recording)).size} recordings, sha256 \`${corpusHash}\` (over the sorted hashes of their contents)`,
-    '',
-    ...run.experiment.parameters.map(({ name, config }) => `- ${name}: \`${JSON.stringify(config)}\``),
-    '',
-    `| recording | parameters | contexts | ${unit} p50 | p95 | max | sum | edited: active | shown | one step | absent |`,
-    '|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|',
-    ...rows,
-    ...(failures.length === 0 ? [] : ['', '## Not replayed', '', ...failures.map((line) => `- ${line}`)]),
-    '',
-  ].join('\n');
-}
-
 /** The hash of a set of recordings, by their contents alone. */
 export function corpusHash(reports: readonly ReplayReport[]): string {
   const hashes = [...new Set(reports.map(({ recording }) => recording.sha256))].sort();
   return createHash('sha256').update(hashes.join('\n')).digest('hex');
 }
 
+/** One figure for each line, so that a later run can be compared with it. */
+const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly unknown[]): string =>
+  `${JSON.stringify(fields, undefined, 1).replace(/\n}$/, '')},\n "results": [\n${results.map((one) => `  ${JSON.stringify(one)}`).join(',\n')}\n ]\n}\n`;
+
 /**
- * Runs an experiment: every chosen recording in every way, and writes one result folder `DATE-NAME` with the command, the commit, the corpus by its hash, the
- * figures and the report of every replay. Answers the folder and what failed. Throws ReplayError, and what opening the corpus throws.
+ * Runs an experiment: every chosen recording in every way, and writes one result folder `DATE-NAME` with the command, the commit, the corpus by its hash and the
+ * figures (`figures.md`, `experiment.json`): no text, name or path of a recording. What they mean a person writes beside them. Answers the folder and what
+ * failed. Throws ReplayError, and what opening the corpus throws.
  */
 export async function runExperiment(run: ExperimentRun): Promise<{ readonly folder: string; readonly failed: number }> {
   const { experiment, database, jobs, onProgress } = run;
   const files = chosen((await findCorpus(run.corpus)).files, experiment.sessions);
-  const names = new Map<string, string>();
-  const all = files.flatMap(({ path, name }) =>
-    experiment.parameters.map((parameters) => {
-      names.set(`${path}\n${parameters.name}`, name);
-      return { path, config: parameters.config, variant: parameters.name };
-    }),
-  );
+  const names = new Map(files.map(({ path, name }) => [path, name]));
+  const all = files.flatMap(({ path }) => experiment.parameters.map(({ name, config }) => ({ path, config, variant: name })));
   const folder = join(run.out, `${run.date}-${experiment.name}`);
   await mkdir(folder, { recursive: true });
+  let done = 0;
   const outcomes = await replayMany(all, {
     database,
     jobs,
     ...(onProgress === undefined ? {} : { onProgress }),
     onOutcome: async (outcome: ReplayOutcome) => {
-      if ('report' in outcome) await writeReports(join(folder, 'replays'), outcome.report);
-      onProgress?.(
-        `${names.get(`${outcome.job.path}\n${outcome.job.variant}`)} ${outcome.job.variant}: ${'report' in outcome ? `${outcome.ms} ms` : outcome.error.message}`,
-      );
+      if ('report' in outcome && run.reports) await writeReports(join(folder, 'replays'), outcome.report);
+      done += 1;
+      const what = 'report' in outcome ? `${outcome.ms} ms` : outcome.error.message;
+      onProgress?.(`${done}/${all.length} ${names.get(outcome.job.path)} ${outcome.job.variant}: ${what}`);
     },
   });
   const reports = outcomes.flatMap((outcome) => ('report' in outcome ? [outcome.report] : []));
   const failures = outcomes.flatMap((outcome) =>
     'error' in outcome ? [`${outcome.job.variant}: ${outcome.error.message.replaceAll(run.corpus, 'CORPUS')}`] : [],
   );
-  const results = reports.map((report) => resultOf(report.variant, report));
-  const hash = corpusHash(reports);
+  const results = reports.map(experimentResult);
   const { command, commit, date } = run;
-  await writeFileAtomic(
-    join(folder, 'experiment.json'),
-    `${JSON.stringify({ experiment, command, commit, date, corpus: hash, results, failures }, undefined, 1)}\n`,
-  );
-  await writeFileAtomic(join(folder, 'README.md'), markdown(run, hash, results, failures));
+  const about = { experiment, command, commit, date, corpus: corpusHash(reports), failures };
+  await writeFileAtomic(join(folder, 'experiment.json'), jsonLines(about, results));
+  await writeFileAtomic(join(folder, 'figures.md'), experimentMarkdown(about, results));
   return { folder, failed: failures.length };
 }

@@ -35,6 +35,7 @@ test('an experiment replays every recording in every way and leaves one dated fo
     out,
     database: suiteDatabase(),
     jobs: 2,
+    reports: false,
     command: 'the command',
     commit: 'the commit',
     date: '2026-01-02',
@@ -50,9 +51,14 @@ test('an experiment replays every recording in every way and leaves one dated fo
   expect([command, commit]).toEqual(['the command', 'the commit']);
   expect(results.map(({ parameters }) => parameters)).toEqual(['wide', 'narrow', 'wide', 'narrow']);
   expect(results[1]?.bytes.sum).toBeLessThan(results[0]?.bytes.sum ?? 0);
-  const markdown = await readFile(join(folder, 'README.md'), 'utf8');
-  for (const text of [kept, markdown]) expect(text).not.toContain(recordings.folder);
-  expect((await readdir(join(folder, 'replays'))).length).toBe(8);
+  const markdown = await readFile(join(folder, 'figures.md'), 'utf8');
+  // Nor anything of what the recordings hold: the files that they name, the words that were said.
+  for (const text of [kept, markdown]) expect(text).not.toMatch(new RegExp(`${recordings.folder}|/p/|file-\\d|change number`));
+  expect((await readdir(folder)).sort()).toEqual(['experiment.json', 'figures.md']);
+  expect(markdown).toMatch(/\| narrow \| \d+ \| [\d ]+ \| -\d+\.\d % \|/);
+  const whole = { ...experiment, name: 'whole', parameters: experiment.parameters.map((one) => ({ ...one, name: `${one.name}-2` })) };
+  const reported = await runExperiment({ ...run, experiment: whole, reports: true });
+  expect((await readdir(join(reported.folder, 'replays'))).length).toBe(8);
   const missing = { ...experiment, sessions: ['three'] };
   await expect(runExperiment({ ...run, experiment: missing })).rejects.toMatchObject({
     code: 'bad-config',

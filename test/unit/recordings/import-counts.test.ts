@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { describeRecording } from '../../../src/recordings/describe-recording.js';
+import { describeRecording, describeSource } from '../../../src/recordings/describe-recording.js';
 import { transcriptItems } from '../../../src/recordings/import-counts.js';
 import { readsOfCall } from '../../../src/recordings/read-calls.js';
-import { recordingPath } from '../../support/recordings.js';
+import { bytesSource, linesOf, recordingPath } from '../../support/recordings.js';
 
 describe('reads of a call', () => {
   test.each([
@@ -50,7 +50,37 @@ describe('the description of a recording', () => {
     };
     // Records of the user and the assistant; items that are messages, calls or outputs; entries that are, or hand over, messages.
     expect(await items('claude-code/coding.jsonl')).toBe(26);
+    expect(await items('cline/agentic.compaction.json')).toBe(3);
     expect(await items('codex/before-envelopes.jsonl')).toBe(5);
     expect(await items('pi/coding.jsonl')).toBe(29);
+  });
+
+  test('sealed thoughts, joined texts and sub-agents are items as they were recorded, queued prompts and repeated records are none', async () => {
+    const said = (uuid: string, content: unknown) => ({
+      type: 'assistant',
+      uuid,
+      sessionId: 's',
+      message: { id: 'm', role: 'assistant', content: [content] },
+    });
+    const prompt = { type: 'user', uuid: 'u', sessionId: 's', message: { role: 'user', content: 'go' } };
+    const progress = {
+      type: 'progress',
+      uuid: 'p',
+      sessionId: 's',
+      data: { type: 'agent_progress', agentId: 'a', message: said('n', { type: 'text', text: 'hm' }) },
+    };
+    const lines = linesOf(
+      prompt,
+      said('a', { type: 'thinking', thinking: '', signature: 'x' }),
+      said('b', { type: 'text', text: 'one' }),
+      said('c', { type: 'text', text: 'two' }),
+      said('c', { type: 'text', text: 'two' }),
+      { type: 'queue-operation', operation: 'enqueue', content: 'and', sessionId: 's' },
+      { type: 'queue-operation', operation: 'remove', sessionId: 's' },
+      progress,
+    );
+    const { format, sessions } = await describeSource(bytesSource(lines));
+    expect(sessions.map(({ counts }) => transcriptItems(format, counts))).toEqual([4, 1]);
+    expect(sessions[0]?.counts.messages).toMatchObject({ user: 2, assistant: 1 });
   });
 });

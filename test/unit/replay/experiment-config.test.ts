@@ -34,7 +34,7 @@ describe('configurations', () => {
   });
 
   test('the ones that come along are valid', () => {
-    for (const name of ['window']) {
+    for (const name of ['window', 'tools']) {
       expect(parseExperiment(JSON.parse(readFileSync(`scripts/experiments/${name}.json`, 'utf8')), name).parameters.length).toBeGreaterThan(
         1,
       );
