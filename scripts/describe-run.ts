@@ -1,17 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, homedir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 
 /** What a script writes down of how it was run, and where it finds its recordings and its node's build. */
 export function describeRun(command: string, args: readonly string[]) {
   const corpus = process.env.PALIMPSEST_CORPUS;
   if (corpus === undefined || corpus === '') throw new Error('PALIMPSEST_CORPUS is not set: name a folder of recordings');
   const git = (...words: readonly string[]): string => execFileSync('git', words, { encoding: 'utf8' }).trim();
+  // A path of this machine says nothing to anybody else.
+  const said = args.map((one) => (isAbsolute(one.replace(/^--[a-z]+=/, '')) ? '…' : one));
   const changed = git('status', '--porcelain', '--', 'src') === '' ? '' : ' with changes';
   return {
     corpus,
     jobs: availableParallelism(),
-    command: ['PALIMPSEST_CORPUS=…', command, ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
+    command: ['PALIMPSEST_CORPUS=…', command, ...(said.length > 0 ? ['--', ...said] : [])].join(' '),
     commit: `${git('rev-parse', 'HEAD')}${changed}`,
     date: new Date().toISOString().slice(0, 10),
     node: { cacheDir: join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest') },
