@@ -147,6 +147,34 @@ describe('answers of many rows', () => {
   );
 });
 
+const times = (count: number, clause: (n: number) => string): string => Array.from({ length: count }, (_, n) => clause(n)).join(' ');
+const DOUBLED = times(40, (n) => `[(str v${n} v${n}) v${n + 1}]`);
+const DOUBLING_RULES = times(9, (n) => `[(d${n} a b) [(str a a) c] (d${n + 1} c b)]`);
+
+describe('queries that make values', () => {
+  const path = `:rules [[(way a b p) [a :wq/friend b] [(vector a b) p]] [(way a b p) [a :wq/friend c] (way c b q) [(cons a q) p]]]`;
+  const depth = `:rules [[(far a n m) [a :wq/name] [(identity n) m]] [(far a n m) [a :wq/friend b] [(+ n 1) k] (far b k m)]]`;
+  test.each<[string, string, unknown]>([
+    [
+      'six times over',
+      `{:find [v6] :where [["${id}ann" :wq/name v0] ${times(6, (n) => `[(str v${n} v${n}) v${n + 1}]`)}]}`,
+      [['Ann'.repeat(64)]],
+    ],
+    ['out of ninety', `{:find [(count x)] :where [["${id}ann" :wq/name a] [(str ${'a '.repeat(90)}) x]]}`, [[1]]],
+    ['by steps', `{:find [n60] :where [["${id}ann" :wq/age n0] ${times(60, (n) => `[(+ n${n} 1) n${n + 1}]`)}]}`, [[90]]],
+    ['in a rule that calls itself', `{:find [p] :where [(way "${id}ann" "${id}bob" p)] ${path}}`, [[[`${id}ann`, `${id}bob`]]]],
+    ['counting how deep a rule goes', `{:find [m] :where [(far "${id}ann" 0 m)] ${depth} :order-by [[m :asc]]}`, [[0], [1]]],
+    ['tests of many', `{:find [a] :where [["${id}ann" :wq/age a] ${times(200, (n) => `[(< a ${n + 100}) b${n}]`)}]}`, [[30]]],
+    [
+      'rules 200 deep',
+      `{:find [e] :where [(r0 e)] :rules [${times(200, (n) => `[(r${n} e) (r${n + 1} e)]`)} [(r200 e) [e :wq/age 30]]]}`,
+      [[`${id}ann`]],
+    ],
+  ])('%s are answered', async (_name, query, expected) => {
+    expect(await rows(query)).toEqual(expected);
+  });
+});
+
 describe('queries that are refused', () => {
   const where = (clause: string): string => `{:find [x] :where [${clause}]}`;
   test.each([
@@ -212,6 +240,36 @@ describe('queries that are refused', () => {
       `{:find [x] :where [[(q {:find [e] :where [(r0 e)]}) [[x]]]] :rules [${RULES_WITHOUT_END}]}`,
     ],
     ['rules that write out to 2^30 clauses', `{:find [e] :where [(r0 e)] :rules [${RULES_WITHOUT_END}]}`],
+    ['a text doubled 40 times', `{:find [v40] :in [v0] :where [${DOUBLED}]}`],
+    [
+      'a text doubled 40 times, told backwards',
+      `{:find [v40] :in [v0] :where [${times(40, (n) => `[(str v${39 - n} v${39 - n}) v${40 - n}]`)}]}`,
+    ],
+    ['a collection doubled 40 times', `{:find [v40] :in [v0] :where [${DOUBLED.replaceAll('str', 'clojure.core/concat')}]}`],
+    ['a number squared 40 times', `{:find [v40] :in [v0] :where [${DOUBLED.replaceAll('str', '*')}]}`],
+    ['doubled under other names', `{:find [v9] :in [v0] :where [${times(9, (n) => `[(str v${n} v${n}) w${n}] [(== w${n} v${n + 1})]`)}]}`],
+    ['doubled by a rule', `{:find [v9] :in [v0] :where [${times(9, (n) => `(d v${n} v${n + 1})`)}] :rules [[(d a b) [(str a a) b]]]}`],
+    [
+      'doubled in rules that call each other',
+      `{:find [z] :in [v0] :where [(d0 v0 z)] :rules [${DOUBLING_RULES} [(d9 a b) [(str a a) b]]]}`,
+    ],
+    ['doubled by a rule that calls itself', '{:find [x] :in [x] :where [(d x)] :rules [[(d a) [(str a a) b] (d b)]]}'],
+    ['doubled by two rules that call each other', '{:find [x] :in [x] :where [(c x)] :rules [[(c a) [(str a a) b] (d b)] [(d a) (c a)]]}'],
+    [
+      'doubled by a rule on the way back to another',
+      '{:find [x] :in [x] :where [(c x)] :rules [[(c a) (d a b) (c b)] [(d a b) [(str a a) b]]]}',
+    ],
+    [
+      'doubled by a sub-query on the way back',
+      '{:find [x] :in [x] :where [(c x)] :rules [[(c a) [(q {:find [y] :in [x] :where [[(str x x) y]]} a) [[b]]] (c b)]]}',
+    ],
+    [
+      'doubled in sub-queries',
+      `{:find [z] :in [v0] :where [${times(9, (n) => `[(q {:find [y] :in [x] :where [[(str x x) y]]} v${n}) [[v${n + 1}]]]`)}]}`,
+    ],
+    ['200 values in one text', `{:find [x] :in [a] :where [[(str ${'a '.repeat(200)}) x]]}`],
+    ['200 values in one text that is found', `{:find [(str ${'e '.repeat(200)})] :where [[e :xt/id]]}`],
+    ['doubled inside or, and, not', `{:find [v0] :in [v0] :where [(not (or (and ${DOUBLED})))]}`],
   ])('a query of another shape: %s', async (_name, query) => {
     const answer = await ask(query);
     expect([answer.status, errorKey(answer)]).toEqual([400, 'query-spec-failed']);

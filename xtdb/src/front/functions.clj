@@ -36,6 +36,23 @@
            (and (= "clojure.core" (namespace sym))
                 (contains? core-functions (symbol (name sym)))))))
 
+(def ^:private small
+  (into '#{!= count boolean char long int short byte double float get-attr get-start-valid-time get-end-valid-time}
+        cat [(disj comparison 'min 'max) predicates]))
+
+(defn- core-name [sym]
+  (if (and (symbol? sym) (= "clojure.core" (namespace sym))) (symbol (name sym)) sym))
+
+(defn small?
+  "Whether what this function makes is never larger than one stored value, whatever it is given."
+  [sym]
+  (contains? small (core-name sym)))
+
+(defn number-step?
+  "Whether this function makes a number at most one digit longer than those it is given."
+  [sym]
+  (contains? '#{+ - inc dec +' -' inc' dec'} (core-name sym)))
+
 (def clause-built-ins
   "XTDB's own predicates."
   '#{q get-attr get-start-valid-time get-end-valid-time == !=})

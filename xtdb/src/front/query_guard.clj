@@ -5,6 +5,7 @@
   refused: XTDB resolves a qualified symbol, and so loads its namespace, before it consults its own list."
   (:require [front.edn :as edn]
             [front.functions :as functions]
+            [front.growth :as growth]
             [front.refusal :as refusal]
             [front.rules-cost :as rules-cost]
             [front.shape :as shape]))
@@ -118,7 +119,9 @@
     (doseq [rule rules] (check-rule! rule context))
     (check-clauses! where context)
     (when (> (rules-cost/cost where (:rules context) most-clauses) most-clauses)
-      (refuse-shape (str "more than " most-clauses " clauses once rules are written out") (count where)))))
+      (refuse-shape (str "more than " most-clauses " clauses once rules are written out") (count where)))
+    (when-let [doubling (growth/doubling-rule (:rules context))]
+      (refuse-shape "a rule that calls itself and puts together values that came through it" doubling))))
 
 (defn- check-query! [q context]
   (let [q (as-map q)]
@@ -134,4 +137,6 @@
     (when (> (shape/node-count (dissoc q :args) most-nodes) most-nodes)
       (refuse-shape "too large; pass values as :in-args" (keys q)))
     (check-query! q {:depth 0, :rules []})
+    (when (> (growth/weight q {:rules {}, :as-map as-map}) growth/heaviest)
+      (refuse-shape (str "a value made out of more than " growth/heaviest " others") (:where q)))
     q))
