@@ -111,7 +111,11 @@ export class WritePath {
     const submitted = this.#submitted.then(() => this.#submit(plan, options));
     this.#submitted = submitted.catch(() => undefined);
     const written = submitted.then((sent) => this.#outcomeOf(sent, options));
-    this.#occupy(lane, Promise.allSettled([this.#lanes.get(lane), written]));
+    // Only when it ends counts: what `allSettled` answers would hold every result since the lane was last at rest, each inside the one after it.
+    this.#occupy(
+      lane,
+      Promise.allSettled([this.#lanes.get(lane), written]).then(() => undefined),
+    );
     return written;
   }
 

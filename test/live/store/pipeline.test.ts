@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fileStub } from '../../../src/objects/file.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
@@ -84,5 +87,38 @@ describe('the pipeline of a sole writer', () => {
       result: attempt,
     });
     expect(await store.writes.pipeline('b', plan, { onSubmitted: () => undefined })).toEqual({ result: 2, txId: undefined });
+  });
+
+  test('keeps nothing of a write that has ended, while its lane has more to do without a pause', async () => {
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const results: WeakRef<object>[] = [];
+    const write = (path: string, until?: Promise<void>) =>
+      store.writes.pipeline(
+        'busy',
+        async () => {
+          await until;
+          const result = { path };
+          results.push(new WeakRef(result));
+          return { ops: store.putOps({ version: stub(path) }), result };
+        },
+        { onSubmitted: () => undefined },
+      );
+    const endOf = async (write: Promise<unknown>): Promise<void> => {
+      await write;
+    };
+    const ended = Array.from({ length: 3 }, (_, i) => endOf(write(`/busy/${i}`)));
+    const last = endOf(write('/busy/last', gate));
+    await Promise.all(ended);
+    setFlagsFromString('--expose-gc');
+    // What a reference was made from stays until the end of the turn that made it.
+    await nextTurn();
+    runInNewContext('gc')();
+    const kept = results.map((result) => result.deref());
+    open();
+    await last;
+    expect(kept.slice(0, 3)).toEqual([undefined, undefined, undefined]);
   });
 });
