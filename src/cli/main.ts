@@ -8,6 +8,7 @@ import { nodeCommand } from './node-command.js';
 import { replayCommand } from './replay-command.js';
 import { reviewCommands } from './review-command.js';
 import { serveCommand } from './serve-command.js';
+import { endUsageErrors } from './usage-error.js';
 import { verifyCommand } from './verify-command.js';
 
 /** The version in package.json, which lies above the built program. */
@@ -30,5 +31,6 @@ const program = new Command('palimpsest')
 
 for (const command of reviewCommands()) program.addCommand(command);
 await addCompletion(program, process.argv);
+endUsageErrors(program);
 
 await program.parseAsync();

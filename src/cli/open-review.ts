@@ -13,6 +13,7 @@ import { systemCode } from '../process/system-code.js';
 import { type NodeAddress, parseNodeUrl } from '../xtdb/address.js';
 import type { ReviewFlags } from './review-flags.js';
 import { nodeOptions, readSettings, type Settings } from './settings.js';
+import { readGiven } from './usage-error.js';
 
 /** What a question is answered from. Whoever opens it closes it. */
 export interface Review extends Desk {
@@ -64,7 +65,7 @@ async function waitForJournals(folder: string): Promise<readonly string[]> {
   );
 }
 
-/** Opens the database of a data folder for reading; its node is started where it does not run. Throws NodeError, XtdbError, HistoryError. */
+/** Opens the database of a data folder for reading; its node is started where it does not run. Throws NodeError, XtdbError, HistoryError, UsageError. */
 export async function openReview(flags: ReviewFlags): Promise<Review> {
   const settings = readSettings(process.env, flags);
   const { address, release } = await addressOf(settings);
@@ -74,7 +75,7 @@ export async function openReview(flags: ReviewFlags): Promise<Review> {
       address,
       roots: ['/'],
       cwd: '/',
-      mounts: (flags.mount ?? []).map(parseMount),
+      mounts: (flags.mount ?? []).map((mount) => readGiven(() => parseMount(mount))),
       filesystemId: await localFilesystemId(settings.dataDir),
       track: false,
     });

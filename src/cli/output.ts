@@ -42,16 +42,21 @@ function writeAll(text: string): Promise<void> {
   });
 }
 
-/** Resolves to false when the pager could not be started. */
+/**
+ * Resolves to false when the pager could not be started. Ctrl-C reaches the pager too, which knows what to do with it: were this process gone before it, the
+ * pager would be left with a terminal that the shell reads as well.
+ */
 function page(command: string, text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
-  return new Promise((resolve) => {
+  const leaveToPager = (): void => undefined;
+  process.on('SIGINT', leaveToPager);
+  return new Promise<boolean>((resolve) => {
     const child = spawn(command, { shell: true, stdio: ['pipe', 'inherit', 'inherit'], env: { LESS: 'FRX', ...env } });
     child.once('error', () => resolve(false));
     child.once('close', (code) => resolve(code !== 126 && code !== 127));
     // Whoever leaves the pager early does not want the rest.
     child.stdin.on('error', () => undefined);
     child.stdin.end(text);
-  });
+  }).finally(() => process.removeListener('SIGINT', leaveToPager));
 }
 
 /** Writes text for people: through the pager where it is longer than the terminal. */

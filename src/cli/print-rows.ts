@@ -4,13 +4,16 @@ import { escapedLine } from './escape-text.js';
 import type { Colours } from './output.js';
 
 const WIDEST = 80;
+/** Rows that the width of a column is taken from: one wide cell far below must not fill the whole table with spaces. */
+const MEASURED_ROWS = 1_000;
 
 const shown = (value: Json): string => escapedLine(typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Rows below their headings, in columns as wide as what stands in them; the last one as long as it is. */
+/** Rows below their headings, in columns as wide as what stands in the first of them; the last one as long as it is. */
 export function columns(headings: readonly string[], rows: readonly (readonly string[])[], colours: Colours): readonly string[] {
+  const measured = rows.slice(0, MEASURED_ROWS);
   const widths = headings.map((heading, i) => {
-    const widest = rows.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), heading.length);
+    const widest = measured.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), heading.length);
     return Math.min(WIDEST, widest);
   });
   const line = (cells: readonly string[]): string =>

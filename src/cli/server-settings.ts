@@ -4,6 +4,7 @@ import type { ServerSettings } from '../mcp/server-settings.js';
 import { DEFAULT_POLICY } from '../session/plan-step.js';
 import type { ServerFlags } from './server-flags.js';
 import { nodeOptions, readSettings } from './settings.js';
+import { readGiven } from './usage-error.js';
 
 /** Where the agents' relative paths start: at the first root as they see it. */
 function workingFolder(roots: readonly string[], mounts: ServerSettings['mounts']): string {
@@ -12,11 +13,11 @@ function workingFolder(roots: readonly string[], mounts: ServerSettings['mounts'
   return mount === undefined ? first : posix.join(mount.agentPrefix, first.slice(mount.canonicalPrefix.length));
 }
 
-/** Brings flags, environment and defaults together for a server. Throws TypeError, SourceError for a flag that cannot be used. */
+/** Brings flags, environment and defaults together for a server. Throws UsageError for a flag that cannot be used. */
 export function serverSettings(env: NodeJS.ProcessEnv, cwd: string, version: string, flags: ServerFlags): ServerSettings {
   const settings = readSettings(env, flags);
   const roots = (flags.root ?? [cwd]).map((root) => resolve(cwd, root));
-  const mounts = (flags.mount ?? []).map(parseMount);
+  const mounts = (flags.mount ?? []).map((mount) => readGiven(() => parseMount(mount)));
   return {
     version,
     node: nodeOptions(settings),

@@ -2,6 +2,8 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { NODE_PROFILES, type NodeProfile } from '../node/state-file.js';
 import { dataFolder } from '../process/data-folder.js';
+import { parseNodeUrl } from '../xtdb/address.js';
+import { readGiven, UsageError } from './usage-error.js';
 
 /** What the environment and the flags say, before anything is opened. */
 export interface Settings {
@@ -34,19 +36,21 @@ export function parseProfile(text: string): NodeProfile | undefined {
   return NODE_PROFILES.find((profile) => profile === text);
 }
 
-/** Brings flags, environment and defaults together; flags win. Throws TypeError for an unknown profile. */
+/** Brings flags, environment and defaults together; flags win. Throws UsageError for an unknown profile and for an XTDB_URL that is no address. */
 export function readSettings(env: NodeJS.ProcessEnv, flags: SharedFlags): Settings {
   const named = flags.profile ?? variable(env, 'PALIMPSEST_PROFILE') ?? 'rocksdb';
   const profile = parseProfile(named);
   if (profile === undefined)
-    throw new TypeError(`There is no profile ${JSON.stringify(named)}. Choose one of: ${NODE_PROFILES.join(', ')}.`);
+    throw new UsageError(`There is no profile ${JSON.stringify(named)}. Choose one of: ${NODE_PROFILES.join(', ')}.`);
+  const xtdbUrl = variable(env, 'XTDB_URL');
+  if (xtdbUrl !== undefined) readGiven(() => parseNodeUrl(xtdbUrl));
   return {
     dataDir: flags.data ?? dataFolder(env),
     profile,
     cacheDir: join(variable(env, 'XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'palimpsest'),
     runtimeDir: variable(env, 'XDG_RUNTIME_DIR'),
     javaHome: variable(env, 'JAVA_HOME'),
-    xtdbUrl: variable(env, 'XTDB_URL'),
+    xtdbUrl,
   };
 }
 

@@ -16,11 +16,42 @@ describe('the command line program', () => {
   });
 
   test('wrong flags and commands are refused with a hint', async () => {
-    const flag = await runCli(['node', 'start', '--idle-exit', 'soon']);
-    expect([flag.code, flag.stderr]).toEqual([1, expect.stringContaining('whole number')]);
-    const command = await runCli(['node', 'strat']);
-    expect([command.code, command.stderr]).toEqual([1, expect.stringContaining('start')]);
     const profile = await runCli(['node', 'start', '--profile', 'disk', '--json']);
-    expect(JSON.parse(profile.stdout).error.message).toContain('memory, rocksdb');
+    expect([profile.code, JSON.parse(profile.stdout).error]).toEqual([
+      64,
+      { code: 'usage', message: expect.stringContaining('memory, rocksdb') },
+    ]);
   });
+
+  test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>([
+    ['a value that is none', ['node', 'start', '--idle-exit', 'soon'], {}, /whole number[\s\S]*See palimpsest node start --help/],
+    ['a command that there is not', ['node', 'strat'], {}, /Did you mean start\?[\s\S]*See palimpsest node --help/],
+    ['a flag that there is not', ['log', '--sesion', 'x'], {}, /Did you mean --session\?[\s\S]*See palimpsest log --help/],
+    [
+      'an argument that is missing',
+      ['report', 'detail'],
+      {},
+      /missing required argument 'session'[\s\S]*See palimpsest report detail --help/,
+    ],
+    ['an argument too many', ['doctor', 'all'], {}, /too many arguments[\s\S]*See palimpsest doctor --help/],
+    ['no command at all', [], {}, /^Usage: palimpsest/],
+    ['no command of a group', ['report'], {}, /^Usage: palimpsest report/],
+    ['a profile in the environment', ['doctor'], { PALIMPSEST_PROFILE: 'tape' }, /"tape".*memory, rocksdb/],
+    ['an address that is none', ['sessions'], { XTDB_URL: 'nowhere' }, /http:\/\/host:3000/],
+    ['a mount that is none', ['mcp', '--mount', 'here'], {}, /AGENT=CANONICAL/],
+  ])('%s ends with 64 and says where help is', async (_, args, env, told) => {
+    const { code, stdout, stderr } = await runCli(args, env);
+    expect([code, stdout]).toEqual([64, '']);
+    expect(stderr).toMatch(told);
+    expect(stderr).not.toMatch(/\n {4}at /);
+  });
+
+  test.each([['--help'], ['--version'], ['help'], ['log', '--help'], ['node', 'help', 'start'], ['report', 'list', '-h']])(
+    'asked for, help is no error: %s',
+    async (...args) => {
+      const { code, stdout, stderr } = await runCli(args);
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).not.toBe('');
+    },
+  );
 });
