@@ -7,6 +7,9 @@ export function describeRun(command: string, args: readonly string[]) {
   const corpus = process.env.PALIMPSEST_CORPUS;
   if (corpus === undefined || corpus === '') throw new Error('PALIMPSEST_CORPUS is not set: name a folder of recordings');
   const git = (...words: readonly string[]): string => execFileSync('git', words, { encoding: 'utf8' }).trim();
+  const stop = new AbortController();
+  // The node of a run is ended with it.
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
   // A path of this machine says nothing to anybody else.
   const said = args.map((one) => (isAbsolute(one.replace(/^--[a-z]+=/, '')) ? '…' : one));
   const changed = git('status', '--porcelain', '--', 'src') === '' ? '' : ' with changes';
@@ -17,6 +20,7 @@ export function describeRun(command: string, args: readonly string[]) {
     commit: `${git('rev-parse', 'HEAD')}${changed}`,
     date: new Date().toISOString().slice(0, 10),
     node: { cacheDir: join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest') },
+    signal: stop.signal,
     onProgress: (line: string): void => console.error(line),
   };
 }

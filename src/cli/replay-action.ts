@@ -1,15 +1,17 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { basename } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
+import { sessionId } from '../objects/ids.js';
 import { systemCode } from '../process/system-code.js';
-import { summariseRecording } from '../replay/dry-run.js';
+import { excerpt } from '../recordings/excerpt.js';
+import { findRecordings } from '../replay/find-recordings.js';
 import { parseReplayConfig, type ReplayConfig } from '../replay/replay-config.js';
 import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
 import { type ReplayOutcome, replayMany, writeReports } from '../replay/replay-many.js';
 import { reportMarkdown } from '../replay/report-markdown.js';
 import { escapedJson, escapedLine, escapedText } from './escape-text.js';
+import { dryRun, tellFailure } from './replay-dry-run.js';
 import type { ReplayFlags } from './replay-flags.js';
 import { reportFailure } from './report-failure.js';
 import { nodeOptions, readSettings } from './settings.js';
@@ -36,37 +38,19 @@ async function readConfig(path: string | undefined): Promise<ReplayConfig> {
   return parseReplayConfig(value, `--config ${path}`);
 }
 
-function failed(path: string, error: Error, flags: ReplayFlags): void {
-  process.exitCode = 1;
-  const code = systemCode(error) ?? 'error';
-  if (flags.json) console.log(escapedJson({ recording: { name: basename(path) }, error: { code, message: error.message } }));
-  else console.error(`palimpsest: ${escapedText(error.message)}`);
-}
-
-async function dryRun(files: readonly string[], flags: ReplayFlags): Promise<void> {
-  for (const path of files) {
-    try {
-      const summary = await summariseRecording(path);
-      if (flags.json) console.log(escapedJson(summary));
-      else {
-        const { recording, sessions, messages, calls, results, losses } = summary;
-        const said = Object.entries(messages).map(([role, count]) => `${count} ${role}`);
-        console.log(
-          escapedLine(
-            `${recording.name}: ${recording.formats.join(', ')}, ${sessions} sessions, messages ${said.join(', ')}, ${calls} calls, ${results} results`,
-          ),
-        );
-        for (const { reason, place, detail } of losses.each) console.log(escapedLine(`  ${reason}, ${place}: ${detail}`));
-      }
-    } catch (error) {
-      failed(path, error instanceof Error ? error : new Error(String(error)), flags);
-    }
-  }
+/** A folder for reports, made before anything is replayed. */
+async function reportFolder(path: string | undefined): Promise<void> {
+  if (path === undefined) return;
+  await mkdir(path, { recursive: true }).catch((cause: unknown) => {
+    throw new ReplayError('bad-target', `--out ${path} cannot be written (${systemCode(cause) ?? 'unknown error'}); name a folder`, {
+      cause,
+    });
+  });
 }
 
 async function tell(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {
   if ('error' in outcome) {
-    failed(outcome.job.path, outcome.error, flags);
+    tellFailure(outcome.job.path, outcome.error, flags);
     return;
   }
   const { report } = outcome;
@@ -81,16 +65,22 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
   limitYoungGeneration(YOUNG_BYTES);
   setFlagsFromString(`--heap-growing-percent=${GROWING_PERCENT}`);
   await reportFailure(flags, async () => {
-    if (flags.into !== undefined && files.length > 1) {
+    const config = await readConfig(flags.config);
+    if (flags.into !== undefined) sessionId(flags.into);
+    const progress = (line: string): void => console.error(escapedLine(line));
+    const { paths, failures, others } = await findRecordings(files);
+    if (flags.into !== undefined && paths.length > 1) {
       throw new ReplayError(
         'bad-target',
-        `--into ${flags.into} names one session for ${files.length} recordings; replay them one by one, or leave it out`,
+        `--into ${flags.into} names one session for ${paths.length} recordings; replay them one by one, or leave it out`,
       );
     }
-    const config = await readConfig(flags.config);
-    if (flags.dryRun) return dryRun(files, flags);
+    for (const { path, error } of failures) tellFailure(path, error, flags);
+    for (const { folder, names } of others) progress(`${folder}: ${names.length} files are no recordings: ${excerpt(names.join(', '))}`);
+    if (paths.length === 0) return;
+    if (flags.dryRun) return dryRun(paths, flags, progress);
+    await reportFolder(flags.out);
     const { dataDir: _shared, ...node } = nodeOptions(readSettings(process.env, {}));
-    const progress = (line: string): void => console.error(escapedText(line));
     const database = await openReplayDatabase(flags.dataDir, { ...node, onProgress: progress });
     const stop = new AbortController();
     const onSignal = (): void =>
@@ -98,7 +88,7 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
     process.once('SIGINT', onSignal);
     process.once('SIGTERM', onSignal);
     try {
-      const jobs = files.map((path) => ({ path, config, ...(flags.into === undefined ? {} : { into: flags.into }) }));
+      const jobs = paths.map((path) => ({ path, config, ...(flags.into === undefined ? {} : { into: flags.into }) }));
       await replayMany(jobs, {
         database,
         jobs: flags.jobs ?? availableParallelism(),

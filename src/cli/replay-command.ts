@@ -8,7 +8,7 @@ export function replayCommand(): Command {
     .description(
       'replay recorded sessions of agents (Claude Code, Codex, pi, SWE-agent, OpenHands, Gemini CLI, Cline and others) and report what came of them',
     )
-    .argument('<file...>', 'recordings; the format is told by their content')
+    .argument('<file...>', 'recordings, or folders of them; the format is told by their content')
     .addOption(new Option('--into <session>', 'session to replay into (default: one derived from the recording)'))
     .addOption(new Option('--config <file>', 'JSON: window, shortIds, strict, tools, tokens'))
     .addOption(new Option('--out <folder>', 'folder for a JSON and a Markdown report of each recording'))

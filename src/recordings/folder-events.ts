@@ -41,6 +41,13 @@ export function numberedMembers(source: RecordingSource, name: RegExp): readonly
   return numbered.sort((a, b) => a.number - b.number || (a.member < b.member ? -1 : 1)).map(({ member }) => member);
 }
 
+/** Whether the events below a folder are those of one conversation: they lie in the folder itself, or in its folder `events`. */
+export function holdsOneConversation(source: RecordingSource, name: RegExp): boolean {
+  const folders = new Set((source.members ?? []).filter((member) => name.test(member)).map((member) => member.replace(/[^\\/]*$/, '')));
+  const [only = '?'] = folders;
+  return folders.size === 1 && /^(?:events[\\/])?$/.test(only);
+}
+
 /** The events of a folder in their order; members that are no events are told once each. */
 export async function* folderEvents(
   source: RecordingSource,

@@ -1,5 +1,5 @@
 import { idAt, objectAt, textAt } from './fields.js';
-import { folderEvents } from './folder-events.js';
+import { folderEvents, holdsOneConversation } from './folder-events.js';
 import type { Importer, OnLoss, RecordingSource } from './importer.js';
 import { documentItems } from './json-document.js';
 import { readJsonLines } from './json-lines.js';
@@ -24,7 +24,7 @@ const isHistory = (list: unknown): boolean => {
 
 function recognise(source: RecordingSource): number {
   const { value } = recordingHead(source);
-  if (source.members !== undefined) return source.members.some((member) => EVENT_FILE.test(member)) && isEvent(value) ? 0.9 : 0;
+  if (source.members !== undefined) return holdsOneConversation(source, EVENT_FILE) && isEvent(value) ? 0.9 : 0;
   if (isJsonObject(value)) {
     if (isHistory(value.history)) return 0.95;
     const row = Array.isArray(value.history) && 'instruction' in value && ('git_patch' in value || 'test_result' in value);

@@ -1,5 +1,5 @@
 import { idAt, textAt } from './fields.js';
-import { folderEvents, memberRecord } from './folder-events.js';
+import { folderEvents, holdsOneConversation, memberRecord } from './folder-events.js';
 import type { Importer, OnLoss, RecordingSource } from './importer.js';
 import { documentItems } from './json-document.js';
 import { readJsonLines } from './json-lines.js';
@@ -19,7 +19,7 @@ const isEvent = (record: JsonObject | undefined): boolean =>
   KIND.test(textAt(record, 'kind') ?? '') && record !== undefined && ('timestamp' in record || 'source' in record);
 
 function recognise(source: RecordingSource): number {
-  if (source.members !== undefined) return source.members.some((member) => EVENT_FILE.test(member)) ? 0.95 : 0;
+  if (source.members !== undefined) return holdsOneConversation(source, EVENT_FILE) ? 0.95 : 0;
   const { value } = recordingHead(source);
   const [first] = isJsonObject(value) ? [value] : headObjects(value);
   return isEvent(first) ? 0.95 : 0;

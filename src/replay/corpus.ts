@@ -1,5 +1,7 @@
+import type { Dirent } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
+import { systemCode } from '../process/system-code.js';
 import { recogniseRecording } from '../recordings/import-recording.js';
 import type { RecordingFormat } from '../recordings/neutral-session.js';
 import { openRecording } from '../recordings/open-recording.js';
@@ -20,7 +22,10 @@ export interface Corpus {
 }
 
 /** Formats that have a folder with a file for each event. */
-const FOLDER_FORMATS: ReadonlySet<RecordingFormat> = new Set(['openhands-sdk']);
+const FOLDER_FORMATS: ReadonlySet<RecordingFormat> = new Set(['openhands-sdk', 'openhands-legacy']);
+/** What such a folder has: files of events, or a folder of them. */
+const hasEvents = (entries: readonly Dirent[]): boolean =>
+  entries.some((entry) => (entry.isFile() ? /^(?:event-)?\d+[^.]*\.json$/.test(entry.name) : entry.name === 'events'));
 
 /** Why a path is no recording, or of which format it is. */
 async function lookAt(path: string): Promise<{ readonly format: RecordingFormat } | { readonly reason: string }> {
@@ -41,10 +46,9 @@ export async function findCorpus(folder: string): Promise<Corpus> {
   const others: { readonly name: string; readonly reason: string }[] = [];
   const visit = async (at: string): Promise<void> => {
     const entries = (await readdir(at, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
-    const flat = at !== folder && entries.length > 1 && entries.every((entry) => entry.isFile() && entry.name.endsWith('.json'));
-    const whole = flat ? await lookAt(at) : undefined;
+    const whole = hasEvents(entries) ? await lookAt(at) : undefined;
     if (whole !== undefined && 'format' in whole && FOLDER_FORMATS.has(whole.format)) {
-      files.push({ path: at, name: relative(folder, at) });
+      files.push({ path: at, name: relative(folder, at) || basename(folder) });
       return;
     }
     for (const entry of entries) {
@@ -63,7 +67,7 @@ export async function findCorpus(folder: string): Promise<Corpus> {
     if (cause instanceof ReplayError) throw cause;
     throw new ReplayError(
       'bad-target',
-      `the corpus folder ${folder} cannot be read: ${String(cause)}; set PALIMPSEST_CORPUS to a folder of recordings`,
+      `the folder ${folder} cannot be read (${systemCode(cause) ?? String(cause)}); name a folder of recordings`,
       { cause },
     );
   }

@@ -16,6 +16,7 @@ export interface CorpusOptions extends CorpusRun {
   readonly jobs: number;
   readonly node: NodeSettings;
   readonly onProgress?: (line: string) => void;
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -23,7 +24,7 @@ export interface CorpusOptions extends CorpusRun {
  * could not be replayed. Throws ReplayError.
  */
 export async function replayCorpus(options: CorpusOptions): Promise<{ readonly path: string; readonly failed: number }> {
-  const { corpus, onProgress, jobs, out } = options;
+  const { corpus, onProgress, jobs, out, signal } = options;
   const config = parseReplayConfig(options.config, 'the configuration');
   const { files, others } = await findCorpus(corpus);
   const listed = await readProvenance(corpus);
@@ -35,6 +36,7 @@ export async function replayCorpus(options: CorpusOptions): Promise<{ readonly p
       database,
       jobs,
       ...(onProgress === undefined ? {} : { onProgress }),
+      ...(signal === undefined ? {} : { signal }),
       onOutcome: (outcome) =>
         onProgress?.(`${names.get(outcome.job.path)}: ${'report' in outcome ? `${outcome.ms} ms` : outcome.error.message}`),
     });

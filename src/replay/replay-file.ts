@@ -21,6 +21,8 @@ export interface ReplayFileOptions {
   readonly variant?: string;
   /** The session to replay into; one derived from the recording where absent. */
   readonly into?: string;
+  /** The hash of the recording, where somebody has it already. */
+  readonly sha256?: string;
   readonly onProgress?: (progress: ReplayProgress & { readonly bytes: number; readonly total: number }) => void;
   readonly onNotice?: (line: string) => void;
   readonly signal?: AbortSignal;
@@ -39,7 +41,7 @@ const KEPT_UNITS = 4 * 1_048_576;
 export async function replayFile(path: string, database: ReplayDatabase, options: ReplayFileOptions): Promise<ReplayReport> {
   const { config, variant = '', into, signal, onProgress, onNotice } = options;
   const source = await openRecording(path);
-  const sha256 = await recordingHash(source, signal);
+  const sha256 = options.sha256 ?? (await recordingHash(source, signal));
   const identity = replayIdentity(sha256, variant, into);
   const { dataDir } = database;
   const clock = new ReplayClock(Date.now());

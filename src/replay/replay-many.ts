@@ -2,9 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import pLimit from 'p-limit';
 import writeFileAtomic from 'write-file-atomic';
+import { openRecording } from '../recordings/open-recording.js';
 import type { ReplayConfig } from './replay-config.js';
 import type { ReplayDatabase } from './replay-database.js';
 import { replayFile } from './replay-file.js';
+import { recordingHash } from './replay-identity.js';
 import type { ReplayReport } from './replay-report.js';
 import { reportMarkdown } from './report-markdown.js';
 
@@ -34,13 +36,18 @@ export interface ReplayManyOptions {
 
 const TELL_EVERY_MS = 2_000;
 
-async function replayOne(job: ReplayJob, { database, onProgress, signal }: ReplayManyOptions): Promise<ReplayOutcome> {
+async function replayOne(
+  job: ReplayJob,
+  sha256: string | undefined,
+  { database, onProgress, signal }: ReplayManyOptions,
+): Promise<ReplayOutcome> {
   const started = Date.now();
   let told = started;
   const name = basename(job.path);
   try {
     const report = await replayFile(job.path, database, {
       config: job.config,
+      ...(sha256 === undefined ? {} : { sha256 }),
       ...(job.variant === undefined ? {} : { variant: job.variant }),
       ...(job.into === undefined ? {} : { into: job.into }),
       ...(signal === undefined ? {} : { signal }),
@@ -58,17 +65,41 @@ async function replayOne(job: ReplayJob, { database, onProgress, signal }: Repla
   }
 }
 
+/** The hash of a job's recording; undefined where it cannot be read, which the replay tells. */
+async function hashOf({ path }: ReplayJob, signal: AbortSignal | undefined): Promise<string | undefined> {
+  try {
+    return await recordingHash(await openRecording(path), signal);
+  } catch {
+    signal?.throwIfAborted();
+    return undefined;
+  }
+}
+
+/** The outcome of the same bytes under another name. */
+function under(job: ReplayJob, outcome: ReplayOutcome): ReplayOutcome {
+  if ('error' in outcome) return { ...outcome, job };
+  const { report, ms } = outcome;
+  return { job, ms, report: { ...report, recording: { ...report.recording, name: basename(job.path) } } };
+}
+
 /**
  * Replays several recordings side by side into one database, each into a session of its own; they share nothing there, so the order in which they run shows
- * nowhere. One that fails does not keep the others from running. Outcomes come back in the order of the jobs.
+ * nowhere. Files of the same bytes would be one session: they are replayed once, and each has the report. One that fails does not keep the others from
+ * running. Outcomes come back in the order of the jobs.
  */
 export async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions): Promise<readonly ReplayOutcome[]> {
   const limit = pLimit(Math.max(1, options.jobs));
+  const begun = new Map<string, Promise<ReplayOutcome>>();
   return Promise.all(
     jobs.map((job) =>
       limit(async () => {
         options.signal?.throwIfAborted();
-        const outcome = await replayOne(job, options);
+        const sha256 = jobs.length === 1 ? undefined : await hashOf(job, options.signal);
+        const key = sha256 === undefined ? undefined : [sha256, job.variant ?? '', job.into ?? ''].join('\n');
+        const running = key === undefined ? undefined : begun.get(key);
+        const own = running ?? replayOne(job, sha256, options);
+        if (key !== undefined && running === undefined) begun.set(key, own);
+        const outcome = running === undefined ? await own : under(job, await own);
         await options.onOutcome?.(outcome);
         return outcome;
       }),

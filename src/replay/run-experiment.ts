@@ -27,6 +27,7 @@ export interface ExperimentRun {
   readonly commit: string;
   readonly date: string;
   readonly onProgress?: (line: string) => void;
+  readonly signal?: AbortSignal;
 }
 
 function chosen(all: readonly CorpusFile[], wanted: readonly string[]): readonly CorpusFile[] {
@@ -56,7 +57,7 @@ const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly 
  * failed. Throws ReplayError, and what opening the corpus throws.
  */
 export async function runExperiment(run: ExperimentRun): Promise<{ readonly folder: string; readonly failed: number }> {
-  const { experiment, database, jobs, onProgress } = run;
+  const { experiment, database, jobs, onProgress, signal } = run;
   const files = chosen((await findCorpus(run.corpus)).files, experiment.sessions);
   const names = new Map(files.map(({ path, name }) => [path, name]));
   const all = files.flatMap(({ path }) => experiment.parameters.map(({ name, config }) => ({ path, config, variant: name })));
@@ -67,6 +68,7 @@ export async function runExperiment(run: ExperimentRun): Promise<{ readonly fold
     database,
     jobs,
     ...(onProgress === undefined ? {} : { onProgress }),
+    ...(signal === undefined ? {} : { signal }),
     onOutcome: async (outcome: ReplayOutcome) => {
       if ('report' in outcome && run.reports) await writeReports(join(folder, 'replays'), outcome.report);
       done += 1;

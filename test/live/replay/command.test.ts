@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { replayFile } from '../../../src/replay/replay-file.js';
@@ -44,11 +44,51 @@ describe('palimpsest replay', () => {
   test('only tells what is there when it is asked to', async () => {
     const path = await recordings.write('one.jsonl', longRecording(2).text);
     const { code, stdout } = await runCli(['replay', path, '--dry-run']);
-    expect([code, stdout]).toEqual([0, 'one.jsonl: claude-code, 1 sessions, messages 2 user, 6 assistant, 4 calls, 4 results\n']);
+    expect([code, stdout]).toEqual([0, 'one.jsonl: claude-code, 1 session, messages: 2 user, 6 assistant, 4 calls, 4 results\n']);
+    await recordings.write('cut.jsonl', longRecording(2).text.slice(0, -40));
+    const cut = await runCli(['replay', join(recordings.folder, 'cut.jsonl'), '--dry-run', '--json']);
+    expect([cut.code, JSON.parse(cut.stdout)]).toMatchObject([1, { complete: false, losses: { by_reason: { 'truncated-file': 1 } } }]);
+  });
+
+  test('takes a folder for every recording below it, and says what is none', async () => {
+    await mkdir(join(recordings.folder, 'below'));
+    await recordings.write('below/one.jsonl', longRecording(2).text);
+    await recordings.write('below/notes.txt', 'nothing of the kind');
+    await recordings.write('two.jsonl', longRecording(3).text);
+    const { code, stdout, stderr } = await runCli(['replay', recordings.folder, join(recordings.folder, 'two.jsonl'), '--dry-run']);
+    expect([code, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([0, ['one.jsonl', 'two.jsonl', '']]);
+    expect(stderr).toMatch(/: 1 files are no recordings: below\/notes\.txt\n$/);
+  });
+
+  test('files of the same bytes are one session: they are replayed once, and each has the report', async () => {
+    const paths = await Promise.all(['one.jsonl', 'two.jsonl', 'three.jsonl'].map((name) => recordings.write(name, longRecording(3).text)));
+    const { code, stdout } = await runCli(['replay', ...paths, '--jobs', '2', '--json']);
+    const reports = stdout
+      .trim()
+      .split('\n')
+      .map((line) => replayReportSchema.parse(JSON.parse(line)));
+    expect([code, reports.map(({ recording }) => recording.name).sort()]).toEqual([0, ['one.jsonl', 'three.jsonl', 'two.jsonl']]);
+    expect(new Set(reports.map(({ digest }) => digest)).size).toBe(1);
+  }, 120_000);
+
+  test('begins nothing for what cannot be replayed or written', async () => {
+    const one = await recordings.write('one.jsonl', longRecording(1).text);
+    const two = await recordings.write('two.jsonl', longRecording(2).text);
+    const none = await recordings.write('none.txt', 'nothing of the kind');
+    for (const [args, message] of [
+      [[none, '/nowhere/at-all'], /none\.txt is of no known format[\s\S]*at-all cannot be read \(ENOENT\)/],
+      [[one, '--out', join(none, 'x')], /--out \S*none\.txt\/x cannot be written \(ENOTDIR\); name a folder/],
+      [[one, '--into', '../x'], /"\.\.\/x" is no session id/],
+      [[one, two, '--into', 'x'], /--into x names one session for 2 recordings/],
+    ] as const) {
+      const { code, stdout, stderr } = await runCli(['replay', ...args]);
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(message);
+      expect(stderr).not.toMatch(/Starting XTDB/);
+    }
   });
 
   test.each([
-    [['--into', 'x', 'a', 'b'], /--into x names one session for 2 recordings/],
     [['--config', '/nowhere.json', 'a'], /--config \/nowhere\.json cannot be read \(ENOENT\)/],
     [['--jobs', '0', 'a'], /argument '0' is invalid.*whole number from 1/],
   ])('refuses %j by name', async (args, message) => {
