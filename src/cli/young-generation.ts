@@ -1,21 +1,20 @@
+import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-
-const LOOK_EVERY_MS = 100;
 
 const youngBytes = (): number => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
 
 /**
  * Keeps the part of the heap where objects are new from growing further while it has so many bytes. While a program loads everything survives, from
  * which V8 concludes that it needs the 32 MiB that are its bound. A running process cannot be given `--max-semi-space-size`, but how far to grow the
- * space V8 asks anew each time. Keeps no process alive.
+ * space V8 asks anew at each collection; so it is looked at after each. Keeps no process alive.
  */
 export function limitYoungGeneration(bytes: number): void {
   let factor = 2;
-  const timer = setInterval(() => {
+  const collections = new PerformanceObserver(() => {
     // V8 shrinks it again when little is done.
     const wanted = youngBytes() < bytes ? 2 : 1;
     if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`);
     factor = wanted;
-  }, LOOK_EVERY_MS);
-  timer.unref();
+  });
+  collections.observe({ entryTypes: ['gc'] });
 }
