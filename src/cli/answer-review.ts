@@ -15,6 +15,8 @@ export interface Answer {
   /** What it holds at, in words. */
   readonly holds?: string;
   readonly json: object;
+  /** What was left out, in sentences. */
+  readonly notes?: readonly string[];
   /** Text that is written as it is, unless a terminal would act on it. */
   readonly exact?: string;
 }
@@ -25,7 +27,7 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
     const review = await openReview(flags);
     try {
       const answer = await ask(review);
-      const { notes } = review;
+      const notes = [...review.notes, ...(answer.notes ?? [])];
       const target = standardOutput(flags);
       const colours = coloursFor(target);
       if (flags.json === true) return await writeExactly(`${escapedJson({ ...answer.json, notes })}\n`);

@@ -15,13 +15,21 @@ import type { ReviewFlags } from './review-flags.js';
 
 const idsOf = (turns: readonly LoggedTurn[]): readonly ObjectId[] => turns.flatMap(({ changes }) => Object.values(changes).flat());
 
+/** Turns of a session that are shown where nobody says how many: the transaction of each is a look-up of its own. */
+const LISTED_TURNS = 100;
+
 async function logTurns(desk: Desk, session: string | undefined, { object, limit, at, validTime, tx }: ReviewFlags): Promise<Answer> {
-  const { point, turns } = await askTurns(desk, { session, object, limit, at, validTime, tx });
+  const isBounded = session !== undefined && limit === undefined;
+  const found = await askTurns(desk, { session, object, limit: isBounded ? LISTED_TURNS + 1 : limit, at, validTime, tx });
+  const isCut = isBounded && found.turns.length > LISTED_TURNS;
+  const { point } = found;
+  const turns = isCut ? found.turns.slice(0, LISTED_TURNS) : found.turns;
   const nameOf = await namesFor(desk, idsOf(turns));
   return {
     lines: (colours) => (turns.length === 0 ? ['no turns'] : turns.flatMap((turn) => turnLines(turn, nameOf, colours))),
     holds: pointText(point),
     json: logAnswer(point.basis, { turns }),
+    notes: isCut ? [`the newest ${LISTED_TURNS} turns; there are more (--limit)`] : [],
   };
 }
 

@@ -76,7 +76,7 @@ export function reviewCommands(): readonly Command[] {
     .argument('[session]', 'its id or the beginning of it, perhaps with @MOMENT')
     .addOption(new Option('--object <object>', 'only turns that touched it; without a session: its versions'))
     .addOption(sessionFlag())
-    .addOption(limitFlag('only so many, the newest'))
+    .addOption(limitFlag('only so many, the newest (default: 100; without a session 20)'))
     .action(async (session: string | undefined, flags: ReviewFlags) => (await actions()).logAction(session, flags));
   const show = withMoment(new Command('show'))
     .description('show an object at a moment: its times, fields, hashes and text')

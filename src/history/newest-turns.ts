@@ -6,6 +6,8 @@ import { type TurnSpan, turnSpans } from './turn-spans.js';
 /** Steps that are read for each turn that is wanted, before more are. */
 const STEPS_A_TURN = 8;
 const FEWEST_STEPS = 64;
+/** Steps of a running turn that are asked for at once: they lie beyond the head, which does not tell how many there are. */
+const RUNNING_STEPS = 64;
 
 /**
  * The newest turns of a session that had begun by a moment (milliseconds since 1970), at most `count`, oldest first: read from the session's end on, so
@@ -17,8 +19,13 @@ export async function newestTurns(timeline: Timeline, session: SessionId, count:
   const [heads, lineage = []] = await Promise.all([present.heads([id]), present.lineage(session)]);
   const isWanted = ({ steps }: TurnSpan): boolean => (steps[0]?.at ?? 0) <= until;
   let size = Math.max(FEWEST_STEPS, count * STEPS_A_TURN);
-  let first = Math.max(1, (heads.get(id)?.marks.upto ?? 0) - size + 1);
-  let steps: readonly Step[] = await present.stepsAlong(session, lineage, { first, last: Number.MAX_SAFE_INTEGER });
+  const upto = heads.get(id)?.marks.upto ?? 0;
+  let first = Math.max(1, upto - size + 1);
+  const near = upto + RUNNING_STEPS;
+  let steps: readonly Step[] = await present.stepsAlong(session, lineage, { first, last: near });
+  if (steps.at(-1)?.seq === near) {
+    steps = [...steps, ...(await present.stepsAlong(session, lineage, { first: near + 1, last: Number.MAX_SAFE_INTEGER }))];
+  }
   for (;;) {
     // The first turn of those that were read may have begun before.
     const turns = turnSpans(steps).slice(first === 1 ? 0 : 1);

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { SetChanges } from '../objects/sets.js';
 import type { Step, TurnRule } from '../objects/step.js';
@@ -174,6 +175,9 @@ interface FoundTurn {
   readonly span: TurnSpan;
 }
 
+/** Sessions that are read side by side. */
+const SESSIONS_AT_ONCE = 8;
+
 /**
  * The newest turns of all sessions, merged by time. Reads only the sessions that can hold one of them: no turn of a session is later than its head and
  * its running turn.
@@ -181,16 +185,21 @@ interface FoundTurn {
 export async function latestTurns(timeline: Timeline, limit: number, until?: number): Promise<readonly LoggedTurn[]> {
   const sessions = [...(await timeline.present.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
   let found: readonly FoundTurn[] = [];
-  for (const { id, validTime } of sessions) {
+  for (let next = 0; next < sessions.length; next += SESSIONS_AT_ONCE) {
+    const some = sessions.slice(next, next + SESSIONS_AT_ONCE);
     const oldest = found[limit - 1];
-    if (oldest !== undefined && begins(oldest.span) > validTime.getTime()) break;
-    const own = (await wantedTurns(timeline, id, { limit, until })).toReversed().map((span) => ({ session: id, span }));
-    found = [...found, ...own].sort((a, b) => begins(b.span) - begins(a.span)).slice(0, limit);
+    if (oldest !== undefined && begins(oldest.span) > (some[0]?.validTime.getTime() ?? 0)) break;
+    const own = await Promise.all(
+      some.map(async ({ id }) => (await wantedTurns(timeline, id, { limit, until })).map((span) => ({ session: id, span }))),
+    );
+    // What began in the same millisecond stays in the order of the sessions, the newest turn of each first.
+    found = [...found, ...own.flatMap((turns) => turns.toReversed())].sort((a, b) => begins(b.span) - begins(a.span)).slice(0, limit);
   }
   const shown = new Map<TurnSpan, LoggedTurn>();
-  for (const id of new Set(found.map(({ session }) => session))) {
+  const ofSession = pLimit(SESSIONS_AT_ONCE);
+  await ofSession.map(new Set(found.map(({ session }) => session)), async (id) => {
     const spans = found.filter(({ session }) => session === id).map(({ span }) => span);
     for (const [i, turn] of (await detailed(timeline, id, spans)).entries()) shown.set(spans[i] as TurnSpan, turn);
-  }
+  });
   return found.flatMap(({ span }) => shown.get(span) ?? []);
 }

@@ -8,8 +8,9 @@ import { seenBy } from '../../../src/history/seen-by.js';
 import { latestTurns, sessionLog } from '../../../src/history/session-log.js';
 import { Timeline } from '../../../src/history/timeline.js';
 import type { ObjectId, SessionId } from '../../../src/objects/ids.js';
-import { openClient, wholeRead } from '../../support/context.js';
-import { temporaryRoot } from '../../support/mcp-clients.js';
+import { countRequests, openClient, wholeRead } from '../../support/context.js';
+import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { runCli } from '../../support/run-cli.js';
 
 const TURNS = 60;
 /** Turns in which the file is another one. */
@@ -79,6 +80,42 @@ describe('questions about a longer session', () => {
     const own = (await latestTurns(timeline, 500)).filter((turn) => turn.session === session);
     expect(own).toEqual((await sessionLog(timeline, session)).slice(0, own.length));
     expect(own.length).toBeGreaterThan(20);
+  });
+
+  test('a running turn of more steps than are asked for at once is there whole', async () => {
+    const running = await client.openSession({ id: `${name}-running` });
+    for (let step = 1; step <= 150; step += 1) await running.reportMessage({ role: step === 1 ? 'user' : 'assistant', text: `${step}` });
+    await client.store.writes.flush();
+    const [turn, ...others] = await sessionLog(await Timeline.open(client), running.id, { limit: 1 });
+    expect([turn?.firstStep, turn?.lastStep, turn?.messages.length, others]).toEqual([1, 150, 150, []]);
+  });
+
+  test('the latest turns are those of all logs together, read with a handful of requests for each', async () => {
+    const ids = await Promise.all(
+      Array.from({ length: 30 }, async (_, i) => {
+        const one = await client.openSession({ id: `${name}-short-${i}` });
+        await one.reportMessage({ role: 'user', text: `first of ${i}` });
+        await one.reportMessage({ role: 'user', text: `second of ${i}` });
+        return one.id;
+      }),
+    );
+    await client.store.writes.flush();
+    const timeline = await Timeline.open(client);
+    const { result, requests } = await countRequests(() => latestTurns(timeline, 25));
+    const all = (await Promise.all(ids.map((id) => sessionLog(timeline, id)))).flat();
+    const newest = all.map(({ from }) => from.getTime()).sort((a, b) => b - a);
+    expect(result.map(({ from }) => from.getTime())).toEqual(newest.slice(0, 25));
+    for (const turn of result) expect(all).toContainEqual(turn);
+    expect(Object.values(requests).reduce((sum, count) => sum + count, 0)).toBeLessThan(25 * 12);
+  });
+
+  test('a log of so many turns says that there are more, unless all are asked for', async () => {
+    const many = await client.openSession({ id: `${name}-many` });
+    for (let turn = 1; turn <= 102; turn += 1) await many.reportMessage({ role: 'user', text: `turn ${turn}` });
+    await client.store.writes.flush();
+    const ask = async (...args: string[]) => JSON.parse((await runCli(['log', many.id, '--data', suiteData(), '--json', ...args])).stdout);
+    expect(await ask()).toMatchObject({ turns: { length: 100 }, notes: ['the newest 100 turns; there are more (--limit)'] });
+    expect(await ask('--limit', '500')).toMatchObject({ turns: { length: 102 }, notes: [] });
   });
 
   test('who tells for each turn the version that a look-up of its own transaction gives', async () => {
