@@ -13,11 +13,7 @@ const { values, positionals } = parseArgs({
 const [file = 'scripts/experiments/window.json'] = positionals;
 const experiment = parseExperiment(JSON.parse(readFileSync(file, 'utf8')), file);
 const run = describeRun('npm run experiment', process.argv.slice(2));
-const database = await openReplayDatabase(undefined, run.node);
-try {
-  const { folder, failed } = await runExperiment({ ...run, experiment, out: values.out, reports: values.reports, database });
-  console.log(folder);
-  process.exitCode = failed > 0 ? 1 : 0;
-} finally {
-  await database.close();
-}
+const open = () => openReplayDatabase(undefined, run.node);
+const { folder, failed } = await runExperiment({ ...run, experiment, out: values.out, reports: values.reports, open });
+console.log(folder);
+process.exitCode = failed > 0 ? 1 : 0;

@@ -5,10 +5,11 @@ import { sessionId } from '../objects/ids.js';
 import { systemCode } from '../process/system-code.js';
 import { excerpt } from '../recordings/excerpt.js';
 import { findRecordings } from '../replay/find-recordings.js';
+import { replayInBatches } from '../replay/replay-batches.js';
 import { parseReplayConfig, type ReplayConfig } from '../replay/replay-config.js';
 import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
-import { type ReplayOutcome, replayMany, writeReports } from '../replay/replay-many.js';
+import { type ReplayOutcome, writeReports } from '../replay/replay-many.js';
 import { reportMarkdown } from '../replay/report-markdown.js';
 import { escapedJson, escapedLine, escapedText } from './escape-text.js';
 import { dryRun, tellFailure } from './replay-dry-run.js';
@@ -81,7 +82,6 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
     if (flags.dryRun) return dryRun(paths, flags, progress);
     await reportFolder(flags.out);
     const { dataDir: _shared, ...node } = nodeOptions(readSettings(process.env, {}));
-    const database = await openReplayDatabase(flags.dataDir, { ...node, onProgress: progress });
     const stop = new AbortController();
     const onSignal = (): void =>
       stop.abort(new ReplayError('interrupted', 'the replay was interrupted; with --data-dir the same command goes on from there'));
@@ -89,8 +89,10 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
     process.once('SIGTERM', onSignal);
     try {
       const jobs = paths.map((path) => ({ path, config, ...(flags.into === undefined ? {} : { into: flags.into }) }));
-      await replayMany(jobs, {
-        database,
+      await replayInBatches(jobs, {
+        open: () => openReplayDatabase(flags.dataDir, { ...node, onProgress: progress }),
+        // A data folder is one database, and its node keeps what is written on the disk.
+        ...(flags.dataDir === undefined ? {} : { batchBytes: Number.POSITIVE_INFINITY }),
         jobs: flags.jobs ?? availableParallelism(),
         onProgress: progress,
         onOutcome: (outcome) => tell(outcome, flags),
@@ -99,7 +101,6 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
     } finally {
       process.off('SIGINT', onSignal);
       process.off('SIGTERM', onSignal);
-      await database.close();
     }
   });
 }

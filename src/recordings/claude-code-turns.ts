@@ -96,7 +96,7 @@ function noteRewind({ queue }: ClaudeContext, at: ClaudeRecord): void {
   const { session, record, place } = at;
   const parent = idAt(record, 'parentUuid') ?? '';
   const earlier = session.prompts.get(parent);
-  if (earlier !== undefined) queue.push({ kind: 'event', ...commonOf(at), name: 'rewind', text: earlier });
+  if (earlier !== undefined) queue.push({ kind: 'event', ...commonOf(at), name: 'rewind', text: earlier, undone_from: earlier });
   session.prompts.set(parent, idAt(record, 'uuid') ?? place);
 }
 

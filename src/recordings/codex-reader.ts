@@ -10,6 +10,7 @@ import { lineFormat } from './line-format.js';
 import { partsText } from './message-parts.js';
 import type { RecordedEntry } from './neutral-session.js';
 import { createOpaqueContent } from './opaque-content.js';
+import { present } from './present.js';
 
 type Handler = (payload: JsonObject, place: string, at: number | undefined) => void;
 
@@ -159,7 +160,9 @@ export class CodexReader {
     if (type === 'token_count') this.#usage(payload, common);
     else if (type === 'turn_aborted') this.#queue.push({ kind: 'event', ...common, name: 'aborted', text: textAt(payload, 'reason') });
     else if (type === 'thread_rolled_back') {
-      this.#queue.push({ kind: 'event', ...common, name: 'rewind', text: `${numberAt(payload, 'num_turns') ?? 0} turns` });
+      const turns = numberAt(payload, 'num_turns') ?? 0;
+      const undone_turns = Number.isSafeInteger(turns) && turns > 0 ? turns : undefined;
+      this.#queue.push({ kind: 'event', ...common, name: 'rewind', text: `${turns} turns`, ...present({ undone_turns }) });
     } else if (type === 'error' || type === 'stream_error') {
       this.#queue.push({ kind: 'event', ...common, name: 'api-error', text: textAt(payload, 'message') });
     } else if (type === 'patch_apply_end' && call !== undefined) call.files = patchEvidence(payload);

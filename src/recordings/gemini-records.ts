@@ -80,7 +80,7 @@ export class GeminiRecords {
     const from = ids.indexOf(id);
     for (const gone of from < 0 ? ids : ids.slice(from)) this.live.delete(gone);
     const parent_id = from < 0 ? undefined : ids[from - 1];
-    return [{ kind: 'event', session: this.session, place, name: 'rewind', text: id, ...present({ parent_id }) }];
+    return [{ kind: 'event', session: this.session, place, name: 'rewind', text: id, undone_from: id, ...present({ parent_id }) }];
   }
 
   private user(message: JsonObject, common: Common, known: boolean): readonly RecordedEntry[] {

@@ -57,7 +57,8 @@ function watched(source: RecordingSource, { onLoss, onProgress, signal }: Import
         for await (const chunk of source.open(member)) {
           signal?.throwIfAborted();
           own += chunk.length;
-          done += chunk.length;
+          // A file may be read twice, side by side: it is as far as the furthest of them. Of a folder each member is read once.
+          done = member === undefined ? Math.max(done, own) : done + chunk.length;
           onProgress?.(Math.min(done, source.size), source.size);
           yield chunk;
         }

@@ -115,6 +115,8 @@ const entries = {
         'Such as `model-change`, `aborted`, `file-attached`; `rewind`: the conversation goes on from `parent_id`, `text` is what was left',
       ),
     text: z.string().optional(),
+    undone_from: id.optional().describe('Of a `rewind`: `native_id` of the first entry that was taken back, where the recording names it'),
+    undone_turns: z.int().positive().optional().describe('Of a `rewind`: how many turns of the person were taken back'),
     files: z.array(shownFile).optional(),
     usage: usage.optional().describe('Of an answer that has no message of its own'),
   }),

@@ -1,4 +1,6 @@
+import type { SessionId } from '../objects/ids.js';
 import type { Loss, LossReason } from '../recordings/importer.js';
+import type { EntryOf } from '../recordings/neutral-session.js';
 import type { ContextMeasure, SectionMeasure } from './context-measure.js';
 import type { ClockRepairs } from './replay-clock.js';
 import type { ReplayConfig } from './replay-config.js';
@@ -79,18 +81,26 @@ export interface ReportParts {
   readonly tokenizer: string | undefined;
 }
 
+/** Which session another one came from, and how. */
+function cameFrom(parent: EntryOf<'session'>['parent'], branchOf: SessionId | undefined, ids: ReadonlyMap<string, SessionId>) {
+  if (branchOf !== undefined) return { relation: 'branch', parent: branchOf };
+  if (parent === undefined) return {};
+  const replayed = ids.get(parent.native_id);
+  return { relation: parent.relation, ...(replayed === undefined ? {} : { parent: replayed }) };
+}
+
 /** The report of a finished replay. */
 export function makeReport({ recording, config, variant, engine, digest, losses, clock, tokenizer }: ReportParts): ReplayReport {
   const { tally, tree, evidence, sessions } = engine;
   const { objects } = digest;
-  const ids = new Map(sessions.map(({ entry, driver }) => [entry.native_id, driver.id]));
+  // Of a session with branches the first.
+  const ids = new Map([...sessions].reverse().map(({ entry, driver }) => [entry.native_id, driver.id]));
   const counted = tally.counted;
   const observed = tally.observations.readings + tally.observations.mentions;
-  const sessionReports = sessions.map(({ entry, driver, contexts }) => ({
+  const sessionReports = sessions.map(({ entry, driver, contexts, branchOf }) => ({
     session: driver.id,
     native_id: entry.native_id,
-    ...(entry.parent === undefined ? {} : { relation: entry.parent.relation }),
-    ...(entry.parent === undefined || !ids.has(entry.parent.native_id) ? {} : { parent: ids.get(entry.parent.native_id) ?? '' }),
+    ...cameFrom(entry.parent, branchOf, ids),
     ...(entry.model === undefined ? {} : { model: entry.model }),
     turns: driver.state.turn,
     steps: driver.state.seq,

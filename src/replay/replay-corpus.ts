@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { findCorpus, readProvenance } from './corpus.js';
 import { type CorpusResult, type CorpusRun, corpusJson, corpusMarkdown } from './corpus-summary.js';
+import { replayInBatches } from './replay-batches.js';
 import { parseReplayConfig } from './replay-config.js';
 import { type NodeSettings, openReplayDatabase } from './replay-database.js';
-import { replayMany } from './replay-many.js';
 
 /** Where and how a corpus is replayed. */
 export interface CorpusOptions extends CorpusRun {
@@ -29,30 +29,25 @@ export async function replayCorpus(options: CorpusOptions): Promise<{ readonly p
   const { files, others } = await findCorpus(corpus);
   const listed = await readProvenance(corpus);
   const names = new Map(files.map(({ path, name }) => [path, name]));
-  const database = await openReplayDatabase(undefined, options.node);
-  try {
-    const work = files.map(({ path }) => ({ path, config }));
-    const outcomes = await replayMany(work, {
-      database,
-      jobs,
-      ...(onProgress === undefined ? {} : { onProgress }),
-      ...(signal === undefined ? {} : { signal }),
-      onOutcome: (outcome) =>
-        onProgress?.(`${names.get(outcome.job.path)}: ${'report' in outcome ? `${outcome.ms} ms` : outcome.error.message}`),
-    });
-    const results = outcomes.map((outcome): CorpusResult => {
-      const name = names.get(outcome.job.path) ?? '';
-      const report = 'report' in outcome ? outcome.report : undefined;
-      const failure = 'error' in outcome ? outcome.error.message.replaceAll(corpus, 'CORPUS') : undefined;
-      return { name, listed: listed.get(name), report, failure, ms: outcome.ms };
-    });
-    const { command, commit, date } = options;
-    await mkdir(out, { recursive: true });
-    const path = join(out, `${date}-replay-corpus`);
-    await writeFileAtomic(`${path}.md`, corpusMarkdown({ command, commit, date }, results, others));
-    await writeFileAtomic(`${path}.json`, `${JSON.stringify(corpusJson({ command, commit, date }, results), undefined, 1)}\n`);
-    return { path: `${path}.md`, failed: results.filter(({ report }) => report === undefined).length };
-  } finally {
-    await database.close();
-  }
+  const work = files.map(({ path }) => ({ path, config }));
+  const outcomes = await replayInBatches(work, {
+    open: () => openReplayDatabase(undefined, options.node),
+    jobs,
+    ...(onProgress === undefined ? {} : { onProgress }),
+    ...(signal === undefined ? {} : { signal }),
+    onOutcome: (outcome) =>
+      onProgress?.(`${names.get(outcome.job.path)}: ${'report' in outcome ? `${outcome.ms} ms` : outcome.error.message}`),
+  });
+  const results = outcomes.map((outcome): CorpusResult => {
+    const name = names.get(outcome.job.path) ?? '';
+    const report = 'report' in outcome ? outcome.report : undefined;
+    const failure = 'error' in outcome ? outcome.error.message.replaceAll(corpus, 'CORPUS') : undefined;
+    return { name, listed: listed.get(name), report, failure, ms: outcome.ms };
+  });
+  const { command, commit, date } = options;
+  await mkdir(out, { recursive: true });
+  const path = join(out, `${date}-replay-corpus`);
+  await writeFileAtomic(`${path}.md`, corpusMarkdown({ command, commit, date }, results, others));
+  await writeFileAtomic(`${path}.json`, `${JSON.stringify(corpusJson({ command, commit, date }, results), undefined, 1)}\n`);
+  return { path: `${path}.md`, failed: results.filter(({ report }) => report === undefined).length };
 }

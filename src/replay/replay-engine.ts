@@ -1,7 +1,7 @@
 import type { ContextClient } from '../client/context-client.js';
 import { fileObjectId } from '../client/file-access.js';
 import { quoted } from '../objects/errors.js';
-import type { ObjectId, SessionId } from '../objects/ids.js';
+import { type ObjectId, type SessionId, sessionObjectId } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type CallEffects, callEffects } from './call-effects.js';
@@ -41,6 +41,9 @@ export interface EngineOptions {
 type Entry<K extends RecordedEntry['kind']> = EntryOf<K>;
 type Rules = { readonly [K in RecordedEntry['kind']]: (entry: Entry<K>) => Promise<void> };
 
+/** How long the database may take for one write of a replay: nobody waits for an answer, and a busy machine may be slow. */
+export const DATABASE_WAIT_MS = 120_000;
+
 /** Events that say that the agent's own history was changed (decision F1). */
 const HISTORY_EVENTS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
 
@@ -53,7 +56,9 @@ export class ReplayEngine {
   readonly tree = new FileTree();
   readonly evidence: UseEvidence;
   readonly #options: EngineOptions;
+  /** By the recording's id: of a session that went back, the branch that goes on. */
   readonly #sessions = new Map<string, RecordedSession>();
+  readonly #all: RecordedSession[] = [];
   /** Sessions that nothing was said in yet: they begin with their first entry, whose moment may lie before the one that the recording's head names. */
   readonly #announced = new Map<string, Entry<'session'>>();
   readonly #undo = new Map();
@@ -76,27 +81,28 @@ export class ReplayEngine {
 
   /** The sessions that were replayed, in the order of the recording. */
   get sessions(): readonly RecordedSession[] {
-    return [...this.#sessions.values()];
+    return this.#all;
   }
 
   /** Takes one entry. Throws ReplayError, SessionError, XtdbError. */
   async take(entry: RecordedEntry): Promise<void> {
     this.#options.signal?.throwIfAborted();
     this.tally.take(entry);
-    if (entry.kind !== 'session') {
-      await this.#beginAnnounced(entry.session, entry.at);
-      this.#options.clock.advance(entry.at);
+    if (entry.kind === 'session') {
+      await this.#rules.session(entry);
+      return;
     }
+    await this.#beginAnnounced(entry.session, entry.at);
+    this.#options.clock.advance(entry.at);
+    const before = this.#of(entry).driver.state.seq;
     await (this.#rules[entry.kind] as (entry: RecordedEntry) => Promise<void>)(entry);
+    if (entry.kind !== 'event' || !HISTORY_EVENTS.has(entry.name)) this.#of(entry).note(entry, before);
   }
 
   /** Ends every session: calls that never had a result are recorded as failed, then the sessions are paused [§3.6]. */
   async finish(): Promise<void> {
     for (const announced of [...this.#announced.keys()]) await this.#beginAnnounced(announced, undefined);
-    for (const session of this.sessions) {
-      await this.#unanswered(session);
-      await session.driver.close();
-    }
+    for (const session of this.#sessions.values()) await this.#end(session);
   }
 
   async #beginAnnounced(native: string, first: number | undefined): Promise<void> {
@@ -106,13 +112,38 @@ export class ReplayEngine {
     const { client, clock, identity, countTokens } = this.#options;
     const moments = [entry.started_at, first].filter((at) => at !== undefined);
     if (moments.length > 0) clock.advance(Math.min(...moments));
-    const id = nthSession(identity, this.#sessions.size + 1);
+    const id = nthSession(identity, this.#all.length + 1);
     const session = await client.openSession({ id });
     // Only now: what a killed replay had acknowledged is delivered when its session is opened.
     const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
     const driver = new SessionDriver(session, known);
-    this.#sessions.set(entry.native_id, new RecordedSession(entry, driver, countTokens));
+    this.#keep(new RecordedSession(entry, driver, countTokens));
     if (entry.system_prompt !== undefined) await driver.prompt(entry.system_prompt);
+  }
+
+  #keep(session: RecordedSession): void {
+    this.#sessions.set(session.entry.native_id, session);
+    this.#all.push(session);
+  }
+
+  async #end(session: RecordedSession): Promise<void> {
+    await this.#unanswered(session);
+    await session.driver.close();
+  }
+
+  /** The agent went back: what it left stays as it is, and it goes on in a fork at the last step that both share, as a live session does (decision F2). */
+  async #branch(left: RecordedSession, from: RecordedSession, kept: number): Promise<void> {
+    const { client, identity } = this.#options;
+    await this.#end(left);
+    await client.room(0, DATABASE_WAIT_MS);
+    const id = nthSession(identity, this.#all.length + 1);
+    const key = sessionObjectId(id);
+    const isThere = (await (await client.store.latest()).heads([key])).has(key);
+    const session = isThere ? await client.openSession({ id }) : await client.forkSession(from.driver.id, { id, at: kept });
+    const driver = new SessionDriver(session, await (await client.store.latest()).steps(id), kept);
+    this.#keep(from.branch(driver, kept));
+    this.evidence.branch(from.driver.id, id);
+    await driver.event({ kind: 'forked', kept, detail: from.driver.id });
   }
 
   #of(entry: { readonly session: string }): RecordedSession {
@@ -252,11 +283,17 @@ export class ReplayEngine {
     });
   }
 
-  /** A file that was put into the context without a call becomes one on behalf of who put it there; a changed history is noted; the rest is only counted. */
+  /** A file that was put into the context without a call becomes one on behalf of who put it there; a history that went back branches; the rest is only counted. */
   async #event(entry: Entry<'event'>): Promise<void> {
     const session = this.#of(entry);
     if (HISTORY_EVENTS.has(entry.name)) {
       session.answering = false;
+      // Back to the conversation itself, or over to one that was left before.
+      const all = [session, ...this.#all.filter(({ entry: { native_id } }) => native_id === entry.session).reverse()];
+      for (const one of all) {
+        const kept = one.keptBy(entry);
+        if (kept !== undefined) return this.#branch(session, one, kept);
+      }
       await session.driver.event({ kind: 'diverged', detail: (entry.text ?? entry.name).toWellFormed() });
       return;
     }

@@ -6,7 +6,7 @@ import { LossList, makeReport } from './make-report.js';
 import type { ReplayClock } from './replay-clock.js';
 import type { ReplayConfig } from './replay-config.js';
 import { replayDigest } from './replay-digest.js';
-import { type ContextLog, ReplayEngine } from './replay-engine.js';
+import { type ContextLog, DATABASE_WAIT_MS, ReplayEngine } from './replay-engine.js';
 import type { ReplayIdentity } from './replay-identity.js';
 import type { ReplayReport } from './replay-report.js';
 
@@ -36,9 +36,6 @@ export interface ReplayWork {
 const TELL_EVERY = 64;
 /** Steps and contexts that may be on their way to the database. */
 const MOST_WAITING = 48;
-/** How long the database may take for one write of a replay: nobody waits for an answer, and a busy machine may be slow. */
-const DATABASE_WAIT_MS = 120_000;
-
 /**
  * Replays a recording to its end and reports what came of it [§6]. Throws RecordingError before the first entry, ReplayError, SessionError, XtdbError; what was
  * replayed until then stays, and the next replay of the same recording into the same database goes on from there.

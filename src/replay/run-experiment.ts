@@ -6,9 +6,10 @@ import { type CorpusFile, findCorpus } from './corpus.js';
 import type { Experiment } from './experiment-config.js';
 import { experimentMarkdown } from './experiment-markdown.js';
 import { experimentResult } from './experiment-result.js';
+import { replayInBatches } from './replay-batches.js';
 import type { ReplayDatabase } from './replay-database.js';
 import { ReplayError } from './replay-error.js';
-import { type ReplayOutcome, replayMany, writeReports } from './replay-many.js';
+import { type ReplayOutcome, writeReports } from './replay-many.js';
 import type { ReplayReport } from './replay-report.js';
 
 /** Where and with what an experiment runs. */
@@ -18,7 +19,8 @@ export interface ExperimentRun {
   readonly corpus: string;
   /** Folder that gets the result folder. */
   readonly out: string;
-  readonly database: ReplayDatabase;
+  /** Opens a database for a batch of replays. */
+  readonly open: () => Promise<ReplayDatabase>;
   readonly jobs: number;
   /** Whether the report of every replay is written too: they name the files of the recordings, so they are not for everybody. */
   readonly reports: boolean;
@@ -57,15 +59,15 @@ const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly 
  * failed. Throws ReplayError, and what opening the corpus throws.
  */
 export async function runExperiment(run: ExperimentRun): Promise<{ readonly folder: string; readonly failed: number }> {
-  const { experiment, database, jobs, onProgress, signal } = run;
+  const { experiment, open, jobs, onProgress, signal } = run;
   const files = chosen((await findCorpus(run.corpus)).files, experiment.sessions);
   const names = new Map(files.map(({ path, name }) => [path, name]));
   const all = files.flatMap(({ path }) => experiment.parameters.map(({ name, config }) => ({ path, config, variant: name })));
   const folder = join(run.out, `${run.date}-${experiment.name}`);
   await mkdir(folder, { recursive: true });
   let done = 0;
-  const outcomes = await replayMany(all, {
-    database,
+  const outcomes = await replayInBatches(all, {
+    open,
     jobs,
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(signal === undefined ? {} : { signal }),

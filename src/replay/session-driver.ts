@@ -22,11 +22,11 @@ export class SessionDriver {
   readonly #known: readonly Step[];
   #state: SessionState;
 
-  /** `known` are the steps that the database holds of the session. */
-  constructor(session: ContextSession, known: readonly Step[]) {
+  /** `known` are the steps that the database holds of the session, of which a branch shares the first `shared` with another. */
+  constructor(session: ContextSession, known: readonly Step[], shared = 0) {
     this.#session = session;
     this.#known = known;
-    this.#state = emptySession(session.id);
+    this.#state = known.slice(0, shared).reduce(applyStep, emptySession(session.id));
   }
 
   get id(): SessionId {

@@ -63,6 +63,14 @@ export class UseEvidence {
     this.#results.set(key, results);
   }
 
+  /** A branch shares what its session was shown. */
+  branch(from: SessionId, to: SessionId): void {
+    const prefix = `${from} `;
+    for (const [key, results] of [...this.#results]) {
+      if (key.startsWith(prefix)) this.#results.set(`${to} ${key.slice(prefix.length)}`, [...results]);
+    }
+  }
+
   /** The agent says something: files whose lines it repeats are quoted. */
   said(state: SessionState, text: string): void {
     for (const path of this.#lines.quotedIn(text)) this.#note(state, 'quoted', path);

@@ -72,6 +72,17 @@ export class RecordingLines {
     this.#parent = uuid;
   }
 
+  /** Where the conversation is, for going back there. */
+  get place(): string | null {
+    return this.#parent;
+  }
+
+  /** What comes next follows a place further up: the person went back. */
+  back(place: string | null): this {
+    this.#parent = place;
+    return this;
+  }
+
   user(text: string, at?: number): this {
     this.#add('user', text, {}, at);
     return this;

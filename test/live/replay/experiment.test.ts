@@ -33,7 +33,7 @@ test('an experiment replays every recording in every way and leaves one dated fo
     experiment,
     corpus,
     out,
-    database: suiteDatabase(),
+    open: async () => suiteDatabase(),
     jobs: 2,
     reports: false,
     command: 'the command',

@@ -48,12 +48,21 @@ async function killedAfter(contexts: number, args: readonly string[]): Promise<v
 
 describe('an interrupted replay', () => {
   test('killed twice at any point goes on where it was and ends with the digest of one that was not', async () => {
-    const path = await recordings.write('long.jsonl', longRecording(40).text);
+    const lines = longRecording(20);
+    const here = lines.place;
+    for (let i = 0; i < 10; i++)
+      lines.user(`undone ${i}`).reads(`toolu_u${i}`, `/p/src/undone-${i}.ts`, `export const undone = ${i};\n`).says('read');
+    lines.back(here);
+    for (let i = 0; i < 20; i++) lines.user(`on ${i}`).reads(`toolu_o${i}`, `/p/src/on-${i}.ts`, `export const on = ${i};\n`).says('read');
+    const path = await recordings.write('long.jsonl', lines.text);
     const whole = await replayFile(path, suiteDatabase(), { config: config() });
     const configFile = await recordings.write('config.json', JSON.stringify({ tokens: false }));
     const args = ['replay', path, '--data-dir', dataDir, '--config', configFile, '--json'];
+    expect(whole.sessions.map(({ relation }) => relation)).toEqual([undefined, 'branch']);
     await killedAfter(9, args);
     await killedAfter(50, args);
+    // In the branch, behind what was undone.
+    await killedAfter((whole.sessions[0]?.contexts ?? 0) + 5, args);
     const { code, stdout, stderr } = await runCli(args);
     expect({ code, said: code === 0 ? '' : `${stdout}${stderr}` }).toEqual({ code: 0, said: '' });
     expect(JSON.parse(stdout) as ReplayReport).toEqual(JSON.parse(JSON.stringify(whole)));
