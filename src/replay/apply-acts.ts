@@ -4,6 +4,7 @@ import type { FileAct } from './file-act.js';
 import type { FileTree } from './file-tree.js';
 import { patched } from './patch-envelope.js';
 import { inserted, rangeReplaced, replaced } from './text-edits.js';
+import type { UndoTexts } from './undo-texts.js';
 
 /** What a call did to one file. */
 export interface SeenFile {
@@ -15,24 +16,15 @@ export interface SeenFile {
 /** Finds the canonical path of a recorded name; undefined for what is no path. */
 export type Resolve = (name: string) => CanonicalPath | undefined;
 
-/** Texts before the last change that a tool of its own can undo. */
-export type UndoTexts = Map<CanonicalPath, (string | undefined)[]>;
-
 interface Work {
   readonly tree: FileTree;
   readonly resolve: Resolve;
   readonly undo: UndoTexts;
 }
 
-/** How many changes of one file can be undone. */
-const UNDO_DEPTH = 20;
-
 function remember({ tree, undo }: Work, path: CanonicalPath): void {
   const known = tree.get(path);
-  const texts = undo.get(path) ?? [];
-  texts.push(known?.state === 'whole' ? known.text : undefined);
-  if (texts.length > UNDO_DEPTH) texts.shift();
-  undo.set(path, texts);
+  undo.push(path, known?.state === 'whole' ? known.text : undefined);
 }
 
 /** A change that is followed where the text before it is known; otherwise the text is not known afterwards either. */
@@ -88,7 +80,7 @@ const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => r
   },
   undo: ({ path }, work) =>
     one(work, path, 'written', (at) => {
-      const text = work.undo.get(at)?.pop();
+      const text = work.undo.pop(at);
       if (text === undefined) work.tree.lose(at);
       else work.tree.setWhole(at, text);
     }),

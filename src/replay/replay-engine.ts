@@ -16,6 +16,7 @@ import { ReplayError } from './replay-error.js';
 import { nthSession, type ReplayIdentity } from './replay-identity.js';
 import { ReplayTally } from './replay-tally.js';
 import { SessionDriver } from './session-driver.js';
+import { UndoTexts } from './undo-texts.js';
 import { UseEvidence } from './use-evidence.js';
 
 /** Takes and gives the measures of contexts, so that an interrupted replay has those of its first part. */
@@ -61,7 +62,7 @@ export class ReplayEngine {
   readonly #all: RecordedSession[] = [];
   /** Sessions that nothing was said in yet: they begin with their first entry, whose moment may lie before the one that the recording's head names. */
   readonly #announced = new Map<string, Entry<'session'>>();
-  readonly #undo = new Map();
+  readonly #undo = new UndoTexts();
   readonly #rules: Rules;
 
   constructor(options: EngineOptions) {

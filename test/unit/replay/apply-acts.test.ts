@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { applyActs, type Evidence, type UndoTexts } from '../../../src/replay/apply-acts.js';
+import { applyActs, type Evidence } from '../../../src/replay/apply-acts.js';
 import type { FileAct } from '../../../src/replay/file-act.js';
 import { FileTree } from '../../../src/replay/file-tree.js';
 import { recordedPath } from '../../../src/replay/recorded-path.js';
+import { UndoTexts } from '../../../src/replay/undo-texts.js';
 
 const resolve = (name: string) => recordedPath('/p', name);
 const NO_EVIDENCE: Evidence = { files: [], listed: [], reading: false };
@@ -16,7 +17,7 @@ let tree: FileTree;
 let undo: UndoTexts;
 beforeEach(() => {
   tree = new FileTree();
-  undo = new Map();
+  undo = new UndoTexts();
 });
 const apply = (acts: readonly FileAct[], evidence: Partial<Evidence> = {}) =>
   applyActs(acts, { ...NO_EVIDENCE, ...evidence }, { tree, resolve, undo });
