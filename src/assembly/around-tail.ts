@@ -1,8 +1,9 @@
 import { canonicalJson } from '../objects/canonical-json.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
-import { blockText, bodyPlace, chatLines } from './assemble.js';
+import { blockText, bodyPlace } from './assemble.js';
 import type { AssemblyRecord, FrozenTail, LayoutName, SectionName } from './assembly-record.js';
+import { chatLines } from './chat-text.js';
 import { type ActiveObject, type AssemblyInput, type Block, type Layout, layoutOf } from './layout.js';
 import { referenceLine } from './metadata-line.js';
 import { type NameOf, namesOf } from './names.js';

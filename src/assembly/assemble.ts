@@ -1,7 +1,7 @@
-import { hashText } from '../objects/hashes.js';
+import { hashTexts } from '../objects/hashes.js';
 import { type AssemblyRecord, type BlockPlace, RENDERER_VERSION, type SectionName } from './assembly-record.js';
-import { type AssemblyInput, type Block, type ChatEntry, type Layout, layoutOf } from './layout.js';
-import { renderedValue } from './rendered-value.js';
+import { chatText } from './chat-text.js';
+import { type AssemblyInput, type Block, type Frame, frameOf } from './layout.js';
 
 export type { AssemblyRecord } from './assembly-record.js';
 
@@ -24,11 +24,6 @@ export interface Assembly {
 
 const BETWEEN_SECTIONS = '\n\n';
 
-/** Every line of a message in the chat: its text, where it has some, and its tool calls. The name stands in no line (decision E1). */
-export function chatLines({ message, references }: ChatEntry): readonly string[] {
-  return message.text === '' ? references : [`${renderedValue(message.role)}: ${message.text}`, ...references];
-}
-
 /** A block of active content as text [§4.1]. */
 export function blockText({ header, body }: Block): string {
   return body === null ? header : `${header}\n${body}`;
@@ -48,22 +43,31 @@ function piecesOf(blocks: readonly Block[]): readonly BlockPlace[] {
   });
 }
 
-const TEXTS: Readonly<Record<SectionName, (layout: Layout) => string>> = {
+const TEXTS: Readonly<Record<SectionName, (frame: Frame, input: AssemblyInput) => string>> = {
   system: ({ system }) => system,
   pool: ({ pool }) => pool.join('\n'),
-  chat: ({ chat }) => chat.flatMap(chatLines).join('\n'),
+  chat: (frame, input) => chatText(input, frame),
   active: ({ blocks }) => blocks.map(blockText).join('\n'),
 };
 
-function sectionsOf(layout: Layout): readonly AssemblySection[] {
+function sectionsOf(input: AssemblyInput): readonly AssemblySection[] {
+  const frame = frameOf(input);
   let offset = 0;
   return (Object.keys(TEXTS) as SectionName[]).flatMap((name) => {
-    const text = TEXTS[name](layout);
+    const text = TEXTS[name](frame, input);
     if (text === '') return [];
-    const section = { name, text, offset, pieces: name === 'active' ? piecesOf(layout.blocks) : [] };
+    const section = { name, text, offset, pieces: name === 'active' ? piecesOf(frame.blocks) : [] };
     offset += text.length + BETWEEN_SECTIONS.length;
     return [section];
   });
+}
+
+/** The sections with what stands between them. */
+function* piecesOfText(sections: readonly AssemblySection[]): Iterable<string> {
+  for (const [i, { text }] of sections.entries()) {
+    if (i > 0) yield BETWEEN_SECTIONS;
+    yield text;
+  }
 }
 
 /**
@@ -71,17 +75,19 @@ function sectionsOf(layout: Layout): readonly AssemblySection[] {
  * same state gives the same bytes. Throws AssemblyError when the chat and the pool do not fit, DocumentError for text that is not well-formed.
  */
 export function assemble(input: AssemblyInput): Assembly {
-  const sections = sectionsOf(layoutOf(input));
-  const text = sections.map((section) => section.text).join(BETWEEN_SECTIONS);
+  const sections = sectionsOf(input);
+  // Added up and not joined: it takes no memory of its own until somebody reads it, and a replay only wants its hash.
+  let text = '';
+  for (const piece of piecesOfText(sections)) text += piece;
   const record: AssemblyRecord = {
     renderer: 'text',
     layout: 'ssot',
     version: RENDERER_VERSION,
     options: { strict: input.options.strict, shortIds: input.options.shortIds },
-    sections: sections.map((section) => ({ name: section.name, chars: section.text.length, sha256: hashText(section.text) })),
+    sections: sections.map((section) => ({ name: section.name, chars: section.text.length, sha256: hashTexts([section.text]) })),
     blocks: sections.flatMap(({ offset, pieces }) => pieces.map((piece) => ({ ...piece, offset: offset + piece.offset }))),
     chars: text.length,
-    sha256: hashText(text),
+    sha256: hashTexts(piecesOfText(sections)),
   };
   return { sections, text, record };
 }

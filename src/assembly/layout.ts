@@ -3,8 +3,9 @@ import type { ObjectId } from '../objects/ids.js';
 import type { Message, Turn } from '../objects/object-type.js';
 import { AssemblyError } from './errors.js';
 import type { ObjectMetadata } from './metadata.js';
-import { metadataLine, referenceLine } from './metadata-line.js';
+import { referenceLine } from './metadata-line.js';
 import { type NameOf, namesOf } from './names.js';
+import { poolLines } from './pool-lines.js';
 
 /** What the agent's harness chose of the rendering. */
 export interface AssemblyOptions {
@@ -51,14 +52,25 @@ export interface Layout {
   readonly blocks: readonly Block[];
 }
 
-function chatEntry(message: Message, calls: ReadonlyMap<ObjectId, ObjectMetadata>, nameOf: NameOf): ChatEntry {
-  const references = (message.toolcall_refs ?? []).map((id) => {
-    const call = calls.get(id);
+/** What the sections of a context are made with, and those that are not the chat. */
+export interface Frame extends Omit<Layout, 'chat'> {
+  readonly nameOf: NameOf;
+  readonly pooled: ReadonlyMap<ObjectId, ObjectMetadata>;
+}
+
+/** The tool calls that a message refers to. Throws AssemblyError `unknown-object` for one that the pool does not hold. */
+export function callsOf(message: Message, { pooled }: Pick<Frame, 'pooled'>): readonly ObjectMetadata<'toolcall'>[] {
+  return (message.toolcall_refs ?? []).map((id) => {
+    const call = pooled.get(id);
     if (call?.type !== 'toolcall')
       throw new AssemblyError('unknown-object', `the chat refers to the tool call ${quoted(id)}, which the pool does not hold`);
-    return referenceLine(call, nameOf);
+    return call;
   });
-  return { message, references };
+}
+
+/** A message with the lines of its tool calls; same errors. */
+export function chatEntry(message: Message, frame: Pick<Frame, 'pooled' | 'nameOf'>): ChatEntry {
+  return { message, references: callsOf(message, frame).map((call) => referenceLine(call, frame.nameOf)) };
 }
 
 /** The active file that a whole read repeats word for word; undefined when there is none (decision E4). */
@@ -78,19 +90,29 @@ function block({ metadata, content }: ActiveObject, active: ReadonlyMap<ObjectId
   return { id, header, body: metadata.contentHash === null ? null : content };
 }
 
-/** Lays out the four sections of a context [§4.1]. Throws AssemblyError `unknown-object` for a call in the chat that the pool does not hold. */
-export function layoutOf({ systemPrompt, pool, turns, active, options }: AssemblyInput): Layout {
+function* idsOf({ pool, active }: AssemblyInput): Iterable<ObjectId> {
+  for (const { id } of pool) yield id;
+  for (const { metadata } of active) yield metadata.id;
+}
+
+/** Lays out all sections of a context but the chat [§4.1]. */
+export function frameOf(input: AssemblyInput): Frame {
+  const { systemPrompt, pool, active, options } = input;
   const { strict, shortIds } = options;
-  const nameOf = namesOf(
-    [...pool, ...active.map(({ metadata }) => metadata)].map(({ id }) => id),
-    shortIds,
-  );
-  const pooled = new Map(pool.map((metadata) => [metadata.id, metadata]));
+  const nameOf = namesOf(idsOf(input), shortIds);
   const activated = new Map(active.map(({ metadata }) => [metadata.id, metadata]));
   return {
+    nameOf,
+    pooled: new Map(pool.map((metadata) => [metadata.id, metadata])),
     system: systemPrompt ?? '',
-    pool: pool.map((metadata) => metadataLine(metadata, nameOf, strict)),
-    chat: turns.flatMap(({ messages }) => messages.map((message) => chatEntry(message, pooled, nameOf))),
+    pool: poolLines(pool, nameOf, options),
     blocks: active.map((object) => block(object, activated, nameOf, strict)),
   };
+}
+
+/** Lays out the four sections of a context [§4.1]. Throws AssemblyError `unknown-object` for a call in the chat that the pool does not hold. */
+export function layoutOf(input: AssemblyInput): Layout {
+  const frame = frameOf(input);
+  const { system, pool, blocks } = frame;
+  return { system, pool, blocks, chat: input.turns.flatMap(({ messages }) => messages.map((message) => chatEntry(message, frame))) };
 }

@@ -1,3 +1,5 @@
+import { directString } from '../objects/direct-string.js';
+
 /** What could end a value, begin another one or hide in it: white space, quotes, control and invisible format characters (bidi ones too). */
 const NEEDS_QUOTES = /[\s"'\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 /** What JSON leaves as it is although a reader may take it for a line end, or not see it at all. */
@@ -15,6 +17,7 @@ function escaped(character: string): string {
  * alone needs no quotes.
  */
 export function renderedValue(value: string): string {
-  if (value !== '' && !NEEDS_QUOTES.test(value)) return value;
+  // Ids of sets were keys; they stand in every line.
+  if (value !== '' && !NEEDS_QUOTES.test(value)) return directString(value);
   return JSON.stringify(value).replace(LEFT_BY_JSON, escaped);
 }

@@ -1,5 +1,6 @@
-import { blockText, chatLines } from '../assembly/assemble.js';
+import { blockText } from '../assembly/assemble.js';
 import type { SectionName } from '../assembly/assembly-record.js';
+import { chatLines } from '../assembly/chat-text.js';
 import { type AssemblyInput, layoutOf } from '../assembly/layout.js';
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import type { ObjectId } from '../objects/ids.js';

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { canonicalFields } from './canonical-fields.js';
 import { canonicalJson } from './canonical-json.js';
 import { DocumentError } from './errors.js';
@@ -21,15 +21,43 @@ function remember(text: string, known: Sha256): void {
   recent.length = Math.min(recent.length, REMEMBERED.texts);
 }
 
+function requireWellFormed(text: string): void {
+  if (!text.isWellFormed())
+    throw new DocumentError('lone-surrogate', 'the text holds half a surrogate pair; make it well-formed before hashing');
+}
+
 /** SHA-256 of a text's UTF-8 bytes: what `content_hash` is [§2.4]. A lone surrogate is refused, since it would be stored differently. */
 export function hashText(text: string): Sha256 {
   const known = text.length < REMEMBERED.from ? undefined : recent.find((entry) => entry.text === text);
   if (known !== undefined) return known.hash;
-  if (!text.isWellFormed())
-    throw new DocumentError('lone-surrogate', 'the text holds half a surrogate pair; make it well-formed before hashing');
+  requireWellFormed(text);
   const digest = hash('sha256', text) as Sha256;
   remember(text, digest);
   return digest;
+}
+
+/** How much of a text is encoded at once. */
+const PIECE_UNITS = 32_768;
+const piece = Buffer.allocUnsafe(3 * PIECE_UNITS);
+
+const endsInPair = (text: string, end: number): boolean => (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
+
+/**
+ * SHA-256 of the UTF-8 bytes of texts one after another, without putting them together and without a copy of their bytes: for what is large and hashed once.
+ * A lone surrogate is refused.
+ */
+export function hashTexts(texts: Iterable<string>): Sha256 {
+  const digest = createHash('sha256');
+  for (const text of texts) {
+    requireWellFormed(text);
+    for (let from = 0; from < text.length; ) {
+      const end = Math.min(from + PIECE_UNITS, text.length);
+      const to = endsInPair(text, end) ? end - 1 : end;
+      digest.update(piece.subarray(0, piece.write(text.slice(from, to))));
+      from = to;
+    }
+  }
+  return digest.digest('hex') as Sha256;
 }
 
 /** The text of bytes that are valid UTF-8, and the SHA-256 of both: `file_hash` and `content_hash` of a text file are the same [§2.4]. */

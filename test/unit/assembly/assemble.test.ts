@@ -238,3 +238,37 @@ describe('contexts as messages', () => {
     expect(new Set([one.sha256, two.sha256, three.sha256]).size).toBe(3);
   });
 });
+
+describe('contexts of one session after another', () => {
+  const file = fileOf('file-aaaa', 'abc');
+  const call = callOf('call-bbbb', 'x');
+  const closed = turnOf({ role: 'user', text: 'hi' }, { role: 'assistant', text: '', toolcall_refs: [call.id] })[0];
+  const turns = closed === undefined ? [] : [closed];
+  const lines = (more: Parameters<typeof inputOf>[0]) => assemble(inputOf({ pool: [file, call], turns, ...more })).text.split('\n');
+
+  test('show what has changed of an object since', () => {
+    expect(lines({})[0]).toBe('id=file-aaaa type=file path=/file-aaaa.ts file_type=ts char_count=3');
+    expect(lines({ pool: [fileOf('file-aaaa', 'abcd'), call] })[0]).toBe(
+      'id=file-aaaa type=file path=/file-aaaa.ts file_type=ts char_count=4',
+    );
+    expect(lines({ pool: [file, callOf('call-bbbb', 'x', { status: 'fail' })] }).at(-1)).toBe(
+      'toolcall_ref id=call-bbbb tool=bash status=fail',
+    );
+    expect(lines({}).at(-1)).toBe('toolcall_ref id=call-bbbb tool=bash status=ok');
+  });
+
+  test('name objects as each of them asks for', () => {
+    const deleted = fileOf('file-aaaa', null, { state: 'deleted' });
+    for (let round = 0; round < 2; round++) {
+      expect(lines({}).at(-1)).toBe('toolcall_ref id=call-bbbb tool=bash status=ok');
+      expect(lines({ shortIds: true }).at(-1)).toBe('toolcall_ref id=call-bbb tool=bash status=ok');
+      expect(lines({ pool: [deleted, call] })[0]).toMatch(/ \[deleted\]$/);
+      expect(lines({ pool: [deleted, call], strict: true })[0]).toMatch(/ \[unread\]$/);
+    }
+  });
+
+  test('do not take a call for known that the pool does not hold', () => {
+    lines({});
+    expect(() => lines({ pool: [file] })).toThrow(expect.objectContaining({ code: 'unknown-object' }));
+  });
+});

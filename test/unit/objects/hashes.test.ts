@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { hashedText, hashText, sourcedIdentityHash } from '../../../src/objects/hashes.js';
+import { hashedText, hashText, hashTexts, sourcedIdentityHash } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 
@@ -27,6 +27,20 @@ describe('hashes of texts', () => {
   test('half a surrogate pair in a long text is refused each time', () => {
     for (let round = 0; round < 2; round++)
       expect(() => hashText(`${long('h')}\ud83d`)).toThrow(expect.objectContaining({ code: 'lone-surrogate' }));
+  });
+
+  test.each([0, 1, 2, 3])('of several, one after another, is that of all of them as one, wherever pairs stand (%i)', (shift) => {
+    const many = [`${'-'.repeat(shift)}${'😀ü'.repeat(40_000)}`, '', '\n\n', long('k'), 'end'];
+    expect(hashTexts(many)).toBe(plain(many.join('')));
+    expect(hashTexts([])).toBe(plain(''));
+  });
+
+  test('half a surrogate pair in one of several is refused, also where the next one has the other half', () => {
+    for (const texts of [
+      ['a', `${'x'.repeat(32_767)}\ud83d`],
+      ['\ud83d', '\ude00'],
+    ])
+      expect(() => hashTexts(texts)).toThrow(expect.objectContaining({ code: 'lone-surrogate' }));
   });
 
   test('an identity belongs to the binding, not to the object that holds it', () => {

@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto';
+import { serialize } from 'node:v8';
+import { describe, expect, test } from '@jest/globals';
+import { directString } from '../../../src/objects/direct-string.js';
+
+/** The mark behind which V8 writes a text of one byte for each character, after its own two of the format. */
+const ONE_BYTE = '"'.charCodeAt(0);
+const isNarrow = (text: string): boolean => serialize(text)[2] === ONE_BYTE;
+
+/** A text that was just made, and was then the key of an object. */
+function usedAsKey(text: string): string {
+  const made = createHash('sha256').update(text).digest('hex');
+  const keys: Record<string, number> = {};
+  keys[made] = 1;
+  return made;
+}
+
+describe('a string that was the key of an object', () => {
+  test('makes no text wide that it is joined into', () => {
+    expect(isNarrow(['id=', usedAsKey('one')].join(''))).toBe(false);
+    expect(isNarrow(['id=', directString(usedAsKey('two'))].join(''))).toBe(true);
+  });
+
+  test.each(['', '7', '__proto__', 'toString', 'ü→😀', 'x'.repeat(10_000)])('stays the same text (%.10s)', (text) => {
+    expect(directString(text)).toBe(text);
+    expect(directString(text)).toBe(text);
+  });
+});
