@@ -81,6 +81,14 @@ async function peakBytes(pid: number): Promise<number> {
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1_024;
 }
 
+/** How much the peak rose for each step once everything has warmed up, kB. */
+function risePerStep(seen: readonly { readonly steps: number; readonly peak: number }[]): number {
+  const last = seen.at(-1);
+  const first = seen.find(({ steps }) => steps >= (last?.steps ?? 0) / 3);
+  if (first === undefined || last === undefined || first === last) return Number.NaN;
+  return (last.peak - first.peak) / 1_000 / (last.steps - first.steps);
+}
+
 /** The command's own memory while it replays a large recording; the node is another process. */
 async function measurePeak(workshop: Workshop): Promise<CaseResult> {
   const { bytes } = workshop.sizes.replay;
@@ -93,10 +101,16 @@ async function measurePeak(workshop: Workshop): Promise<CaseResult> {
     process.execPath,
     [join(projectFolder, 'dist', 'cli.js'), 'replay', made.path, '--config', config, '--out', workshop.files, '--json'],
     {
-      stdio: ['ignore', 'ignore', 'inherit'],
+      stdio: ['ignore', 'ignore', 'pipe'],
     },
   );
   let peak = 0;
+  const seen: { readonly steps: number; readonly peak: number }[] = [];
+  child.stderr.setEncoding('utf8').on('data', (lines: string) => {
+    process.stderr.write(lines);
+    const steps = /, (\d+) steps/.exec(lines)?.[1];
+    if (steps !== undefined) seen.push({ steps: Number(steps), peak });
+  });
   const look = setInterval(async () => {
     peak = Math.max(peak, await peakBytes(child.pid ?? 0));
   }, LOOK_EVERY_MS);
@@ -114,6 +128,7 @@ async function measurePeak(workshop: Workshop): Promise<CaseResult> {
         remark: `${made.calls} calls over 40 files of 12 kB; the process of \`palimpsest replay\`, without the node.`,
         rows: [
           { name: 'peak resident memory', value: mebibytes, unit: 'MiB' },
+          { name: 'rise of the peak from a third of the steps to the last', value: risePerStep(seen), unit: 'kB/step' },
           { name: 'time', value: (performance.now() - begun) / 1_000, unit: 's' },
         ],
       },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import pLimit from 'p-limit';
 import { chatObjectId, type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
-import type { StoreSnapshot } from '../store/store-snapshot.js';
+import type { Head, StoreSnapshot } from '../store/store-snapshot.js';
 import type { ContextMeasure } from './context-measure.js';
 
 /** What a digest is made of for one session. */
@@ -35,10 +35,40 @@ interface Version {
   readonly validTime: Date;
 }
 
+/** Heads that are asked for at once: those of a long session are many megabytes. */
+const HEADS_AT_ONCE = 500;
+
 /** Every version of a file, by its head alone: all their texts together may be more than a process should hold. */
 async function versionsOf(snapshot: StoreSnapshot, id: ObjectId): Promise<readonly Version[]> {
   const history = await snapshot.historyOfHeads(id);
   return history.map(({ document, validTime }) => ({ hash: document?.object_hash ?? null, validTime }));
+}
+
+type Counted = { -readonly [K in keyof ReplayObjects]: ReplayObjects[K] };
+
+/** The versions of an object, counted: of a tool call and of a stub its head is the only one. */
+async function countedVersions(
+  snapshot: StoreSnapshot,
+  id: ObjectId,
+  head: Head | undefined,
+  counts: Counted,
+): Promise<readonly Version[]> {
+  if (head === undefined) return [];
+  const { document, marks, validTime } = head;
+  const only = [{ hash: document.object_hash, validTime }];
+  if (document.type !== 'file') {
+    counts.toolcalls += 1;
+    return only;
+  }
+  counts.files += 1;
+  if (marks.gone === true) counts.deleted += 1;
+  else if (document.file_hash === null) {
+    counts.stubs += 1;
+    return only;
+  }
+  const all = await versionsOf(snapshot, id);
+  counts.fileUpdates += all.length - 1;
+  return all;
 }
 
 /**
@@ -54,39 +84,21 @@ export async function replayDigest(snapshot: StoreSnapshot, sessions: readonly D
   for (const { contexts } of sessions) {
     for (const { session, turn, step, sha256 } of contexts) line('context', session, turn, step, sha256);
   }
-  const ids = [...new Set(sessions.flatMap(({ index }) => index))];
-  const heads = await snapshot.heads(ids);
+  const all = [...new Set(sessions.flatMap(({ index }) => index))];
   const limit = pLimit(AT_ONCE);
-  const objects = { files: 0, fileUpdates: 0, stubs: 0, deleted: 0, toolcalls: 0 };
-  const versions = await Promise.all(
-    ids.map(async (id): Promise<readonly Version[]> => {
-      const head = heads.get(id);
-      if (head === undefined) return [];
-      const { document, marks, validTime } = head;
-      const only = [{ hash: document.object_hash, validTime }];
-      if (document.type !== 'file') {
-        objects.toolcalls += 1;
-        return only;
-      }
-      objects.files += 1;
-      const gone = marks.gone === true;
-      if (gone) objects.deleted += 1;
-      else if (document.file_hash === null) {
-        objects.stubs += 1;
-        return only;
-      }
-      const all = await limit(() => versionsOf(snapshot, id));
-      objects.fileUpdates += all.length - 1;
-      return all;
-    }),
-  );
-  for (const [i, id] of ids.entries()) {
-    for (const version of versions[i] ?? []) line('version', id, version.hash, version.validTime.getTime());
+  const objects: Counted = { files: 0, fileUpdates: 0, stubs: 0, deleted: 0, toolcalls: 0 };
+  for (let from = 0; from < all.length; from += HEADS_AT_ONCE) {
+    const ids = all.slice(from, from + HEADS_AT_ONCE);
+    const heads = await snapshot.heads(ids);
+    const versions = await Promise.all(ids.map((id) => limit(() => countedVersions(snapshot, id, heads.get(id), objects))));
+    for (const [i, id] of ids.entries()) {
+      for (const version of versions[i] ?? []) line('version', id, version.hash, version.validTime.getTime());
+    }
   }
   for (const { id } of sessions) {
-    const keys = [sessionObjectId(id), chatObjectId(id), systemPromptObjectId(id)];
-    const found = await snapshot.getMany(keys);
-    for (const key of keys) line('session', key, found.get(key)?.version.object_hash ?? null);
+    // One after another: the chat of a long session is large.
+    for (const key of [sessionObjectId(id), chatObjectId(id), systemPromptObjectId(id)])
+      line('session', key, (await snapshot.get(key))?.version.object_hash ?? null);
   }
   return { digest: hash.digest('hex'), objects };
 }
