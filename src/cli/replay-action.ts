@@ -12,7 +12,7 @@ import { ReplayError } from '../replay/replay-error.js';
 import { type ReplayOutcome, writeReports } from '../replay/replay-many.js';
 import { reportMarkdown } from '../replay/report-markdown.js';
 import { escapedJson, escapedLine, escapedText } from './escape-text.js';
-import { dryRun, tellFailure } from './replay-dry-run.js';
+import { dryRun, tellFailure, tellMissing } from './replay-dry-run.js';
 import type { ReplayFlags } from './replay-flags.js';
 import { reportFailure } from './report-failure.js';
 import { nodeOptions, readSettings } from './settings.js';
@@ -55,7 +55,7 @@ async function tell(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {
     return;
   }
   const { report } = outcome;
-  if (!report.complete) process.exitCode = 1;
+  tellMissing(report.recording.name, report);
   if (flags.out !== undefined) console.error(escapedLine(`${await writeReports(flags.out, report)}.{json,md}`));
   if (flags.json) console.log(escapedJson(report));
   else console.log(escapedText(reportMarkdown(report)));

@@ -16,6 +16,23 @@ export function tellFailure(path: string, error: Error, flags: ReplayFlags): voi
   else console.error(`palimpsest: ${escapedText(error.message)}`);
 }
 
+/** A recording of which something, or everything, could not be read. */
+export function tellMissing(
+  name: string,
+  {
+    complete,
+    sessions,
+    losses,
+  }: { readonly complete: boolean; readonly sessions: readonly unknown[]; readonly losses: { readonly total: number } },
+): void {
+  if (!complete || (sessions.length === 0 && losses.total > 0)) process.exitCode = 1;
+  if (!complete) console.error(escapedLine(`palimpsest: ${name} is cut off: what came after is not in its report`));
+  else if (sessions.length === 0)
+    console.error(
+      escapedLine(`palimpsest: ${name} holds no session${losses.total > 0 ? ' that could be read; its report tells why' : ''}`),
+    );
+}
+
 const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
 
 /** `--dry-run`: what the recordings hold, one line each and their losses below; no database. */
@@ -29,7 +46,7 @@ export async function dryRun(paths: readonly string[], flags: ReplayFlags, progr
     };
     try {
       const summary = await summariseRecording(path, { onProgress });
-      if (!summary.complete) process.exitCode = 1;
+      tellMissing(summary.recording.name, { ...summary, sessions: Array.from({ length: summary.sessions }) });
       if (flags.json) {
         console.log(escapedJson(summary));
         continue;

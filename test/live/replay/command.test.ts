@@ -48,6 +48,17 @@ describe('palimpsest replay', () => {
     await recordings.write('cut.jsonl', longRecording(2).text.slice(0, -40));
     const cut = await runCli(['replay', join(recordings.folder, 'cut.jsonl'), '--dry-run', '--json']);
     expect([cut.code, JSON.parse(cut.stdout)]).toMatchObject([1, { complete: false, losses: { by_reason: { 'truncated-file': 1 } } }]);
+    expect(cut.stderr).toMatch(/cut\.jsonl is cut off/);
+    const titles = await recordings.write('titles.jsonl', '{"type":"summary","summary":"a title","leafUuid":"u"}\n');
+    expect(await runCli(['replay', titles, '--dry-run'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('titles.jsonl holds no session\n'),
+    });
+    const spoilt = await recordings.write('spoilt.jsonl', '{"type":"summary","summary":"a title","leafUuid":"u"}\nnot json\n');
+    expect(await runCli(['replay', spoilt, '--dry-run'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no session that could be read'),
+    });
   });
 
   test('takes a folder for every recording below it, and says what is none', async () => {
