@@ -8,7 +8,8 @@ import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 let dataDir: string;
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-durable-'));
+  // A path as people have them: spaces, letters beyond ASCII, and what means something in an address.
+  dataDir = await mkdtemp(join(tmpdir(), 'palimpsest dürable % #1 '));
 });
 afterAll(async () => {
   await stopNode(dataDir);

@@ -26,11 +26,13 @@
 
 (def ^:private path-keys [:db-dir :root-path :path])
 
-(defn- resolve-path [^Path data k value]
+(defn- resolve-path
+  "A file rather than its name: XTDB reads a name as a URI, in which a space must not stand."
+  [^Path data k value]
   (let [given (.toPath (io/file value))]
     (cond
-      (.isAbsolute given) value
-      data (str (.resolve (.toAbsolutePath data) given))
+      (.isAbsolute given) (.toFile given)
+      data (.toFile (.resolve (.toAbsolutePath data) given))
       :else (throw (invalid (str (name k) " " value " is relative; name the data folder with --data"))))))
 
 (defn- resolve-paths [data config]
