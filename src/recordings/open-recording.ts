@@ -25,7 +25,9 @@ async function readHead(path: string): Promise<Buffer> {
 }
 
 async function openFile(path: string, size: number): Promise<RecordingSource> {
-  return { name: path, size, head: await readHead(path), members: undefined, open: () => createReadStream(path) };
+  // An agent may be writing on: every reading sees the same bytes.
+  const range = size === 0 ? {} : { end: size - 1 };
+  return { name: path, size, head: await readHead(path), members: undefined, open: () => createReadStream(path, range) };
 }
 
 async function openFolder(path: string): Promise<RecordingSource> {
@@ -48,7 +50,7 @@ async function openFolder(path: string): Promise<RecordingSource> {
 }
 
 /**
- * Opens the recording at a path: a file, or a folder with one file for each event. Nothing stays open between reads.
+ * Opens the recording at a path: a file as it is now, or a folder with one file for each event. Nothing stays open between reads.
  * Throws `RecordingError` (`unreadable`, `empty`).
  */
 export async function openRecording(path: string): Promise<RecordingSource> {

@@ -1,7 +1,10 @@
-import { cp, mkdir, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { appendFile, cp, mkdir, writeFile } from 'node:fs/promises';
+import { basename, join, relative } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { describeRecording, describeSource } from '../../../src/recordings/describe-recording.js';
+import { openRecording } from '../../../src/recordings/open-recording.js';
 import { findRecordings } from '../../../src/replay/find-recordings.js';
+import { recordingHash } from '../../../src/replay/replay-identity.js';
 import { recordingPath } from '../../support/recordings.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
@@ -17,6 +20,41 @@ test('a folder of events is one recording, two of them below one folder are two,
     expect(found.paths.map((path) => relative(folder, path))).toEqual(['two', 'deep/er/a.jsonl', 'one']);
     expect(found.others).toEqual([{ folder, names: ['deep/notes.md'] }]);
     expect(found.failures).toMatchObject([{ path: join(folder, 'none'), error: { name: 'RecordingError', code: 'unreadable' } }]);
+  });
+});
+
+test('the folders in which agents keep their sessions work as they are', async () => {
+  await withTemporaryFolder(async (home) => {
+    const put = async (from: string, ...to: readonly string[]): Promise<void> => cp(recordingPath(from), join(home, ...to));
+    const claude = ['.claude', 'projects', '-home-me-project'];
+    await put('claude-code/coding.jsonl', ...claude, '5f0c0000-0000-4000-8000-000000000001.jsonl');
+    await put('claude-code/subagent.jsonl', ...claude, '5f0c0000-0000-4000-8000-000000000001', 'subagents', 'agent-a1.jsonl');
+    await writeFile(join(home, ...claude, '5f0c0000-0000-4000-8000-000000000001', 'subagents', 'agent-a1.meta.json'), '{"agentType":"x"}');
+    const codex = ['.codex', 'sessions', '2026', '01', '05'];
+    await put('codex/coding.jsonl', ...codex, 'rollout-2026-01-05T09-00-00-019d0000-0000-7000-8000-000000000001.jsonl');
+    const { paths, failures, others } = await findRecordings([join(home, '.claude', 'projects'), join(home, '.codex', 'sessions')]);
+    expect(failures).toEqual([]);
+    expect(others.map(({ names }) => names.map((name) => basename(name)))).toEqual([['agent-a1.meta.json']]);
+    const about = await Promise.all(paths.map((path) => describeRecording(path)));
+    expect(about.map(({ format, counts }) => [format, counts.calls > 0])).toEqual([
+      ['claude-code', true],
+      ['claude-code', true],
+      ['codex', true],
+    ]);
+  });
+});
+
+test('a session that is still being written is read as far as it was when it was opened', async () => {
+  await withTemporaryFolder(async (folder) => {
+    const path = join(folder, 'live.jsonl');
+    await cp(recordingPath('claude-code/coding.jsonl'), path);
+    const source = await openRecording(path);
+    const before = await describeSource(source);
+    const hash = await recordingHash(source);
+    await appendFile(path, '{"type":"user","uuid":"later","sessionId":"s","message":{"role":"user","content":"more"}}\n{"type":"us');
+    expect(await describeSource(source)).toEqual(before);
+    expect(await recordingHash(source)).toBe(hash);
+    expect((await describeRecording(path)).counts.losses['truncated-file']).toBe(1);
   });
 });
 
