@@ -60,8 +60,8 @@ export async function openRecording(path: string): Promise<RecordingSource> {
   } catch (cause) {
     if (cause instanceof RecordingError) throw cause;
     const code = systemCode(cause) ?? 'unknown error';
-    throw new RecordingError('unreadable', path, `The recording ${path} cannot be read (${code}): see that it exists and may be read.`, {
-      cause,
-    });
+    const next =
+      code === 'ESPIPE' ? 'it is read more than once, so save what the pipe gives in a file' : 'see that it exists and may be read';
+    throw new RecordingError('unreadable', path, `The recording ${path} cannot be read (${code}): ${next}.`, { cause });
   }
 }

@@ -29,6 +29,6 @@ export function parseReplayConfig(value: unknown, name: string): ReplayConfig {
   const where = issue === undefined || issue.path.length === 0 ? 'the configuration' : issue.path.join('.');
   throw new ReplayError(
     'bad-config',
-    `${name}: ${where}: ${issue?.message ?? 'not valid'}; see docs/replay.md for what a configuration may hold`,
+    `${name}: ${where}: ${issue?.message ?? 'not valid'}; a configuration may hold window {perTurn, turns}, shortIds, strict, tools, tokens`,
   );
 }
