@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { availableParallelism, homedir } from 'node:os';
+import { availableParallelism, homedir, loadavg } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
 /** What a script writes down of how it was run, and where it finds its recordings and its node's build. */
@@ -21,6 +21,7 @@ export function describeRun(command: string, args: readonly string[]) {
     date: new Date().toISOString().slice(0, 10),
     node: { cacheDir: join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest') },
     signal: stop.signal,
+    machine: (): string => `${availableParallelism()} cores, load ${loadavg()[2]?.toFixed(1)} over the last quarter of an hour`,
     onProgress: (line: string): void => console.error(line),
   };
 }

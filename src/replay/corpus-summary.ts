@@ -19,6 +19,8 @@ export interface CorpusRun {
   readonly command: string;
   readonly commit: string;
   readonly date: string;
+  /** On what, and beside how much other work: for judging the seconds. */
+  readonly machine: string;
 }
 
 function line(result: CorpusResult): string {
@@ -76,7 +78,7 @@ export function corpusMarkdown(
     `${sum(({ steps }) => steps)} steps, ${sum(({ contexts }) => contexts.count)} contexts, ${sum(({ objects }) => objects.files.created)} files, ${sum(({ objects }) => objects.toolcalls.created)} tool calls, ${sum(({ losses }) => losses.total)} losses.`,
     '',
     'Counts beside those of the list that comes with the corpus, in brackets where they differ. Edited: files that the agent edited while active / shown by a',
-    'result / one step away / absent. Changes: followed / to an unknown text.',
+    `result / one step away / absent. Changes: followed / to an unknown text. Seconds: several side by side, on ${run.machine}.`,
     '',
     '| recording | items | calls | reads | contexts | tokens p50 | max | edited | changes | seconds | losses |',
     '|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|',

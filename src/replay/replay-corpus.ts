@@ -8,7 +8,8 @@ import { parseReplayConfig } from './replay-config.js';
 import { type NodeSettings, openReplayDatabase } from './replay-database.js';
 
 /** Where and how a corpus is replayed. */
-export interface CorpusOptions extends CorpusRun {
+export interface CorpusOptions extends Omit<CorpusRun, 'machine'> {
+  readonly machine: () => string;
   readonly corpus: string;
   readonly config: unknown;
   /** Folder for the summary. */
@@ -44,10 +45,10 @@ export async function replayCorpus(options: CorpusOptions): Promise<{ readonly p
     const failure = 'error' in outcome ? outcome.error.message.replaceAll(corpus, 'CORPUS') : undefined;
     return { name, listed: listed.get(name), report, failure, ms: outcome.ms };
   });
-  const { command, commit, date } = options;
+  const run = { command: options.command, commit: options.commit, date: options.date, machine: options.machine() };
   await mkdir(out, { recursive: true });
-  const path = join(out, `${date}-replay-corpus`);
-  await writeFileAtomic(`${path}.md`, corpusMarkdown({ command, commit, date }, results, others));
-  await writeFileAtomic(`${path}.json`, `${JSON.stringify(corpusJson({ command, commit, date }, results), undefined, 1)}\n`);
+  const path = join(out, `${run.date}-replay-corpus`);
+  await writeFileAtomic(`${path}.md`, corpusMarkdown(run, results, others));
+  await writeFileAtomic(`${path}.json`, `${JSON.stringify(corpusJson(run, results), undefined, 1)}\n`);
   return { path: `${path}.md`, failed: results.filter(({ report }) => report === undefined).length };
 }
