@@ -6,9 +6,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundle, projectRoot as root } from '../scripts/bundle.mjs';
 
 const bench = dirname(fileURLToPath(import.meta.url));
-const root = dirname(bench);
 
 function run(command, args, cwd) {
   const { status, error } = spawnSync(command, args, { cwd, stdio: ['inherit', 'inherit', 'inherit'] });
@@ -22,26 +22,5 @@ if (!existsSync(join(bench, 'node_modules', '@modelcontextprotocol', 'server-fil
 }
 run(process.execPath, [join(root, 'scripts', 'build.mjs')], root);
 
-const { build } = await import('esbuild');
-await build({
-  absWorkingDir: root,
-  entryPoints: ['bench/main.ts', 'bench/watching-process.ts'],
-  outdir: 'bench/dist',
-  bundle: true,
-  splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node20',
-  sourcemap: 'linked',
-  external: ['@vscode/ripgrep'],
-  // CommonJS dependencies inside an ESM bundle still call require() for Node's own modules and ask for their own file's name.
-  banner: {
-    js: [
-      "import { createRequire as __createRequire } from 'node:module';",
-      'const require = __createRequire(import.meta.url);',
-      "const __filename = require('node:url').fileURLToPath(import.meta.url);",
-    ].join(' '),
-  },
-  logLevel: 'warning',
-});
+await bundle({ entryPoints: ['bench/main.ts', 'bench/watching-process.ts'], outdir: 'bench/dist', sourcemap: 'linked' });
 run(process.execPath, ['--enable-source-maps', join(bench, 'dist', 'main.js'), ...process.argv.slice(2)], root);

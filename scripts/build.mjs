@@ -4,11 +4,9 @@
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { join } from 'node:path';
+import { bundle, projectRoot as root } from './bundle.mjs';
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const entries = {
   cli: 'src/cli/main.ts',
   index: 'src/index.ts',
@@ -22,29 +20,12 @@ const entries = {
 
 // Built aside and then moved into place, so that a program started meanwhile finds the old files or the new ones.
 const draft = join(root, 'node_modules', `.dist-${process.pid}`);
-await build({
-  absWorkingDir: root,
+await bundle({
   entryPoints: Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(join(root, file)))),
   outdir: draft,
-  bundle: true,
-  splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node20',
   legalComments: 'none',
   sourcemap: false,
-  // Ships a native binary next to its own package.json and must be found from there.
-  external: ['@vscode/ripgrep'],
-  // CommonJS dependencies inside an ESM bundle still call require() for Node's own modules and ask for their own file's name.
-  banner: {
-    js: [
-      "import { createRequire as __createRequire } from 'node:module';",
-      'const require = __createRequire(import.meta.url);',
-      "const __filename = require('node:url').fileURLToPath(import.meta.url);",
-    ].join(' '),
-  },
   chunkNames: 'chunks/[name]-[hash]',
-  logLevel: 'warning',
 });
 // pi asks for a default export, which nothing in the source has.
 writeFileSync(join(draft, 'pi.js'), "export { palimpsestForPi as default } from './pi-extension.js';\n");
