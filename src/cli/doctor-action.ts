@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type InspectedJournal, inspectJournals, type JournalState } from '../journal/inspect-journals.js';
 import type { LockOwner } from '../lease/lock-file.js';
@@ -11,6 +11,7 @@ import type { DoctorFlags } from './doctor-flags.js';
 import { escapedJson, escapedLine } from './escape-text.js';
 import { reportFailure } from './report-failure.js';
 import { readSettings } from './settings.js';
+import { UsageError } from './usage-error.js';
 
 const STATE_LINES: Readonly<Record<JournalState, (journal: InspectedJournal) => string | undefined>> = {
   sound: ({ holder, pending }) =>
@@ -93,6 +94,8 @@ function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
 export async function doctorAction(flags: DoctorFlags): Promise<void> {
   await reportFailure(flags, async () => {
     const { dataDir } = readSettings(process.env, flags);
+    const there = await stat(dataDir).catch(() => undefined);
+    if (there?.isDirectory() === false) throw new UsageError(`${dataDir} is a file; name the data folder`);
     const [node, [own, ...others], loops] = await Promise.all([nodeStatus(dataDir), keptBelow(dataDir), loopTroubles(dataDir)]);
     const all = [own, ...others];
     const journals = all.flatMap((kept) => kept.journals);

@@ -2,7 +2,7 @@ import { rmSync, truncateSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { createLockFile } from '../lease/lock-file.js';
+import { createWholeFile } from '../process/create-whole-file.js';
 import { identifySelf, isAlive, processIdentitySchema } from '../process/process-identity.js';
 import { systemCode } from '../process/system-code.js';
 import { journalFailure } from './errors.js';
@@ -81,7 +81,7 @@ export async function acquireJournalLock(
   const holder: JournalHolder = { ...(await identifySelf()), what, since: new Date().toISOString() };
   const path = join(folder, lockFile(owner, generation));
   try {
-    return (await createLockFile(path, JSON.stringify(holder))) ? lockAt(folder, owner, generation) : undefined;
+    return (await createWholeFile(path, JSON.stringify(holder))) ? lockAt(folder, owner, generation) : undefined;
   } catch (error) {
     throw journalFailure('locking', path, error);
   }

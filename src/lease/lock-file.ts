@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { hashText } from '../objects/hashes.js';
@@ -70,19 +69,4 @@ export async function lockFiles(folder: string, session?: SessionId): Promise<re
     if (owner !== 'gone') files.push({ path, generation: Number(generation), owner });
   }
   return files.sort((a, b) => a.generation - b.generation);
-}
-
-/** Makes a lock file that appears with its whole content or not at all; false when one is there by this name already. */
-export async function createLockFile(path: string, content: string): Promise<boolean> {
-  const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, content, { mode: 0o600, flag: 'wx' });
-  try {
-    await link(draft, path);
-    return true;
-  } catch (error) {
-    if (systemCode(error) === 'EEXIST') return false;
-    throw error;
-  } finally {
-    await rm(draft, { force: true });
-  }
 }

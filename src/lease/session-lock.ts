@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, unlinkSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import type { SessionId } from '../objects/ids.js';
+import { createWholeFile } from '../process/create-whole-file.js';
 import { identifySelf, isAlive } from '../process/process-identity.js';
 import { systemCode } from '../process/system-code.js';
 import { LeaseError } from './errors.js';
-import { createLockFile, type LockFile, type LockOwner, lockFiles, lockPath, locksFolder } from './lock-file.js';
+import { type LockFile, type LockOwner, lockFiles, lockPath, locksFolder } from './lock-file.js';
 
 /** How a session is locked. */
 export interface LockOptions {
@@ -93,7 +94,7 @@ async function tryAcquire(folder: string, session: SessionId, mine: LockOwner, t
   const newest = before.at(-1);
   const generation = (newest?.generation ?? 0) + 1;
   const path = lockPath(folder, session, generation);
-  if (!(await createLockFile(path, JSON.stringify(mine)))) return undefined;
+  if (!(await createWholeFile(path, JSON.stringify(mine)))) return undefined;
   const after = await lockFiles(folder, session);
   const stands = newest === undefined || after.some((file) => file.path === newest.path && file.owner?.token === newest.owner?.token);
   if (!stands || after.at(-1)?.generation !== generation) {

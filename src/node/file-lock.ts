@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rename, rm } from 'node:fs/promises';
 import { z } from 'zod';
+import { createWholeFile } from '../process/create-whole-file.js';
 import { identifySelf, isAlive, processIdentitySchema } from '../process/process-identity.js';
 import { systemCode } from '../process/system-code.js';
 import { NodeError } from './errors.js';
@@ -56,21 +57,6 @@ async function removeStale(path: string, seen: Holder | 'unreadable'): Promise<v
   await rm(aside, { force: true });
 }
 
-async function tryTake(path: string, mine: Holder): Promise<boolean> {
-  const draft = `${path}.${mine.token}`;
-  await writeFile(draft, JSON.stringify(mine), { mode: 0o600 });
-  try {
-    // A link appears with its whole content or not at all, so no one ever reads half a lock.
-    await link(draft, path);
-    return true;
-  } catch (error) {
-    if (systemCode(error) === 'EEXIST') return false;
-    throw error;
-  } finally {
-    await rm(draft, { force: true });
-  }
-}
-
 /**
  * Runs `work` while this process alone holds the lock file, waiting for a living holder and taking over from a dead one.
  * Throws NodeError `locked` when a living holder keeps it beyond the limit, `aborted` when the signal fires.
@@ -80,7 +66,7 @@ export async function withLock<T>(path: string, options: LockOptions, work: () =
   let waitingFor: Holder | undefined;
   const taken = await waitFor(
     async () => {
-      if (await tryTake(path, mine)) return true;
+      if (await createWholeFile(path, JSON.stringify(mine))) return true;
       const holder = await readHolder(path);
       if (holder === undefined) return undefined;
       if (holder === 'unreadable' || !(await isAlive(holder))) {

@@ -14,7 +14,6 @@ const LAYERS: readonly (readonly string[])[] = [
 const ARROWS: ReadonlySet<string> = new Set([
   'xtdb>edn',
   'assembly>session',
-  'journal>lease',
   'harness>tools',
   'history>tools',
   'replay>harness',

@@ -26,6 +26,6 @@ describe('completion for shells', () => {
 
   test('an unknown shell is refused', async () => {
     const { code, stderr } = await runCli(['completion', 'tcsh']);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('zsh')]);
+    expect([code, stderr]).toEqual([64, expect.stringContaining('zsh')]);
   });
 });

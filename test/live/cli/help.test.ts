@@ -38,6 +38,7 @@ describe('the command line program', () => {
     ['no command of a group', ['report'], {}, /^Usage: palimpsest report/],
     ['a profile in the environment', ['doctor'], { PALIMPSEST_PROFILE: 'tape' }, /"tape".*memory, rocksdb/],
     ['an address that is none', ['sessions'], { XTDB_URL: 'nowhere' }, /http:\/\/host:3000/],
+    ['a data folder that is a file', ['doctor', '--data', process.execPath], {}, /is a file; name the data folder/],
     ['a mount that is none', ['mcp', '--mount', 'here'], {}, /AGENT=CANONICAL/],
   ])('%s ends with 64 and says where help is', async (_, args, env, told) => {
     const { code, stdout, stderr } = await runCli(args, env);
