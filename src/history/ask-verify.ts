@@ -3,8 +3,9 @@ import { HistoryError } from './history-error.js';
 import type { VerifyProgress } from './verify-options.js';
 import { type SessionVerification, verifySession } from './verify-session.js';
 
-/** How long a verification over a protocol may take, and the most that may be asked for, milliseconds. */
+/** How long a verification over a protocol may take unless told otherwise, milliseconds. */
 export const DEFAULT_VERIFY_MS = 60_000;
+/** The longest that may be asked for, milliseconds. */
 export const MOST_VERIFY_MS = 600_000;
 
 /** Who waits for a verification, and how long. */

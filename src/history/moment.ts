@@ -13,6 +13,7 @@ export type Moment =
   /** What held at a time, as far as is known now (decision F7). */
   | { readonly kind: 'time'; readonly time: Date };
 
+/** What is true and known now. */
 export const NOW: Moment = { kind: 'now' };
 
 /** The forms that are read, for messages and help. */

@@ -10,6 +10,7 @@ export function sessionAnswer({ session }: HarnessSession, resumed: boolean): An
   return { id: session.id, resumed, turn, step: seq, index: sets.index.length, active: [...sets.active], pinned: [...sets.pinned] };
 }
 
+/** The list of sessions as it is answered. */
 export function sessionsAnswer(sessions: readonly SessionSummary[]): AnswerBody<'Sessions'> {
   return {
     sessions: sessions.map(({ id, turns, steps, lastActivity, parent, openHere }) => ({
@@ -34,10 +35,12 @@ function reportAnswer({ recorded, known, notice, notes }: MessagesReport) {
 
 const place = ({ session }: HarnessSession) => ({ turn: session.state.turn, step: session.state.seq });
 
+/** What became of reported messages, and where the session stands. */
 export function messagesAnswer(harness: HarnessSession, report: MessagesReport): AnswerBody<'MessagesReport'> {
   return { ...reportAnswer(report), ...place(harness) };
 }
 
+/** What became of reported calls, and where the session stands. */
 export function toolCallsAnswer(harness: HarnessSession, calls: readonly ReportedCall[]): AnswerBody<'ToolCallsReport'> {
   const answers = calls.map(({ callId, outcome, files, collapsed, notes }) => ({
     call_id: callId,
@@ -59,6 +62,7 @@ function recordAnswer({ options, basis, sections, blocks, ...others }: Delivered
   };
 }
 
+/** A context as it is answered, with what became of the messages that were sent along; null where none were. */
 export function contextAnswer(context: TurnContext, report: MessagesReport | undefined): AnswerBody<'TurnContext'> {
   const common = { record: recordAnswer(context.record), report: report === undefined ? null : reportAnswer(report) };
   if (context.format === 'text') return { format: context.format, text: context.text, ...common };
@@ -66,6 +70,7 @@ export function contextAnswer(context: TurnContext, report: MessagesReport | und
   return { format: context.format, system: context.system, messages, ...common };
 }
 
+/** What a verb of the agent did, for each object that it named. */
 export function verbAnswer({ callId, text, ok, entries, collapsed }: VerbReport): AnswerBody<'VerbReport'> {
   const answers = entries.map((entry) =>
     entry.ok

@@ -76,6 +76,7 @@ export const OPERATIONS = {
   unpin: verb('unpin', 'Let pinned objects collapse again'),
 } as const satisfies Readonly<Record<string, ApiOperation>>;
 
+/** An operation by its OpenAPI id. */
 export type OperationId = keyof typeof OPERATIONS;
 
 /** Where the description of the interface itself is served. */

@@ -171,7 +171,11 @@ export const ANSWERS = {
     .describe('RFC 9457'),
 } as const;
 
+/** A request by the name of its schema. */
 export type RequestName = keyof typeof REQUESTS;
+/** An answer by the name of its schema. */
 export type AnswerName = keyof typeof ANSWERS;
+/** The body of a request as it is read. */
 export type RequestBody<N extends RequestName> = z.output<(typeof REQUESTS)[N]>;
+/** The body of an answer as it is sent. */
 export type AnswerBody<N extends AnswerName> = z.input<(typeof ANSWERS)[N]>;

@@ -40,6 +40,7 @@ const OWN = {
   internal: [500, 'Something went wrong inside'],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;
 
+/** Why the interface itself refuses a request. */
 export type ApiErrorCode = keyof typeof OWN;
 
 /** Thrown for what the interface itself refuses. */

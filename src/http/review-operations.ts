@@ -62,4 +62,5 @@ export const REVIEW_OPERATIONS = {
   },
 } as const satisfies Readonly<Record<string, ReviewOperation>>;
 
+/** A question by its OpenAPI id. */
 export type ReviewOperationId = keyof typeof REVIEW_OPERATIONS;

@@ -246,7 +246,11 @@ export const REVIEW_ANSWERS = {
   }),
 } as const;
 
+/** A question by the name of its parameters. */
 export type ReviewVerb = keyof typeof REVIEW_PARAMETERS;
+/** An answer by the name of its schema. */
 export type ReviewAnswerName = keyof typeof REVIEW_ANSWERS;
+/** The parameters of a question as they are read. */
 export type ReviewParameters<V extends ReviewVerb> = z.output<(typeof REVIEW_PARAMETERS)[V]>;
+/** An answer as it is sent. */
 export type ReviewAnswer<N extends ReviewAnswerName> = z.input<(typeof REVIEW_ANSWERS)[N]>;

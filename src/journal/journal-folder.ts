@@ -32,7 +32,9 @@ export interface FolderListing {
 const SEGMENT = /^(\d{6,15}-[0-9a-f]{8})-(\d{1,15})\.wal$/;
 const LOCK = /^(\d{6,15}-[0-9a-f]{8})\.(\d{1,15})\.lock$/;
 
+/** The file name of a segment of an owner's journal. */
 export const segmentFile = (owner: string, segment: number): string => `${owner}-${segment}.wal`;
+/** The file name of one generation of the lock of an owner's journal. */
 export const lockFile = (owner: string, generation: number): string => `${owner}.${generation}.lock`;
 
 /** Journals that are there at the same time are drained in the order they were begun, which is that of their owners' numbers. */

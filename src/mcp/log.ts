@@ -5,6 +5,7 @@ export type Logger = pino.Logger;
 
 /** The levels that `--log-level` takes. */
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
+/** How much is logged. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** A logger on stderr, one line of JSON per entry. */

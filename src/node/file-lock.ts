@@ -10,6 +10,7 @@ import { waitFor } from './pause.js';
 const holderSchema = processIdentitySchema.extend({ token: z.string() });
 type Holder = z.infer<typeof holderSchema>;
 
+/** How a lock is waited for. */
 export interface LockOptions {
   readonly signal?: AbortSignal | undefined;
   /** How long to wait for a living holder; default 15 minutes, the longest first start one can imagine. */

@@ -14,6 +14,7 @@ const readyLineSchema = z.object({
   port: z.int().nullable(),
   version: z.string(),
 });
+/** What a front prints, as one line of JSON, when it is ready. */
 export type ReadyLine = Readonly<z.infer<typeof readyLineSchema>>;
 
 /** Reads the ready line; undefined for any other line. */

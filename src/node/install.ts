@@ -21,6 +21,7 @@ export interface Installation {
   readonly archive: string | null;
 }
 
+/** What is built, with what, and where it is kept. */
 export interface InstallOptions {
   readonly java: Java;
   readonly frontDir: string;

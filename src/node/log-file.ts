@@ -2,6 +2,7 @@ import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { systemCode } from '../process/system-code.js';
 
+/** The log of a node. */
 export interface LogFile {
   /** Appends whole lines; never throws, because a full disk must not end the process that watches over the node. */
   write(text: string): void;

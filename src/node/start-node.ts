@@ -40,7 +40,9 @@ export interface StartOptions {
   onProgress?(message: string): void;
 }
 
+/** How long a start may take until the node answers, milliseconds. */
 export const DEFAULT_READY_TIMEOUT_MS = 60_000;
+/** How long a node runs without a request before it stops itself, seconds. */
 export const DEFAULT_IDLE_EXIT_SECONDS = 1_800;
 
 const CONFIG_FILES: Readonly<Record<NodeProfile, string>> = { memory: 'memory.edn', rocksdb: 'xtdb.edn' };

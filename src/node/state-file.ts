@@ -7,6 +7,7 @@ import type { NodeErrorCode } from './errors.js';
 
 /** What the node keeps: `memory` forgets everything when it stops, `rocksdb` is durable. */
 export type NodeProfile = 'memory' | 'rocksdb';
+/** All profiles, for messages and for reading one. */
 export const NODE_PROFILES: readonly NodeProfile[] = ['memory', 'rocksdb'];
 
 /** Where a started node stands: `restarting` means it crashed and will be back, `failed` is final. */

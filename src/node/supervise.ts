@@ -19,6 +19,7 @@ const STOP_LIMIT_MS = 20_000;
 export const NO_SPACE_EXIT = 28;
 const DAY_MS = 86_400_000;
 
+/** What is watched over, and what ends it. */
 export interface SuperviseOptions {
   readonly plan: LaunchPlan;
   /** Environment for the JVM. */

@@ -9,6 +9,7 @@ export interface ChatLog {
   readonly running: List<Step>;
 }
 
+/** The chat of a session before its first message. */
 export const NO_CHAT: ChatLog = { closed: List(), running: List() };
 
 /**

@@ -83,7 +83,9 @@ export function sessionId(value: string): SessionId {
 
 /** The ids of a session's three infrastructure objects (decision B1). */
 export const sessionObjectId = (session: SessionId): ObjectId => `session:${session}` as ObjectId;
+/** The id of a session's chat object [§2.5]. */
 export const chatObjectId = (session: SessionId): ObjectId => `chat:${session}` as ObjectId;
+/** The id of a session's system prompt object [§2.5]. */
 export const systemPromptObjectId = (session: SessionId): ObjectId => `system_prompt:${session}` as ObjectId;
 
 const INFRASTRUCTURE = /^(session|chat|system_prompt):/;

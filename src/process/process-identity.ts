@@ -10,6 +10,7 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
+/** A process as it stands in files: its id, and when it was started, which tells it from a later one with that id. */
 export const processIdentitySchema = z.object({ pid: z.int().positive(), started: z.string().min(1) });
 
 /**

@@ -23,6 +23,7 @@ export interface ReplayObjects {
   readonly toolcalls: number;
 }
 
+/** One hash over what a replay left behind, with the number of objects that went into it. */
 export interface ReplayDigest {
   readonly digest: string;
   readonly objects: ReplayObjects;

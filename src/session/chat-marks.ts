@@ -5,6 +5,7 @@ import type { Step } from '../objects/step.js';
 /** What one step brought into the chat: what a harness's own history is compared with (decision F1). */
 export type ChatMark = Pick<Step, 'seq' | 'turn' | 'message' | 'native' | 'event'> & { readonly call?: ObjectId };
 
+/** The marks of a session before its first message. */
 export const NO_MARKS: List<ChatMark> = List();
 
 /** The marks after one more step; a step that only changes sets leaves none. */

@@ -19,6 +19,7 @@ export interface LiveSets {
   readonly loose: OrderedSet<ObjectId>;
 }
 
+/** The sets of a session before its first step. */
 export const NO_LIVE_SETS: LiveSets = {
   index: OrderedSet(),
   active: OrderedSet(),

@@ -15,6 +15,7 @@ export interface StepPolicy {
   readonly pauseMs: number;
 }
 
+/** The policy where nothing else is asked for: five results of each of three turns, a pause of a minute. */
 export const DEFAULT_POLICY: StepPolicy = Object.freeze({ window: DEFAULT_WINDOW, pauseMs: DEFAULT_PAUSE_MS });
 
 /** The agent's own changes of its sets [§3.3]. Within one step removals come before additions. */

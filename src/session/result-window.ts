@@ -10,6 +10,7 @@ export interface WindowEntry {
 /** For each turn the tool results that became fresh in it, the newest last; one entry for each result and turn. */
 export type ResultWindow = List<OrderedSet<ObjectId>>;
 
+/** The window of a session without tool results. */
 export const NO_RESULTS: ResultWindow = List();
 
 /** The window after some results became fresh in a turn, in the given order. A result stays listed in the earlier turns that it was fresh in. */

@@ -9,6 +9,7 @@ import { XtdbError } from './errors.js';
 /** A parameter of a request's URL; `undefined` leaves it out. Instants travel with milliseconds. */
 export type Param = string | number | boolean | Date | undefined;
 
+/** One request to the node. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   /** The endpoint below `/_xtdb`, such as `/entity`. */
@@ -29,6 +30,7 @@ export interface HttpRequest {
   readonly enough?: () => (piece: string) => string | undefined;
 }
 
+/** How a node is spoken to. */
 export interface HttpOptions {
   readonly connections: number;
   readonly maxRequestBytes: number;

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 
 /** What this plugin uses of OpenCode's plugin interface (version 1.18); everything else of it is left alone. */
 
+/** A part of a message: text, a tool call, or what this plugin passes on unread. */
 export interface OpencodePart {
   readonly id: string;
   readonly sessionID: string;
@@ -16,6 +17,7 @@ export interface OpencodePart {
   readonly [key: string]: unknown;
 }
 
+/** How far a tool call is, and what came of it. */
 export interface OpencodeToolState {
   readonly status: 'pending' | 'running' | 'completed' | 'error';
   readonly input?: unknown;
@@ -25,6 +27,7 @@ export interface OpencodeToolState {
   readonly [key: string]: unknown;
 }
 
+/** Whose message it is, and in which session. */
 export interface OpencodeInfo {
   readonly id: string;
   readonly sessionID: string;
@@ -38,6 +41,7 @@ export interface OpencodeMessage {
   readonly parts: readonly OpencodePart[];
 }
 
+/** What OpenCode hands a plugin when it loads it. */
 export interface OpencodeInput {
   readonly directory: string;
   readonly worktree: string;
@@ -57,12 +61,14 @@ interface ToolCall {
   readonly callID?: string;
 }
 
+/** A tool that a plugin offers. */
 export interface OpencodeTool {
   readonly description: string;
   readonly args: Readonly<Record<string, z.ZodType>>;
   execute(args: { readonly ids: readonly string[] }, call: ToolCall): Promise<string>;
 }
 
+/** What a plugin is called for. */
 export interface OpencodeHooks {
   readonly dispose: () => Promise<void>;
   readonly config: (config: { command?: Record<string, { readonly template: string; readonly description: string }> }) => Promise<void>;
