@@ -108,6 +108,15 @@ export class OpencodeServer {
     await this.#ask('POST', `/session/${session}/summarize`, MODEL);
   }
 
+  /** Undoes the last request, as its interface does for `/undo`. */
+  async undo(session: string): Promise<void> {
+    const messages = (await this.#ask('GET', `/session/${session}/message`)) as unknown as readonly {
+      readonly info: { readonly id: string; readonly role: string };
+    }[];
+    const last = messages.findLast(({ info }) => info.role === 'user');
+    await this.#ask('POST', `/session/${session}/revert`, { messageID: last?.info.id });
+  }
+
   async fork(session: string): Promise<string> {
     return String((await this.#ask('POST', `/session/${session}/fork`, {})).id);
   }
@@ -129,9 +138,13 @@ export class OpencodeServer {
     if (this.#child.exitCode === null) this.#child.kill('SIGKILL');
   }
 
-  async #ask(method: string, path: string, body: Json): Promise<Json> {
+  async #ask(method: string, path: string, body?: Json): Promise<Json> {
     const headers = { 'content-type': 'application/json' };
-    const response = await fetch(`${this.#origin}${path}`, { method, headers, body: JSON.stringify(body) });
+    const response = await fetch(`${this.#origin}${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
     const text = await response.text();
     if (!response.ok) throw new Error(`opencode ${path}: ${response.status} ${text.slice(0, 1_000)}`);
     return JSON.parse(text === '' ? '{}' : text) as Json;

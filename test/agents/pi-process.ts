@@ -1,10 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { linesOf } from '../../src/extensions/beside/lines.js';
 import { installedAgent } from './install-agent.js';
 import type { LoopModel } from './loop-model.js';
+import { type ProgramEnd, runProgram } from './run-program.js';
 
 const PI = { name: '@earendil-works/pi-coding-agent', version: '0.87.1', program: 'pi' } as const;
 /** pi asks for a later Node than this project. */
@@ -56,7 +57,9 @@ export class PiProcess {
     const providers = { scripted: { baseUrl: model.baseUrl, api: 'openai-completions', apiKey: 'none', models: [scripted] } };
     await writeFile(join(home, 'agent', 'models.json'), JSON.stringify({ providers }));
     // A compaction has something to do although little was said.
-    await writeFile(join(home, 'agent', 'settings.json'), JSON.stringify({ compaction: { enabled: true, keepRecentTokens: 400 } }));
+    const settings = join(home, 'agent', 'settings.json');
+    const known = JSON.parse(await readFile(settings, 'utf8').catch(() => '{}'));
+    await writeFile(settings, JSON.stringify({ ...known, compaction: { enabled: true, keepRecentTokens: 400 } }));
     const cli = join(dirname(dirname(program)), PI.name, 'dist', 'bundle', 'cli.js');
     const extensions = extension === undefined ? [] : ['-e', extension];
     const child = spawn(node, [cli, '--mode', 'rpc', '--provider', 'scripted', '--model', 'scripted', ...extensions, ...args], {
@@ -74,6 +77,15 @@ export class PiProcess {
       },
     });
     return new PiProcess(child);
+  }
+
+  /** Installs a package for whoever starts pi with this home. */
+  static async install(home: string, cwd: string, source: string): Promise<ProgramEnd> {
+    const program = await installedAgent(PI.name, PI.version, PI.program);
+    const node = await installedAgent(NODE.name, NODE.version, NODE.program);
+    const cli = join(dirname(dirname(program)), PI.name, 'dist', 'bundle', 'cli.js');
+    const env = { PATH: process.env.PATH, HOME: home, PI_OFFLINE: '1', PI_CODING_AGENT_DIR: join(home, 'agent') };
+    return runProgram(node, [cli, 'install', source], { cwd, env, timeoutMs: 60_000 });
   }
 
   /** Says something and waits until the agent is done with it. */
