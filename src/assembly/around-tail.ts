@@ -29,6 +29,8 @@ type Placed = Exclude<SectionName, 'system'>;
 export const TAIL_PLACES: Readonly<Record<LayoutName, { readonly before: readonly Placed[]; readonly after: readonly Placed[] }>> = {
   // §4.1 in its order; the running turn is the end of the chat.
   ssot: { before: ['pool', 'chat'], after: ['active'] },
+  // What changes with each call stands behind what does not.
+  'chat-first': { before: ['chat'], after: ['pool', 'active'] },
 };
 
 /** The version of this rendering; it rises when the same state and tail would give other bytes. */

@@ -65,6 +65,9 @@ export const RENDERERS: Readonly<Record<RendererName, Renderer>> = {
   },
 };
 
+/** Whether a context around a harness's running turn can be laid out so. */
+export const isLayout = (name: string): name is LayoutName => Object.hasOwn(TAIL_PLACES, name);
+
 /** The renderer of a record's name; undefined for one of a later version. */
 export function rendererOf(name: string): Renderer | undefined {
   return Object.hasOwn(RENDERERS, name) ? RENDERERS[name as RendererName] : undefined;

@@ -114,6 +114,23 @@ describe('a context around the running turn of a harness (decision E3)', () => {
     );
   });
 
+  test('a layout moves the same sections to other places, and nothing else', () => {
+    fc.assert(
+      fc.property(states, ({ input: given, tail }) => {
+        const [one, two] = [renderAround(given, tail), renderAround(given, tail, 'chat-first')];
+        expect(two.before.map(({ section }) => section)).toEqual(['chat']);
+        expect(two.after.map(({ section }) => section)).toEqual(
+          ['pool', 'active'].filter((name) => two.after.some((own) => own.section === name)),
+        );
+        const sorted = ({ before, after }: typeof one) => [...before, ...after].toSorted((a, b) => (a.section < b.section ? -1 : 1));
+        expect(sorted(two)).toEqual(sorted(one));
+        expect(two.references).toEqual(one.references);
+        expect(two.record.layout).toBe('chat-first');
+        if (one.before.length > 1) expect(two.record.sha256).not.toBe(one.record.sha256);
+      }),
+    );
+  });
+
   test('the same state and tail give the same bytes; the record has their hash', () => {
     fc.assert(
       fc.property(states, ({ input: given, tail }) => {
