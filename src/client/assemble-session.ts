@@ -4,13 +4,15 @@ import type { AssemblyRecord, FrozenTail, LayoutName } from '../assembly/assembl
 import type { AssemblyInput } from '../assembly/layout.js';
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import { type MessageAssembly, renderMessages } from '../assembly/render-messages.js';
-import type { Delivery, HandedList } from '../objects/assembly-proof.js';
+import type { Delivery, HandedList, ShownAhead } from '../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import { withinLimit } from '../process/within-limit.js';
 import type { SessionState } from '../session/session-state.js';
+import { END_OF_TIME } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
+import type { AheadContext } from './ahead-of-database.js';
 import { metadataOf } from './metadata-cache.js';
 import { type HeldSession, readHeldSession } from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
@@ -24,6 +26,8 @@ export interface SessionAssemblyRecord extends AssemblyRecord {
   readonly step: number;
   /** Undefined when it was assembled while the database was away: then the step tells what it was made from, once the database has it. */
   readonly basis: Basis | undefined;
+  /** There where no transaction was waited for: what it shows in another version than the basis has (decision 0010). */
+  readonly ahead?: readonly ShownAhead[];
   /** How it reached its model; absent as long as it was not handed out. */
   readonly delivered?: Delivery;
   /** The whole list that it was handed over in, where the harness mixed it with messages of its own. */
@@ -57,6 +61,8 @@ export interface AssembleOptions {
   readonly layout?: LayoutName;
   /** How long the database may take, milliseconds; then the context is assembled from what this process knows. Two seconds for the steps alone if left out. */
   readonly patienceMs?: number;
+  /** Assembles from what this process knows, without waiting for its own transactions, where that can be made again later (decision 0010). */
+  readonly ahead?: boolean;
 }
 
 /** How a context is handed out. */
@@ -98,10 +104,11 @@ interface Parts {
   readonly metadata: MetadataOf;
   readonly version: (id: ObjectId) => MarkedVersion | undefined;
   readonly basis: Basis | undefined;
+  readonly ahead?: readonly ShownAhead[];
 }
 
 function assembleParts({ files, strict, shortIds }: SessionEnvironment, parts: Parts, options: AssembleOptions): SessionAssembly {
-  const { state, prompt, basis } = parts;
+  const { state, prompt, basis, ahead } = parts;
   const active = state.sets.active.flatMap((id) => {
     const object = parts.version(id);
     const described = object === undefined ? undefined : metadataOf(object.version, object.marks, files);
@@ -112,7 +119,7 @@ function assembleParts({ files, strict, shortIds }: SessionEnvironment, parts: P
   const input: AssemblyInput = { systemPrompt: prompt, pool, turns: state.turns, active, options: chosen };
   const withPlace = <T extends { readonly record: AssemblyRecord }>(rendered: T): T & { readonly record: SessionAssemblyRecord } => ({
     ...rendered,
-    record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, basis },
+    record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, basis, ...(ahead === undefined ? {} : { ahead }) },
   });
   return {
     ...withPlace(assemble(input)),
@@ -151,6 +158,18 @@ function assembleLocally(environment: SessionEnvironment, { state, prompt }: Hel
   const { cache, recent, outbox } = environment;
   const version = (id: ObjectId): MarkedVersion | undefined => outbox.pending(id) ?? recent.get(id);
   return assembleParts(environment, { state, prompt, metadata: (id) => cache.get(id), version, basis: undefined }, options);
+}
+
+/** Assembles from what this process knows and what its basis has: no transaction is waited for (decision 0010). */
+export function assembleAhead(
+  environment: SessionEnvironment,
+  { state, prompt }: HeldSession,
+  { heads, versions, basis: txId, ahead }: AheadContext,
+  options: AssembleOptions,
+): SessionAssembly {
+  const basis = txId === undefined ? undefined : { validTime: END_OF_TIME, txId, txTime: undefined };
+  const found = { metadata: (id: ObjectId) => heads.get(id)?.metadata, version: (id: ObjectId) => versions.get(id) };
+  return assembleParts(environment, { state, prompt, ...found, basis, ahead }, options);
 }
 
 /** Whether this process has the content of everything active at hand. */

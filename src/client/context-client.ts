@@ -22,6 +22,7 @@ import { MetadataCache } from './metadata-cache.js';
 import { createHeldSession, openHeldSession } from './open-session.js';
 import { Outbox, type OutboxStatus } from './outbox.js';
 import { TrackingPublisher } from './publish-tracking.js';
+import type { QuietTimes } from './quiet-times.js';
 import { RecentVersions } from './recent-versions.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { SourceTracking, type TrackingOptions, type TrackingStatus } from './tracking.js';
@@ -250,6 +251,11 @@ export class ContextClient {
     // Another one may be open by this id, after this one was lost to another process.
     if ((await open?.catch(() => undefined)) === session && this.#sessions.get(session.id) === open) this.#sessions.delete(session.id);
     await session.close();
+  }
+
+  /** When this client has time for what nobody waits for: whoever lets a model wait says so here. */
+  get quiet(): QuietTimes {
+    return this.#environment.outbox.quiet;
   }
 
   /** The moment by this client's clock, milliseconds since 1970. */

@@ -14,10 +14,17 @@ import { assemblyId } from '../store/assembly-part.js';
 import { type StoredPut, storedPut } from '../store/object-store.js';
 import { SNAPSHOT_EVERY, toSnapshotPart } from '../store/step-part.js';
 import { XtdbError } from '../xtdb/errors.js';
+import { AheadOfDatabase } from './ahead-of-database.js';
 import { answerProof } from './answer-proof.js';
-import { assembleSession, type DeliverOptions, type SessionAssembly, type SessionAssemblyRecord } from './assemble-session.js';
+import {
+  assembleAhead,
+  assembleSession,
+  type DeliverOptions,
+  type SessionAssembly,
+  type SessionAssemblyRecord,
+} from './assemble-session.js';
 import { type HandedOut, proofOf } from './assembly-proof.js';
-import { callIdFor } from './call-id.js';
+import { callIdFor, ExpectedIds } from './call-id.js';
 import type { CallReport, RecordedCall } from './call-report.js';
 import { type LoadedObject, loadObject } from './load-object.js';
 import { type HeldSession, leaseOf, reloadHeldSession } from './open-session.js';
@@ -48,10 +55,13 @@ export class ContextSession {
   #held: HeldSession;
   readonly #lock: SessionLock | undefined;
   #hashes: HeadHashes;
+  readonly #expected: ExpectedIds;
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   /** The records of contexts that were handed out at one step. */
   #kept: { readonly step: number; readonly ids: Set<string> } = { step: -1, ids: new Set() };
+  /** Made with the first context that is to be ahead of the database. */
+  #ahead: AheadOfDatabase | undefined;
   /** Set when a write's outcome was lost: what is held may be behind what is written. */
   #uncertain = false;
 
@@ -61,6 +71,7 @@ export class ContextSession {
     this.#lock = lock;
     this.id = held.state.id;
     this.#hashes = new HeadHashes(this.id);
+    this.#expected = new ExpectedIds(environment);
   }
 
   /** The session as of its last committed step. */
@@ -76,7 +87,8 @@ export class ContextSession {
     return this.#serial(async () => {
       const { policy } = this.#environment;
       const { state } = this.#held;
-      const id = await callIdFor(this.#environment, state, report.callId);
+      const latest = (): Promise<number | undefined> => this.#ahead?.latest() ?? this.#environment.store.latestTransaction();
+      const id = await callIdFor(this.#environment, state, report.callId, { ids: this.#expected, latest });
       const answer = withNotice(report.answer(id), this.#environment.outbox);
       const files = stepFiles(report, state);
       const step = planCall(
@@ -98,6 +110,11 @@ export class ContextSession {
       this.#environment.tracking?.follow(this.id, files.observations);
       return { callId: id, answer, collapsed: collapsedBy(step, report), applied };
     });
+  }
+
+  /** Says that a call of this id has begun: whether another chat has the id is asked now, so that recording the call need not wait for it. */
+  expectCall(callId: string): void {
+    this.#expected.expect(this.#held.state, callId);
   }
 
   /** Appends a message to the chat (decision B6); a user message begins a turn. `native` is the harness's own id of it, kept beside the chat. */
@@ -160,11 +177,16 @@ export class ContextSession {
 
   /** The context of the next model call [§4], with the record that lets it be rebuilt (decision E7). Waits for steps under way. */
   async assemble({ deliver, renderer = 'text', ...options }: DeliverOptions = {}): Promise<SessionAssembly> {
-    const assembly = await this.#serial(() => assembleSession(this.#environment, this.#held, options));
+    const assembly = await this.#serial(() => this.#assemble(options));
     if (deliver === undefined) return assembly;
     const handed = renderer === 'text' ? assembly : assembly.asMessages();
     const record = await this.deliver(handed.record, { delivered: deliver });
     return renderer === 'text' ? { ...assembly, record } : { ...assembly, asMessages: () => ({ ...assembly.asMessages(), record }) };
+  }
+
+  /** Asks the database whether others wrote, so that the next context that is ahead of it need not wait for the answer. */
+  lookAround(): void {
+    this.#ahead?.look();
   }
 
   /**
@@ -198,6 +220,7 @@ export class ContextSession {
         if (!(error instanceof SessionError) || error.code !== 'taken-over') throw error;
       })
       .finally(() => {
+        this.#ahead?.close();
         this.#environment.tracking?.leave(this.id);
         this.#lock?.release();
       });
@@ -235,6 +258,14 @@ export class ContextSession {
     });
     this.#queue = done.catch(() => undefined);
     return done;
+  }
+
+  async #assemble(options: DeliverOptions): Promise<SessionAssembly> {
+    if (options.ahead !== true) return assembleSession(this.#environment, this.#held, options);
+    this.#ahead ??= new AheadOfDatabase(this.#environment, () => this.#held);
+    const context = await this.#ahead.context();
+    if (context === undefined) return assembleSession(this.#environment, this.#held, options);
+    return assembleAhead(this.#environment, this.#held, context, options);
   }
 
   /** Acknowledges a step and makes it the session's state. */

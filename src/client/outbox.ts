@@ -13,6 +13,7 @@ import { type MetadataCache, NOT_YET } from './metadata-cache.js';
 import { OwnHeads } from './own-heads.js';
 import { laneOf, planAssembly, rescueAssembly, standsAlone } from './plan-assembly.js';
 import { planWrite } from './plan-write.js';
+import { QuietTimes } from './quiet-times.js';
 import type { RecentVersions } from './recent-versions.js';
 import { type Rescue, rescueIntoFork } from './rescue-into-fork.js';
 import { Room } from './room.js';
@@ -41,6 +42,9 @@ export interface AcceptedWrite {
   readonly applied: Promise<AppliedWrite>;
 }
 
+/** Told of each write that the database has, at the moment from which on it no longer counts as on its way. */
+export type OnApplied = (write: SessionWrite, applied: AppliedWrite) => void;
+
 /** What the outbox says of itself. */
 export interface OutboxStatus {
   readonly waiting: number;
@@ -51,6 +55,19 @@ export interface OutboxStatus {
 interface Pending {
   readonly version: MarkedVersion;
   count: number;
+}
+
+function add(pending: Map<ObjectId, Pending>, version: MarkedVersion): void {
+  const id = version.version['xt/id'];
+  pending.set(id, { version, count: (pending.get(id)?.count ?? 0) + 1 });
+}
+
+/** Whether it was the last one of its object. */
+function remove(pending: Map<ObjectId, Pending>, id: ObjectId): boolean {
+  const found = pending.get(id);
+  if (found === undefined) return false;
+  found.count -= 1;
+  return found.count === 0 && pending.delete(id);
 }
 
 /** The lane of writes that belong to no session; no session can have this id. */
@@ -70,10 +87,15 @@ export class Outbox {
   /** What a sole writer knows of its files; undefined where others may write them. */
   readonly #heads: OwnHeads | undefined;
   readonly #pending = new Map<ObjectId, Pending>();
+  /** Those of them that outlive this process. */
+  readonly #journaled = new Map<ObjectId, Pending>();
+  readonly #listeners = new Set<OnApplied>();
   readonly #failures = new Map<SessionId, Error>();
   readonly #rescues = new Map<SessionId, Promise<Rescue>>();
   readonly #fileOrder = new FileOrder();
   readonly #room = new Room();
+  /** When there is time to deliver. */
+  readonly quiet = new QuietTimes();
   #waiting = 0;
   #outage: XtdbError | undefined;
 
@@ -128,6 +150,17 @@ export class Outbox {
     return this.#pending.get(id)?.version;
   }
 
+  /** The newest version of an object that is in the journal and not yet in the database: whatever happens to this process, the database will have it. */
+  journaled(id: ObjectId): MarkedVersion | undefined {
+    return this.#journaled.get(id)?.version;
+  }
+
+  /** Tells of what the database has from now on; the answer ends it. */
+  listen(listener: OnApplied): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /** Acknowledges a write. Rejects, with nothing acknowledged, when it could not be made durable. */
   async accept(write: SessionWrite): Promise<AcceptedWrite> {
     if (this.#isPipelined) return this.adopt(write, () => undefined, false);
@@ -137,7 +170,7 @@ export class Outbox {
     }
     const journal = this.#journal;
     const sequence = await journal.append(encodeWrite(write));
-    return this.adopt(write, () => journal.markDone(sequence), false);
+    return this.adopt(write, () => journal.markDone(sequence), false, this.#journaled);
   }
 
   /**
@@ -158,8 +191,8 @@ export class Outbox {
   }
 
   /** Takes over the delivery of a write that is durable already; `seen` says that the database may have it. */
-  adopt(write: SessionWrite, done: () => void, seen = true): AcceptedWrite {
-    const applied = this.#deliver(write, { persistent: true, seen })
+  adopt(write: SessionWrite, done: () => void, seen = true, journaled?: Map<ObjectId, Pending>): AcceptedWrite {
+    const applied = this.#deliver(write, { persistent: true, seen }, journaled)
       .catch((error: unknown) => this.#rescue(write, error))
       .then((result) => {
         done();
@@ -171,10 +204,16 @@ export class Outbox {
     return { applied };
   }
 
+  /** Waits until the database has what was read of files on behalf of no session so far; false when that takes longer than the limit. */
+  filesDrained(limitMs: number): Promise<boolean> {
+    return this.#store.writes.isBusy(this.#laneFor(FILES_LANE)) ? this.drained(FILES_LANE, limitMs) : Promise.resolve(true);
+  }
+
   /** Waits until the database has everything of a session (or of all) that was accepted so far; false when that takes longer than the limit. */
   drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
+    const flushed = this.quiet.hurry(() => this.#store.writes.flush(session === undefined ? undefined : this.#laneFor(session)));
     return withinLimit(
-      this.#store.writes.flush(session === undefined ? undefined : this.#laneFor(session)).then(() => true),
+      flushed.then(() => true),
       limitMs,
       () => false,
     );
@@ -182,16 +221,21 @@ export class Outbox {
 
   /** Waits until at most so many writes are on their way; false when that takes longer than the limit. */
   hasRoom(most: number, limitMs: number): Promise<boolean> {
+    const freed = this.quiet.hurry(() => this.#room.of(most, this.#waiting));
     return withinLimit(
-      this.#room.of(most, this.#waiting).then(() => true),
+      freed.then(() => true),
       limitMs,
       () => false,
     );
   }
 
-  async #deliver(write: SessionWrite, how: { readonly persistent: boolean; readonly seen: boolean }): Promise<AppliedWrite> {
+  async #deliver(
+    write: SessionWrite,
+    how: { readonly persistent: boolean; readonly seen: boolean },
+    journaled?: Map<ObjectId, Pending>,
+  ): Promise<AppliedWrite> {
     const own = how.persistent ? localVersions(write, this.#cache) : [];
-    this.#announce(own);
+    this.#announce(own, journaled);
     this.#waiting += 1;
     try {
       const plan =
@@ -202,11 +246,13 @@ export class Outbox {
       const { result, txId } = await this.#write(write, plan, how.persistent, onOutage);
       this.#outage = undefined;
       this.#store.markStored(result.ops);
-      this.#settle(own);
+      this.#settle(own, journaled);
       this.#learn(result, txId);
-      return { ...result, txId };
+      const applied = { ...result, txId };
+      for (const listener of this.#listeners) listener(write, applied);
+      return applied;
     } catch (error) {
-      this.#settle(own);
+      this.#settle(own, journaled);
       throw error;
     } finally {
       this.#waiting -= 1;
@@ -223,6 +269,7 @@ export class Outbox {
   ): Promise<Written<WriteResult>> {
     const guarded = (turn: Promise<unknown> | undefined) => async (attempt: number) => {
       // Acknowledged: the answer that the agent waits for goes first.
+      if (persistent && !this.#isPipelined) await this.quiet.quiet();
       if (persistent) await nextTurn();
       await turn;
       return (standsAlone(write) ? undefined : this.#refuseAfterFailure(write.session)) ?? plan(attempt);
@@ -274,23 +321,19 @@ export class Outbox {
     if (!this.#failures.has(session)) this.#failures.set(session, error instanceof Error ? error : new Error(String(error)));
   }
 
-  #announce(versions: readonly MarkedVersion[]): void {
+  #announce(versions: readonly MarkedVersion[], journaled: Map<ObjectId, Pending> | undefined): void {
     for (const version of versions) {
-      const id = version.version['xt/id'];
-      this.#pending.set(id, { version, count: (this.#pending.get(id)?.count ?? 0) + 1 });
+      add(this.#pending, version);
+      if (journaled !== undefined) add(journaled, version);
       this.#cache.learn(version.version, version.marks, NOT_YET);
       this.#recent.set(version);
     }
   }
 
-  #settle(versions: readonly MarkedVersion[]): void {
+  #settle(versions: readonly MarkedVersion[], journaled: Map<ObjectId, Pending> | undefined): void {
     for (const { version } of versions) {
-      const pending = this.#pending.get(version['xt/id']);
-      if (pending === undefined) continue;
-      pending.count -= 1;
-      if (pending.count > 0) continue;
-      this.#pending.delete(version['xt/id']);
-      this.#cache.settle(version['xt/id']);
+      if (journaled !== undefined) remove(journaled, version['xt/id']);
+      if (remove(this.#pending, version['xt/id'])) this.#cache.settle(version['xt/id']);
     }
   }
 

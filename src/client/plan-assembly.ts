@@ -17,7 +17,7 @@ const NOTHING: WriteResult = { outcomes: new Map(), written: [], files: [], met:
  * whoever has the session by now.
  */
 export function standsAlone({ assembly }: SessionWrite): boolean {
-  return assembly !== undefined && assembly.basis !== null;
+  return assembly !== undefined && assembly.basis !== null && assembly.ahead === undefined;
 }
 
 /** The lane of a write: that of its session, whose turns wait for it; a lane beside it for what nothing waits for. No session can have its name. */

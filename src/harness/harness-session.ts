@@ -270,6 +270,7 @@ export class HarnessSession {
     }
     this.#sent = sent.filter((entry) => entry !== undefined);
     this.#open = history.open;
+    for (const id of history.open.keys()) this.session.expectCall(id);
     return { ...reportOf(taken, items.length, notice), placed: placedEntries(items, sent) };
   }
 

@@ -68,6 +68,8 @@ export class LoopSession {
   readonly #options: LoopOptions;
   #current: HarnessSession | undefined;
   #pending: Pending | undefined;
+  /** Ends when the list is handed over that a model waits for. */
+  #wait: () => void = () => undefined;
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(client: ContextClient, options: LoopOptions) {
@@ -82,6 +84,12 @@ export class LoopSession {
 
   /** Follows the history without giving a context: after the last model call of a run. */
   follow(history: LoopHistory): Promise<void> {
+    const { messages } = history;
+    // After a result the next model call is near.
+    if (messages.at(-1)?.role !== 'assistant') {
+      this.#client.quiet.soon();
+      this.#current?.session.lookAround();
+    }
     return this.#serial(async () => {
       await this.#follow(history);
     });
@@ -89,7 +97,11 @@ export class LoopSession {
 
   /** What the list of the next model call is made of; undefined where there is no message of the user to begin the running turn with. */
   context(history: LoopHistory): Promise<LoopContext | undefined> {
-    return this.#serial(async () => {
+    this.#wait();
+    const wait = this.#client.quiet.begin();
+    this.#wait = wait;
+    const context = this.#serial(async () => {
+      this.#current?.session.lookAround();
       const { harness, placed } = await this.#follow(history);
       const from = tailStart(history.messages);
       const start = placed.find(({ index, role }) => index === from && role === 'user');
@@ -100,11 +112,13 @@ export class LoopSession {
       this.#pending = { around, results: tail };
       return contextOf(harness, from, results, around);
     });
+    context.then((made) => made ?? wait(), wait);
+    return context;
   }
 
   /** Keeps the record of the context that was asked for last (decision E7); undefined where there was none. */
   handed({ system, ...handed }: HandedOver): Promise<SessionAssemblyRecord | undefined> {
-    return this.#serial(async () => {
+    const kept = this.#serial(async () => {
       const [harness, pending] = [this.#current, this.#pending];
       if (harness === undefined || pending?.results === undefined) return undefined;
       this.#pending = undefined;
@@ -113,6 +127,13 @@ export class LoopSession {
       const { record } = same ? pending.around : await this.#assemble(harness, pending.results);
       return harness.session.deliver(record, { delivered: this.#options.delivered, handed });
     });
+    kept.then(this.#wait, this.#wait);
+    return kept;
+  }
+
+  /** Says that a call has begun (decision 0010). */
+  expect(callId: string): void {
+    this.#current?.session.expectCall(callId);
   }
 
   /** Activates, deactivates, pins or unpins on behalf of the agent [§3.3]. Throws when there is no session yet. */
@@ -127,6 +148,7 @@ export class LoopSession {
 
   /** Pauses the session [§3.6]. Idempotent. */
   close(): Promise<void> {
+    this.#wait();
     return this.#serial(async () => {
       const open = this.#current;
       this.#current = undefined;
@@ -147,7 +169,7 @@ export class LoopSession {
 
   async #assemble(harness: HarnessSession, tail: NonNullable<Pending['results']>): Promise<SessionAroundTail> {
     const { layout } = this.#options;
-    const options = { patienceMs: DATABASE_MS, ...(layout === undefined ? {} : { layout }) };
+    const options = { ahead: true, patienceMs: DATABASE_MS, ...(layout === undefined ? {} : { layout }) };
     return (await harness.session.assemble(options)).asAround(tail);
   }
 

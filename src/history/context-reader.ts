@@ -1,9 +1,11 @@
 import type { AssemblyInput } from '../assembly/layout.js';
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import { type DisplayPaths, metadataOf } from '../client/metadata-cache.js';
+import type { ShownAhead } from '../objects/assembly-proof.js';
 import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import type { Step } from '../objects/step.js';
 import { applyStep, emptySession, type SessionState } from '../session/session-state.js';
+import { findVersion } from '../store/find-version.js';
 import { contentPartHash } from '../store/head.js';
 import type { Stretch } from '../store/lineage.js';
 import type { Head, StoreSnapshot } from '../store/store-snapshot.js';
@@ -12,6 +14,17 @@ import type { Head, StoreSnapshot } from '../store/store-snapshot.js';
 export interface ReadContext {
   readonly state: SessionState;
   readonly input: Omit<AssemblyInput, 'options'>;
+}
+
+/** What a context was made of that no transaction was waited for (decision 0010). */
+export interface AheadOf {
+  /** The newest of everything at its basis; undefined where nothing was read. */
+  readonly basis: StoreSnapshot | undefined;
+  /** A later moment, which has everything that was on its way. */
+  readonly present: StoreSnapshot;
+  readonly shown: readonly ShownAhead[];
+  /** Whose prompt it was: not its own where its steps were put into a fork. */
+  readonly prompt: ObjectId;
 }
 
 /** Steps between two states that are kept. */
@@ -86,10 +99,41 @@ export class ContextReader {
     const state = await shelf.stateAt(snapshot, step);
     if (state === undefined) return undefined;
     const { index, active } = state.sets;
-    const own = [sessionObjectId(session), systemPromptObjectId(session)];
+    const prompt = systemPromptObjectId(session);
+    const own = [sessionObjectId(session), prompt];
     const fresh = index.filter((id) => !shelf.calls.has(id));
     const heads = await snapshot.heads([...new Set([...own, ...fresh, ...active])]);
     if (!heads.has(sessionObjectId(session))) return undefined;
+    return this.#contextOf(snapshot, state, { heads, prompt, paths });
+  }
+
+  /**
+   * The context of a session after a step as it was made without waiting for a transaction: what it showed ahead of its basis is found by its hash, wherever it
+   * stands in the object's history. Undefined when the step is not there. Throws as `read` does, StoreError `missing-part` for a version that is not there.
+   */
+  async readAhead(session: SessionId, step: number, of: AheadOf, paths: DisplayPaths): Promise<ReadContext | undefined> {
+    const { basis, present, shown, prompt } = of;
+    const shelf = this.#shelf(session);
+    const state = await shelf.stateAt(present, step);
+    if (state === undefined) return undefined;
+    const { index, active } = state.sets;
+    const named = new Map(await Promise.all(shown.map(async (one) => [one.id, await findVersion(present, one)] as const)));
+    const asked = [...new Set([prompt, ...index.filter((id) => !shelf.calls.has(id)), ...active])].filter((id) => !named.has(id));
+    const heads = new Map<string, Head>(await basis?.heads(asked));
+    // A call is written once, with the step that names it: whatever the basis has.
+    const calls = asked.filter((id) => !heads.has(id));
+    for (const [id, head] of await present.heads(calls)) if (head.document.type === 'toolcall') heads.set(id, head);
+    for (const [id, head] of named) heads.set(id, head);
+    return this.#contextOf(present, state, { heads, prompt, paths });
+  }
+
+  async #contextOf(
+    snapshot: StoreSnapshot,
+    state: SessionState,
+    { heads, prompt, paths }: { readonly heads: ReadonlyMap<string, Head>; readonly prompt: ObjectId; readonly paths: DisplayPaths },
+  ): Promise<ReadContext> {
+    const { index, active } = state.sets;
+    const shelf = this.#shelf(state.id);
     const known = new Map<ObjectId, ObjectMetadata>();
     for (const [id, { document, marks }] of heads) {
       const metadata = metadataOf(document, marks, paths);
@@ -98,7 +142,7 @@ export class ContextReader {
       else known.set(id as ObjectId, metadata);
     }
     const metadata = (id: ObjectId): ObjectMetadata | undefined => known.get(id) ?? shelf.calls.get(id);
-    const wanted = [systemPromptObjectId(session), ...active].flatMap((id): Head | readonly Head[] => heads.get(id) ?? []);
+    const wanted = [prompt, ...active].flatMap((id): Head | readonly Head[] => heads.get(id) ?? []);
     for (const { document } of wanted) {
       const hash = contentPartHash(document);
       if (hash !== undefined) this.texts.set(hash, document['xt/id'] as ObjectId);
@@ -107,7 +151,7 @@ export class ContextReader {
     return {
       state,
       input: {
-        systemPrompt: versions.get(systemPromptObjectId(session))?.version.content ?? null,
+        systemPrompt: versions.get(prompt)?.version.content ?? null,
         pool: index.flatMap((id) => metadata(id) ?? []),
         turns: state.turns,
         active: active.flatMap((id) => {

@@ -64,13 +64,10 @@ export class PastContexts {
 
   /** The context of a record, made again. */
   async ofRecord(proof: AssemblyProof): Promise<PastContext> {
-    const { rendered, equal, basis } = await this.#rebuilder.rebuild(proof);
+    const { rendered, input, equal, basis } = await this.#rebuilder.rebuild(proof);
     const { session, turn, step, delivered, options } = proof;
-    const read = await this.#reader.read(await this.#timeline.source.snapshot(basis), session, step, shownPaths(proof));
-    if (read === undefined)
-      throw new HistoryError('not-yet', `the database does not hold step ${step} of session ${session} at the basis of its record`);
     const { record, whole } = rendered;
-    const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input: { ...read.input, options } };
+    const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input: { ...input, options } };
     return { session, turn, step, source: 'record', delivered, basis, matches: equal, ...how };
   }
 

@@ -3,11 +3,11 @@ import { type Rendered, rendererOf } from '../assembly/renderers.js';
 import type { DisplayPaths } from '../client/metadata-cache.js';
 import { MountTable } from '../filesystem/mounts.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
-import { filesystemId, type ObjectId, type SessionId, type Sha256 } from '../objects/ids.js';
+import { filesystemId, type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../objects/ids.js';
 import { assemblyId } from '../store/assembly-part.js';
 import { END_OF_TIME } from '../store/object-store.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
-import { ContextReader } from './context-reader.js';
+import { ContextReader, type ReadContext } from './context-reader.js';
 import { HistoryError } from './history-error.js';
 import { renamedInput } from './renamed-input.js';
 import type { SnapshotSource } from './timeline.js';
@@ -16,9 +16,11 @@ import type { SnapshotSource } from './timeline.js';
 export interface RebuiltAssembly {
   readonly proof: AssemblyProof;
   readonly rendered: Rendered;
+  /** What it is made of, as the database names it. */
+  readonly input: ReadContext['input'];
   /** Whether it is, byte for byte, what was handed out. */
   readonly equal: boolean;
-  /** The basis that it was read at; for one without a basis of its own, that which its step gives. */
+  /** The basis that it was read at; for one without a basis of its own, that which its step gives; for one ahead of its basis, the moment of its handing out. */
   readonly basis: { readonly validTime: Date; readonly txId: number };
 }
 
@@ -53,6 +55,14 @@ function asShown(input: Omit<AssemblyInput, 'options'>, session: SessionId, proo
   return renamedInput(input, (id) => (id.endsWith(ending) ? (id.slice(0, -ending.length) as ObjectId) : id));
 }
 
+function rebuiltOf(proof: AssemblyProof, input: ReadContext['input'], basis: PinnedBasis): RebuiltAssembly {
+  const { renderer, layout } = requireRenderer(proof);
+  const { session, sha256, options, tail } = proof;
+  const rendered = renderer.render({ ...asShown(input, session, proof), options }, { layout, tail });
+  const equal = rendered.record.sha256 === sha256 && rendered.record.chars === proof.chars;
+  return { proof, rendered, input, equal, basis };
+}
+
 /**
  * Makes contexts that were handed out again, from the database alone (decision E7): what each was read at is read again, both clocks fixed. Keeps what
  * never changes, so that many contexts of a session cost little more than what differs between them.
@@ -77,6 +87,7 @@ export class AssemblyRebuilder {
    */
   async rebuild(proof: AssemblyProof): Promise<RebuiltAssembly> {
     requireRenderer(proof);
+    if (proof.ahead !== undefined) return this.#ahead(proof);
     if (proof.basis !== null) {
       const { validTime, txId } = proof.basis;
       return this.at(proof, { validTime: new Date(validTime), txId });
@@ -93,8 +104,7 @@ export class AssemblyRebuilder {
 
   /** The context of a record as it would have been at another basis. */
   async at(proof: AssemblyProof, basis: PinnedBasis): Promise<RebuiltAssembly> {
-    const { renderer, layout } = requireRenderer(proof);
-    const { session, step, sha256, options, tail } = proof;
+    const { session, step } = proof;
     const snapshot = await this.#snapshot(basis);
     const [context, there] = await Promise.all([
       this.#reader.read(snapshot, session, step, shownPaths(proof)),
@@ -107,23 +117,41 @@ export class AssemblyRebuilder {
         `at its basis session ${session} has step ${step + 1} already, which its record does not include`,
       );
     }
-    const input = asShown(context.input, session, proof);
-    const rendered = renderer.render({ ...input, options }, { layout, tail });
-    return { proof, rendered, equal: rendered.record.sha256 === sha256 && rendered.record.chars === proof.chars, basis };
+    return rebuiltOf(proof, context.input, basis);
+  }
+
+  /** What was shown ahead of its basis is named in the record; the steps are the session's own (decision 0010). */
+  async #ahead(proof: AssemblyProof): Promise<RebuiltAssembly> {
+    const { session, step, basis, ahead: shown = [], rescuedFrom, at } = proof;
+    let present = await this.#newest();
+    if (step > 0 && !(await this.#reader.stepsThere(present, session, [step])).has(step)) {
+      this.#latest = undefined;
+      present = await this.#newest();
+    }
+    const pinned = basis === null ? undefined : await this.#snapshot({ validTime: new Date(basis.validTime), txId: basis.txId });
+    const of = { basis: pinned, present, shown, prompt: systemPromptObjectId(rescuedFrom ?? session) };
+    const context = await this.#reader.readAhead(session, step, of, shownPaths(proof));
+    if (context === undefined) throw this.#notThere(proof);
+    return rebuiltOf(proof, context.input, { validTime: new Date(at), txId: basis?.txId ?? present.basis.txId ?? 0 });
+  }
+
+  /** The newest of everything that is known since the first look. */
+  #newest(): Promise<StoreSnapshot> {
+    this.#latest ??= this.#source.snapshot({ validTime: END_OF_TIME });
+    return this.#latest.catch((error: unknown) => {
+      this.#latest = undefined;
+      throw error;
+    });
   }
 
   /** The objects at a basis: once the present is known, everything before it is read without asking for a basis first. */
   async #snapshot(basis: PinnedBasis): Promise<StoreSnapshot> {
-    this.#latest ??= this.#source.snapshot({ validTime: END_OF_TIME });
-    const latest = await this.#latest.catch((error: unknown) => {
-      this.#latest = undefined;
-      throw error;
-    });
+    const latest = await this.#newest();
     const known = latest.earlier(basis);
     if (known !== undefined) return known;
-    const later = await this.#source.snapshot(basis);
-    this.#latest = Promise.resolve(later);
-    return later;
+    // It was taken before that transaction.
+    this.#latest = undefined;
+    return (await this.#newest()).earlier(basis) ?? this.#source.snapshot(basis);
   }
 
   /** Without a basis of its own: the transaction of its record, which came right after its steps, then that of its last step. */

@@ -125,7 +125,7 @@ async function explain(rebuilder: AssemblyRebuilder, rebuilt: RebuiltAssembly, p
   const { proof, rendered, basis } = rebuilt;
   const section = differingSection(proof, rendered);
   const place = { rebuilt: rendered.record.sha256, ...(section === undefined ? {} : { section }) };
-  for (const other of otherBases(basis, present)) {
+  for (const other of proof.ahead === undefined ? otherBases(basis, present) : []) {
     const again = await rebuilder.at({ ...proof, basis: null }, other).catch(() => undefined);
     if (again?.equal !== true) continue;
     const where = `valid time ${other.validTime.toISOString()}, transaction ${other.txId}`;
@@ -133,7 +133,7 @@ async function explain(rebuilder: AssemblyRebuilder, rebuilt: RebuiltAssembly, p
   }
   const object = section === undefined ? undefined : OBJECT_OF_SECTION[section]?.(proof.session);
   const told = { ...place, ...(object === undefined ? {} : { object }) };
-  if (proof.basis === null) {
+  if (proof.basis === null && proof.ahead === undefined) {
     return { ...told, cause: 'made-while-away', why: 'it was made while the database was away, from what its process knew then' };
   }
   return { ...told, cause: 'differs', why: `section ${section ?? 'none'} is not what was handed out, though everything fits its own hash` };

@@ -25,6 +25,13 @@ export interface ShownMount {
   readonly filesystemId: string;
 }
 
+/** A version that a context showed and that its basis does not have yet, or has another one of. */
+export interface ShownAhead {
+  readonly id: ObjectId;
+  readonly object_hash: Sha256;
+  readonly gone?: true;
+}
+
 /**
  * What the database keeps of an assembly that was handed out (decision E7): enough to make it again and to tell whether it is the same. What was in it
  * is derived from its basis, not stored again.
@@ -50,6 +57,11 @@ export interface AssemblyProof {
   readonly sha256: Sha256;
   /** What was read: valid time in milliseconds since 1970, and transaction. Null: assembled while the database was away; then the step tells. */
   readonly basis: { readonly validTime: number; readonly txId: number } | null;
+  /**
+   * There where no transaction was waited for (decision 0010): every step up to `step` counts although the basis need not hold it, and these objects stood in
+   * these versions. Then a basis of null says that nothing was read: every file and the prompt are named here.
+   */
+  readonly ahead?: readonly ShownAhead[];
   /** By which mappings paths were shown; absent for none. */
   readonly mounts?: readonly ShownMount[];
   readonly delivered: Delivery;

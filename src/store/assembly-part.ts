@@ -6,12 +6,12 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 
 /**
- * The id of an assembly's part: from its session, its step and what was handed out. Moment and basis are left out, so that the same context handed out
- * twice at one step is one part; whether there was a basis is not, since a context that can be read again proves more than one that cannot.
+ * The id of an assembly's part: from its session, its step and what was handed out. Moment, basis and what it was ahead of it are left out, so that the
+ * same context handed out twice at one step is one part; whether there was a basis is not, since a context that can be read again proves more than one that cannot.
  */
 export function assemblyId(proof: AssemblyProof): string {
-  const { session, step, at, basis, ...what } = proof;
-  return `assembly:${session}:${step}:${hashText(canonicalJson({ ...what, based: basis !== null }))}`;
+  const { session, step, at, basis, ahead, ...what } = proof;
+  return `assembly:${session}:${step}:${hashText(canonicalJson({ ...what, based: basis !== null || ahead !== undefined }))}`;
 }
 
 /** An assembly's record as the database holds it (decisions E7, G6). */

@@ -64,6 +64,16 @@ export class ObjectStore {
     return this.asOf({ validTime: END_OF_TIME });
   }
 
+  /** The last transaction that the database has indexed; undefined for an empty one. Waits for nothing. */
+  async latestTransaction(): Promise<number | undefined> {
+    return (await this.#xtdb.latestCompletedTx())?.txId;
+  }
+
+  /** The newest versions as of a transaction that is known to be indexed; this client's own later ones are not awaited. */
+  newestAt(txId: number): StoreSnapshot {
+    return new StoreSnapshot(this.#xtdb.indexed(END_OF_TIME, txId), this.#cache);
+  }
+
   /** Says that something of this client's holds from a moment on, so that `now` sees it. */
   noteTime(ms: number): void {
     this.#newest = Math.max(this.#newest, ms);

@@ -3,9 +3,21 @@ import { LRUCache } from 'lru-cache';
 /** Which transactions a client made itself, so that it can tell whether anybody else wrote in between. Forgets the oldest; then the answer is no. */
 export class OwnTransactions {
   readonly #ids = new LRUCache<number, true>({ max: 50_000 });
+  readonly #sent = new LRUCache<number, true>({ max: 50_000 });
 
   add(txId: number): void {
     this.#ids.set(txId, true);
+  }
+
+  /** Notes a transaction that is in the log; what became of it is not known yet. */
+  sent(txId: number): void {
+    this.#sent.set(txId, true);
+  }
+
+  /** As `cover`, with those whose outcome is not known yet, and those that came to nothing. */
+  coverSent(from: number, to: number): boolean {
+    for (let id = from + 1; id <= to; id++) if (!this.#ids.has(id) && !this.#sent.has(id)) return false;
+    return true;
   }
 
   /** Whether every transaction after `from` up to `to` is one of ours. Ids with gaps, as other logs than XTDB's own have, answer no. */

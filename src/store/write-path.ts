@@ -119,6 +119,11 @@ export class WritePath {
     return written;
   }
 
+  /** Whether something of a lane has no outcome yet. */
+  isBusy(lane: string): boolean {
+    return this.#lanes.has(lane);
+  }
+
   /** Resolves when everything asked for so far, in one lane or in all, has its outcome, good or bad. */
   async flush(lane?: string): Promise<void> {
     await Promise.allSettled(lane === undefined ? this.#lanes.values() : [this.#lanes.get(lane)]);
@@ -151,6 +156,7 @@ export class WritePath {
     return this.#insist(onOutage, async (attempt) => {
       const { ops, result } = await plan(attempt);
       const txId = ops.length === 0 ? undefined : (await this.#xtdb.submit(ops)).txId;
+      if (txId !== undefined) this.own.sent(txId);
       onSubmitted(result);
       return { plan, result, txId };
     });
@@ -211,7 +217,7 @@ export class WritePath {
   /** The transaction's id when it is committed, undefined when a guard aborted it. */
   async #commit(ops: readonly TxOp[]): Promise<number | undefined> {
     try {
-      const { receipt, outcome } = await this.#xtdb.execute(ops);
+      const { receipt, outcome } = await this.#xtdb.execute(ops, { onReceipt: ({ txId }) => this.own.sent(txId) });
       if (outcome !== 'committed') return undefined;
       this.own.add(receipt.txId);
       return receipt.txId;

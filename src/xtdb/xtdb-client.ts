@@ -38,6 +38,12 @@ export interface TxLogOptions extends RequestOptions {
   readonly limit?: number;
 }
 
+/** How a transaction is executed. */
+export interface ExecuteOptions extends RequestOptions {
+  /** Told once the transaction is in the log, before its outcome is known. */
+  readonly onReceipt?: (receipt: TxReceipt) => void;
+}
+
 /**
  * The client of one XTDB node. Everything is written here; everything is read from a `DbSnapshot`.
  *
@@ -57,12 +63,14 @@ export interface XtdbClient {
    * Submits and learns the outcome. The limit holds for each of the two. If only the outcome could not be learned, the error's `outcomeUnknown`
    * is true and `txId` names the transaction.
    */
-  execute(ops: readonly TxOp[], options?: RequestOptions): Promise<{ readonly receipt: TxReceipt; readonly outcome: TxOutcome }>;
+  execute(ops: readonly TxOp[], options?: ExecuteOptions): Promise<{ readonly receipt: TxReceipt; readonly outcome: TxOutcome }>;
   /**
    * The database at a moment (default: now, and all that is indexed), pinned once. It always sees what this client has submitted, unless an
    * earlier `txId` was asked for.
    */
   db(basis?: Partial<Pick<Basis, 'validTime' | 'txId' | 'txTime'>>, options?: RequestOptions): Promise<DbSnapshot>;
+  /** The database as of a transaction that is known to be indexed: no request, and nothing is awaited. */
+  indexed(validTime: Date, txId: number): DbSnapshot;
   /** The latest transaction that is indexed; `undefined` on an empty node. */
   latestCompletedTx(options?: RequestOptions): Promise<TxReceipt | undefined>;
   /** The id of the latest transaction that was submitted, indexed or not; `undefined` on an empty node. */
@@ -131,8 +139,12 @@ class HttpXtdbClient implements XtdbClient {
     return committed ? 'committed' : 'aborted';
   }
 
-  async execute(ops: readonly TxOp[], options: RequestOptions = {}): Promise<{ readonly receipt: TxReceipt; readonly outcome: TxOutcome }> {
+  async execute(
+    ops: readonly TxOp[],
+    { onReceipt, ...options }: ExecuteOptions = {},
+  ): Promise<{ readonly receipt: TxReceipt; readonly outcome: TxOutcome }> {
     const receipt = await this.submit(ops, options);
+    onReceipt?.(receipt);
     try {
       return { receipt, outcome: await this.awaitOutcome(receipt.txId, options) };
     } catch (error) {
@@ -156,6 +168,10 @@ class HttpXtdbClient implements XtdbClient {
     const txTime = tx instanceof EdnMap ? tx.get('xtdb.api/tx-time') : undefined;
     const pinned = { validTime, txId: typeof txId === 'number' ? txId : undefined, txTime: txTime instanceof Date ? txTime : undefined };
     return new DbSnapshot(this.#http, pinned, this.#timeoutMs);
+  }
+
+  indexed(validTime: Date, txId: number): DbSnapshot {
+    return new DbSnapshot(this.#http, { validTime, txId, txTime: undefined }, this.#timeoutMs);
   }
 
   async latestCompletedTx(options: RequestOptions = {}): Promise<TxReceipt | undefined> {

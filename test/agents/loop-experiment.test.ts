@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import type { LayoutName } from '../../src/assembly/assembly-record.js';
 import { countTokens } from '../../src/history/token-count.js';
 import { stopNode } from '../../src/node/index.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
@@ -12,6 +13,8 @@ import { PiProcess } from './pi-process.js';
 type Harness = 'pi' | 'opencode';
 /** Requests of a session, and calls in each, half of them reads, half of them commands. */
 const SIZE = { prompts: 10, calls: 20 } as const;
+/** How long the model thinks; a real one takes longer. */
+const THINKS_MS = Number(process.env.PALIMPSEST_LOOP_THINKS_MS ?? 200);
 
 /** The moves of one request. */
 function moves(harness: Harness, root: string, prompt: number): readonly Move[] {
@@ -29,12 +32,13 @@ interface Measured {
   readonly times: readonly { readonly ms: number; readonly objects: number }[];
 }
 
-async function measure(harness: Harness, withUs: boolean): Promise<Measured> {
+async function measure(harness: Harness, layout: LayoutName | undefined): Promise<Measured> {
+  const withUs = layout !== undefined;
   const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
   const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
-  const model = await startLoopModel();
+  const model = await startLoopModel(THINKS_MS);
   const times = join(dataDir, 'times.jsonl');
-  const common = { home, cwd: root, dataDir, model, env: { PALIMPSEST_LOOP_TIMES: times } };
+  const common = { home, cwd: root, dataDir, model, env: { PALIMPSEST_LOOP_TIMES: times, PALIMPSEST_LOOP_LAYOUT: layout ?? '' } };
   await mkdir(join(root, 'src'));
   const { prompts, calls: perPrompt } = SIZE;
   for (let i = 0; i < prompts * perPrompt; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
@@ -96,11 +100,15 @@ describe('the same work with and without Palimpsest', () => {
   test.each(['pi', 'opencode'] as const)(
     '%s',
     async (harness) => {
-      const [own, ours] = [await measure(harness, false), await measure(harness, true)];
-      expect(ours.calls.length).toBe(own.calls.length);
-      expect(ours.times.length).toBe(ours.calls.length);
+      const [own, ours, chatFirst] = [
+        await measure(harness, undefined),
+        await measure(harness, 'ssot'),
+        await measure(harness, 'chat-first'),
+      ];
+      for (const { calls, times } of [ours, chatFirst]) expect([calls.length, times.length]).toEqual([own.calls.length, own.calls.length]);
       const size = ({ calls }: Measured): number => sum(calls.map(({ raw }) => raw.length));
-      const report = `| ${row(`${harness} alone`, own)} |\n| ${row(`${harness} with Palimpsest`, ours)} |\n`;
+      const rows = [row(`${harness} alone`, own), row(`${harness}, layout ssot`, ours), row(`${harness}, layout chat-first`, chatFirst)];
+      const report = rows.map((one) => `| ${one} |\n`).join('');
       const path = process.env.PALIMPSEST_LOOP_REPORT;
       if (path !== undefined) await writeFile(path, report, { flag: 'a' });
       // Files that were read whole stay active until the agent lets go of them, so that nothing is saved by itself; nothing may be doubled either.

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** What the model does at one call: calls tools, all at once, or says something and is done. */
 export type Move = {
@@ -66,8 +67,8 @@ function answer(response: ServerResponse, { tools = [], say }: Move, names: read
   response.end('data: [DONE]\n\n');
 }
 
-/** Starts it on the loopback address. Calls without tools are told a summary; a call for which there is no move is told to stop. */
-export async function startLoopModel(): Promise<LoopModel> {
+/** Starts it on the loopback address; it thinks for `thinksMs` before it answers. Calls without tools are told a summary; a call for which there is no move is told to stop. */
+export async function startLoopModel(thinksMs = 0): Promise<LoopModel> {
   const calls: CapturedCall[] = [];
   const moves: Move[] = [];
   let number = 0;
@@ -84,7 +85,7 @@ export async function startLoopModel(): Promise<LoopModel> {
     calls.push({ messages: body.messages, raw, main, at: Date.now() });
     number += 1;
     const move: Move = main ? (moves.shift() ?? { say: 'nothing left' }) : { say: 'a summary of what was said before' };
-    await move.meanwhile?.();
+    await Promise.all([move.meanwhile?.(), ...(thinksMs === 0 ? [] : [delay(thinksMs)])]);
     answer(response, move, names, number);
   };
   const server = createServer((request, response) => {

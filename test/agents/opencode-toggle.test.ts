@@ -7,7 +7,7 @@ import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, type Move, startLoopModel } from './loop-model.js';
-import { makeProject, reader, startNode } from './loop-project.js';
+import { makeProject, palimpsest, reader, startNode } from './loop-project.js';
 import { OpencodeServer } from './opencode-server.js';
 import { checkPairs, isAsRecorded } from './wire-checks.js';
 
@@ -47,7 +47,6 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
     calls.off = [...turnedOff, ...off];
     const turnedOn = await during(() => server.command(session, 'palimpsest', 'on'), OK);
     calls.again = [...turnedOn, ...(await during(() => server.prompt(session, 'request 3'), shell(9), { say: 'Said on again.' }))];
-    // OpenCode may end before it has told that the session is idle; the next call tells what was said.
     model.add([{ say: 'The end.' }]);
     await server.prompt(session, 'request 4');
     await server.end();
@@ -81,12 +80,14 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
   test('nothing is lost', async () => {
     const { state } = await client.openSession({ id: session });
     const words = state.turns.flatMap(({ messages }) => messages.map(({ text }) => text));
-    for (const word of ['Said while on.', 'Said while off.', 'Said on again.'])
+    // The last one right before OpenCode ended.
+    for (const word of ['Said while on.', 'Said while off.', 'Said on again.', 'The end.'])
       expect(words.filter((text) => text === word)).toEqual([word]);
     expect(state.sets.index.filter((id) => state.isToolResult(id))).toHaveLength(7 + 1 + 1);
     const kinds = state.marks.flatMap(({ event }) => event?.kind ?? []);
     expect(kinds.filter((kind) => kind === 'paused' || kind === 'resumed')).toEqual(['paused', 'resumed']);
     expect(await loopTroubles(dataDir)).toEqual([]);
     expect(model.left).toBe(0);
+    expect(await palimpsest(dataDir, 'log', session)).toContain('The end.');
   });
 });

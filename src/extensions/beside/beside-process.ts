@@ -4,6 +4,7 @@ import type { ReportedMessage } from '../../harness/message-schema.js';
 import { linesOf } from './lines.js';
 import { patiently } from './patience.js';
 import type { Beginning, BesideAnswer, BesideRequest, CallName, Calls, SentList } from './protocol.js';
+import { type SentContext, withRepeats } from './sent-texts.js';
 
 /** How the process beside a harness is started. */
 export interface BesideOptions {
@@ -30,6 +31,8 @@ export class BesideError extends Error {
 export type WholeList = Omit<SentList, 'after' | 'number' | 'prefix'>;
 
 interface Waiting {
+  /** Of a context: its session. */
+  readonly session: string | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -50,6 +53,8 @@ export class BesideProcess {
   readonly #options: BesideOptions;
   readonly #waiting = new Map<number, Waiting>();
   readonly #sent = new Map<string, LastSent>();
+  /** The texts of the last context of each session: what the next one repeats is not sent again. */
+  readonly #texts = new Map<string, readonly string[]>();
   #child: ChildProcessWithoutNullStreams | undefined;
   #lastWords = '';
   #ids = 0;
@@ -95,7 +100,8 @@ export class BesideProcess {
     this.#ids += 1;
     const request = { id: this.#ids, call, params } as BesideRequest;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(request.id, { resolve: resolve as (result: unknown) => void, reject });
+      const session = call === 'context' ? (params as Calls['context']['params']).session : undefined;
+      this.#waiting.set(request.id, { resolve: resolve as (result: unknown) => void, reject, session });
       child.stdin.write(`${JSON.stringify(request)}\n`);
     });
   }
@@ -111,6 +117,14 @@ export class BesideProcess {
     return { ...others, session, after: before.number, number: this.#lists, prefix, messages: rest };
   }
 
+  /** In the order of the answers, also for whoever waits no more. */
+  #whole(session: string | undefined, result: unknown): unknown {
+    if (session === undefined || result === null) return result;
+    const { context, texts } = withRepeats(result as SentContext, this.#texts.get(session) ?? []);
+    this.#texts.set(session, texts);
+    return context;
+  }
+
   #running(): ChildProcessWithoutNullStreams {
     if (this.#child !== undefined) return this.#child;
     const { node, program, env, beginning } = this.#options;
@@ -118,6 +132,7 @@ export class BesideProcess {
     const child = spawn(node, [program], { env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     this.#child = child;
     this.#sent.clear();
+    this.#texts.clear();
     this.#lastWords = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#lastWords = (this.#lastWords + text).slice(-LAST_WORDS);
@@ -139,7 +154,7 @@ export class BesideProcess {
       const answer = JSON.parse(line) as BesideAnswer;
       const waiting = this.#waiting.get(answer.id);
       this.#waiting.delete(answer.id);
-      if ('result' in answer) waiting?.resolve(answer.result);
+      if ('result' in answer) waiting?.resolve(this.#whole(waiting.session, answer.result));
       else waiting?.reject(new BesideError(answer.error.resend === true ? 'resend' : 'failed', answer.error.message));
     }
   }

@@ -68,6 +68,8 @@ export function handedList(messages: readonly unknown[]): HandedList {
  */
 export class InTheLoop {
   readonly #options: InTheLoopOptions;
+  /** How long calls have waited whose record is still to be kept, by session. */
+  readonly #waited = new Map<string, { readonly ms: number; readonly objects: number }>();
   #passedThrough = 0;
   #troubled = false;
 
@@ -80,29 +82,48 @@ export class InTheLoop {
     await patiently(this.#options.beside.call('ready', {}), this.#options.limitMs).catch(() => undefined);
   }
 
-  /** The list of the next model call; undefined: the harness's own is to be used. `handOver` says whether its record is kept at once. */
-  async pass<M>(own: HarnessList<M>, handOver = true): Promise<Passage<M> | undefined> {
+  /** The list of the next model call; undefined: the harness's own is to be used. */
+  async pass<M>(make: () => HarnessList<M>): Promise<Passage<M> | undefined> {
     const begun = performance.now();
+    const own = make();
     return this.#guarded(own.list.session, async () => {
-      const context = await this.#options.beside.callWithList('context', own.list);
-      if (context === null) return undefined;
-      const messages = composed(own, context);
-      const handed = handedList(messages);
-      if (handOver) await this.#handed(own.list.session, handed);
-      this.#options.onPassed?.(performance.now() - begun, context.pool);
-      return { messages, context, chars: handed.chars };
+      const passage = await this.#passage(own);
+      if (passage === undefined) return undefined;
+      const handed = handedList(passage.messages);
+      await this.#handed(own.list.session, handed);
+      this.#options.onPassed?.(performance.now() - begun, passage.context.pool);
+      return { ...passage, chars: handed.chars };
     });
+  }
+
+  /** As `pass`, where the system prompt becomes known only later: its record is kept by `handOver`. */
+  async passAhead<M>(make: () => HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
+    const begun = performance.now();
+    const own = make();
+    const { session } = own.list;
+    const passage = await this.#guarded(session, () => this.#passage(own));
+    if (passage !== undefined) this.#waited.set(session, { ms: performance.now() - begun, objects: passage.context.pool });
+    return passage;
   }
 
   /** Keeps the record of a list whose system prompt became known only now. */
   async handOver(session: string, messages: readonly unknown[], system: string): Promise<void> {
+    const begun = performance.now();
     await this.#guarded(session, () => this.#handed(session, { ...handedList(messages), system }));
+    const waited = this.#waited.get(session);
+    if (waited !== undefined) this.#options.onPassed?.(waited.ms + performance.now() - begun, waited.objects);
+    this.#waited.delete(session);
   }
 
   /** Tells what was said since the last model call; nothing waits for it. */
   follow(list: WholeList): void {
     // The next model call tells it again.
     this.#options.beside.callWithList('follow', list).catch(() => undefined);
+  }
+
+  /** Tells that a call has begun; nothing waits for it. */
+  expect(session: string, callId: string): void {
+    this.#options.beside.call('expect', { session, callId }).catch(() => undefined);
   }
 
   /** One of the agent's own tools [§3.3]; a failure is its answer. */
@@ -123,6 +144,11 @@ export class InTheLoop {
   async toggled(session: string, on: boolean): Promise<void> {
     const event = { kind: on ? 'resumed' : 'paused' } as const;
     await patiently(this.#options.beside.call('event', { session, event }), this.#options.limitMs).catch(() => undefined);
+  }
+
+  async #passage<M>(own: HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
+    const context = await this.#options.beside.callWithList('context', own.list);
+    return context === null ? undefined : { messages: composed(own, context), context };
   }
 
   async #handed(session: string, handed: HandedList & { readonly system?: string }): Promise<void> {

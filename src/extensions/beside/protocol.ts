@@ -33,7 +33,7 @@ export interface SentList {
 export interface Calls {
   /** Resolves when the database answers. */
   readonly ready: { readonly params: object; readonly result: null };
-  /** Follows the history and answers what the next list is made of; null: the harness's own list is the context. */
+  /** Follows the history and answers what the next list is made of, over the pipe without what the last answer had; null: the harness's own list is the context. */
   readonly context: { readonly params: SentList; readonly result: LoopContext | null };
   readonly follow: { readonly params: SentList; readonly result: null };
   /** Keeps the record of what was handed over; resolves when it is durable. */
@@ -42,6 +42,8 @@ export interface Calls {
     readonly params: { readonly session: string; readonly verb: Verb; readonly ids: readonly string[]; readonly callId?: string };
     readonly result: { readonly text: string; readonly ok: boolean };
   };
+  /** A call has begun. */
+  readonly expect: { readonly params: { readonly session: string; readonly callId: string }; readonly result: null };
   readonly event: { readonly params: { readonly session: string; readonly event: HistoryEvent }; readonly result: null };
   readonly close: { readonly params: { readonly session: string }; readonly result: null };
 }

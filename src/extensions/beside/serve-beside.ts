@@ -2,12 +2,13 @@ import type { Readable, Writable } from 'node:stream';
 import { nodeOptions, readSettings } from '../../cli/settings.js';
 import { createContextClient } from '../../harness/create-context-client.js';
 import type { HarnessClient } from '../../harness/harness-client.js';
-import { LoopSession } from '../../harness/loop-session.js';
+import { type LoopContext, LoopSession } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import { clientFolder } from '../../process/data-folder.js';
 import { parseNodeUrl } from '../../xtdb/address.js';
 import { linesOf } from './lines.js';
 import type { Beginning, BesideAnswer, BesideRequest, CallName, Calls, SentList } from './protocol.js';
+import { withoutRepeats } from './sent-texts.js';
 
 /** Thrown for a list that continues one that this process does not have. */
 class ResendError extends Error {
@@ -18,6 +19,8 @@ interface Followed {
   readonly loop: LoopSession;
   number: number;
   messages: readonly ReportedMessage[];
+  /** The texts of the last context that was answered. */
+  texts: readonly string[];
 }
 
 type Handlers = { readonly [N in CallName]: (params: Calls[N]['params']) => Promise<Calls[N]['result']> };
@@ -71,6 +74,10 @@ class BesideSessions {
       const { text, ok } = await this.#loop(session).verb(verb, ids, callId);
       return { text, ok };
     },
+    expect: async ({ session, callId }) => {
+      this.#followed.get(session)?.loop.expect(callId);
+      return null;
+    },
     event: async ({ session, event }) => {
       await this.#loop(session).event(event);
       return null;
@@ -82,6 +89,15 @@ class BesideSessions {
     },
   };
 
+  /** What is written for an answer, at the moment at which it is written. */
+  written({ call, params }: BesideRequest, answer: BesideAnswer): BesideAnswer {
+    if (call !== 'context' || !('result' in answer) || answer.result === null) return answer;
+    const followed = this.#followedBy(params.session, undefined);
+    const { sent, texts } = withoutRepeats(answer.result as LoopContext, followed.texts);
+    followed.texts = texts;
+    return { ...answer, result: sent };
+  }
+
   #loop(session: string): LoopSession {
     return this.#followedBy(session, undefined).loop;
   }
@@ -92,7 +108,7 @@ class BesideSessions {
     const { what, strict = false, shortIds = false, layout } = this.#beginning;
     const options = { delivered: what, strict, shortIds, ...(layout === undefined ? {} : { layout }) };
     const loop = new LoopSession(this.#client.client, { ...options, id: session, ...(parent === undefined ? {} : { parent }) });
-    const followed = { loop, number: 0, messages: [] };
+    const followed = { loop, number: 0, messages: [], texts: [] };
     this.#followed.set(session, followed);
     return followed;
   }
@@ -132,8 +148,9 @@ export async function serveBeside(input: Readable, output: Writable, env: NodeJS
   const sessions = new BesideSessions(client, beginning);
   const under = new Set<Promise<void>>();
   for (let line = await lines.next(); line.done !== true; line = await lines.next()) {
-    const work = answerTo(sessions, JSON.parse(line.value) as BesideRequest).then((answer) => {
-      output.write(`${JSON.stringify(answer)}\n`);
+    const request = JSON.parse(line.value) as BesideRequest;
+    const work = answerTo(sessions, request).then((answer) => {
+      output.write(`${JSON.stringify(sessions.written(request, answer))}\n`);
     });
     under.add(work);
     void work.finally(() => under.delete(work));

@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { isLayout } from '../../assembly/renderers.js';
 import { dataFolder } from '../../process/data-folder.js';
 import { BesideProcess } from './beside-process.js';
 import { InTheLoop, type InTheLoopOptions } from './in-the-loop.js';
@@ -38,8 +39,19 @@ function timesOf(env: NodeJS.ProcessEnv): Pick<InTheLoopOptions, 'onPassed'> {
   return { onPassed: (ms, objects) => appendFileSync(path, `${JSON.stringify({ ms, objects })}\n`) };
 }
 
+/** PALIMPSEST_LOOP_LAYOUT names the layout; one that is not known is told of, and §4.1 stays. */
+function layoutOf({ env, tell }: Surroundings): Pick<Beginning, 'layout'> {
+  const name = env.PALIMPSEST_LOOP_LAYOUT;
+  if (name === undefined || name === '') return {};
+  if (isLayout(name)) return { layout: name };
+  tell(`Palimpsest: there is no layout ${JSON.stringify(name)}; the context has the layout ssot`);
+  return {};
+}
+
 /** Starts the process beside a harness. */
-export function startBeside(beginning: Beginning, { extension, node, env, tell }: Surroundings): Started {
+export function startBeside(what: Beginning, surroundings: Surroundings): Started {
+  const { extension, node, env, tell } = surroundings;
+  const beginning = { ...what, ...layoutOf(surroundings) };
   const program = fileURLToPath(new URL('./beside.js', extension));
   const beside = new BesideProcess({ node: env.PALIMPSEST_NODE ?? node, program, env, beginning });
   beside.start();

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { Verb } from '../../session/verb-outcome.js';
 import { type Started, startBeside } from '../beside/start.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';
-import type { OpencodeHooks, OpencodeInput, OpencodeMessage, OpencodeTool } from './opencode-api.js';
+import { HeardMessages } from './heard-messages.js';
+import type { OpencodeHooks, OpencodeInfo, OpencodeInput, OpencodeMessage, OpencodePart, OpencodeTool } from './opencode-api.js';
 import { opencodeList } from './opencode-messages.js';
 
 /** How long the end of the program waits for what was said last to be delivered. */
@@ -20,12 +21,15 @@ interface OpencodeSession {
   compacting: boolean;
   /** The list that was put together, until its prompt is known. */
   handed: readonly OpencodeMessage[] | undefined;
+  /** OpenCode's own list as it was before the last model call. */
+  own: readonly OpencodeMessage[] | undefined;
 }
 
 class OpencodeLoop {
   readonly #started: Started;
   readonly #input: OpencodeInput;
   readonly #sessions = new Map<string, OpencodeSession>();
+  readonly #heard = new HeardMessages();
 
   constructor(started: Started, input: OpencodeInput) {
     this.#started = started;
@@ -39,9 +43,10 @@ class OpencodeLoop {
     session.handed = undefined;
     const { compacting } = session;
     session.compacting = false;
+    session.own = compacting ? undefined : [...messages];
     // What is summed up is the harness's own history.
     if (!session.on || compacting) return;
-    const passage = await this.#started.loop.pass(opencodeList(id, messages, session.system), false);
+    const passage = await this.#started.loop.passAhead(() => opencodeList(id, messages, session.system));
     if (passage === undefined) return;
     session.handed = passage.messages;
     messages.splice(0, messages.length, ...passage.messages);
@@ -59,6 +64,24 @@ class OpencodeLoop {
     system[0] = `${system[0] ?? ''}\n\n${GUIDE}`;
     session.system = system.join('\n');
     await this.#started.loop.handOver(id, handed, session.system);
+  }
+
+  expect(id: string, callId: string): void {
+    if (this.#sessions.get(id)?.on === true) this.#started.loop.expect(id, callId);
+  }
+
+  /** A part of a message, as it stands now. */
+  heard(part: OpencodePart): void {
+    this.#heard.part(part);
+  }
+
+  /** A message that the model may be done with: what it said is told at once, since nothing may come after it. */
+  updated(info: OpencodeInfo): void {
+    const message = this.#heard.completed(info);
+    const session = this.#sessions.get(info.sessionID);
+    if (message === undefined || session?.on !== true || session.own === undefined) return;
+    const before = session.own.filter((one) => one.info.id !== info.id);
+    this.#started.loop.follow(opencodeList(info.sessionID, [...before, message], session.system).list);
   }
 
   /** What was said after the last model call. */
@@ -90,7 +113,7 @@ class OpencodeLoop {
   #session(id: string): OpencodeSession {
     const known = this.#sessions.get(id);
     if (known !== undefined) return known;
-    const session = { on: true, system: undefined, compacting: false, handed: undefined };
+    const session = { on: true, system: undefined, compacting: false, handed: undefined, own: undefined };
     this.#sessions.set(id, session);
     return session;
   }
@@ -119,9 +142,12 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
       config.command = { ...config.command, [COMMAND]: { template, description: 'Turn the context that Palimpsest assembles on or off' } };
     },
     event: async ({ event: { type, properties } }) => {
+      if (type === 'message.part.updated') loop.heard(properties.part as OpencodePart);
+      if (type === 'message.updated') loop.updated(properties.info as OpencodeInfo);
       if (type === 'session.idle') await loop.idle(String(properties.sessionID));
     },
     tool: Object.fromEntries(tools),
+    'tool.execute.before': async ({ sessionID, callID }) => loop.expect(sessionID, callID),
     'command.execute.before': async ({ command, sessionID, arguments: wanted }) => {
       if (command === COMMAND) await loop.turn(sessionID, wanted);
     },

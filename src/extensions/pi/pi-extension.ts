@@ -45,7 +45,7 @@ class PiSession {
   async context(messages: readonly PiMessage[], { ui }: PiContext): Promise<readonly PiMessage[] | undefined> {
     this.#messages = messages;
     if (!this.on) return undefined;
-    const passage = await this.loop.pass(this.#list());
+    const passage = await this.loop.pass(() => this.#list());
     if (passage === undefined) return undefined;
     const { pool, active } = passage.context;
     ui.setStatus(STATUS, `palimpsest: ${pool} objects, ${active} active, ~${Math.ceil(passage.chars / CHARS_PER_TOKEN)} tokens`);

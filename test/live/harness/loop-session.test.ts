@@ -2,8 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/context-client.js';
-import { LoopSession } from '../../../src/harness/loop-session.js';
+import { type LoopOptions, LoopSession } from '../../../src/harness/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
+import { verifySession } from '../../../src/history/verify-session.js';
 import { toStepParts } from '../../../src/store/step-part.js';
 import { createXtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../../support/context.js';
@@ -39,8 +40,8 @@ describe('a session in a harness’s loop', () => {
     await remove();
   });
 
-  const loop = (id: string, parent?: string, from = client): LoopSession =>
-    new LoopSession(from, { id, delivered: 'pi', ...(parent === undefined ? {} : { parent }) });
+  const loop = (id: string, parent?: string, from = client, options: Partial<LoopOptions> = {}): LoopSession =>
+    new LoopSession(from, { id, delivered: 'pi', ...(parent === undefined ? {} : { parent }), ...options });
   const words = (session: LoopSession): readonly string[] =>
     (session.session?.state.turns ?? []).flatMap(({ messages }) => messages.filter(({ text }) => text !== '').map(({ text }) => text));
   const events = (session: LoopSession) => (session.session?.state.marks ?? []).flatMap(({ event }) => event ?? []);
@@ -161,6 +162,19 @@ describe('a session in a harness’s loop', () => {
     expect(events(session).map(({ kind }) => kind)).toEqual(['compacted']);
     await session.follow({ messages: [...compacted, reply('this', 'a3')], compacted: true });
     expect(events(session)).toHaveLength(1);
+    await session.close();
+  });
+
+  test('another layout is handed over, recorded and made again', async () => {
+    const session = loop(name, undefined, client, { layout: 'chat-first' });
+    await session.follow({ messages: first });
+    const context = await session.context({ messages: [...first, user('and now?', 'u2'), ...shell(3)] });
+    expect(context?.before.map(({ section }) => section)).toEqual(['chat']);
+    expect(context?.after.map(({ section }) => section)).toEqual(['pool', 'active']);
+    const record = await session.handed({ sha256: 'c'.repeat(64) as never, chars: 1, messages: 1 });
+    expect(record?.layout).toBe('chat-first');
+    await client.room(0);
+    expect(await verifySession(client, name)).toMatchObject({ ok: true, contexts: { total: 1, equal: 1, unequal: [] } });
     await session.close();
   });
 

@@ -76,8 +76,8 @@ describe('whatever happens beside a harness', () => {
     async (_what, program) => {
       const loop = await loopWith(program);
       const begun = performance.now();
-      expect(await loop.pass(own)).toBeUndefined();
-      expect(await loop.pass(own)).toBeUndefined();
+      expect(await loop.pass(() => own)).toBeUndefined();
+      expect(await loop.pass(() => own)).toBeUndefined();
       expect(performance.now() - begun).toBeLessThan(5_000);
       expect(told).toHaveLength(1);
       const verb = await loop.verb('s', 'activate', ['x'], 'call_1');
@@ -90,7 +90,7 @@ describe('whatever happens beside a harness', () => {
 
   test('a process that writes what is no answer is ended, not waited for, and takes nothing with it', async () => {
     const loop = await loopWith('process.stdin.once("data", () => console.log("Warning: none of your business"));', 30_000);
-    expect(await loop.pass(own)).toBeUndefined();
+    expect(await loop.pass(() => own)).toBeUndefined();
     expect(told[0]).toContain('gone');
   });
 
@@ -103,7 +103,7 @@ describe('whatever happens beside a harness', () => {
       beginning: { what: 'pi', cwd: folder, roots: [folder] },
     });
     const loop = new InTheLoop({ beside: nowhere, trouble, limitMs: 400, tell: (line) => told.push(line) });
-    expect(await loop.pass(own)).toBeUndefined();
+    expect(await loop.pass(() => own)).toBeUndefined();
     expect(told[0]).toContain('gone');
   });
 });
