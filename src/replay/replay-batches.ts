@@ -26,10 +26,10 @@ async function sizeOf({ path }: ReplayJob): Promise<number> {
 /** Neighbours together, as many as a database should hold, at least one. */
 async function batchesOf(jobs: readonly ReplayJob[], most: number): Promise<readonly (readonly ReplayJob[])[]> {
   const batches: ReplayJob[][] = [];
-  let filled = Number.POSITIVE_INFINITY;
+  let filled = 0;
   for (const job of jobs) {
     const size = await sizeOf(job);
-    if (filled + size > most) {
+    if (batches.length === 0 || filled + size > most) {
       batches.push([]);
       filled = 0;
     }

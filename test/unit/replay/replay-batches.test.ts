@@ -35,3 +35,30 @@ test('recordings go into one database up to a size, then into the next, and each
     await recordings.remove();
   }
 });
+
+test('without a bound all recordings go into one database', async () => {
+  const recordings = await recordingFolder();
+  const said: string[] = [];
+  try {
+    const paths = [await recordings.write('a.jsonl', longRecording(1).text), await recordings.write('b.jsonl', longRecording(1).text)];
+    const outcomes = await replayInBatches(
+      paths.map((path) => ({ path, config: config() })),
+      {
+        jobs: 1,
+        batchBytes: Number.POSITIVE_INFINITY,
+        open: async () => {
+          said.push('open');
+          return {
+            address: async () => Promise.reject(new Error('no database')),
+            dataDir: undefined,
+            close: async () => void said.push('close'),
+          };
+        },
+      },
+    );
+    expect(said).toEqual(['open', 'close']);
+    expect(outcomes).toHaveLength(2);
+  } finally {
+    await recordings.remove();
+  }
+});
