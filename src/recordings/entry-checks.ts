@@ -1,4 +1,4 @@
-import { excerpt } from './excerpt.js';
+import { excerpt } from './entries/excerpt.js';
 import type { Loss, OnLoss } from './importer.js';
 import { type EntryOf, type RecordedEntry, recordedEntrySchema } from './neutral-session.js';
 import { toWellFormedValue } from './well-formed.js';

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { systemCode } from '../process/system-code.js';
+import { excerpt } from './entries/excerpt.js';
 import { createEntryChecks } from './entry-checks.js';
-import { excerpt } from './excerpt.js';
 import type { Importer, OnItem, OnLoss, RecordingSource } from './importer.js';
 import { IMPORTERS } from './importers.js';
 import type { RecordedEntry } from './neutral-session.js';

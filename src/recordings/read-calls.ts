@@ -1,5 +1,5 @@
-import { objectsAt, textAt, textsAt } from './fields.js';
-import type { JsonObject } from './json-text.js';
+import { objectsAt, textAt, textsAt } from './entries/fields.js';
+import type { JsonObject } from './json/json-text.js';
 
 /** Tools that read a file and do nothing else, in every format. */
 const READING_TOOLS = new Set([

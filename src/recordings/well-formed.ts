@@ -1,4 +1,4 @@
-import { isJsonObject } from './json-text.js';
+import { isJsonObject } from './json/json-text.js';
 
 /** Told each string that was repaired. */
 type OnRepair = (before: string) => void;

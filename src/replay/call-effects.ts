@@ -4,13 +4,13 @@ import { MOST_DISCOVERED } from '../indexing/most-discovered.js';
 import type { CanonicalPath, FilesystemId } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
-import { applyActs, type SeenFile } from './apply-acts.js';
-import type { FileAct } from './file-act.js';
-import type { FileTree } from './file-tree.js';
+import { applyActs, type SeenFile } from './files/apply-acts.js';
+import type { FileAct } from './files/file-act.js';
+import type { FileTree } from './files/file-tree.js';
+import type { UndoTexts } from './files/undo-texts.js';
 import type { WholeText } from './mapped-call.js';
 import { recordedPath } from './recorded-path.js';
 import { type RecordedToolKind, recordedTool } from './recorded-tools.js';
-import type { UndoTexts } from './undo-texts.js';
 
 /** What a finished call did, as the recording shows it. */
 export interface CallEffects {

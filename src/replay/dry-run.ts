@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
 import { type ImportOptions, importRecording } from '../recordings/import-recording.js';
 import { openRecording } from '../recordings/open-recording.js';
-import { LossList } from './make-report.js';
 import { recordingHash } from './replay-identity.js';
 import { ReplayTally } from './replay-tally.js';
+import { LossList } from './report/make-report.js';
 
 /** What a recording holds, without replaying it. */
 export interface RecordingSummary {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { recogniseRecording } from '../recordings/import-recording.js';
 import { openRecording } from '../recordings/open-recording.js';
 import { RecordingError } from '../recordings/recording-error.js';
-import { findCorpus } from './corpus.js';
+import { findCorpus } from './experiments/corpus.js';
 
 /** What was found at the paths that somebody named. */
 export interface FoundRecordings {

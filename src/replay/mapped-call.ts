@@ -1,6 +1,6 @@
 import type { Json } from '../objects/canonical-json.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
-import type { FileAct } from './file-act.js';
+import type { FileAct } from './files/file-act.js';
 import type { RecordedToolKind } from './recorded-tools.js';
 
 /** A call as it is recorded in the session. */

@@ -1,9 +1,9 @@
-import type { FileAct } from './file-act.js';
-import { listedNames } from './listed-names.js';
-import { parsePatch } from './patch-envelope.js';
-import { shellFileActs } from './shell-file-acts.js';
-import type { Replacement } from './text-edits.js';
-import { readActs } from './whole-or-part.js';
+import type { FileAct } from './files/file-act.js';
+import { listedNames } from './files/listed-names.js';
+import { parsePatch } from './files/patch-envelope.js';
+import type { Replacement } from './files/text-edits.js';
+import { readActs } from './files/whole-or-part.js';
+import { shellFileActs } from './shell/shell-file-acts.js';
 
 /** What a recorded tool is for, named after the wrapped tools [§5.1]. */
 export type RecordedToolKind = 'read' | 'write' | 'edit' | 'patch' | 'list' | 'glob' | 'grep' | 'shell' | 'other';

@@ -5,9 +5,9 @@ import { type ObjectId, type SessionId, sessionObjectId } from '../objects/ids.j
 import { filesystemSource } from '../objects/source.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type CallEffects, callEffects } from './call-effects.js';
-import type { ContextMeasure } from './context-measure.js';
-import { FileTree } from './file-tree.js';
-import { withoutGutter } from './gutter.js';
+import { FileTree } from './files/file-tree.js';
+import { withoutGutter } from './files/gutter.js';
+import { UndoTexts } from './files/undo-texts.js';
 import { wrappedCall } from './mapped-call.js';
 import { RecordedSession } from './recorded-session.js';
 import type { ReplayClock } from './replay-clock.js';
@@ -15,9 +15,9 @@ import type { ReplayConfig } from './replay-config.js';
 import { ReplayError } from './replay-error.js';
 import { nthSession, type ReplayIdentity } from './replay-identity.js';
 import { ReplayTally } from './replay-tally.js';
+import type { ContextMeasure } from './report/context-measure.js';
+import { UseEvidence } from './report/use-evidence.js';
 import { SessionDriver } from './session-driver.js';
-import { UndoTexts } from './undo-texts.js';
-import { UseEvidence } from './use-evidence.js';
 
 /** Takes and gives the measures of contexts, so that an interrupted replay has those of its first part. */
 export interface ContextLog {

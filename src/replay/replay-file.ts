@@ -12,7 +12,7 @@ import type { ReplayConfig } from './replay-config.js';
 import type { ReplayDatabase } from './replay-database.js';
 import { recordingHash, replayIdentity } from './replay-identity.js';
 import { type ReplayProgress, replayRecording } from './replay-recording.js';
-import type { ReplayReport } from './replay-report.js';
+import type { ReplayReport } from './report/replay-report.js';
 
 /** How one recording is replayed. */
 export interface ReplayFileOptions {

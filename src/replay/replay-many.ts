@@ -7,8 +7,8 @@ import type { ReplayConfig } from './replay-config.js';
 import type { ReplayDatabase } from './replay-database.js';
 import { replayFile } from './replay-file.js';
 import { recordingHash } from './replay-identity.js';
-import type { ReplayReport } from './replay-report.js';
-import { reportMarkdown } from './report-markdown.js';
+import type { ReplayReport } from './report/replay-report.js';
+import { reportMarkdown } from './report/report-markdown.js';
 
 /** One recording to be replayed in one way. */
 export interface ReplayJob {

@@ -2,13 +2,13 @@ import { basename } from 'node:path';
 import type { ContextClient } from '../client/context-client.js';
 import type { OnItem, RecordingSource } from '../recordings/importer.js';
 import type { RecordedEntry } from '../recordings/neutral-session.js';
-import { LossList, makeReport } from './make-report.js';
 import type { ReplayClock } from './replay-clock.js';
 import type { ReplayConfig } from './replay-config.js';
 import { replayDigest } from './replay-digest.js';
 import { type ContextLog, DATABASE_WAIT_MS, ReplayEngine } from './replay-engine.js';
 import type { ReplayIdentity } from './replay-identity.js';
-import type { ReplayReport } from './replay-report.js';
+import { LossList, makeReport } from './report/make-report.js';
+import type { ReplayReport } from './report/replay-report.js';
 
 /** How far a replay is. */
 export interface ReplayProgress {

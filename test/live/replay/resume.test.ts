@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { replayFile } from '../../../src/replay/replay-file.js';
-import type { ReplayReport } from '../../../src/replay/replay-report.js';
+import type { ReplayReport } from '../../../src/replay/report/replay-report.js';
 import { testAddress } from '../../support/context.js';
 import { config, longRecording, recordingFolder, suiteDatabase } from '../../support/replays.js';
 import { runCli } from '../../support/run-cli.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { EntryQueue } from '../../../src/recordings/entry-queue.js';
+import { EntryQueue } from '../../../src/recordings/entries/entry-queue.js';
 import type { EntryOf } from '../../../src/recordings/neutral-session.js';
 
 const said = (place: string, text = ''): EntryOf<'message'> => ({

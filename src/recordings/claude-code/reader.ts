@@ -1,0 +1,115 @@
+import { EntryQueue } from '../entries/entry-queue.js';
+import { excerpt } from '../entries/excerpt.js';
+import { idAt, objectAt, textAt } from '../entries/fields.js';
+import { createOpaqueContent } from '../entries/opaque-content.js';
+import type { OnItem, OnLoss } from '../importer.js';
+import type { JsonObject } from '../json/json-text.js';
+import { lineFormat } from '../json/line-format.js';
+import type { RecordedEntry } from '../neutral-session.js';
+import { readAttached, readQueueOperation, readSystem } from './asides.js';
+import { QueuedPrompts } from './queued-prompts.js';
+import { type ClaudeContext, type ClaudeRecord, closeBoundary } from './session.js';
+import { ClaudeSessions } from './sessions.js';
+import { readAssistant, readUser } from './turns.js';
+
+/** Records that are no part of the conversation: titles, snapshots of files for undoing, marks of the window. */
+const BOOKKEEPING = new Set([
+  'summary',
+  'file-history-snapshot',
+  'last-prompt',
+  'custom-title',
+  'ai-title',
+  'agent-name',
+  'agent-color',
+  'agent-setting',
+  'tag',
+  'mode',
+  'permission-mode',
+  'pr-link',
+  'worktree-state',
+  'content-replacement',
+]);
+
+/** Records of the conversation: the items of a transcript. */
+const SAID = new Set(['user', 'assistant']);
+
+/** Reads the records of one file of Claude Code, one after the other. */
+export class ClaudeCodeReader {
+  readonly #context: ClaudeContext;
+  readonly #onItem: OnItem;
+  readonly #sessions: ClaudeSessions;
+  readonly #queued = new QueuedPrompts();
+  readonly #seen = new Set<string>();
+  readonly #handlers: Readonly<Record<string, (at: ClaudeRecord) => void>> = {
+    user: (at) => readUser(this.#context, at),
+    assistant: (at) => readAssistant(this.#context, at),
+    system: (at) => readSystem(this.#context, at),
+    attachment: (at) => readAttached(this.#context, at, this.#queued),
+    progress: (at) => this.#progress(at),
+    'queue-operation': (at) => readQueueOperation(this.#context, at, this.#queued),
+  };
+
+  constructor(fallbackId: string, onLoss: OnLoss, onItem: OnItem) {
+    this.#onItem = onItem;
+    const queue = new EntryQueue();
+    this.#context = { queue, opaque: createOpaqueContent(), onLoss };
+    this.#sessions = new ClaudeSessions(queue, fallbackId);
+  }
+
+  /** Takes one record. */
+  read(record: JsonObject, place: string): void {
+    const type = textAt(record, 'type') ?? '';
+    const handler = Object.hasOwn(this.#handlers, type) ? this.#handlers[type] : undefined;
+    if (handler === undefined) {
+      this.#other(type, record, place);
+      return;
+    }
+    const uuid = idAt(record, 'uuid');
+    if (uuid !== undefined && this.#seen.has(uuid)) {
+      this.#context.onLoss({ reason: 'duplicate-id', place, detail: `the record ${excerpt(uuid)} was there before: left out` });
+      return;
+    }
+    if (uuid !== undefined) this.#seen.add(uuid);
+    const session = this.#sessions.of(record, place);
+    if (SAID.has(type)) this.#onItem(session.id);
+    handler({ session, record, place });
+  }
+
+  /** The entries that are finished. */
+  ready(): readonly RecordedEntry[] {
+    return this.#context.queue.take();
+  }
+
+  /** The end of the file: everything that is left. */
+  finish(): readonly RecordedEntry[] {
+    for (const session of this.#sessions.all()) closeBoundary(this.#context, session);
+    this.#context.opaque.finish(this.#context.onLoss);
+    return this.#context.queue.drain();
+  }
+
+  #other(type: string, record: JsonObject, place: string): void {
+    const found = lineFormat(record);
+    if (found !== undefined && found.format !== 'claude-code') {
+      this.#context.onLoss({ reason: 'mixed-formats', place, detail: `a record of ${found.format}: left out` });
+    } else if (!BOOKKEEPING.has(type)) this.#unknown(place, `a record of the kind ${JSON.stringify(excerpt(type))}`);
+  }
+
+  #unknown(place: string, what: string): void {
+    this.#context.onLoss({ reason: 'unknown-record', place, detail: `${what}: left out` });
+  }
+
+  /** What a sub-agent said and did, as progress of the call that began it. Other progress repeats what its result says. */
+  #progress({ session, record, place }: ClaudeRecord): void {
+    const data = objectAt(record, 'data');
+    const nested = objectAt(data, 'message');
+    if (textAt(data, 'type') !== 'agent_progress' || nested === undefined) return;
+    const agent = idAt(data, 'agentId') ?? idAt(record, 'parentToolUseID') ?? 'agent';
+    const started = { ...record, timestamp: nested.timestamp ?? record.timestamp };
+    const child = { session: this.#sessions.subagent(session, agent, { record: started, place }), record: nested, place };
+    const type = textAt(nested, 'type') ?? '';
+    if (SAID.has(type)) this.#onItem(child.session.id);
+    if (type === 'user') readUser(this.#context, child);
+    else if (type === 'assistant') readAssistant(this.#context, child);
+    else this.#unknown(place, `progress of a sub-agent of the kind ${JSON.stringify(excerpt(type))}`);
+  }
+}

@@ -1,0 +1,148 @@
+import { callArguments } from '../entries/call-arguments.js';
+import { idAt, objectAt, textAt } from '../entries/fields.js';
+import { partsText } from '../entries/message-parts.js';
+import { isJsonObject, type JsonObject } from '../json/json-text.js';
+import { isInterruption, promptParts } from './prompts.js';
+import { twinEvidence } from './results.js';
+import { addToAnswer, answerOf, type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './session.js';
+
+const SPAWNING_TOOLS = new Set(['Task', 'Agent']);
+
+function textOf({ onLoss, opaque }: ClaudeContext, place: string, content: unknown): string {
+  return partsText(content, place, onLoss, (part) => {
+    const type = textAt(part, 'type');
+    if (type === 'tool_reference') return `[tool_reference ${textAt(part, 'tool_name') ?? ''}]`;
+    if (type === 'image' || type === 'document') opaque.note(type, place);
+    return undefined;
+  });
+}
+
+/** The blocks of a message, a text being one; whatever is no block is told. */
+function blocksOf({ onLoss }: ClaudeContext, { record, place }: ClaudeRecord): readonly JsonObject[] {
+  const message = objectAt(record, 'message');
+  const content = message?.content;
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  const given: readonly unknown[] = Array.isArray(content) ? content : [content];
+  const blocks = given.filter(isJsonObject);
+  if (blocks.length < given.length) {
+    const detail =
+      message === undefined ? 'a record without a message' : `${given.length - blocks.length} blocks of a message are no objects: left out`;
+    onLoss({ reason: message === undefined ? 'malformed-record' : 'unknown-block', place, detail });
+  }
+  return blocks;
+}
+
+const isResult = (block: JsonObject): boolean => textAt(block, 'type')?.endsWith('tool_result') === true;
+
+/** A record of the user: a prompt, results of calls, or the summary of a compaction. */
+export function readUser(context: ClaudeContext, at: ClaudeRecord): void {
+  if (at.record.isCompactSummary === true) {
+    readSummary(context, at);
+    return;
+  }
+  const blocks = blocksOf(context, at);
+  const results = blocks.filter(isResult);
+  for (const block of results) readResult(context, at, block, results.length === 1 ? at.record.toolUseResult : undefined);
+  const prompt = blocks.filter((block) => !isResult(block));
+  if (prompt.length > 0) readPrompt(context, at, prompt);
+}
+
+function readResult(context: ClaudeContext, at: ClaudeRecord, block: JsonObject, twin?: unknown): void {
+  const { session, place } = at;
+  const call = idAt(block, 'tool_use_id');
+  if (call === undefined) {
+    context.onLoss({ reason: 'orphan-result', place, detail: 'a result that names no call: left out' });
+    return;
+  }
+  const text = textOf(context, place, block.content);
+  const { files, listed, truncated } = twinEvidence(session.calls.get(call), twin, text);
+  session.calls.delete(call);
+  context.queue.push({
+    kind: 'result',
+    ...commonOf(at),
+    call_id: call,
+    text,
+    is_error: block.is_error === true,
+    truncated,
+    files: files === undefined ? undefined : [...files],
+    listed: listed === undefined ? undefined : [...listed],
+  });
+}
+
+function readPrompt(context: ClaudeContext, at: ClaudeRecord, blocks: readonly JsonObject[]): void {
+  const { session, record, place } = at;
+  closeBoundary(context, session);
+  closeAnswer(session);
+  const common = commonOf(at);
+  const parts = promptParts(record, blocks, (block) => textOf(context, place, [block]));
+  if (parts.some(({ text }) => isInterruption(text))) context.queue.push({ kind: 'event', ...common, name: 'aborted' });
+  if (!session.subagent && parts.some(({ origin }) => origin === 'person')) noteRewind(context, at);
+  for (const { origin, text } of parts) {
+    const author = session.subagent && origin === 'person' ? (session.begun ? 'harness' : 'model') : origin;
+    context.queue.push({ kind: 'message', ...common, role: 'user', origin: author, text });
+  }
+  session.begun = true;
+}
+
+function noteRewind({ queue }: ClaudeContext, at: ClaudeRecord): void {
+  const { session, record, place } = at;
+  const parent = idAt(record, 'parentUuid') ?? '';
+  const earlier = session.prompts.get(parent);
+  if (earlier !== undefined) queue.push({ kind: 'event', ...commonOf(at), name: 'rewind', text: earlier, undone_from: earlier });
+  session.prompts.set(parent, idAt(record, 'uuid') ?? place);
+}
+
+function readSummary(context: ClaudeContext, at: ClaudeRecord): void {
+  const { session, record, place } = at;
+  const summary = textOf(context, place, objectAt(record, 'message')?.content);
+  const boundary = session.boundary ?? { kind: 'compaction' as const, ...commonOf(at) };
+  session.boundary = undefined;
+  closeAnswer(session);
+  context.queue.push({ ...boundary, summary });
+}
+
+/** A record of the assistant: one block of an answer, in older versions several. */
+export function readAssistant(context: ClaudeContext, at: ClaudeRecord): void {
+  const { session, place } = at;
+  const blocks = blocksOf(context, at);
+  if (objectAt(at.record, 'message') === undefined) return;
+  closeBoundary(context, session);
+  session.begun = true;
+  const answer = answerOf(context, at);
+  for (const block of blocks) {
+    const type = textAt(block, 'type');
+    if (type === 'thinking' || type === 'redacted_thinking') {
+      const thinking = textAt(block, 'thinking') ?? '';
+      if (thinking === '') context.opaque.note('encrypted thoughts', place);
+      else addToAnswer(context, at, answer, { thinking });
+    } else if (type?.endsWith('tool_use') === true) readCall(context, at, block);
+    else if (isResult(block)) readResult(context, at, block);
+    else addToAnswer(context, at, answer, { text: textOf(context, place, [block]) });
+  }
+}
+
+/** The arguments of a call; those that the program could not read are kept as they came. */
+function givenArguments(block: JsonObject): unknown {
+  const unparsed = objectAt(block, 'input')?.__unparsedToolInput;
+  if (unparsed === undefined) return block.input;
+  return isJsonObject(unparsed) ? (unparsed.raw ?? unparsed) : unparsed;
+}
+
+function readCall({ queue, onLoss }: ClaudeContext, at: ClaudeRecord, block: JsonObject): void {
+  const { session, record, place } = at;
+  const id = idAt(block, 'id') ?? `call-at-${place.replace(' ', '-')}`;
+  const tool = textAt(block, 'name') ?? '';
+  const args = callArguments(givenArguments(block), place, onLoss);
+  const cwd = textAt(record, 'cwd');
+  session.calls.set(id, tool);
+  const prompt = SPAWNING_TOOLS.has(tool) ? textAt(args, 'prompt') : undefined;
+  if (prompt !== undefined) session.spawns.set(prompt, id);
+  queue.push({
+    kind: 'call',
+    ...commonOf(at),
+    call_id: id,
+    tool,
+    args: { ...args },
+    ...(cwd === undefined || cwd === session.cwd ? {} : { cwd }),
+  });
+}

@@ -1,0 +1,81 @@
+import type { EntryKind, EntryOf, RecordedEntry } from '../neutral-session.js';
+
+/** How much may wait behind an entry that is not finished. */
+const MAX_WAITING = { entries: 4096, chars: 16 * 1024 * 1024 };
+
+/** An entry whose later records may still change it. */
+export interface HeldEntry<K extends EntryKind> {
+  readonly entry: EntryOf<K>;
+  /** Changes it; false where it has gone out already. */
+  update(change: Partial<EntryOf<K>>): boolean;
+  /** Nothing more will change. */
+  release(): void;
+}
+
+interface Slot {
+  entry: RecordedEntry;
+  held: boolean;
+}
+
+function charsOf(entry: RecordedEntry): number {
+  if (entry.kind === 'session') return entry.system_prompt?.length ?? 0;
+  if (entry.kind === 'call') return 0;
+  const files = entry.kind === 'result' || entry.kind === 'event' ? (entry.files ?? []) : [];
+  const text = entry.kind === 'compaction' ? entry.summary : entry.text;
+  return files.reduce((sum, file) => sum + (file.text?.length ?? 0), text?.length ?? 0);
+}
+
+/**
+ * Keeps entries in the order of the recording while some of them wait for what later records say of them. What waits is bounded: beyond 4,096 entries or
+ * 16 million characters the oldest held entry goes out as it is.
+ */
+export class EntryQueue {
+  #slots: Slot[] = [];
+  #chars = 0;
+
+  /** Puts an entry that is finished. */
+  push(entry: RecordedEntry): void {
+    this.#put({ entry, held: false });
+  }
+
+  /** Puts an entry that is not finished. */
+  hold<K extends EntryKind>(entry: EntryOf<K>): HeldEntry<K>;
+  hold(entry: RecordedEntry): HeldEntry<EntryKind> {
+    const slot: Slot = { entry, held: true };
+    this.#put(slot);
+    return {
+      get entry() {
+        return slot.entry;
+      },
+      update(change) {
+        if (slot.held) Object.assign(slot.entry, change);
+        return slot.held;
+      },
+      release() {
+        slot.held = false;
+      },
+    };
+  }
+
+  /** The entries that no held one stands in front of. */
+  take(): readonly RecordedEntry[] {
+    const first = this.#slots.findIndex(({ held }) => held);
+    const ready = this.#slots.splice(0, first < 0 ? this.#slots.length : first);
+    for (const { entry } of ready) this.#chars -= charsOf(entry);
+    if (first < 0) this.#chars = 0;
+    return ready.map(({ entry }) => entry);
+  }
+
+  /** Nothing more will come: everything. */
+  drain(): readonly RecordedEntry[] {
+    for (const slot of this.#slots) slot.held = false;
+    return this.take();
+  }
+
+  #put(slot: Slot): void {
+    this.#slots.push(slot);
+    this.#chars += charsOf(slot.entry);
+    if (this.#slots.length <= MAX_WAITING.entries && this.#chars <= MAX_WAITING.chars) return;
+    for (const one of this.#slots) one.held = false;
+  }
+}

@@ -1,0 +1,69 @@
+import type { OnLoss, RecordingSource } from '../importer.js';
+import { MAX_LINE_BYTES } from './json-lines.js';
+import { isJsonObject, type JsonObject, parseJson } from './json-text.js';
+
+/** One event of a folder that has a file for each. */
+export interface FolderEvent {
+  readonly record: JsonObject;
+  readonly place: string;
+}
+
+/** The whole of one file of a folder; undefined where it is too large. */
+async function memberText(source: RecordingSource, member: string): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of source.open(member)) {
+    size += chunk.length;
+    if (size > MAX_LINE_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/^\uFEFF/, '');
+}
+
+/** The object that a file of a folder holds; anything else is told. */
+export async function memberRecord(source: RecordingSource, member: string, onLoss: OnLoss): Promise<JsonObject | undefined> {
+  const text = await memberText(source, member);
+  const record = text === undefined ? undefined : parseJson(text);
+  if (isJsonObject(record)) return record;
+  if (text === undefined) onLoss({ reason: 'malformed-record', place: member, detail: `over ${MAX_LINE_BYTES} bytes: left out` });
+  else if (record === undefined && /^\s*\{/.test(text))
+    onLoss({ reason: 'truncated-file', place: member, detail: 'the file ends inside a record' });
+  else onLoss({ reason: 'malformed-record', place: member, detail: text.trim() === '' ? 'the file is empty' : 'not a JSON object' });
+  return undefined;
+}
+
+/** The members whose names fit, in the order of the number that the first group of `name` takes out of them. */
+export function numberedMembers(source: RecordingSource, name: RegExp): readonly string[] {
+  const found = (source.members ?? []).filter((member) => name.test(member));
+  const numbered = found.map((member) => ({ member, number: Number(name.exec(member)?.[1] ?? 0) }));
+  return numbered.sort((a, b) => a.number - b.number || (a.member < b.member ? -1 : 1)).map(({ member }) => member);
+}
+
+/** Whether the events below a folder are those of one conversation: they lie in the folder itself, or in its folder `events`. */
+export function holdsOneConversation(source: RecordingSource, name: RegExp): boolean {
+  const folders = new Set((source.members ?? []).filter((member) => name.test(member)).map((member) => member.replace(/[^\\/]*$/, '')));
+  const [only = '?'] = folders;
+  return folders.size === 1 && /^(?:events[\\/])?$/.test(only);
+}
+
+/** The events of a folder in their order; members that are no events are told once each. */
+export async function* folderEvents(
+  source: RecordingSource,
+  name: RegExp,
+  known: ReadonlySet<string>,
+  onLoss: OnLoss,
+): AsyncIterable<FolderEvent> {
+  const events = numberedMembers(source, name);
+  const taken = new Set(events);
+  for (const member of source.members ?? []) {
+    const base = member.replace(/^.*[\\/]/, '');
+    if (!taken.has(member) && !known.has(base))
+      onLoss({ reason: 'unknown-record', place: member, detail: 'no file of an event: left out' });
+  }
+  for (const member of events) {
+    const record = await memberRecord(source, member, onLoss);
+    if (record !== undefined) yield { record, place: member };
+  }
+}

@@ -1,0 +1,144 @@
+import { isUtf8 } from 'node:buffer';
+import { excerpt } from '../entries/excerpt.js';
+import type { OnLoss } from '../importer.js';
+import { endOfValue, isJsonObject, type JsonObject, parseJson } from './json-text.js';
+
+/** The longest line that is read, bytes: what one line needs in memory is a few times as much. */
+export const MAX_LINE_BYTES = 32 * 1024 * 1024;
+
+/** One object of a file of JSON lines. */
+export interface JsonLine {
+  readonly record: JsonObject;
+  /** Counted from 1. */
+  readonly line: number;
+  /** `line 172`. */
+  readonly place: string;
+}
+
+/** How lines are read. */
+export interface JsonLinesOptions {
+  readonly maxLineBytes?: number;
+  /** Whether an object is surely a record: such a one is read behind a torn record on the same line. Without it none is. */
+  readonly isRecord?: (record: JsonObject) => boolean;
+}
+
+interface RawLine {
+  readonly bytes: Buffer;
+  readonly line: number;
+  /** Whether the file ends without a line end behind it. */
+  readonly last: boolean;
+}
+
+const NEWLINE = 0x0a;
+const NUL = 0x00;
+
+async function* splitLines(chunks: AsyncIterable<Buffer>, limit: number, onLoss: OnLoss): AsyncIterable<RawLine> {
+  let line = 1;
+  let parts: Buffer[] = [];
+  let length = 0;
+  const take = (): Buffer => {
+    const bytes = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
+    parts = [];
+    return bytes;
+  };
+  const tooLong = (): void =>
+    onLoss({
+      reason: 'malformed-record',
+      place: `line ${line}`,
+      detail: `the line has ${length} bytes, over the ${limit} that are read: left out`,
+    });
+  for await (const chunk of chunks) {
+    let from = 0;
+    while (from < chunk.length) {
+      const found = chunk.indexOf(NEWLINE, from);
+      const end = found < 0 ? chunk.length : found;
+      length += end - from;
+      if (length <= limit) parts.push(chunk.subarray(from, end));
+      else parts = [];
+      from = end + 1;
+      if (found < 0) continue;
+      if (length > limit) tooLong();
+      else yield { bytes: take(), line, last: false };
+      length = 0;
+      line += 1;
+    }
+  }
+  if (length > limit) tooLong();
+  else if (length > 0) yield { bytes: take(), line, last: true };
+}
+
+function decode(raw: RawLine, onLoss: OnLoss): string {
+  const text = raw.bytes.toString('utf8');
+  const place = `line ${raw.line}`;
+  if (!isUtf8(raw.bytes)) onLoss({ reason: 'repaired-text', place, detail: 'bytes that are not UTF-8 were replaced by U+FFFD' });
+  if (!text.startsWith('\uFEFF')) return text;
+  onLoss({ reason: 'repaired-text', place, detail: 'a byte order mark was removed' });
+  return text.slice(1);
+}
+
+/** The values that stand complete at the front of a text, and what is left behind them. */
+function completeValues(text: string): { readonly values: readonly unknown[]; readonly rest: string } {
+  const values: unknown[] = [];
+  let rest = text.trimStart();
+  while (rest.startsWith('{') || rest.startsWith('[')) {
+    const end = endOfValue(rest, 0);
+    const value = end === undefined ? undefined : parseJson(rest.slice(0, end));
+    if (end === undefined || value === undefined) break;
+    values.push(value);
+    rest = rest.slice(end).trimStart();
+  }
+  return { values, rest: rest.trimEnd() };
+}
+
+const MAX_RESTARTS = 64;
+
+/** The record that a text ends with behind a torn one: where a process died in the middle of a line and another wrote on. */
+function recordAtEnd(text: string, isRecord: (record: JsonObject) => boolean): JsonObject | undefined {
+  let at = 0;
+  for (let tries = 0; tries < MAX_RESTARTS; tries += 1) {
+    at = text.indexOf('{"', at + 1);
+    if (at < 0) return undefined;
+    const value = parseJson(text.slice(at));
+    if (isJsonObject(value) && isRecord(value)) return value;
+  }
+  return undefined;
+}
+
+function readUnclean(text: string, raw: RawLine, onLoss: OnLoss, isRecord: (record: JsonObject) => boolean): readonly unknown[] {
+  const place = `line ${raw.line}`;
+  const { values, rest } = completeValues(text);
+  if (values.length > 1 || (values.length === 1 && rest !== '')) {
+    onLoss({ reason: 'repaired-text', place, detail: `${values.length} values on one line were read apart` });
+  }
+  if (rest === '') return values;
+  const torn = raw.last && /^[{[]/.test(rest);
+  const behind = torn ? undefined : recordAtEnd(rest, isRecord);
+  if (torn) {
+    onLoss({ reason: 'truncated-file', place, detail: `the file ends inside a record: ${excerpt(rest)}` });
+  } else {
+    onLoss({ reason: raw.bytes.includes(NUL) ? 'binary' : 'malformed-record', place, detail: `not JSON: ${excerpt(rest)}` });
+  }
+  return behind === undefined ? values : [...values, behind];
+}
+
+/**
+ * The objects of a file of JSON lines, in order, streamed: one line at a time is in memory. Several objects on one line are read apart, a byte order mark and
+ * `\r` before the line end are taken off, empty lines are nothing. Everything else that is not an object is told to `onLoss` (`malformed-record`, `binary`,
+ * `repaired-text`; `truncated-file` for a torn last line) and left out.
+ */
+export async function* readJsonLines(
+  chunks: AsyncIterable<Buffer>,
+  onLoss: OnLoss,
+  { maxLineBytes = MAX_LINE_BYTES, isRecord = () => false }: JsonLinesOptions = {},
+): AsyncIterable<JsonLine> {
+  for await (const raw of splitLines(chunks, maxLineBytes, onLoss)) {
+    const text = decode(raw, onLoss);
+    if (text.trim() === '') continue;
+    const whole = parseJson(text);
+    const place = `line ${raw.line}`;
+    for (const value of whole === undefined ? readUnclean(text, raw, onLoss, isRecord) : [whole]) {
+      if (isJsonObject(value)) yield { record: value, line: raw.line, place };
+      else onLoss({ reason: 'malformed-record', place, detail: `not an object: ${excerpt(JSON.stringify(value))}` });
+    }
+  }
+}

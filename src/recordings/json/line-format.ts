@@ -1,0 +1,92 @@
+import { idAt, objectAt, textAt } from '../entries/fields.js';
+import type { RecordingSource } from '../importer.js';
+import { headRecords } from './json-lines-head.js';
+import type { JsonObject } from './json-text.js';
+
+/** The formats whose files are JSON lines that tell each by itself what they are of. */
+export type LineFormat = 'claude-code' | 'codex' | 'pi';
+
+const CERTAIN = 1;
+const LIKELY = 0.8;
+const POSSIBLE = 0.5;
+
+const CHAINED = new Set(['user', 'assistant', 'system', 'progress', 'attachment']);
+const UNCHAINED = new Set([
+  'queue-operation',
+  'last-prompt',
+  'custom-title',
+  'mode',
+  'pr-link',
+  'agent-name',
+  'ai-title',
+  'permission-mode',
+]);
+
+function claudeCode(record: JsonObject): number {
+  const type = textAt(record, 'type') ?? '';
+  if (idAt(record, 'sessionId') !== undefined) {
+    if (CHAINED.has(type) && ('uuid' in record || 'parentUuid' in record)) return CERTAIN;
+    if (UNCHAINED.has(type)) return LIKELY;
+  }
+  if (type === 'file-history-snapshot') return LIKELY;
+  return type === 'summary' && 'leafUuid' in record ? LIKELY : 0;
+}
+
+const ENVELOPED = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted', 'world_state']);
+const BARE = new Set(['message', 'reasoning', 'function_call', 'function_call_output', 'local_shell_call', 'custom_tool_call']);
+
+function codex(record: JsonObject): number {
+  const type = textAt(record, 'type') ?? '';
+  if (ENVELOPED.has(type) && objectAt(record, 'payload') !== undefined) return CERTAIN;
+  if (textAt(record, 'record_type') === 'state') return POSSIBLE;
+  if (BARE.has(type) && record.message === undefined && ('content' in record || 'call_id' in record || 'summary' in record))
+    return POSSIBLE;
+  return type === '' && idAt(record, 'id') !== undefined && 'timestamp' in record && 'instructions' in record ? LIKELY : 0;
+}
+
+const PI_ENTRIES = new Set([
+  'model_change',
+  'thinking_level_change',
+  'compaction',
+  'branch_summary',
+  'custom',
+  'custom_message',
+  'label',
+  'session_info',
+]);
+
+function pi(record: JsonObject): number {
+  const type = textAt(record, 'type') ?? '';
+  if (!('timestamp' in record) || 'payload' in record || 'sessionId' in record) return 0;
+  if (type === 'session') return idAt(record, 'id') !== undefined && 'cwd' in record ? CERTAIN : 0;
+  if (type === 'message') return textAt(objectAt(record, 'message'), 'role') === undefined ? 0 : LIKELY;
+  return PI_ENTRIES.has(type) ? POSSIBLE : 0;
+}
+
+const SHAPES: Readonly<Record<LineFormat, (record: JsonObject) => number>> = { 'claude-code': claudeCode, codex, pi };
+const FORMATS: readonly LineFormat[] = ['claude-code', 'codex', 'pi'];
+
+/** Which format a record by itself is of, and how certain that is. */
+export function lineFormat(record: JsonObject): { readonly format: LineFormat; readonly certainty: number } | undefined {
+  let best: { readonly format: LineFormat; readonly certainty: number } | undefined;
+  for (const format of FORMATS) {
+    const certainty = SHAPES[format](record);
+    if (certainty > (best?.certainty ?? 0)) best = { format, certainty };
+  }
+  return best;
+}
+
+/** Whether an object tells by itself that it is a record of one of the formats. */
+export function isRecord(record: JsonObject): boolean {
+  return lineFormat(record) !== undefined;
+}
+
+/** How certain it is that a recording is of a format of JSON lines: as certain as the first of its records that is of any. */
+export function recogniseLines(source: RecordingSource, format: LineFormat): number {
+  if (source.members !== undefined) return 0;
+  for (const record of headRecords(source)) {
+    const found = lineFormat(record);
+    if (found !== undefined) return found.format === format ? found.certainty : 0;
+  }
+  return 0;
+}

@@ -1,0 +1,110 @@
+import { dirname } from 'node:path';
+import type { ReplayReport } from '../report/replay-report.js';
+import type { ListedCounts } from './corpus.js';
+import { countDifferences } from './count-differences.js';
+import { corpusHash } from './run-experiment.js';
+
+/** One recording of a corpus and what became of it. */
+export interface CorpusResult {
+  readonly name: string;
+  readonly listed: ListedCounts | undefined;
+  readonly report: ReplayReport | undefined;
+  /** Why there is no report. */
+  readonly failure: string | undefined;
+  readonly ms: number;
+}
+
+/** How the corpus was replayed. */
+export interface CorpusRun {
+  readonly command: string;
+  readonly commit: string;
+  readonly date: string;
+  /** On what, and beside how much other work: for judging the seconds. */
+  readonly machine: string;
+}
+
+function line(result: CorpusResult): string {
+  const { name, listed, report, failure, ms } = result;
+  if (report === undefined) return `| ${name} | | | | | | | | | | ${failure ?? 'not replayed'} |`;
+  const { recorded, contexts, uses } = report;
+  const against = (own: number, other: number | undefined): string =>
+    other === undefined || other === own ? String(own) : `${own} (${other})`;
+  const tokens = contexts.total.tokens;
+  return `| ${[
+    name,
+    against(recorded.items, listed?.messages),
+    against(recorded.calls, listed?.calls),
+    against(recorded.read_files, listed?.reads),
+    contexts.count,
+    tokens?.p50 ?? '',
+    tokens?.max ?? '',
+    `${uses.edited.active}/${uses.edited.shown}/${uses.edited['one-step']}/${uses.edited.absent}`,
+    `${recorded.changes.followed}/${recorded.changes.unknown}`,
+    (ms / 1_000).toFixed(1),
+    report.losses.total,
+  ].join(' | ')} |`;
+}
+
+/** Files that are no recordings by folder and reason: their names may be those of people. */
+function otherLines(others: readonly { readonly name: string; readonly reason: string }[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { name, reason } of others) {
+    const folder = dirname(name);
+    const what = `${folder === '.' ? 'beside the folders' : `${folder}/`}: ${reason}`;
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+  }
+  return [...counts].map(([what, count]) => `- ${what}, ${count} ${count === 1 ? 'file' : 'files'}`);
+}
+
+/** The summary over a replayed corpus for people. */
+export function corpusMarkdown(
+  run: CorpusRun,
+  results: readonly CorpusResult[],
+  others: readonly { readonly name: string; readonly reason: string }[],
+): string {
+  const reports = results.flatMap(({ report }) => (report === undefined ? [] : [report]));
+  const differing = results.flatMap((result) => {
+    const said = result.report === undefined || result.listed === undefined ? [] : countDifferences(result.report, result.listed);
+    return said.length === 0 ? [] : [`- ${result.name}: ${said.join('; ')}.`];
+  });
+  const sum = (of: (report: ReplayReport) => number): number => reports.reduce((all, report) => all + of(report), 0);
+  return [
+    `# Replay of a corpus, ${run.date}`,
+    '',
+    `Command: \`${run.command}\`  `,
+    `Commit: \`${run.commit}\`  `,
+    `Corpus: ${reports.length} recordings, ${sum(({ sessions }) => sessions.length)} sessions, sha256 \`${corpusHash(reports)}\` (over the sorted hashes of their contents)`,
+    '',
+    `${sum(({ steps }) => steps)} steps, ${sum(({ contexts }) => contexts.count)} contexts, ${sum(({ objects }) => objects.files.created)} files, ${sum(({ objects }) => objects.toolcalls.created)} tool calls, ${sum(({ losses }) => losses.total)} losses.`,
+    '',
+    'Counts beside those of the list that comes with the corpus, in brackets where they differ. Edited: files that the agent edited while active / shown by a',
+    `result / one step away / absent. Changes: followed / to an unknown text. Seconds: several side by side, on ${run.machine}.`,
+    '',
+    '| recording | items | calls | reads | contexts | tokens p50 | max | edited | changes | seconds | losses |',
+    '|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|',
+    ...results.map(line),
+    '',
+    '## Differences',
+    '',
+    ...(differing.length === 0 ? ['None.'] : differing),
+    '',
+    '## Not recordings',
+    '',
+    ...(others.length === 0 ? ['None.'] : otherLines(others)),
+    '',
+  ].join('\n');
+}
+
+/** The summary as data: everything of each report but the single contexts, uses and losses, which name and quote what was recorded. */
+export function corpusJson(run: CorpusRun, results: readonly CorpusResult[]): unknown {
+  return {
+    ...run,
+    recordings: results.map(({ name, listed, report, failure, ms }) => {
+      if (report === undefined) return { name, failure, ms };
+      const { each: _contexts, ...contexts } = report.contexts;
+      const { each: _uses, ...uses } = report.uses;
+      const { each: _losses, ...losses } = report.losses;
+      return { name, listed, ms, report: { ...report, contexts, uses, losses } };
+    }),
+  };
+}

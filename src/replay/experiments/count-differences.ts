@@ -1,0 +1,55 @@
+import type { ReplayReport } from '../report/replay-report.js';
+import type { ListedCounts } from './corpus.js';
+
+type Recorded = Pick<ReplayReport, 'recording' | 'recorded' | 'sessions'>;
+type Field = 'items' | 'calls' | 'reads';
+
+/** A listed count and what was counted here. */
+interface Difference {
+  readonly field: Field;
+  readonly own: number;
+  readonly listed: number;
+}
+
+/** Another file was counted: the one here has less than nine tenths of its bytes. */
+function otherFile({ recording }: Recorded, listed: ListedCounts): string | undefined {
+  if (listed.bytes === 0 || recording.bytes >= listed.bytes * 0.9) return undefined;
+  return `counted in a file of ${listed.bytes} bytes, of which the one here has ${recording.bytes}`;
+}
+
+/** The list counts the conversation alone; its sub-agents are sessions of their own here. */
+function subAgents({ recorded, sessions }: Recorded, { field, own, listed }: Difference): string | undefined {
+  const agents = sessions.filter(({ relation }) => relation === 'subagent').length;
+  if (agents === 0 || recorded.main[field] !== listed) return undefined;
+  return `${listed} in the conversation itself, as listed, and ${own - listed} in ${agents} sub-agents, sessions of their own here`;
+}
+
+/** Reads by rules that differ: of shells, and of files that no call read. */
+function reads({ recorded }: Recorded, { field, own, listed }: Difference): string | undefined {
+  if (field !== 'reads') return undefined;
+  const { shell_reads: shell, attached_files: attached } = recorded;
+  const byTool = own - shell;
+  if (listed === byTool) return `${byTool} by reading tools, as listed, and ${shell} by command lines that print a file`;
+  if (listed === own + attached) return `${own} by calls, and ${attached} attached to a prompt: listed as reads, no calls here`;
+  const whose = 'by which commands the list counts, it does not tell';
+  return `${byTool} by reading tools and ${shell} by command lines that print a file; listed are ${listed - byTool} of the latter: ${whose}`;
+}
+
+/**
+ * How what was counted of a recording differs from what a list says of it, each with a reason whose numbers add up; where none does, the difference is said to be
+ * unexplained.
+ */
+export function countDifferences(report: Recorded, listed: ListedCounts): readonly string[] {
+  const { recorded } = report;
+  const all: readonly Difference[] = [
+    { field: 'items', own: recorded.items, listed: listed.messages },
+    { field: 'calls', own: recorded.calls, listed: listed.calls },
+    { field: 'reads', own: recorded.read_files, listed: listed.reads },
+  ];
+  return all
+    .filter((one) => one.own !== one.listed)
+    .map((one) => {
+      const reason = otherFile(report, listed) ?? subAgents(report, one) ?? reads(report, one) ?? 'unexplained';
+      return `${one.field} ${one.own}, listed ${one.listed}: ${reason}`;
+    });
+}

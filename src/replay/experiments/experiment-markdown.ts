@@ -1,0 +1,114 @@
+import { STANDINGS } from '../report/use-evidence.js';
+import type { Experiment } from './experiment-config.js';
+import type { ExperimentResult } from './experiment-result.js';
+
+/** An experiment and how it was run. */
+export interface ExperimentAbout {
+  readonly experiment: Experiment;
+  readonly command: string;
+  readonly commit: string;
+  readonly date: string;
+  /** Hash of the corpus. */
+  readonly corpus: string;
+  readonly failures: readonly string[];
+}
+
+type Cell = string | number;
+
+const grouped = (value: Cell): string => (typeof value === 'number' ? String(value).replace(/\B(?=(\d{3})+$)/g, ' ') : value);
+const row = (cells: readonly Cell[]): string => `| ${cells.map(grouped).join(' | ')} |`;
+const table = (head: readonly string[], texts: number, rows: readonly (readonly Cell[])[]): readonly string[] => [
+  row(head),
+  `|${head.map((_name, i) => (i < texts ? '---' : '---:')).join('|')}|`,
+  ...rows.map(row),
+];
+
+const sum = (results: readonly ExperimentResult[], of: (result: ExperimentResult) => number): number =>
+  results.reduce((all, result) => all + of(result), 0);
+const size = ({ tokens, bytes }: ExperimentResult): number => (tokens ?? bytes).sum;
+const SECTIONS = ['system', 'pool', 'chat', 'active'];
+
+/** A share of the first parameters' size: `+8.8 %`. */
+function against(own: number, first: number): string {
+  if (first === 0) return '';
+  const percent = (100 * (own - first)) / first;
+  return `${percent > 0 ? '+' : ''}${percent.toFixed(1)} %`;
+}
+
+const usesOf = (results: readonly ExperimentResult[], use: 'edited' | 'quoted'): string =>
+  STANDINGS.map((standing) => sum(results, ({ uses }) => uses[use][standing])).join(' / ');
+
+/** One line for each of the parameters over several recordings; only recordings that were replayed with all of them are compared. */
+function compared(experiment: Experiment, all: readonly ExperimentResult[]): readonly (readonly Cell[])[] {
+  const names = experiment.parameters.map(({ name }) => name);
+  const replayed = (recording: string): boolean =>
+    names.every((name) => all.some((one) => one.recording === recording && one.parameters === name));
+  const results = all.filter(({ recording }) => replayed(recording));
+  const of = (name: string): readonly ExperimentResult[] => results.filter(({ parameters }) => parameters === name);
+  const first = sum(of(names[0] ?? ''), size);
+  return names.map((name) => {
+    const own = of(name);
+    const total = sum(own, size);
+    const contexts = sum(own, (one) => one.contexts);
+    return [
+      name,
+      contexts,
+      contexts === 0 ? 0 : Math.round(total / contexts),
+      against(total, first),
+      ...SECTIONS.map((section) => (contexts === 0 ? 0 : Math.round(sum(own, ({ sections }) => sections[section] ?? 0) / contexts))),
+      usesOf(own, 'edited'),
+      usesOf(own, 'quoted'),
+    ];
+  });
+}
+
+/** The figures of an experiment for people: over all recordings, by format, each. */
+export function experimentMarkdown(about: ExperimentAbout, results: readonly ExperimentResult[]): string {
+  const { experiment, command, commit, date, corpus, failures } = about;
+  const unit = results.some(({ tokens }) => tokens !== undefined) ? 'tokens' : 'bytes';
+  const head = ['parameters', 'contexts', `${unit} of one`, 'against the first', ...SECTIONS, 'edited', 'quoted'];
+  const formats = [...new Set(results.map(({ format }) => format))];
+  const each = results.map((result): readonly Cell[] => {
+    const { p50, p95, max, sum: all } = result.tokens ?? result.bytes;
+    return [result.recording, result.parameters, result.contexts, p50, p95, max, all, usesOf([result], 'edited')];
+  });
+  const standings = 'active / shown by a result / one step away / absent';
+  return [
+    `# Experiment ${experiment.name}, ${date}: figures`,
+    '',
+    experiment.question,
+    '',
+    `Command: \`${command}\`  `,
+    `Commit: \`${commit}\`  `,
+    `Corpus: ${new Set(results.map(({ recording }) => recording)).size} recordings, sha256 \`${corpus}\` (over the sorted hashes of their contents)`,
+    '',
+    ...experiment.parameters.map(({ name, config }) => `- ${name}: \`${JSON.stringify(config)}\``),
+    '',
+    `Means over all assembled contexts, in ${unit}, by section. Edited and quoted: files that the agent edited, or quoted in its words, that were then ${standings}.`,
+    '',
+    '## All recordings',
+    '',
+    ...table(head, 1, compared(experiment, results)),
+    ...(formats.length < 2
+      ? []
+      : formats.flatMap((format) => [
+          '',
+          `## ${format}`,
+          '',
+          ...table(
+            head,
+            1,
+            compared(
+              experiment,
+              results.filter((one) => one.format === format),
+            ),
+          ),
+        ])),
+    '',
+    '## Each recording',
+    '',
+    ...table(['recording', 'parameters', 'contexts', `${unit} p50`, 'p95', 'max', 'sum', 'edited'], 2, each),
+    ...(failures.length === 0 ? [] : ['', '## Not replayed', '', ...failures.map((line) => `- ${line}`)]),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,102 @@
+import { posix } from 'node:path';
+import type { FileAct } from '../files/file-act.js';
+import { withoutGutter } from '../files/gutter.js';
+import { listedNames } from '../files/listed-names.js';
+import { bareLines } from '../files/text-lines.js';
+import type { ShellAct } from './shell-act.js';
+import { readShell } from './shell-acts.js';
+import { type ShellOutput, shellOutput } from './shell-output.js';
+
+interface ShellCall {
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly output: string;
+  readonly truncated: boolean;
+}
+
+const SCRIPT_ARGS = ['command', 'cmd', 'script', 'commands', 'input', 'code'] as const;
+
+/** The script that a call runs, where it is one: given as text, as words, or as a list of scripts. */
+export function scriptOf(args: ShellCall['args']): string | undefined {
+  const given = SCRIPT_ARGS.map((name) => args[name]).find((value) => value !== undefined);
+  if (typeof given === 'string') return given;
+  if (!Array.isArray(given) || given.length === 0 || given.some((word) => typeof word !== 'string')) return undefined;
+  const words = given as readonly string[];
+  const shell = /(?:^|\/)(?:ba|z)?sh$/.test(words[0] ?? '') && /^-\w*c$/.test(words[1] ?? '');
+  if (shell) return words[2];
+  // A list of scripts, or one command in words: only a single entry is surely a script.
+  return words.length === 1 ? words[0] : undefined;
+}
+
+const MISSING = /No such file or directory|cannot access|cannot open|Permission denied|Is a directory/;
+
+/** What is left of an act when the output cannot be told apart or is not complete. */
+function withoutOutput(act: ShellAct): readonly FileAct[] {
+  return act.kind === 'show' ? [{ kind: 'name', path: act.path }] : [];
+}
+
+function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly FileAct[] {
+  const { path, range, exact } = act;
+  const bare = exact && range === undefined ? { text, startLine: undefined } : withoutGutter(text);
+  const whole = range === undefined && bare.startLine === undefined;
+  if (whole && exact) return [{ kind: 'show', path, text: bare.text, startLine: 1, whole: true }];
+  const from = bare.startLine ?? range?.from ?? 1;
+  const lines = bareLines(bare.text).length;
+  if (lines === 0) return [{ kind: 'name', path }];
+  // Fewer lines than were asked for: the file ends there.
+  const wanted = range?.to === undefined ? undefined : range.to - (range.from ?? 1) + 1;
+  const ended = wanted === undefined ? range !== undefined || bare.startLine !== undefined : lines < wanted;
+  const total = ended ? { total: from + lines - 1 } : {};
+  return [{ kind: 'show', path, text: bare.text, startLine: from, whole: from === 1 && ended, ...total }];
+}
+
+type ActOf<K extends ShellAct['kind']> = Extract<ShellAct, { kind: K }>;
+const FILE_ACTS: { readonly [K in ShellAct['kind']]: (act: ActOf<K>, output: ShellOutput | undefined) => readonly FileAct[] } = {
+  show: (act, output) => (output === undefined || output.partial ? withoutOutput(act) : shown(act, output.text)),
+  list: (act, output) =>
+    output === undefined ? [] : [{ kind: 'list', paths: listedNames(act.layout, output.text, act.folder, act.targets) }],
+  name: (act) => [act],
+  write: ({ path, text, append }) => [{ kind: append ? 'append' : 'write', path, text }],
+  change: (act) => [act],
+  remove: ({ path, folders }) => [{ kind: 'delete', path, folder: folders }],
+  move: (act) => [act],
+  copy: (act) => [act],
+  anything: (act) => [act],
+};
+
+const below = (folder: string, path: string): string =>
+  posix.isAbsolute(path) || /^~|^[A-Za-z]:[\\/]/.test(path) ? path : posix.join(folder, path);
+
+/** An act whose names are relative to where the script had gone. */
+function inFolder(act: FileAct, folder: string): readonly FileAct[] {
+  if (folder === '.' || act.kind === 'anything') return [act];
+  if (folder.includes('\0')) return act.kind === 'name' || act.kind === 'show' || act.kind === 'list' ? [] : [{ kind: 'anything' }];
+  if (act.kind === 'list') return [{ ...act, paths: act.paths.map((path) => below(folder, path)) }];
+  if (act.kind === 'move' || act.kind === 'copy') return [{ ...act, from: below(folder, act.from), to: below(folder, act.to) }];
+  return [{ ...act, path: below(folder, act.path) }];
+}
+
+/** What a call of a shell does to files: commands that only read or list are taken up, those that change files in known ways are followed (decision C8). */
+export function shellFileActs({ args, output, truncated }: ShellCall): readonly FileAct[] {
+  const script = scriptOf(args);
+  if (script === undefined) return [{ kind: 'anything' }];
+  const { acts, printing } = readShell(script);
+  const answer = shellOutput(output);
+  const failed = answer.exitCode !== undefined && answer.exitCode !== 0;
+  const missing = MISSING.test(answer.text.slice(0, 4_000)) && printing >= 1;
+  // With one printing command all of the output is its; otherwise nobody can tell where one ends.
+  const own = printing === 1 && !missing && !failed ? { ...answer, partial: answer.partial || truncated } : undefined;
+  return acts.flatMap(({ act, folder }) => {
+    if ((failed || missing) && act.kind === 'name') return [];
+    if ((failed || missing) && act.kind === 'show') return [];
+    // A script that failed somewhere did some of what it says.
+    if (failed && act.kind !== 'list' && act.kind !== 'anything') return touched(act).flatMap((one) => inFolder(one, folder));
+    const make = FILE_ACTS[act.kind] as (act: ShellAct, output: ShellOutput | undefined) => readonly FileAct[];
+    return make(act, own).flatMap((one) => inFolder(one, folder));
+  });
+}
+
+/** The files that an act would have changed, as ones that may have. */
+function touched(act: ShellAct): readonly FileAct[] {
+  if (act.kind === 'move' || act.kind === 'copy') return [act.from, act.to].map((path) => ({ kind: 'change', path }));
+  return 'path' in act ? [{ kind: 'change', path: act.path }] : [];
+}
