@@ -31,6 +31,8 @@ export const TAIL_PLACES: Readonly<Record<LayoutName, { readonly before: readonl
   ssot: { before: ['pool', 'chat'], after: ['active'] },
   // What changes with each call stands behind what does not.
   'chat-first': { before: ['chat'], after: ['pool', 'active'] },
+  // Contents mostly grow at their end, results of the running turn collapse in its middle.
+  'pool-last': { before: ['chat', 'active'], after: ['pool'] },
 };
 
 /** The version of this rendering; it rises when the same state and tail would give other bytes. */

@@ -21,8 +21,8 @@ export interface SectionRecord {
   readonly sha256: Sha256;
 }
 
-/** The layouts that there are; `ssot` is that of §4.1, `chat-first` keeps what only grows in front, which is what a provider's cache can use. */
-export type LayoutName = 'ssot' | 'chat-first';
+/** The layouts that there are; `ssot` is that of §4.1, the others have in front what changes least, for a provider's cache. */
+export type LayoutName = 'ssot' | 'chat-first' | 'pool-last';
 
 /**
  * The part of a harness's own list that stays as it is: everything from the last message of the user on. Models check what they said there

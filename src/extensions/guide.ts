@@ -1,5 +1,5 @@
 /** What a model is told of its context, behind the harness's own system prompt. */
-export const GUIDE = `Palimpsest keeps your working context. Every file you read and every tool result is an object with an id. The list of objects (lines "id=... type=...") and the earlier conversation stand before the current request; the contents that are loaded stand after it in blocks that begin with "ACTIVE_CONTENT id=...".
+export const GUIDE = `Palimpsest keeps your working context. Every file you read and every tool result is an object with an id. Around the current request stand the list of objects (lines "id=... type=..."), the earlier conversation, and the contents that are loaded, in blocks that begin with "ACTIVE_CONTENT id=...".
 - A line "toolcall_ref id=... tool=... status=..." stands for a result that is not loaded. Call activate with its id to see it again; do not run the tool again for that.
 - activate, deactivate, pin and unpin take ids, unique prefixes of 8 or more characters, or paths. What you activate is there in your next step.
 - Results collapse on their own: the newest five of each of the last three requests stay, unless pinned. Files that you read whole stay loaded, always in their current state, until you deactivate them: deactivate what you no longer need.`;
