@@ -53,7 +53,8 @@ export class AheadOfDatabase {
   constructor(environment: SessionEnvironment, held: () => HeldSession) {
     this.#environment = environment;
     this.#held = held;
-    this.#known = new KnownHeads(environment.store.writes.own);
+    const isWanted = (id: ObjectId): boolean => held().state.has(id) || id === systemPromptObjectId(held().state.id);
+    this.#known = new KnownHeads(environment.store.writes.own, isWanted);
     this.#stop = environment.outbox.listen((write, applied) => this.#wrote(write, applied));
   }
 
@@ -65,9 +66,10 @@ export class AheadOfDatabase {
     this.#look = this.#ask().catch(() => NOTHING);
   }
 
-  /** The last transaction of the database as the look under way finds it; without one it is asked for. */
+  /** The last transaction of the database as the look under way finds it; without one, or with an old one, it is asked for. */
   latest(): Promise<number | undefined> {
-    return this.#latest ?? this.#environment.store.latestTransaction();
+    const isFresh = performance.now() - this.#lookedAt < FRESH_MS;
+    return (isFresh ? this.#latest : undefined) ?? this.#environment.store.latestTransaction();
   }
 
   /** What a context of the session as it is held is made of; undefined where not everything of it is known here. */
@@ -117,10 +119,15 @@ export class AheadOfDatabase {
   async #ask(): Promise<Looked> {
     const { store } = this.#environment;
     const before = this.#known.basis;
+    this.#latest = undefined;
     if (before !== undefined && !this.#known.isStale) {
       this.#latest = store.latestTransaction();
       const latest = await this.#latest;
-      if (latest === undefined || store.writes.own.coverSent(before, latest)) return NOTHING;
+      if (latest === undefined || store.writes.own.coverSent(before, latest)) {
+        // Nothing is missed; nobody waits for it.
+        if (this.#known.isBehind) this.#read().catch(() => undefined);
+        return NOTHING;
+      }
     }
     return { reading: this.#read().catch(() => undefined) };
   }

@@ -16,6 +16,10 @@ export interface KnownHead {
 
 type Heads = ReadonlyMap<ObjectId, KnownHead>;
 
+/** Commits after the basis from which on reading again is cheaper than keeping them, and the most that are kept. */
+const BEHIND = 64;
+const MOST_LATER = 1_000;
+
 /** What a transaction of this process left of some objects. */
 export interface CommittedHeads {
   readonly heads: Heads;
@@ -29,13 +33,20 @@ export interface CommittedHeads {
  */
 export class KnownHeads {
   readonly #own: OwnTransactions;
+  readonly #isWanted: (id: ObjectId) => boolean;
   readonly #later = new Map<number, CommittedHeads>();
   #heads = new Map<ObjectId, KnownHead>();
+  /** Ids of the last reading. */
+  #asked: ReadonlySet<ObjectId> = new Set();
   #txId: number | undefined;
   #stale = false;
+  /** The last transaction that was forgotten: what was decided or read before it does not count. */
+  #since = Number.NEGATIVE_INFINITY;
 
-  constructor(own: OwnTransactions) {
+  /** `isWanted`: whether an object is one of the session's. Those of other sessions are followed too, but nothing is read again for them. */
+  constructor(own: OwnTransactions, isWanted: (id: ObjectId) => boolean = () => true) {
     this.#own = own;
+    this.#isWanted = isWanted;
   }
 
   /** The transaction that `at` speaks of; undefined as long as nothing was read. */
@@ -46,6 +57,14 @@ export class KnownHeads {
   /** Whether something was written that the basis cannot follow: only reading again brings it further. */
   get isStale(): boolean {
     return this.#stale || this.#txId === undefined;
+  }
+
+  /**
+   * Whether the basis stands still at a transaction of ours that it was told nothing of: an aborted one, a session that was opened, a large text. Everything
+   * is right even so, but what is kept grows.
+   */
+  get isBehind(): boolean {
+    return this.#later.size > BEHIND;
   }
 
   /** The version that is the newest one at the basis; undefined for an object that is not known, or was not there. */
@@ -65,17 +84,14 @@ export class KnownHeads {
 
   /** Takes in what the database holds at a transaction, of all the ids that were asked for; ids without an entry are not there. */
   read(txId: number, asked: ReadonlySet<ObjectId>, heads: Heads): void {
-    if (this.#txId !== undefined && txId < this.#txId) return;
+    if ((this.#txId !== undefined && txId < this.#txId) || txId < this.#since) return;
     const before = [...this.#later].sort(([a], [b]) => a - b);
     this.#txId = txId;
+    this.#asked = asked;
     this.#heads = new Map(heads);
     this.#stale = false;
     this.#later.clear();
-    for (const [id, commit] of before) {
-      // What was asked for was read at a transaction that has it.
-      const left = id > txId ? commit.heads : new Map([...commit.heads].filter(([object]) => !asked.has(object)));
-      if (left.size > 0 || id > txId) this.#take(id, { ...commit, heads: left });
-    }
+    for (const [id, commit] of before) this.#take(id, commit);
     this.#follow();
   }
 
@@ -87,6 +103,7 @@ export class KnownHeads {
     }
     this.#take(txId, commit);
     this.#follow();
+    if (this.#later.size > MOST_LATER) this.#forget();
   }
 
   #take(txId: number, commit: CommittedHeads): void {
@@ -95,12 +112,15 @@ export class KnownHeads {
       return;
     }
     // It was read with the basis, or its object came into the session after that was read.
-    const fresh = new Map([...commit.heads].filter(([id]) => !this.#heads.has(id)));
+    const fresh = new Map([...commit.heads].filter(([id]) => !this.#asked.has(id)));
     if (fresh.size === 0) return;
-    if (this.#own.cover(commit.readAt ?? txId, this.#txId)) for (const [id, head] of fresh) this.#heads.set(id, head);
-    else {
+    if (this.#counts(txId, commit)) this.#add(fresh);
+    else if ([...fresh.keys()].some(this.#isWanted)) {
       this.#later.set(txId, { ...commit, heads: fresh });
       this.#stale = true;
+    } else {
+      for (const id of fresh.keys()) this.#heads.delete(id);
+      this.#since = Math.max(this.#since, txId);
     }
   }
 
@@ -110,17 +130,33 @@ export class KnownHeads {
       const next = this.#txId + 1;
       const commit = this.#later.get(next);
       if (commit === undefined) return;
-      const { heads, readAt } = commit;
-      // Somebody else may have written between what it was decided by and the basis.
-      if (heads.size > 0 && readAt !== undefined && readAt < this.#txId && !this.#own.cover(readAt, this.#txId)) {
+      if (commit.heads.size > 0 && !this.#counts(next, commit)) {
         this.#stale = true;
         return;
       }
-      for (const [id, head] of heads) {
-        if ((this.#heads.get(id)?.validTime ?? Number.NEGATIVE_INFINITY) <= head.validTime) this.#heads.set(id, head);
-      }
+      this.#add(commit.heads);
       this.#later.delete(next);
       this.#txId = next;
     }
+  }
+
+  /** Whether nobody else can have written between what a commit was decided by and the basis. */
+  #counts(txId: number, { readAt = txId }: CommittedHeads): boolean {
+    return readAt >= this.#since && this.#own.cover(readAt, this.#txId ?? readAt);
+  }
+
+  #add(heads: Heads): void {
+    for (const [id, head] of heads) {
+      if ((this.#heads.get(id)?.validTime ?? Number.NEGATIVE_INFINITY) <= head.validTime) this.#heads.set(id, head);
+    }
+  }
+
+  /** A session that nobody has asked for a context for long: the next one reads everything again. */
+  #forget(): void {
+    this.#since = Math.max(this.#since, ...this.#later.keys());
+    this.#later.clear();
+    this.#heads.clear();
+    this.#asked = new Set();
+    this.#txId = undefined;
   }
 }

@@ -157,6 +157,32 @@ describe('a context that no transaction is waited for', () => {
     expect((await madeAgain(session.id)).at(-1)).toBe(text);
   });
 
+  test('where it is told nothing of a transaction of its own process, its basis catches up all the same', async () => {
+    const client = await agent();
+    const before = await client.openSession();
+    await before.close();
+    const session = await client.openSession();
+    await session.reportMessage({ role: 'user', text: 'begin' });
+    await settled(client);
+    await handOut(session);
+    await client.closeSession(before);
+    const again = await client.openSession({ id: before.id });
+    const { txId = 0 } = (await handOut(session)).record.basis ?? {};
+    for (let i = 0; i < 70; i++) {
+      await writeFile(join(root, 'a.ts'), `// a.ts, ${i}\n`);
+      await reads(client, i % 2 === 0 ? session : again, 'a.ts');
+    }
+    await settled(client);
+    let [{ record, text }, tries] = [await handOut(session), 0];
+    // Nobody waits for the reading that brings it further.
+    for (; (record.basis?.txId ?? 0) <= txId + 70 && tries < 100; tries++) ({ record, text } = await handOut(session));
+    expect(record.basis?.txId).toBeGreaterThan(txId + 70);
+    expect(record.ahead).toEqual([]);
+    expect(text).toContain('// a.ts, 69');
+    await settled(client);
+    expect((await madeAgain(session.id)).at(-1)).toBe(text);
+  });
+
   const operation = fc.record({
     kind: fc.constantFrom('read', 'read', 'read', 'theirs', 'theirs', 'gone', 'mention', 'said', 'prompt', 'pin', 'hand', 'hand', 'hand'),
     file: fc.constantFrom(...FILES),

@@ -52,4 +52,52 @@ describe('what a process knows of the newest versions', () => {
     known.read(7, new Set(ids), new Map([[ids[0] as ObjectId, head('theirs', 2)]]));
     expect([known.isStale, known.newest(ids[0] as ObjectId)?.hash]).toEqual([false, 'theirs']);
   });
+
+  test('the last of two versions of ours counts, also of an object that was not asked for', () => {
+    const [own, [id]] = [new OwnTransactions(), ids as [ObjectId]];
+    const known = new KnownHeads(own);
+    known.read(5, new Set(), new Map());
+    // Somebody else wrote 6.
+    for (const txId of [7, 8]) own.add(txId);
+    known.wrote(7, { heads: new Map([[id, head('first', 7)]]), readAt: 6 });
+    known.wrote(8, { heads: new Map([[id, head('second', 8)]]), readAt: 7 });
+    known.read(8, new Set(), new Map());
+    expect([known.isStale, known.at(id)?.hash]).toEqual([false, 'second']);
+  });
+
+  test('what another session of this process wrote before somebody else did makes nobody read again; later it is not taken for the newest', () => {
+    const [own, [theirs, mine]] = [new OwnTransactions(), ids as [ObjectId, ObjectId]];
+    const known = new KnownHeads(own, (id) => id === mine);
+    known.read(5, new Set([mine]), new Map());
+    for (const txId of [7, 9]) own.add(txId);
+    known.wrote(7, { heads: new Map([[theirs, head('theirs', 7)]]), readAt: 6 });
+    known.read(8, new Set([mine]), new Map());
+    expect([known.isStale, known.at(theirs)]).toEqual([false, undefined]);
+    known.wrote(9, { heads: new Map([[theirs, head('older', 3)]]), readAt: 6 });
+    expect([known.isStale, known.basis]).toEqual([true, 8]);
+  });
+
+  test('where it hears nothing of one of ours it says so, and what it keeps has an end', () => {
+    const [own, [id]] = [new OwnTransactions(), ids as [ObjectId]];
+    const known = new KnownHeads(own);
+    known.read(0, new Set(), new Map());
+    own.add(1);
+    const write = (from: number, to: number): void => {
+      for (let txId = from; txId <= to; txId++) {
+        own.add(txId);
+        known.wrote(txId, { heads: new Map([[id, head(`version ${txId}`, txId)]]), readAt: txId - 1 });
+      }
+    };
+    write(2, 100);
+    expect([known.basis, known.isBehind, known.isStale]).toEqual([0, true, false]);
+    known.read(90, new Set([id]), new Map([[id, head('version 90', 90)]]));
+    expect([known.basis, known.isBehind, known.at(id)?.hash]).toEqual([100, false, 'version 100']);
+    write(102, 1_102);
+    // Nothing is shown that may be older than what was forgotten.
+    expect([known.basis, known.isStale, known.newest(id)]).toEqual([undefined, true, undefined]);
+    known.read(1_000, new Set([id]), new Map([[id, head('version 1000', 1_000)]]));
+    expect(known.newest(id)).toBeUndefined();
+    known.read(1_102, new Set([id]), new Map([[id, head('version 1102', 1_102)]]));
+    expect(known.at(id)?.hash).toBe('version 1102');
+  });
 });
