@@ -104,6 +104,11 @@ export class OpencodeServer {
     await this.#ask('POST', `/session/${session}/command`, { command: name, arguments: args, model });
   }
 
+  /** Runs a command of the user's own, as its interface does for `!command`. */
+  async shell(session: string, command: string): Promise<void> {
+    await this.#ask('POST', `/session/${session}/shell`, { agent: 'build', model: MODEL, command });
+  }
+
   async compact(session: string): Promise<void> {
     await this.#ask('POST', `/session/${session}/summarize`, MODEL);
   }

@@ -25,3 +25,13 @@ export class HeardMessages {
     return parts === undefined || info.summary === true ? undefined : { info, parts: [...parts.values()] };
   }
 }
+
+/**
+ * The list before a model call with what the model answered; undefined where the message is no answer to it: a command of the user's own and a task that
+ * was asked for come with a message of the user that the list does not have.
+ */
+export function answeredList(own: readonly OpencodeMessage[], message: OpencodeMessage): readonly OpencodeMessage[] | undefined {
+  const { id, parentID } = message.info;
+  const asked = own.findLast(({ info }) => info.role === 'user')?.info.id;
+  return parentID === undefined || parentID === asked ? [...own.filter(({ info }) => info.id !== id), message] : undefined;
+}

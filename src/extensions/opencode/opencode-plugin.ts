@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Verb } from '../../session/verb-outcome.js';
 import { type Started, startBeside } from '../beside/start.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';
-import { HeardMessages } from './heard-messages.js';
+import { answeredList, HeardMessages } from './heard-messages.js';
 import type { OpencodeHooks, OpencodeInfo, OpencodeInput, OpencodeMessage, OpencodePart, OpencodeTool } from './opencode-api.js';
 import { opencodeList } from './opencode-messages.js';
 
@@ -80,8 +80,8 @@ class OpencodeLoop {
     const message = this.#heard.completed(info);
     const session = this.#sessions.get(info.sessionID);
     if (message === undefined || session?.on !== true || session.own === undefined) return;
-    const before = session.own.filter((one) => one.info.id !== info.id);
-    this.#started.loop.follow(opencodeList(info.sessionID, [...before, message], session.system).list);
+    const list = answeredList(session.own, message);
+    if (list !== undefined) this.#started.loop.follow(opencodeList(info.sessionID, list, session.system).list);
   }
 
   /** What was said after the last model call. */
