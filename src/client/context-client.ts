@@ -310,13 +310,13 @@ export class ContextClient {
     try {
       if (takeOver) await this.#journal?.othersDelivered(DELIVERY_WAIT_MS);
       // What a dead process acknowledged for this session has to be in the database before it is read.
-      if (!isNew && !(await outbox.drained(id, DELIVERY_WAIT_MS))) {
+      const isThere = isNew || ((await outbox.drained(id, DELIVERY_WAIT_MS)) && (await outbox.forgetFailure(id, DELIVERY_WAIT_MS)));
+      if (!isThere) {
         throw new SessionError(
           'node-unavailable',
           `session ${id} has steps that the database does not have yet; open it once the node is back`,
         );
       }
-      outbox.forgetFailure(id);
       if (isNew) return new ContextSession(this.#environment, await createHeldSession(this.#environment, id), lock);
       const resume = tracking?.resume(id, onProgress);
       const held = await openHeldSession(this.#environment, id, (ids, objects) => resume?.take(ids, objects));

@@ -91,6 +91,8 @@ export class Outbox {
   readonly #journaled = new Map<ObjectId, Pending>();
   readonly #listeners = new Set<OnApplied>();
   readonly #failures = new Map<SessionId, Error>();
+  /** Ends when every write of a lost session that was refused so far is where it is kept. */
+  readonly #failing = new Map<SessionId, Promise<unknown>>();
   readonly #rescues = new Map<SessionId, Promise<Rescue>>();
   readonly #fileOrder = new FileOrder();
   readonly #room = new Room();
@@ -140,9 +142,12 @@ export class Outbox {
     return this.#failures.get(session);
   }
 
-  /** Lets a session be written again after it was opened anew. */
-  forgetFailure(session: SessionId): void {
-    this.#failures.delete(session);
+  /** Lets a session be written again that is opened anew, once what was lost of it is where it is kept; false when that takes longer than the limit. */
+  async forgetFailure(session: SessionId, limitMs: number): Promise<boolean> {
+    const kept = (this.#failing.get(session) ?? Promise.resolve()).then(() => true);
+    if (!(await withinLimit(kept, limitMs, () => false))) return false;
+    for (const known of [this.#failing, this.#rescues, this.#failures]) known.delete(session);
+    return true;
   }
 
   /** The newest version of an object that is acknowledged and not yet in the database. */
@@ -193,14 +198,23 @@ export class Outbox {
   /** Takes over the delivery of a write that is durable already; `seen` says that the database may have it. */
   adopt(write: SessionWrite, done: () => void, seen = true, journaled?: Map<ObjectId, Pending>): AcceptedWrite {
     const applied = this.#deliver(write, { persistent: true, seen }, journaled)
-      .catch((error: unknown) => this.#rescue(write, error))
+      .catch((error: unknown) => {
+        this.#failing.set(
+          write.session,
+          Promise.all([this.#failing.get(write.session), told]).then(() => undefined),
+        );
+        return this.#rescue(write, error);
+      })
       .then((result) => {
         done();
         if (result instanceof Error) throw result;
         return result;
       });
     // Whoever waits for it learns of a failure; so does the session's next step.
-    applied.catch((error: unknown) => this.#fail(write.session, error));
+    const told = applied.then(
+      () => undefined,
+      (error: unknown) => this.#fail(write.session, error),
+    );
     return { applied };
   }
 

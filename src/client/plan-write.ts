@@ -92,7 +92,7 @@ async function isApplied(store: ObjectStore, snapshot: StoreSnapshot, { step, he
   return there !== undefined && same(there, step);
 }
 
-/** After an aborted or lost attempt: whether the write is there already; throws when another writer holds the session. */
+/** After an aborted or lost attempt: whether the write is there already; throws when another writer holds the session or has the call's id. */
 async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
   // Files alone are decided by their hashes: what is written already comes out as unchanged.
   if (write.lease === undefined) return false;
@@ -102,6 +102,13 @@ async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write
   if (!same(head, write.lease)) {
     const what = write.lease === null ? 'exists already' : 'was continued by another writer';
     throw new SessionError('taken-over', `session ${write.session} ${what}; open it again to go on from where it stands`);
+  }
+  const call = write.call?.version['xt/id'];
+  if (call !== undefined && (await snapshot.heads([call])).has(call)) {
+    throw new SessionError(
+      'taken-over',
+      `another chat recorded a call ${JSON.stringify(call)} in the same moment as session ${write.session}; open it again to go on from where it stands`,
+    );
   }
   return false;
 }

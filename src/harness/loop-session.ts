@@ -177,6 +177,8 @@ export class LoopSession {
     readonly harness: HarnessSession;
     readonly placed: readonly PlacedEntry[];
   }> {
+    // What it lost is kept in a fork; the whole history is here, and what is missing of it is recorded again.
+    if (this.#current?.session.isLost === true) this.#current = undefined;
     this.#current ??= await this.#open({ messages, compacted });
     const report = async (harness: HarnessSession, refuseUndone: boolean) => {
       if (system !== undefined) await harness.setSystemPrompt(system);

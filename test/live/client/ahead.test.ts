@@ -183,6 +183,35 @@ describe('a context that no transaction is waited for', () => {
     expect((await madeAgain(session.id)).at(-1)).toBe(text);
   });
 
+  test('two chats that record a call of the same id in the same moment lose nothing: one of them goes on from where it stands', async () => {
+    const agents = await Promise.all(['one', 'other'].map((name) => open({ dataDir: join(root, name), track: false })));
+    const sessions = await Promise.all(agents.map((client) => client.openSession()));
+    for (const session of sessions) await session.reportMessage({ role: 'user', text: 'begin' });
+    await Promise.all(agents.map(settled));
+    for (const session of sessions) await handOut(session);
+    await Promise.all(agents.map(settled));
+    const callId = `call_0-${process.pid}`;
+    const quiet = agents.map((client) => client.quiet.begin());
+    const said = await Promise.all(sessions.map((session) => session.recordCall(call({ callId, content: `of ${session.id}` }))));
+    const shown = await Promise.all(sessions.map(handOut));
+    for (const end of quiet) end();
+    expect(said.map((one) => one.callId)).toEqual([callId, callId]);
+    await Promise.all(agents.map(settled));
+    await Promise.allSettled(said.map(({ applied }) => applied));
+    const lost = sessions.filter(({ isLost }) => isLost);
+    expect(lost).toHaveLength(1);
+    const [at] = lost.map((session) => sessions.indexOf(session)) as [number];
+    const again = await (agents[at] as ContextClient).openSession({ id: (lost[0] as ContextSession).id });
+    expect((await again.recordCall(call({ callId }))).callId).toBe(`${callId}@${again.id}`);
+    await again.reportMessage({ role: 'assistant', text: 'goes on' });
+    await settled(agents[at] as ContextClient);
+    expect(again.isLost).toBe(false);
+    const reader = await open({ track: false });
+    const fork = (await reader.listSessions()).find(({ parent }) => parent?.session === again.id);
+    expect((await madeAgain(fork?.id as SessionId)).at(-1)).toBe(shown[at]?.text);
+    expect(await agents[at]?.close()).toEqual({ unflushed: 0 });
+  });
+
   const operation = fc.record({
     kind: fc.constantFrom('read', 'read', 'read', 'theirs', 'theirs', 'gone', 'mention', 'said', 'prompt', 'pin', 'hand', 'hand', 'hand'),
     file: fc.constantFrom(...FILES),
