@@ -115,6 +115,26 @@ describe('a session in a harness’s loop', () => {
     await again.close();
   });
 
+  test('a session that was lost to a call id of another chat goes on: its next context has everything', async () => {
+    const clients = await Promise.all(['one', 'other'].map((data) => openClient(root, { dataDir: join(root, data), track: false })));
+    const loops = clients.map((from, i) => loop(`${name}-${i}`, undefined, from));
+    const begun = loops.map((_, i) => [user(`begin ${name} ${i}`, `u1-${i}`)]);
+    await Promise.all(loops.map((one, i) => one.context({ messages: begun[i] ?? [], system: 'be good' })));
+    await Promise.all(clients.map((from) => from.room(0, 10_000)));
+    const histories = begun.map((messages, i) => [...messages, ...shell(1, `output of ${i}`)]);
+    for (const messages of histories) messages.push(reply('and then', `a-${messages.length}`));
+    await Promise.all(loops.map((one, i) => one.context({ messages: histories[i] ?? [] })));
+    await Promise.all(clients.map((from) => from.room(0, 10_000)));
+    for (const [i, one] of loops.entries()) {
+      const messages = [...(histories[i] ?? []), user('go on', `u2-${i}`), ...shell(2 + i, `more of ${i}`)];
+      const context = await one.context({ messages });
+      expect([context?.session, context?.pool]).toEqual([`${name}-${i}`, 2]);
+      expect(words(one)).toEqual([`begin ${name} ${i}`, 'and then', 'go on']);
+      await one.close();
+    }
+    expect(await Promise.all(clients.map((from) => from.close()))).toEqual([{ unflushed: 0 }, { unflushed: 0 }]);
+  });
+
   test('a fork that names its parent, and one that does not and has other message ids, share its chat', async () => {
     const parent = loop(name);
     await parent.follow({ messages: first });
