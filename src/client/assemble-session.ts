@@ -121,8 +121,22 @@ function assembleParts({ files, strict, shortIds }: SessionEnvironment, parts: P
     ...rendered,
     record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, basis, ...(ahead === undefined ? {} : { ahead }) },
   });
+  let text: (Assembly & { readonly record: SessionAssemblyRecord }) | undefined;
+  const asText = (): Assembly & { readonly record: SessionAssemblyRecord } => {
+    text ??= withPlace(assemble(input));
+    return text;
+  };
   return {
-    ...withPlace(assemble(input)),
+    // Written when it is asked for: a model call in a loop waits, and wants another form.
+    get sections() {
+      return asText().sections;
+    },
+    get text() {
+      return asText().text;
+    },
+    get record() {
+      return asText().record;
+    },
     asMessages: () => withPlace(renderMessages(input)),
     asAround: (tail) => withPlace(renderAround(input, tail, options.layout)),
   };
