@@ -48,6 +48,7 @@ describe('whatever happens beside a harness', () => {
   });
   afterEach(async () => {
     await beside.end(2_000);
+    await trouble.written;
     await rm(folder, { recursive: true, force: true });
   });
 
