@@ -95,7 +95,7 @@ export class ContextSession {
         state,
         {
           call: id,
-          at: this.#environment.clock(),
+          at: this.#stepAt(),
           ...(report.startedAt === undefined ? {} : { startedAt: report.startedAt }),
           ...(report.turnRef === undefined ? {} : { turnRef: report.turnRef }),
           answer: answerProof(answer, report),
@@ -120,17 +120,17 @@ export class ContextSession {
   /** Appends a message to the chat (decision B6); a user message begins a turn. `native` is the harness's own id of it, kept beside the chat. */
   reportMessage(message: Message, native?: string): Promise<void> {
     return this.#serial(async () => {
-      const { policy, clock } = this.#environment;
+      const { policy } = this.#environment;
       const text = message.text.toWellFormed();
-      await this.#write(planMessage(this.#held.state, { ...message, text }, clock(), policy, native?.toWellFormed()), { files: [] });
+      await this.#write(planMessage(this.#held.state, { ...message, text }, this.#stepAt(), policy, native?.toWellFormed()), { files: [] });
     });
   }
 
   /** Notes what a harness did to its own history (decision F1); neither chat nor sets change. */
   recordEvent(event: HistoryEvent): Promise<void> {
     return this.#serial(async () => {
-      const { policy, clock } = this.#environment;
-      await this.#write(planEvent(this.#held.state, event, clock(), policy), { files: [] });
+      const { policy } = this.#environment;
+      await this.#write(planEvent(this.#held.state, event, this.#stepAt(), policy), { files: [] });
     });
   }
 
@@ -139,8 +139,9 @@ export class ContextSession {
     return this.#serial(async () => {
       const text = prompt?.toWellFormed() ?? null;
       if (text === this.#held.prompt) return;
-      // Strictly rising like the steps: two prompts of one millisecond would hide each other.
-      const promptAt = Math.max(this.#environment.clock(), this.#held.promptAt + 1);
+      const { promptAt: before, state } = this.#held;
+      // Two prompts of one millisecond would hide each other, and none may seem to have been there before the step that it came after.
+      const promptAt = Math.max(this.#environment.clock(), before + 1, state.lastAt);
       await this.#heads([storedPut({ version: systemPromptVersion(this.id, text), validTime: new Date(promptAt) })]);
       this.#held = { ...this.#held, prompt: text, promptAt };
     });
@@ -258,6 +259,11 @@ export class ContextSession {
     });
     this.#queue = done.catch(() => undefined);
     return done;
+  }
+
+  /** The moment of the next step: after that of the prompt, so that a fork at an earlier step can tell whether it had the prompt [decision F2]. */
+  #stepAt(): number {
+    return Math.max(this.#environment.clock(), this.#held.promptAt + 1);
   }
 
   async #assemble(options: DeliverOptions): Promise<SessionAssembly> {

@@ -83,6 +83,7 @@ function row(name: string, { calls, times }: Measured): string {
   const late = times.filter(({ objects }) => objects >= 200).map(({ ms }) => ms);
   const ms = (part: number, of: readonly number[]): string => (of.length === 0 ? '-' : quantile(of, part).toFixed(1));
   const all = times.map((one) => one.ms);
+  const between = calls.flatMap(({ sinceTools }) => sinceTools ?? []);
   return [
     name,
     calls.length,
@@ -93,6 +94,9 @@ function row(name: string, { calls, times }: Measured): string {
     ms(0.5, all),
     ms(0.95, all),
     ms(0.95, late),
+    ms(0.5, between),
+    ms(0.95, between),
+    ms(0.95, between.slice(-between.length / 3)),
   ].join(' | ');
 }
 

@@ -27,6 +27,8 @@ export interface CapturedCall {
   readonly main: boolean;
   /** Milliseconds since 1970. */
   readonly at: number;
+  /** Milliseconds since the model called tools, the work of the tools and of the harness; undefined where a person spoke before. */
+  readonly sinceTools: number | undefined;
 }
 
 /** A model that makes one move after the other, whatever it is shown: what it is shown is what is looked at. */
@@ -72,7 +74,9 @@ export async function startLoopModel(thinksMs = 0): Promise<LoopModel> {
   const calls: CapturedCall[] = [];
   const moves: Move[] = [];
   let number = 0;
+  let calledAt: number | undefined;
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const arrivedAt = performance.now();
     const raw = await textOf(request);
     if (!(request.url ?? '').split('?', 1)[0]?.endsWith('/chat/completions')) {
       response.writeHead(200, { 'content-type': 'application/json' });
@@ -82,11 +86,13 @@ export async function startLoopModel(thinksMs = 0): Promise<LoopModel> {
     const body = JSON.parse(raw) as { readonly messages: readonly WireMessage[]; readonly tools?: readonly Json[] };
     const names = (body.tools ?? []).map(({ function: tool }) => String((tool as Json).name));
     const main = names.includes('read');
-    calls.push({ messages: body.messages, raw, main, at: Date.now() });
+    const sinceTools = main && calledAt !== undefined ? arrivedAt - calledAt : undefined;
+    calls.push({ messages: body.messages, raw, main, at: Date.now(), sinceTools });
     number += 1;
     const move: Move = main ? (moves.shift() ?? { say: 'nothing left' }) : { say: 'a summary of what was said before' };
     await Promise.all([move.meanwhile?.(), ...(thinksMs === 0 ? [] : [delay(thinksMs)])]);
     answer(response, move, names, number);
+    if (main) calledAt = move.tools === undefined ? undefined : performance.now();
   };
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {

@@ -141,6 +141,31 @@ describe('a fork of a session [decision F2]', () => {
     await expectTrueHistory(client, fork);
   });
 
+  test('has the prompt that was set before the next step, though everything happens in one millisecond', async () => {
+    const at = Date.now();
+    const frozen = await openClient(root, { filesystemId: filesystem, clock: () => at });
+    try {
+      const session = await frozen.openSession();
+      await say(session, 'user', 'one');
+      await session.setSystemPrompt('first');
+      await say(session, 'user', 'two');
+      await session.setSystemPrompt('second');
+      await say(session, 'user', 'three');
+      for (const [upto, prompt] of [
+        [0, null],
+        [1, 'first'],
+        [2, 'second'],
+        [3, 'second'],
+      ] as const) {
+        const fork = await frozen.forkSession(session.id, { at: upto });
+        const stored = await (await frozen.store.latest()).get(systemPromptObjectId(fork.id));
+        expect([upto, stored?.version.content]).toEqual([upto, prompt]);
+      }
+    } finally {
+      await frozen.close();
+    }
+  });
+
   test('in the middle of a turn begins there and leaves out what came later, the prompt included', async () => {
     await parent.setSystemPrompt('first');
     await say(parent, 'user', 'one');
