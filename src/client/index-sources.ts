@@ -1,3 +1,4 @@
+import type { StillAtRest } from '../filesystem/change-queue.js';
 import type { FileObservation } from '../indexing/decide-file.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { FilesystemSource } from '../objects/source.js';
@@ -23,8 +24,13 @@ export interface IndexListeners {
   readonly onReach?: () => void;
 }
 
+interface Asked {
+  readonly source: FilesystemSource;
+  readonly isStill: StillAtRest | undefined;
+}
+
 interface Round {
-  readonly sources: Map<ObjectId, FilesystemSource>;
+  readonly sources: Map<ObjectId, Asked>;
   readonly done: Promise<void>;
 }
 
@@ -72,13 +78,13 @@ export class SourceIndexer {
   }
 
   /**
-   * Reads a source from now on and resolves when the database has what it holds; nothing is written for one that cannot be read (decision C5).
-   * Rejects when it could not be written, and with the reason of `close`.
+   * Reads a source from now on and resolves when the database has what it holds; nothing is written for one that cannot be read (decision C5), nor of one
+   * that `isStill`, asked after the reading, says was written to meanwhile (decision C11). Rejects when it could not be written, and with the reason of `close`.
    */
-  look(source: FilesystemSource): Promise<void> {
+  look(source: FilesystemSource, isStill?: StillAtRest): Promise<void> {
     if (this.#stop.signal.aborted) return Promise.reject(this.#stop.signal.reason);
     this.#next ??= this.#begin();
-    this.#next.sources.set(fileObjectId(source), source);
+    this.#next.sources.set(fileObjectId(source), { source, isStill });
     return this.#next.done;
   }
 
@@ -86,17 +92,26 @@ export class SourceIndexer {
    * Looks at many sources and resolves when the database has what differs; those that are as they are known are hashed only.
    * Rejects with the abort's reason and with what writing throws.
    */
-  async reconcile(known: readonly KnownFile[], options: Pick<ReconcileOptions, 'onProgress' | 'signal'> = {}): Promise<void> {
+  reconcile(known: readonly KnownFile[], options: Pick<ReconcileOptions, 'onProgress' | 'signal'> = {}): Promise<void> {
+    return this.#reconcile(known, new Map(), options);
+  }
+
+  async #reconcile(
+    known: readonly KnownFile[],
+    asked: ReadonlyMap<ObjectId, Asked>,
+    options: Pick<ReconcileOptions, 'onProgress' | 'signal'>,
+  ): Promise<void> {
     const { cache, files, outbox, clock } = this.#environment;
     const signal = options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
     const before = new Map(known.map(({ id }) => [id, cache.get(id)]));
     const onChanged = async (batch: readonly FileObservation[]): Promise<void> => {
       const fresh: FileObservation[] = [];
-      for (const file of batch) {
+      const stand = await Promise.all(batch.map(({ source }) => asked.get(fileObjectId(source))?.isStill?.() ?? true));
+      for (const file of batch.filter((_file, i) => stand[i])) {
         const id = fileObjectId(file.source);
         if (cache.get(id) === before.get(id)) fresh.push(file);
         // What was written of it after it was read here must not be undone: it is read again.
-        else this.look(file.source).catch(this.#listeners.onFailure);
+        else this.look(file.source, asked.get(id)?.isStill).catch(this.#listeners.onFailure);
       }
       if (fresh.length > 0) await unlessAborted(outbox.index(fresh, clock()), signal);
     };
@@ -115,11 +130,12 @@ export class SourceIndexer {
 
   /** A round takes in what is asked for until the one before it has ended. */
   #begin(): Round {
-    const sources = new Map<ObjectId, FilesystemSource>();
+    const sources = new Map<ObjectId, Asked>();
     const done = this.#last.then(() => {
       this.#next = undefined;
       // Without a hash to compare with, the database alone says what is new: others write to it too.
-      return this.reconcile([...sources].map(([id, source]) => ({ id, source, fileHash: null, gone: false })));
+      const known = [...sources].map(([id, { source }]) => ({ id, source, fileHash: null, gone: false }));
+      return this.#reconcile(known, sources, {});
     });
     this.#last = done.catch(() => undefined);
     return { sources, done };

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { StillAtRest } from '../filesystem/change-queue.js';
 import { stampOf } from '../filesystem/file-stamp.js';
 import { createFileTracker, type FileTracker, type FileTrackerOptions, type TrackRequest } from '../filesystem/file-tracker.js';
 import type { SourceReading } from '../filesystem/read-source.js';
@@ -174,29 +175,29 @@ export class SourceTracking {
     this.#tracker ??= createFileTracker(this.#environment.files.access, {
       concurrency: TOLD_AT_ONCE,
       ...this.#options,
-      onChange: (source) => this.#changed(source),
+      onChange: (source, isStill) => this.#changed(source, isStill),
       onState: () => this.#touch(),
     });
     await this.#tracker.trackMany(requests, expected);
     this.#touch();
   }
 
-  async #changed(source: FilesystemSource): Promise<void> {
+  async #changed(source: FilesystemSource, isStill: StillAtRest): Promise<void> {
     try {
-      await this.#indexer.look(source);
+      await this.#indexer.look(source, isStill);
     } catch (error) {
       // Nobody is told of what a client that closes leaves to the next one.
       if (this.#closing === undefined) throw error;
     }
   }
 
-  /** A step may have recorded what a file held before the tracker brought in its last change. */
+  /** A step may have recorded what a file held before the tracker brought in its last change; or it is being written just now, and settles first. */
   async #recheck({ source, known }: TrackRequest): Promise<void> {
     if (!this.#environment.files.access.mounts.isReachable(source.path, source.filesystemId)) return;
     const stamp = await stampOf(source.path);
     if (stamp === undefined) return;
     const { size, mtimeMs } = stamp.present ?? NOT_THERE;
-    if (size !== known?.size || mtimeMs !== known.mtimeMs) await this.#changed(source);
+    if (size !== known?.size || mtimeMs !== known.mtimeMs) this.#tracker?.tellAgain(source);
   }
 
   #inBackground(work: Promise<unknown>): void {

@@ -9,13 +9,19 @@ export interface QueuedFile {
   seen: string | undefined;
 }
 
+/**
+ * Asks, after a file that was told has been read, whether it still stands as it came to rest. When it does not, what was read may be half of something:
+ * the file is told anew once it rests again. True all the same for one that never rests for long enough.
+ */
+export type StillAtRest = () => Promise<boolean>;
+
 /** How a queue of changes works. */
 export interface ChangeQueueOptions<File extends QueuedFile> {
   readonly times: SettleTimes;
   /** How many files are told at once, at most. */
   readonly concurrency: number;
   /** Told once a file came to rest; the file is told again at the next look if it rejects. */
-  readonly tell: (file: File) => Promise<void>;
+  readonly tell: (file: File, isStill: StillAtRest) => Promise<void>;
   readonly onFailure: (file: File, error: unknown) => void;
 }
 
@@ -26,6 +32,10 @@ interface Waiting {
   mark: string | undefined;
   sameSinceMs: number;
   timer: NodeJS.Timeout | undefined;
+  /** Since when the file changed every time between coming to rest and being read. */
+  readonly restlessSinceMs: number | undefined;
+  /** Whether it did so this time. */
+  moved: boolean;
 }
 
 /**
@@ -52,10 +62,7 @@ export class ChangeQueue<File extends QueuedFile> {
       waiting.again = true;
       return;
     }
-    const nowMs = performance.now();
-    const fresh: Waiting = { again: false, beganMs: nowMs, mark: undefined, sameSinceMs: nowMs, timer: undefined };
-    this.#waiting.set(file, fresh);
-    this.#look(file, fresh);
+    this.#begin(file, undefined);
   }
 
   /** Whether a file is being waited for or told at the moment. */
@@ -75,6 +82,14 @@ export class ChangeQueue<File extends QueuedFile> {
     this.#closed = true;
     for (const file of [...this.#waiting.keys()]) this.drop(file);
     await Promise.all(this.#running);
+  }
+
+  #begin(file: File, restlessSinceMs: number | undefined): void {
+    const nowMs = performance.now();
+    const again = { again: false, moved: false };
+    const fresh: Waiting = { ...again, beganMs: nowMs, mark: undefined, sameSinceMs: nowMs, timer: undefined, restlessSinceMs };
+    this.#waiting.set(file, fresh);
+    this.#look(file, fresh);
   }
 
   #look(file: File, waiting: Waiting): void {
@@ -111,26 +126,38 @@ export class ChangeQueue<File extends QueuedFile> {
       if (this.#waiting.get(file) !== waiting) return;
       // A file in motion can change again within the grain of its own times: what comes next must not look known.
       file.seen = verdict.atRest ? stamp.mark : undefined;
-      await this.#tell(file, waiting, !verdict.atRest);
+      await this.#tell(file, waiting, verdict.atRest ? stamp.mark : undefined);
     });
   }
 
-  async #tell(file: File, waiting: Waiting, inMotion: boolean): Promise<void> {
+  async #tell(file: File, waiting: Waiting, restedAs: string | undefined): Promise<void> {
     try {
-      await this.#options.tell(file);
+      await this.#options.tell(file, () => this.#isStill(file, waiting, restedAs));
     } catch (error) {
       file.seen = undefined;
       waiting.again = false;
+      waiting.moved = false;
       this.#options.onFailure(file, error);
       return this.#done(file, waiting);
     }
-    waiting.again ||= inMotion;
+    waiting.again ||= restedAs === undefined;
     this.#done(file, waiting);
+  }
+
+  async #isStill(file: File, waiting: Waiting, restedAs: string | undefined): Promise<boolean> {
+    if (restedAs === undefined || (await stampOf(file.path))?.mark === restedAs) return true;
+    const { restlessSinceMs } = waiting;
+    if (restlessSinceMs !== undefined && performance.now() - restlessSinceMs >= this.#options.times.longestMs) return true;
+    if (this.#waiting.get(file) === waiting) waiting.moved = true;
+    else this.hint(file);
+    return false;
   }
 
   #done(file: File, waiting: Waiting): void {
     if (this.#waiting.get(file) !== waiting) return;
     this.#waiting.delete(file);
-    if (waiting.again) this.hint(file);
+    if (this.#closed) return;
+    if (waiting.moved) this.#begin(file, waiting.restlessSinceMs ?? performance.now());
+    else if (waiting.again) this.hint(file);
   }
 }

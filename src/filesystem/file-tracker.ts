@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { FilesystemSource } from '../objects/source.js';
 import type { FilesystemAccess } from './access.js';
-import { ChangeQueue } from './change-queue.js';
+import { ChangeQueue, type StillAtRest } from './change-queue.js';
 import { named } from './errors.js';
 import { monitorStalls, type StallMonitor } from './stall-monitor.js';
 import { type KnownContent, type TrackedFile, TrackedFolder, type TrackerState } from './track-folder.js';
@@ -11,9 +11,10 @@ import { type FolderListener, type FolderWatch, type FolderWatchKind, watchFolde
 export interface FileTrackerOptions {
   /**
    * Is told that a source may have changed, appeared or gone; what is so, reading it decides (decision C11). Never called twice at once for
-   * one source; a change meanwhile is told afterwards. If it rejects, the source is told again by the next sweep.
+   * one source; a change meanwhile is told afterwards. If it rejects, the source is told again by the next sweep. Whoever reads the source asks
+   * `isStill` afterwards, and makes nothing of what it read when it is not so.
    */
-  readonly onChange: (source: FilesystemSource) => Promise<void>;
+  readonly onChange: (source: FilesystemSource, isStill: StillAtRest) => Promise<void>;
   /** Is told when a source is attached or orphaned after it was the other; how it begins, `state` tells once `track` resolved. */
   readonly onState?: (source: FilesystemSource, state: TrackerState) => void;
   /** Is told in one line what a user should know: limits of the system, changes that could not be told. */
@@ -58,6 +59,8 @@ export interface FileTracker {
   track(source: FilesystemSource, known?: KnownContent): Promise<void>;
   /** The same for many; `expected` says that they are the first of about so many. */
   trackMany(requests: Iterable<TrackRequest>, expected?: number): Promise<void>;
+  /** Tells a tracked source once more, when it is at rest, although nothing changed since it was told: for whoever may have an older state by now. */
+  tellAgain(source: FilesystemSource): void;
   /** No telling begins after this. */
   untrack(source: FilesystemSource): void;
   untrackMany(sources: Iterable<FilesystemSource>): void;
@@ -112,7 +115,7 @@ class FolderTracker implements FileTracker {
     this.#queue = new ChangeQueue({
       times: { restMs: options.restMs ?? 100, absentMs: options.absentMs ?? 500, longestMs: options.longestSettleMs ?? 2_000 },
       concurrency: options.concurrency ?? 8,
-      tell: (file) => this.#tell(file),
+      tell: (file, isStill) => this.#tell(file, isStill),
       onFailure: ({ path }, error) => {
         const reason = error instanceof Error ? error.message : String(error);
         options.onNotice?.(`${named(path)} changed but could not be taken up; it is tried again at the next sweep: ${reason}`);
@@ -142,6 +145,14 @@ class FolderTracker implements FileTracker {
       else files.push(file);
     }
     await this.#eachFolder([...added.keys()], (folder) => folder.check(added.get(folder)));
+  }
+
+  tellAgain(source: FilesystemSource): void {
+    const file = this.#folders.get(keyOf(source, posix.dirname(source.path)))?.files.get(posix.basename(source.path));
+    if (file === undefined) return;
+    file.baseline = undefined;
+    file.seen = undefined;
+    this.#queue.hint(file);
   }
 
   untrack(source: FilesystemSource): void {
@@ -236,11 +247,11 @@ class FolderTracker implements FileTracker {
   }
 
   /** One source is never told twice at once, not even when it was untracked and tracked again meanwhile. */
-  async #tell(file: TrackedFile): Promise<void> {
+  async #tell(file: TrackedFile, isStill: StillAtRest): Promise<void> {
     const key = keyOf(file.source, file.path);
     while (this.#telling.has(key)) await this.#telling.get(key);
     if (!this.#tracks(file)) return;
-    const told = this.#options.onChange(file.source);
+    const told = this.#options.onChange(file.source, isStill);
     const ended = told.then(
       () => undefined,
       () => undefined,

@@ -5,10 +5,14 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient, ContextClientOptions } from '../../../src/client/context-client.js';
 import type { ContextSession } from '../../../src/client/context-session.js';
-import { filesystemId, type ObjectId } from '../../../src/objects/ids.js';
+import { writeSource } from '../../../src/filesystem/write-source.js';
+import { canonicalPath, filesystemId, type ObjectId } from '../../../src/objects/ids.js';
 import { mentions, wholeRead } from '../../support/context.js';
 import { Road } from '../../support/road.js';
 import { callReport, contentsOf, looksOf, TrackedProject, until, versionsOf } from '../../support/tracked-project.js';
+
+/** A file rests for longer than any test leaves one half written. */
+const SLOW_WRITER = { restMs: 2_000, longestSettleMs: 60_000 };
 
 describe('tracked sources', () => {
   let project: TrackedProject;
@@ -64,14 +68,49 @@ describe('tracked sources', () => {
     const session = await client.openSession();
     const [id] = await read(client, session, 'a.ts');
     const looked = looksOf(client);
+    const path = canonicalPath(file('a.ts'));
     for (const content of ['two', 'three', 'four']) {
-      await writeFile(file('a.ts'), content);
+      // As the agent's own tools write: a file that is cut and then filled has one state more.
+      await writeSource(client.files.access.roots, path, content);
       await session.recordCall(callReport({ tool: 'write', readings: [await wholeRead(client, 'a.ts')] }));
     }
     // Three readings are the calls' own.
     await looked(file('a.ts'), 4);
     await settled(client, session);
     expect(await contentsOf(client, id)).toEqual(['one', 'two', 'three', 'four']);
+  });
+
+  test('what is half written when a step has ended is no version (decision C11)', async () => {
+    await writeFile(file('a.ts'), 'one');
+    const client = await open({ track: SLOW_WRITER });
+    const session = await client.openSession();
+    const [id] = await read(client, session, 'a.ts');
+    await writeFile(file('a.ts'), 'two');
+    const two = await wholeRead(client, 'a.ts');
+    await writeFile(file('a.ts'), '');
+    const { applied } = await session.recordCall(callReport({ readings: [two] }));
+    await applied;
+    await writeFile(file('a.ts'), 'three');
+    expect(await versionsOf(client, id, 3)).toEqual(['one', 'two', 'three']);
+  });
+
+  test('what is written to between coming to rest and being read is no version before it rests again (decision C11)', async () => {
+    await writeFile(file('a.ts'), 'one');
+    const client = await open();
+    const [id] = await read(client, await client.openSession(), 'a.ts');
+    const plain = client.files.read.bind(client.files);
+    let first = true;
+    client.files.read = async (source, signal) => {
+      if (!first) return plain(source, signal);
+      first = false;
+      await writeFile(file('a.ts'), '');
+      const reading = await plain(source, signal);
+      await writeFile(file('a.ts'), 'three');
+      return reading;
+    };
+    await writeFile(file('a.ts'), 'two');
+    expect(await versionsOf(client, id, 2)).toEqual(['one', 'three']);
+    expect(first).toBe(false);
   });
 
   test('two clients on one file make one object with one version for a change [§3.7, §5.8]', async () => {

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { watchFolder } from '../../../src/filesystem/watch-folder.js';
 import { unprivileged } from './temp-folder.js';
-import { type TrackedTemp, trackedTemp } from './tracker-folder.js';
+import { contentOf, type TrackedTemp, trackedTemp } from './tracker-folder.js';
 
 const opened: TrackedTemp[] = [];
 async function temp(options: Parameters<typeof trackedTemp>[0] = {}): Promise<TrackedTemp> {
@@ -183,6 +183,63 @@ describe('settling on disk', () => {
     await again;
     expect([seen, running]).toEqual([[path, other, path], 1]);
     for (const resolve of release.splice(0)) resolve();
+  });
+
+  test('what changes between coming to rest and being read is told again once it rests', async () => {
+    const still: boolean[] = [];
+    let read: readonly (string | undefined)[] = [];
+    const one = await temp({
+      onChange: async ({ path }, isStill) => {
+        if (read.length === 0) await writeFile(path, 'half');
+        const content = await contentOf(path);
+        if (read.length === 0) await writeFile(path, 'whole again');
+        read = [...read, content];
+        still.push(await isStill());
+        if (still.at(-1)) done();
+      },
+    });
+    let done: () => void = () => undefined;
+    const told = new Promise<void>((resolve) => {
+      done = resolve;
+    });
+    const [path = ''] = await one.trackFiles('a.txt');
+    await writeFile(path, 'second');
+    await told;
+    expect(still).toEqual([false, true]);
+    expect(read).toEqual(['half', 'whole again']);
+  });
+
+  test('a file that changes every time between coming to rest and being read is taken as it is after the limit', async () => {
+    const still: boolean[] = [];
+    let done: () => void = () => undefined;
+    const told = new Promise<void>((resolve) => {
+      done = resolve;
+    });
+    const one = await temp({
+      restMs: 10,
+      longestSettleMs: 150,
+      onChange: async ({ path }, isStill) => {
+        if (still.at(-1)) return;
+        await appendFile(path, '.');
+        still.push(await isStill());
+        if (still.at(-1)) done();
+      },
+    });
+    const [path = ''] = await one.trackFiles('a.txt');
+    await writeFile(path, 'second');
+    await told;
+    expect(still.length).toBeGreaterThan(1);
+    expect(still.slice(0, -1)).not.toContain(true);
+  });
+
+  test('a source is told again on demand, although nothing changed; one that is not tracked is not', async () => {
+    const one = await temp();
+    const [path = ''] = await one.trackFiles('a.txt');
+    one.tracker.tellAgain(one.source(`${path}.other`));
+    one.tracker.tellAgain(one.source(path));
+    await one.until(() => one.told.length > 0);
+    expect(one.contents(path)).toEqual(['first a.txt']);
+    expect(one.told).toHaveLength(1);
   });
 
   test('not more sources are told at once than allowed', async () => {
