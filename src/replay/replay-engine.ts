@@ -114,8 +114,9 @@ export class ReplayEngine {
     const moments = [entry.started_at, first].filter((at) => at !== undefined);
     if (moments.length > 0) clock.advance(Math.min(...moments));
     const id = nthSession(identity, this.#all.length + 1);
+    // What a killed replay had acknowledged: the session is read with all of it, however long a busy database takes.
+    await client.room(0, DATABASE_WAIT_MS);
     const session = await client.openSession({ id });
-    // Only now: what a killed replay had acknowledged is delivered when its session is opened.
     const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
     const driver = new SessionDriver(session, known);
     this.#keep(new RecordedSession(entry, driver, countTokens));

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,9 +7,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { replayFile } from '../../../src/replay/replay-file.js';
 import type { ReplayReport } from '../../../src/replay/report/replay-report.js';
-import { testAddress } from '../../support/context.js';
+import { openClient, testAddress } from '../../support/context.js';
 import { config, longRecording, recordingFolder, suiteDatabase } from '../../support/replays.js';
+import { Road } from '../../support/road.js';
 import { runCli } from '../../support/run-cli.js';
+
+const KILL_AT = join(import.meta.dirname, '..', '..', 'support', 'kill-at.mjs');
 
 let recordings: Awaited<ReturnType<typeof recordingFolder>>;
 let dataDir: string;
@@ -27,27 +31,24 @@ const keptLines = async (): Promise<number> => {
   return log === undefined ? 0 : (await readFile(join(dataDir, 'replays', log), 'utf8')).split('\n').length - 1;
 };
 
-/** Kills the command the hard way once it has got so far. */
-async function killedAfter(contexts: number, args: readonly string[]): Promise<void> {
-  const child = spawn(process.execPath, ['dist/cli.js', ...args], {
-    env: { ...process.env, NODE_OPTIONS: undefined },
-    stdio: ['ignore', 'ignore', 'pipe'],
+/** Runs the command until it kills itself the hard way at a place of its work: before or after its n-th kept measure or record of its journal. */
+async function killedAt(place: `${'line' | 'record'} ${'before' | 'after'} ${number}`, args: readonly string[]): Promise<void> {
+  const child = spawn(process.execPath, ['--import', KILL_AT, 'dist/cli.js', ...args], {
+    env: { ...process.env, NODE_OPTIONS: undefined, PALIMPSEST_KILL_AT: place },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    said += chunk;
-  });
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const until = Date.now() + 90_000;
-  // The only thing that can be seen of another process is what it wrote.
-  while ((await keptLines()) < contexts && child.exitCode === null && Date.now() < until) await delay(5);
-  expect({ exitCode: child.exitCode, said: child.exitCode === null ? '' : said }).toEqual({ exitCode: null, said: '' });
-  child.kill('SIGKILL');
-  await ended;
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      said += chunk;
+    });
+  }
+  const [code, signal] = await once(child, 'close');
+  expect({ code, signal, said: signal === null ? said : '' }).toEqual({ code: null, signal: 'SIGKILL', said: '' });
 }
 
 describe('an interrupted replay', () => {
-  test('killed twice at any point goes on where it was and ends with the digest of one that was not', async () => {
+  test('killed at several places goes on where it was and ends with the digest of one that was not', async () => {
     const lines = longRecording(20);
     const here = lines.place;
     for (let i = 0; i < 10; i++)
@@ -59,15 +60,42 @@ describe('an interrupted replay', () => {
     const configFile = await recordings.write('config.json', JSON.stringify({ tokens: false }));
     const args = ['replay', path, '--data-dir', dataDir, '--config', configFile, '--json'];
     expect(whole.sessions.map(({ relation }) => relation)).toEqual([undefined, 'branch']);
-    await killedAfter(9, args);
-    await killedAfter(50, args);
+    await killedAt('line after 9', args);
+    expect(await keptLines()).toBe(9);
+    await killedAt('record before 60', args);
+    await killedAt('record after 60', args);
     // In the branch, behind what was undone.
-    await killedAfter((whole.sessions[0]?.contexts ?? 0) + 5, args);
+    const left = whole.sessions[0]?.contexts ?? 0;
+    await killedAt(`line before ${left + 5 - (await keptLines())}`, args);
+    expect(await keptLines()).toBe(left + 4);
     const { code, stdout, stderr } = await runCli(args);
     expect({ code, said: code === 0 ? '' : `${stdout}${stderr}` }).toEqual({ code: 0, said: '' });
     expect(JSON.parse(stdout) as ReplayReport).toEqual(JSON.parse(JSON.stringify(whole)));
     expect(await keptLines()).toBe(whole.contexts.count);
   }, 180_000);
+
+  test('waits longer than an agent would for a database that is slow to have what was acknowledged', async () => {
+    const recording = longRecording(3);
+    const path = await recordings.write('slow.jsonl', recording.text);
+    const into = `slow-${process.pid}-${Date.now()}`;
+    const road = new Road(dataDir);
+    const database = { address: { kind: 'unix', socketPath: road.socketPath }, dataDir, close: async () => undefined } as const;
+    await road.open();
+    const clock = () => Date.UTC(2026, 0, 5, 9);
+    const before = await openClient(recordings.folder, { address: database.address, dataDir, clock, track: false });
+    const session = await before.openSession({ id: into });
+    await before.room(0);
+    await road.close();
+    await session.reportMessage({ role: 'user', text: 'change number 0' });
+    expect(await before.close()).toMatchObject({ unflushed: 1 });
+    const replayed = replayFile(path, database, { config: config(), into });
+    // An agent would have been refused by now.
+    await Promise.race([replayed, delay(11_000)]);
+    await road.open();
+    const { sessions } = await replayed;
+    await road.close();
+    expect(sessions).toMatchObject([{ session: into, steps: 12 }]);
+  }, 60_000);
 
   test('that was finished is compared, writes nothing and has the same report', async () => {
     const path = await recordings.write('a.jsonl', longRecording(3).text);

@@ -1,0 +1,37 @@
+import fs from 'node:fs';
+import { open } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+
+/**
+ * Loaded into a program with `--import`: kills it with SIGKILL at an exact place of its own work, however fast it and the machine are.
+ * PALIMPSEST_KILL_AT is `WHAT WHEN N`: the N-th `line` that it writes to an open file (a kept measure) or the N-th `record` of its journal, `before` or
+ * `after` that write.
+ */
+const [what, when, count] = (process.env.PALIMPSEST_KILL_AT ?? '').split(' ');
+let left = Number(count);
+
+function passed(kind, moment) {
+  if (kind !== what || moment !== when) return;
+  left -= 1;
+  if (left === 0) process.kill(process.pid, 'SIGKILL');
+}
+
+const { writevSync } = fs;
+fs.writevSync = (...args) => {
+  passed('record', 'before');
+  const written = writevSync(...args);
+  passed('record', 'after');
+  return written;
+};
+syncBuiltinESMExports();
+
+const file = await open(new URL(import.meta.url));
+const prototype = Object.getPrototypeOf(file);
+await file.close();
+const { write } = prototype;
+prototype.write = async function (...args) {
+  passed('line', 'before');
+  const written = await write.apply(this, args);
+  passed('line', 'after');
+  return written;
+};
