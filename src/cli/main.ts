@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { refuseBeyondFileSizeLimit } from '../process/file-size-limit.js';
 import { addCompletion } from './completion-command.js';
 import { doctorCommand } from './doctor-command.js';
 import { mcpCommand } from './mcp-command.js';
@@ -17,6 +18,7 @@ function packageVersion(): string {
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : 'unknown';
 }
 
+refuseBeyondFileSizeLimit();
 // Each command is declared in a light file of its own and loads its work when it runs: `palimpsest mcp` must answer at once.
 const version = packageVersion();
 const program = new Command('palimpsest')

@@ -8,7 +8,12 @@ export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 /** How much is logged. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A logger on stderr, one line of JSON per entry. */
+/** What is kept of a log that cannot be written; what comes then is dropped. */
+const MOST_KEPT_BYTES = 262_144;
+
+/** A logger on stderr, one line of JSON per entry. A log that cannot be written, as on a full disk, never ends the process: it goes on when there is room. */
 export function createLog(level: LogLevel): Logger {
-  return pino({ level, base: { pid: process.pid } }, pino.destination({ fd: 2, sync: true }));
+  const destination = pino.destination({ fd: 2, sync: true, maxLength: MOST_KEPT_BYTES });
+  destination.on('error', () => undefined);
+  return pino({ level, base: { pid: process.pid } }, destination);
 }

@@ -71,6 +71,8 @@ const suiteFlags = (): readonly string[] => ['--data', suiteData(), '--profile',
 export interface StartOptions {
   /** For root, who may read everything: takes that privilege from the process. */
   readonly withoutOverride?: boolean;
+  /** An open file for its log; this process's own stderr if left out. */
+  readonly stderr?: number;
 }
 
 /** Starts `palimpsest mcp` over a folder and connects to it; on the suite's node unless the arguments name another data folder. */
@@ -78,7 +80,7 @@ export async function stdioAgent(
   root: string,
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
-  { withoutOverride = false }: StartOptions = {},
+  { withoutOverride = false, stderr }: StartOptions = {},
 ): Promise<Agent> {
   const flags = args.includes('--data') ? [] : suiteFlags();
   const drop = withoutOverride && process.getuid?.() === 0 ? ['--bounding-set=-dac_override,-dac_read_search', '--', process.execPath] : [];
@@ -87,7 +89,7 @@ export async function stdioAgent(
     args: [...drop, cliPath, 'mcp', '--root', root, ...flags, '--log-level', 'error', ...args],
     env: { ...getDefaultEnvironment(), ...xdgOf(process.env), ...env },
     cwd: root,
-    stderr: 'inherit',
+    stderr: stderr ?? 'inherit',
   });
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport);

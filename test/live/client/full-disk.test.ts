@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open as openFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -85,11 +85,13 @@ describe('a full disk under the journal', () => {
   );
 
   (canLimit ? test : test.skip)(
-    'a server whose files may not grow answers each call with an error, and the calls after it when they may',
+    'a server whose files may not grow, its log among them, answers each call with an error, and the calls after it when they may',
     async () => {
       const port = await Road.fromPort(folder);
       const session = `limited-${process.pid}-${Date.now()}`;
-      const agent = await stdioAgent(folder, ['--session', session, '--data', dataDir], { XTDB_URL: port.url });
+      const log = await openFile(join(folder, 'log'), 'a');
+      const args = ['--session', session, '--data', dataDir, '--log-level', 'debug'];
+      const agent = await stdioAgent(folder, args, { XTDB_URL: port.url }, { stderr: log.fd });
       try {
         const { pid } = agent.transport as StdioClientTransport;
         const limit = (bytes: string) => run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`]);
@@ -97,14 +99,18 @@ describe('a full disk under the journal', () => {
         expect(first.isError).toBe(false);
         await port.close();
         await limit('64');
-        const refused = await agent.call('read', { path: 'first.txt' });
-        expect(refused).toMatchObject({
-          isError: true,
-          text: expect.stringMatching(/journal .*nothing was acknowledged: free some space/s),
-        });
+        const { size } = await log.stat();
+        for (const path of ['first.txt', 'first.txt', 'second.txt']) {
+          expect(await agent.call('read', { path })).toMatchObject({
+            isError: true,
+            text: expect.stringMatching(/journal .*nothing was acknowledged: free some space/s),
+          });
+        }
+        expect((await log.stat()).size).toBe(size);
         await limit('unlimited');
         const second = await agent.call('read', { path: 'first.txt' });
         expect(second.isError).toBe(false);
+        expect((await log.stat()).size).toBeGreaterThan(size);
         await port.open();
         const { text } = await agent.call('context', { full: true });
         expect(text.match(/toolcall_ref id=\S+ tool=read status=ok/g)).toEqual([`toolcall_ref id=${second.meta.call} tool=read status=ok`]);
@@ -112,6 +118,7 @@ describe('a full disk under the journal', () => {
       } finally {
         await agent.close();
         await port.close();
+        await log.close();
       }
     },
   );
