@@ -89,12 +89,14 @@ describe('an interrupted replay', () => {
     await session.reportMessage({ role: 'user', text: 'change number 0' });
     expect(await before.close()).toMatchObject({ unflushed: 1 });
     const replayed = replayFile(path, database, { config: config(), into });
-    // An agent would have been refused by now.
-    await Promise.race([replayed, delay(11_000)]);
-    await road.open();
-    const { sessions } = await replayed;
-    await road.close();
-    expect(sessions).toMatchObject([{ session: into, steps: 12 }]);
+    try {
+      // An agent would have been refused by now.
+      await Promise.race([replayed, delay(11_000)]);
+      await road.open();
+      expect((await replayed).sessions).toMatchObject([{ session: into, steps: 12 }]);
+    } finally {
+      await road.close();
+    }
   }, 60_000);
 
   test('that was finished is compared, writes nothing and has the same report', async () => {
