@@ -115,7 +115,7 @@ describe('shell commands that change files', () => {
     'echo "$(sed -i s/a/b/ a.ts)"',
     'X=$(make gen) echo done',
     'cat <(make gen)',
-    'echo "${X:-$(make gen)}"',
+    `echo "\${X:-$(make gen)}"`,
     'env A=1 make',
     'command make',
     'source ./fix.sh',
