@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { afterEach } from '@jest/globals';
 import { createFileTracker, type FileTracker, type FileTrackerOptions } from '../../../src/filesystem/file-tracker.js';
 import { type MountSetting, MountTable } from '../../../src/filesystem/mounts.js';
 import { AllowedRoots } from '../../../src/filesystem/roots.js';
@@ -95,5 +96,18 @@ export async function trackedTemp(
       await tracker.close();
       await folder.remove();
     },
+  };
+}
+
+/** Makes such folders for the tests of a file; each is closed and removed after the test that made it. */
+export function trackedTemps(): typeof trackedTemp {
+  const opened: TrackedTemp[] = [];
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((one) => one.close()));
+  });
+  return async (options) => {
+    const made = await trackedTemp(options);
+    opened.push(made);
+    return made;
   };
 }
