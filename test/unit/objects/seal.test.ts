@@ -220,11 +220,13 @@ const files = fc
     if (content !== null) return indexedFile(from, content, hashText(bytes));
     return read ? nonTextFile(from, hashText(bytes)) : fileStub(from);
   });
+/** As JSON writes it, which knows no negative zero. */
+const written = fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value)));
 const toolcallInputs: fc.Arbitrary<ToolcallInput> = fc.record(
   {
     id,
     tool: text,
-    args: fc.dictionary(text, fc.jsonValue({ maxDepth: 3 }), { noNullPrototype: true }) as fc.Arbitrary<ToolcallInput['args']>,
+    args: fc.dictionary(text, written, { noNullPrototype: true }) as fc.Arbitrary<ToolcallInput['args']>,
     status: fc.constantFrom('ok' as const, 'fail' as const),
     chatRef: id,
     content: fc.option(text),
@@ -251,6 +253,19 @@ const versions: fc.Arbitrary<ObjectVersion> = fc.oneof(
 );
 
 describe('random versions', () => {
+  test('a negative zero is the zero that JSON writes: its hashes are those of what comes back', () => {
+    const version = toolcallVersion({
+      id: objectId('c'),
+      tool: 't',
+      args: { n: -0 },
+      status: 'ok',
+      chatRef: objectId('chat:s'),
+      content: null,
+    });
+    const back = restoreVersion(JSON.parse(JSON.stringify(version)));
+    expect(HASHES.map((name) => back[name])).toEqual(HASHES.map((name) => version[name]));
+  });
+
   test('survive the way through JSON into the database and back, hash for hash', () => {
     fc.assert(
       fc.property(versions, (version) => {
