@@ -3,10 +3,9 @@ import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
 import { blockText, bodyPlace } from './assemble.js';
 import type { AssemblyRecord, FrozenTail, LayoutName, SectionName } from './assembly-record.js';
-import { chatLines } from './chat-text.js';
-import { type ActiveObject, type AssemblyInput, type Block, type Layout, layoutOf } from './layout.js';
+import { chatText } from './chat-text.js';
+import { type ActiveObject, type AssemblyInput, type Block, type Frame, frameOf } from './layout.js';
 import { referenceLine } from './metadata-line.js';
-import { type NameOf, namesOf } from './names.js';
 import { type RenderedMessage, sectionRecords } from './render-messages.js';
 import { showsText } from './shown-text.js';
 
@@ -38,13 +37,6 @@ export const TAIL_PLACES: Readonly<Record<LayoutName, { readonly before: readonl
 /** The version of this rendering; it rises when the same state and tail would give other bytes. */
 export const AROUND_VERSION = 1;
 
-interface Parts {
-  readonly layout: Layout;
-  readonly shown: ReadonlySet<ObjectId>;
-  readonly nameOf: NameOf;
-  readonly input: AssemblyInput;
-}
-
 /** The call of the tail whose active result shows a file's content from beginning to end. */
 function showingCall({ metadata, content }: ActiveObject, calls: readonly ActiveObject[]): ActiveObject | undefined {
   if (metadata.type !== 'file' || content === null || content === '') return undefined;
@@ -54,27 +46,31 @@ function showingCall({ metadata, content }: ActiveObject, calls: readonly Active
 }
 
 /** The active blocks beside a tail: what it shows itself is not repeated; a file that it shows is named by the call that shows it (decisions E2, E4). */
-function blocksBeside({ layout, shown, nameOf, input }: Parts): readonly Block[] {
+function blocksBeside(frame: Frame, shown: ReadonlySet<ObjectId>, input: AssemblyInput): readonly Block[] {
   const calls = input.active.filter(({ metadata }) => shown.has(metadata.id));
   const objects = new Map(input.active.map((object) => [object.metadata.id, object]));
   const pooled = new Map(input.active.map(({ metadata }) => [metadata.id, metadata]));
-  return layout.blocks
+  return frame.blocks
     .filter(({ id }) => !shown.has(id))
     .map((block) => {
       const object = objects.get(block.id);
       const call = object === undefined || input.options.strict ? undefined : showingCall(object, calls);
       const metadata = call === undefined ? undefined : pooled.get(call.metadata.id);
-      return metadata?.type === 'toolcall' ? { ...block, body: referenceLine(metadata, nameOf) } : block;
+      return metadata?.type === 'toolcall' ? { ...block, body: referenceLine(metadata, frame.nameOf) } : block;
     });
 }
 
-function sectionMessages(layout: Layout, blocks: readonly Block[]): Readonly<Record<Placed, readonly RenderedMessage[]>> {
-  const message = (section: Placed, texts: readonly string[]): readonly RenderedMessage[] =>
-    texts.length === 0 ? [] : [{ section, role: 'user', parts: [{ text: texts.join('\n') }] }];
+function sectionMessages(
+  pool: readonly string[],
+  chat: string,
+  blocks: readonly Block[],
+): Readonly<Record<Placed, readonly RenderedMessage[]>> {
+  const message = (section: Placed, text: string): readonly RenderedMessage[] =>
+    text === '' ? [] : [{ section, role: 'user', parts: [{ text }] }];
   const parts = blocks.map((block) => ({ id: block.id, text: blockText(block) }));
   return {
-    pool: message('pool', layout.pool),
-    chat: message('chat', layout.chat.flatMap(chatLines)),
+    pool: message('pool', pool.join('\n')),
+    chat: message('chat', chat),
     active: parts.length === 0 ? [] : [{ section: 'active', role: 'user', parts }],
   };
 }
@@ -86,24 +82,19 @@ function sectionMessages(layout: Layout, blocks: readonly Block[]): Readonly<Rec
  */
 export function renderAround(input: AssemblyInput, tail: FrozenTail, name: LayoutName = 'ssot'): AroundTail {
   const closed = input.turns.filter(({ turn }) => turn < tail.turn);
-  const layout = layoutOf({ ...input, turns: closed });
-  const nameOf = namesOf(
-    [...input.pool, ...input.active.map(({ metadata }) => metadata)].map(({ id }) => id),
-    input.options.shortIds,
-  );
+  const frame = frameOf(input);
   const active = new Set(input.active.map(({ metadata }) => metadata.id));
   const shown = new Set(tail.results.filter((id) => active.has(id)));
-  const blocks = blocksBeside({ layout, shown, nameOf, input });
-  const sections = sectionMessages(layout, blocks);
+  const blocks = blocksBeside(frame, shown, input);
+  const sections = sectionMessages(frame.pool, chatText({ ...input, turns: closed }, frame), blocks);
   const { before, after } = TAIL_PLACES[name];
   const head = before.flatMap((section) => sections[section]);
   const foot = after.flatMap((section) => sections[section]);
-  const pooled = new Map(input.pool.map((metadata) => [metadata.id, metadata]));
   const references = tail.results.flatMap((id): (readonly [ObjectId, string])[] => {
-    const metadata = pooled.get(id);
-    return shown.has(id) || metadata?.type !== 'toolcall' ? [] : [[id, referenceLine(metadata, nameOf)]];
+    const metadata = frame.pooled.get(id);
+    return shown.has(id) || metadata?.type !== 'toolcall' ? [] : [[id, referenceLine(metadata, frame.nameOf)]];
   });
-  const system = layout.system === '' ? null : layout.system;
+  const system = frame.system === '' ? null : frame.system;
   const whole = canonicalJson({ system, before: head, references, after: foot });
   const record: AssemblyRecord = {
     renderer: 'around',
