@@ -55,7 +55,7 @@ async function tell(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {
     return;
   }
   const { report } = outcome;
-  tellMissing(report.recording.name, report);
+  tellMissing(report.recording.name, report.sessions.length, report);
   if (flags.out !== undefined) console.error(escapedLine(`${await writeReports(flags.out, report)}.{json,md}`));
   if (flags.json) console.log(escapedJson(report));
   else console.log(escapedText(reportMarkdown(report)));

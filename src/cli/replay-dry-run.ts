@@ -19,15 +19,12 @@ export function tellFailure(path: string, error: Error, flags: ReplayFlags): voi
 /** A recording of which something, or everything, could not be read. */
 export function tellMissing(
   name: string,
-  {
-    complete,
-    sessions,
-    losses,
-  }: { readonly complete: boolean; readonly sessions: readonly unknown[]; readonly losses: { readonly total: number } },
+  sessions: number,
+  { complete, losses }: { readonly complete: boolean; readonly losses: { readonly total: number } },
 ): void {
-  if (!complete || (sessions.length === 0 && losses.total > 0)) process.exitCode = 1;
+  if (!complete || (sessions === 0 && losses.total > 0)) process.exitCode = 1;
   if (!complete) console.error(escapedLine(`palimpsest: ${name} is cut off: what came after is not in its report`));
-  else if (sessions.length === 0)
+  else if (sessions === 0)
     console.error(
       escapedLine(`palimpsest: ${name} holds no session${losses.total > 0 ? ' that could be read; its report tells why' : ''}`),
     );
@@ -46,7 +43,7 @@ export async function dryRun(paths: readonly string[], flags: ReplayFlags, progr
     };
     try {
       const summary = await summariseRecording(path, { onProgress });
-      tellMissing(summary.recording.name, { ...summary, sessions: Array.from({ length: summary.sessions }) });
+      tellMissing(summary.recording.name, summary.sessions, summary);
       if (flags.json) {
         console.log(escapedJson(summary));
         continue;

@@ -58,12 +58,13 @@ export class AheadOfDatabase {
     this.#stop = environment.outbox.listen((write, applied) => this.#wrote(write, applied));
   }
 
-  /** Asks whether somebody else wrote since the last look; the next context waits for the answer a little. */
-  look(): void {
+  /** Asks whether somebody else wrote since the last look; the next context waits for the answer a little. Never rejects. */
+  look(): Promise<Looked> {
     const now = performance.now();
-    if (this.#look !== undefined && now - this.#lookedAt < FRESH_MS) return;
+    if (this.#look !== undefined && now - this.#lookedAt < FRESH_MS) return this.#look;
     this.#lookedAt = now;
     this.#look = this.#ask().catch(() => NOTHING);
+    return this.#look;
   }
 
   /** The last transaction of the database as the look under way finds it; without one, or with an old one, it is asked for. */
@@ -96,8 +97,7 @@ export class AheadOfDatabase {
   }
 
   async #catchUp(): Promise<void> {
-    this.look();
-    const { reading } = await withinLimit(this.#look ?? this.#ask(), LOOK_MS, () => NOTHING);
+    const { reading } = await withinLimit(this.look(), LOOK_MS, () => NOTHING);
     this.#look = undefined;
     this.#latest = undefined;
     const { outbox } = this.#environment;

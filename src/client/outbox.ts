@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FileObservation } from '../indexing/decide-file.js';
 import type { Json } from '../objects/canonical-json.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
-import { withinLimit } from '../process/within-limit.js';
+import { endsWithin } from '../process/within-limit.js';
 import { SessionError } from '../session/errors.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { Plan, Written } from '../store/write-path.js';
@@ -144,8 +144,7 @@ export class Outbox {
 
   /** Lets a session be written again that is opened anew, once what was lost of it is where it is kept; false when that takes longer than the limit. */
   async forgetFailure(session: SessionId, limitMs: number): Promise<boolean> {
-    const kept = (this.#failing.get(session) ?? Promise.resolve()).then(() => true);
-    if (!(await withinLimit(kept, limitMs, () => false))) return false;
+    if (!(await endsWithin(this.#failing.get(session) ?? Promise.resolve(), limitMs))) return false;
     for (const known of [this.#failing, this.#rescues, this.#failures]) known.delete(session);
     return true;
   }
@@ -226,21 +225,13 @@ export class Outbox {
   /** Waits until the database has everything of a session (or of all) that was accepted so far; false when that takes longer than the limit. */
   drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
     const flushed = this.quiet.hurry(() => this.#store.writes.flush(session === undefined ? undefined : this.#laneFor(session)));
-    return withinLimit(
-      flushed.then(() => true),
-      limitMs,
-      () => false,
-    );
+    return endsWithin(flushed, limitMs);
   }
 
   /** Waits until at most so many writes are on their way; false when that takes longer than the limit. */
   hasRoom(most: number, limitMs: number): Promise<boolean> {
     const freed = this.quiet.hurry(() => this.#room.of(most, this.#waiting));
-    return withinLimit(
-      freed.then(() => true),
-      limitMs,
-      () => false,
-    );
+    return endsWithin(freed, limitMs);
   }
 
   async #deliver(

@@ -1,5 +1,5 @@
 import type { ObjectId } from '../objects/ids.js';
-import { withinLimit } from '../process/within-limit.js';
+import { endsWithin } from '../process/within-limit.js';
 import type { KnownFile } from './reconcile-sources.js';
 
 /** Around some of the files of a resume. */
@@ -55,11 +55,7 @@ export class SourceResume {
     this.#isWhole = true;
     const ended = this.#work.then(() => this.#options.onEnd());
     if (this.#total === 0) return ended.then(() => true);
-    return withinLimit(
-      ended.then(() => true),
-      limitMs,
-      () => false,
-    );
+    return endsWithin(ended, limitMs);
   }
 
   /** Ends it; what is on its way to the database goes on. Idempotent. */

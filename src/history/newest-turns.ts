@@ -1,7 +1,7 @@
 import { type SessionId, sessionObjectId } from '../objects/ids.js';
 import type { Step } from '../objects/step.js';
 import type { Timeline } from './timeline.js';
-import { type TurnSpan, turnSpans } from './turn-spans.js';
+import { begins, type TurnSpan, turnSpans } from './turn-spans.js';
 
 /** Steps that are read for each turn that is wanted, before more are. */
 const STEPS_A_TURN = 8;
@@ -17,7 +17,6 @@ export async function newestTurns(timeline: Timeline, session: SessionId, count:
   const { present } = timeline;
   const id = sessionObjectId(session);
   const [heads, lineage = []] = await Promise.all([present.heads([id]), present.lineage(session)]);
-  const isWanted = ({ steps }: TurnSpan): boolean => (steps[0]?.at ?? 0) <= until;
   let size = Math.max(FEWEST_STEPS, count * STEPS_A_TURN);
   const upto = heads.get(id)?.marks.upto ?? 0;
   let first = Math.max(1, upto - size + 1);
@@ -29,7 +28,7 @@ export async function newestTurns(timeline: Timeline, session: SessionId, count:
   for (;;) {
     // The first turn of those that were read may have begun before.
     const turns = turnSpans(steps).slice(first === 1 ? 0 : 1);
-    const wanted = turns.filter(isWanted);
+    const wanted = turns.filter((span) => begins(span) <= until);
     if (wanted.length >= count || first === 1) return count === 0 ? [] : wanted.slice(-count);
     size *= 2;
     const last = first - 1;

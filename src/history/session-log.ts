@@ -6,7 +6,7 @@ import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { VersionTimes } from '../store/version-times.js';
 import { newestTurns } from './newest-turns.js';
 import type { Timeline } from './timeline.js';
-import type { TurnSpan } from './turn-spans.js';
+import { begins, type TurnSpan } from './turn-spans.js';
 
 /** A tool call as a log shows it. */
 export interface LoggedCall {
@@ -80,8 +80,10 @@ export function changesOf(steps: readonly Step[]): Required<SetChanges> {
 
 const callIds = (steps: readonly Step[]): readonly ObjectId[] => steps.flatMap(({ call }) => (call === undefined ? [] : [call.id]));
 
+type Calls = ReadonlyMap<string, Omit<LoggedCall, 'seq'>>;
+
 /** The calls of some steps by id; those that the database does not hold are absent. */
-async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[]): Promise<ReadonlyMap<string, Omit<LoggedCall, 'seq'>>> {
+async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[]): Promise<Calls> {
   const heads = await snapshot.heads(callIds(steps));
   return new Map(
     [...heads].map(([id, { document, marks }]) => [
@@ -104,12 +106,7 @@ export function touches(step: Step, object: ObjectId, fileRefs: readonly ObjectI
   return Object.values(step.changes).some((ids: readonly ObjectId[] | undefined) => ids?.includes(object));
 }
 
-function loggedTurn(
-  session: SessionId,
-  { turn, steps, first, last }: TurnSpan,
-  calls: ReadonlyMap<string, Omit<LoggedCall, 'seq'>>,
-  known: VersionTimes | undefined,
-): LoggedTurn {
+function loggedTurn(session: SessionId, { turn, steps, first, last }: TurnSpan, calls: Calls, known: VersionTimes | undefined): LoggedTurn {
   const opens = steps[0]?.opens;
   return {
     session,
@@ -130,23 +127,26 @@ function loggedTurn(
   };
 }
 
-/** Some turns of a session with their calls and times: a query for the calls, and one seek for each turn, as only a look-up of its own tells a transaction. */
-async function detailed(timeline: Timeline, session: SessionId, spans: readonly TurnSpan[]): Promise<readonly LoggedTurn[]> {
-  const { present } = timeline;
+const callsOf = ({ present }: Timeline, spans: readonly TurnSpan[]): Promise<Calls> =>
+  readCalls(
+    present,
+    spans.flatMap(({ steps }) => steps),
+  );
+
+/**
+ * Some turns of a session with their calls, read by one query if they are not given, and times: one seek for each turn, as only a look-up of its own tells a
+ * transaction.
+ */
+async function detailed(timeline: Timeline, session: SessionId, spans: readonly TurnSpan[], known?: Calls): Promise<readonly LoggedTurn[]> {
   const [calls, times] = await Promise.all([
-    readCalls(
-      present,
-      spans.flatMap(({ steps }) => steps),
-    ),
-    present.stepTimes(
+    known ?? callsOf(timeline, spans),
+    timeline.present.stepTimes(
       session,
       spans.map(({ last }) => last),
     ),
   ]);
   return spans.map((span) => loggedTurn(session, span, calls, times.get(span.last)));
 }
-
-const begins = ({ steps }: TurnSpan): number => steps[0]?.at ?? 0;
 
 /** The turns that are wanted, whatever they touched, oldest first. */
 async function wantedTurns(timeline: Timeline, session: SessionId, options: LogOptions): Promise<readonly TurnSpan[]> {
@@ -162,12 +162,9 @@ export async function sessionLog(timeline: Timeline, session: SessionId, options
   const { object, limit } = options;
   const turns = (await wantedTurns(timeline, session, options)).toReversed();
   if (object === undefined) return detailed(timeline, session, turns);
-  const calls = await readCalls(
-    timeline.present,
-    turns.flatMap(({ steps }) => steps),
-  );
+  const calls = await callsOf(timeline, turns);
   const touching = turns.filter(({ steps }) => steps.some((step) => touches(step, object, calls.get(step.call?.id ?? '')?.fileRefs)));
-  return detailed(timeline, session, touching.slice(0, limit));
+  return detailed(timeline, session, touching.slice(0, limit), calls);
 }
 
 interface FoundTurn {

@@ -9,6 +9,9 @@ export interface TurnSpan {
   readonly steps: readonly Step[];
 }
 
+/** When a turn began: the moment of its first step, milliseconds since 1970. */
+export const begins = ({ steps }: TurnSpan): number => steps[0]?.at ?? 0;
+
 /** The turns of a session's steps, in order. */
 export function turnSpans(steps: readonly Step[]): readonly TurnSpan[] {
   const turns: { turn: number; steps: Step[] }[] = [];

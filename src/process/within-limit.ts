@@ -24,3 +24,12 @@ export async function withinLimit<T>(
     limit.abort();
   }
 }
+
+/** Whether a piece of work ends within the limit; rejects with what it rejects with by then. */
+export function endsWithin(work: Promise<unknown>, limitMs: number): Promise<boolean> {
+  return withinLimit(
+    work.then(() => true),
+    limitMs,
+    () => false,
+  );
+}

@@ -16,13 +16,17 @@ export class OwnTransactions {
 
   /** As `cover`, with those whose outcome is not known yet, and those that came to nothing. */
   coverSent(from: number, to: number): boolean {
-    for (let id = from + 1; id <= to; id++) if (!this.#ids.has(id) && !this.#sent.has(id)) return false;
-    return true;
+    return every(from, to, (id) => this.#ids.has(id) || this.#sent.has(id));
   }
 
   /** Whether every transaction after `from` up to `to` is one of ours. Ids with gaps, as other logs than XTDB's own have, answer no. */
   cover(from: number, to: number): boolean {
-    for (let id = from + 1; id <= to; id++) if (!this.#ids.has(id)) return false;
-    return true;
+    return every(from, to, (id) => this.#ids.has(id));
   }
+}
+
+/** Whether something holds of every number after `from` up to `to`. */
+function every(from: number, to: number, holds: (id: number) => boolean): boolean {
+  for (let id = from + 1; id <= to; id++) if (!holds(id)) return false;
+  return true;
 }
