@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createFileTracker } from '../src/filesystem/file-tracker.js';
-import { MountTable } from '../src/filesystem/mounts.js';
-import { AllowedRoots } from '../src/filesystem/roots.js';
+import { MountTable } from '../src/filesystem/access/mounts.js';
+import { AllowedRoots } from '../src/filesystem/access/roots.js';
+import { createFileTracker } from '../src/filesystem/tracking/file-tracker.js';
 import { canonicalPath, filesystemId } from '../src/objects/ids.js';
 import { filesystemSource } from '../src/objects/source.js';
 import { makeFolders } from './fixtures.js';

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { bundle, projectRoot as root } from './bundle.mjs';
 
 const entries = {
-  cli: 'src/cli/main.ts',
+  cli: 'src/main.ts',
   index: 'src/index.ts',
   demo: 'scripts/demo.ts',
   experiment: 'scripts/experiment.ts',
   'replay-corpus': 'scripts/replay-corpus.ts',
-  beside: 'src/extensions/beside/main.ts',
+  beside: 'src/extensions/sidecar/main.ts',
   'pi-extension': 'src/extensions/pi/pi-extension.ts',
   opencode: 'src/extensions/opencode/opencode-plugin.ts',
 };

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SessionAssemblyRecord } from '../../src/client/assemble-session.js';
-import { AssemblyRebuilder } from '../../src/history/rebuild-assembly.js';
+import type { SessionAssemblyRecord } from '../../src/client/session/assemble-session.js';
+import { AssemblyRebuilder } from '../../src/history/rebuild/rebuild-assembly.js';
 import { ContextClient, type ContextSession, canonicalPath, filesystemId, localFilesystemId, stopNode } from '../../src/index.js';
 import { indexedFile } from '../../src/objects/file.js';
 import { hashText } from '../../src/objects/hashes.js';

@@ -1,6 +1,7 @@
 import { canonicalJson } from '../objects/canonical-json.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
+import { defined } from '../values/defined.js';
 import { blockText, bodyPlace } from './assemble.js';
 import { type AssemblyRecord, RENDERER_VERSION, type SectionName, type SectionRecord } from './assembly-record.js';
 import { type AssemblyInput, type ChatEntry, type Layout, layoutOf } from './layout.js';
@@ -31,7 +32,7 @@ export interface MessageAssembly {
 function chatMessage({ message, references }: ChatEntry): readonly RenderedMessage[] {
   const { role, name, text } = message;
   const parts = [...(text === '' ? [] : [{ text }]), ...(references.length === 0 ? [] : [{ text: references.join('\n') }])];
-  return parts.length === 0 ? [] : [{ section: 'chat', role, ...(name === undefined ? {} : { name }), parts }];
+  return parts.length === 0 ? [] : [{ section: 'chat', role, ...defined({ name }), parts }];
 }
 
 function messagesOf({ pool, chat, blocks }: Layout): readonly RenderedMessage[] {

@@ -1,4 +1,4 @@
-import type { Desk } from '../history/ask.js';
+import type { Desk } from '../history/ask/ask.js';
 import type { ObjectId } from '../objects/ids.js';
 import { parseSource } from '../objects/source.js';
 import { escapedJson } from './escape-text.js';

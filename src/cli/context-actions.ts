@@ -1,5 +1,5 @@
-import { askContext, askContexts } from '../history/ask.js';
-import type { PastContext } from '../history/past-context.js';
+import { askContext, askContexts } from '../history/ask/ask.js';
+import type { PastContext } from '../history/rebuild/past-context.js';
 import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from '../http/report-answers.js';
 import { answerReview } from './answer-review.js';
 import { escapedText } from './escape-text.js';
@@ -50,8 +50,8 @@ export async function reportListAction(reference: string, flags: ReviewFlags): P
   await answerReview(flags, async (review) => {
     const { session, contexts } = await askContexts(review, reference, flags);
     const [{ reportList }, { TOKENIZER }] = await Promise.all([
-      import('../history/context-report.js'),
-      import('../history/token-count.js'),
+      import('../history/ask/context-report.js'),
+      import('../history/ask/token-count.js'),
     ]);
     const reported = await reportList(review.timeline, contexts, session, flags.limit);
     return {
@@ -66,7 +66,7 @@ export async function reportListAction(reference: string, flags: ReviewFlags): P
 export async function reportDetailAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async (review) => {
     const { session, when, contexts } = await askContexts(review, reference, flags);
-    const { reportDetail } = await import('../history/context-report.js');
+    const { reportDetail } = await import('../history/ask/context-report.js');
     const reported = await reportDetail(contexts, session, when);
     return {
       lines: (colours) => [...headLines(reported.context, colours), ...ledgerLines(reported.ledger, colours)],

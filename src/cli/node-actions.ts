@@ -1,4 +1,5 @@
 import { ensureNode, type NodeStatusReport, nodeLogs, nodeStatus, stopNode } from '../node/index.js';
+import { defined } from '../values/defined.js';
 import type { NodeFlags } from './node-flags.js';
 import { reportFailure } from './report-failure.js';
 import { nodeOptions, readSettings } from './settings.js';
@@ -18,9 +19,9 @@ export async function startAction(flags: NodeFlags): Promise<void> {
     const from = performance.now();
     const node = await ensureNode({
       ...nodeOptions(settings),
-      ...(flags.idleExit === undefined ? {} : { idleExitSeconds: flags.idleExit }),
+      ...defined({ idleExitSeconds: flags.idleExit }),
       ...(flags.readyTimeout === undefined ? {} : { readyTimeoutMs: flags.readyTimeout * 1000 }),
-      ...(flags.heap === undefined ? {} : { heapMegabytes: flags.heap }),
+      ...defined({ heapMegabytes: flags.heap }),
       ...(flags.tcp ? { transport: 'tcp' as const } : {}),
       onProgress: (message) => console.error(message),
     });

@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ContextClient } from '../client/context-client.js';
-import { localFilesystemId } from '../filesystem/filesystem-id.js';
-import { parseMount } from '../filesystem/mounts.js';
-import type { Desk } from '../history/ask.js';
-import { HistoryError } from '../history/history-error.js';
-import { Timeline } from '../history/timeline.js';
+import { ContextClient } from '../client/session/context-client.js';
+import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
+import { parseMount } from '../filesystem/access/mounts.js';
+import type { Desk } from '../history/ask/ask.js';
+import { HistoryError } from '../history/rebuild/history-error.js';
+import { Timeline } from '../history/rebuild/timeline.js';
 import { type InspectedJournal, inspectJournals } from '../journal/inspect-journals.js';
 import { ensureNode, nodeStatus } from '../node/index.js';
 import { clientFolder } from '../process/data-folder.js';

@@ -1,4 +1,4 @@
-import type { Point } from '../history/timeline.js';
+import type { Point } from '../history/rebuild/timeline.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import { escapedLine } from './escape-text.js';
 import type { Colours } from './output.js';

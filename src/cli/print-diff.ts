@@ -1,6 +1,6 @@
-import type { DiffSide, ObjectDiff } from '../history/object-diff.js';
-import type { ActiveDiff, SessionDiff, SetDiff } from '../history/session-diff.js';
-import { type TextDiff, unifiedLines } from '../history/text-diff.js';
+import type { DiffSide, ObjectDiff } from '../history/ask/object-diff.js';
+import type { ActiveDiff, SessionDiff, SetDiff } from '../history/ask/session-diff.js';
+import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
 import { escapedLine, escapedText } from './escape-text.js';
 import type { Colours } from './output.js';
 import { pointText, shownTime } from './print-basis.js';

@@ -1,5 +1,5 @@
-import type { LoggedVersion } from '../history/object-log.js';
-import type { LoggedCall, LoggedTurn } from '../history/session-log.js';
+import type { LoggedVersion } from '../history/ask/object-log.js';
+import type { LoggedCall, LoggedTurn } from '../history/ask/session-log.js';
 import type { ObjectId } from '../objects/ids.js';
 import { escapedLine, firstLine } from './escape-text.js';
 import type { Colours } from './output.js';

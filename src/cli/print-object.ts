@@ -1,4 +1,4 @@
-import type { ObjectView, VersionText } from '../history/object-view.js';
+import type { ObjectView, VersionText } from '../history/ask/object-view.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { escapedLine, escapedText } from './escape-text.js';
 import type { Colours } from './output.js';

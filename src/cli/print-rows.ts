@@ -1,4 +1,4 @@
-import type { QueryAnswer } from '../history/run-query.js';
+import type { QueryAnswer } from '../history/ask/run-query.js';
 import type { Json } from '../objects/canonical-json.js';
 import { escapedLine } from './escape-text.js';
 import type { Colours } from './output.js';

@@ -1,14 +1,8 @@
-import { HistoryError } from '../history/history-error.js';
 import { errorText } from '../node/errors.js';
 import { systemCode } from '../process/system-code.js';
-import { ReplayError } from '../replay/replay-error.js';
+import { CodedError } from '../values/coded-error.js';
 import { escapedJson, escapedText } from './escape-text.js';
-import { USAGE_EXIT_CODE, UsageError } from './usage-error.js';
-
-function isUsage(error: unknown): boolean {
-  if (error instanceof HistoryError) return error.isUsage;
-  return error instanceof UsageError || (error instanceof ReplayError && error.code === 'bad-config');
-}
+import { USAGE_EXIT_CODE } from './usage-error.js';
 
 /**
  * Runs a command's action; a failure becomes one line on stderr (with `--json`, one object on stdout) and exit code 1, or 64 where the flags, the settings or the
@@ -23,6 +17,6 @@ export async function reportFailure(flags: { readonly json?: boolean }, action: 
     const code = systemCode(error) ?? 'error';
     if (flags.json) console.log(escapedJson({ error: { code, message } }));
     else console.error(`palimpsest: ${escapedText(message)}`);
-    process.exitCode = isUsage(error) ? USAGE_EXIT_CODE : 1;
+    process.exitCode = error instanceof CodedError && error.isUsage ? USAGE_EXIT_CODE : 1;
   }
 }

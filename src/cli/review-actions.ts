@@ -1,6 +1,6 @@
-import { askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../history/ask.js';
-import { type ObjectView, requireText } from '../history/object-view.js';
-import type { LoggedTurn } from '../history/session-log.js';
+import { askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../history/ask/ask.js';
+import { type ObjectView, requireText } from '../history/ask/object-view.js';
+import type { LoggedTurn } from '../history/ask/session-log.js';
 import { logAnswer, objectDiffAnswer, queryAnswer, sessionDiffAnswer, showAnswer, whoAnswer } from '../http/review-answers.js';
 import type { ObjectId } from '../objects/ids.js';
 import { type Answer, answerReview, namesFor } from './answer-review.js';

@@ -1,7 +1,8 @@
 import { posix, resolve } from 'node:path';
-import { parseMount } from '../filesystem/mounts.js';
-import type { ServerSettings } from '../mcp/server-settings.js';
+import { parseMount } from '../filesystem/access/mounts.js';
+import type { ServerSettings } from '../host/server-settings.js';
 import { DEFAULT_POLICY } from '../session/plan-step.js';
+import { defined } from '../values/defined.js';
 import type { ServerFlags } from './server-flags.js';
 import { nodeOptions, readSettings } from './settings.js';
 import { readGiven } from './usage-error.js';
@@ -37,7 +38,7 @@ export function serverSettings(env: NodeJS.ProcessEnv, cwd: string, version: str
       readOnly: flags.readOnly ?? false,
       strict: flags.strict ?? false,
       shortIds: flags.shortIds ?? false,
-      ...(flags.maxOutputChars === undefined ? {} : { maxOutputChars: flags.maxOutputChars }),
+      ...defined({ maxOutputChars: flags.maxOutputChars }),
     },
   };
 }

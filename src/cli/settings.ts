@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { NODE_PROFILES, type NodeProfile } from '../node/state-file.js';
 import { dataFolder } from '../process/data-folder.js';
+import { defined } from '../values/defined.js';
 import { parseNodeUrl } from '../xtdb/address.js';
 import { readGiven, UsageError } from './usage-error.js';
 
@@ -66,7 +67,6 @@ export function nodeOptions(settings: Settings): {
     dataDir: settings.dataDir,
     profile: settings.profile,
     cacheDir: settings.cacheDir,
-    ...(settings.runtimeDir === undefined ? {} : { runtimeDir: settings.runtimeDir }),
-    ...(settings.javaHome === undefined ? {} : { javaHome: settings.javaHome }),
+    ...defined({ runtimeDir: settings.runtimeDir, javaHome: settings.javaHome }),
   };
 }

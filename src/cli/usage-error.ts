@@ -1,12 +1,20 @@
 import type { Command } from 'commander';
+import { CodedError } from '../values/coded-error.js';
 
 /** Exit code of a command line, setting or question that is at fault itself (EX_USAGE of sysexits). */
 export const USAGE_EXIT_CODE = 64;
 
 /** A flag or an environment variable cannot be used; the message names it and says what can. */
-export class UsageError extends Error {
+export class UsageError extends CodedError<'usage'> {
   override readonly name = 'UsageError';
-  readonly code = 'usage';
+
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super('usage', message, options);
+  }
+
+  override get isUsage(): boolean {
+    return true;
+  }
 }
 
 /** What a reader makes of a flag or variable; what it throws becomes a UsageError. */

@@ -1,3 +1,5 @@
+import { CodedError } from '../values/coded-error.js';
+
 /** Every way in which a value or a text can fail to be EDN or transit that we are willing to write or read. */
 export type EdnErrorCode =
   /** The text ends inside a form, or holds none. */
@@ -25,14 +27,6 @@ export type EdnErrorCode =
  *
  * Callers match `code`; the message names the place and never repeats more than a few characters of the data.
  */
-export class EdnError extends Error {
+export class EdnError extends CodedError<EdnErrorCode> {
   override readonly name = 'EdnError';
-
-  constructor(
-    readonly code: EdnErrorCode,
-    message: string,
-    options?: { readonly cause?: unknown },
-  ) {
-    super(message, options);
-  }
 }

@@ -1,6 +1,6 @@
-import type { FileAccess } from '../client/file-access.js';
-import type { ReportedMention, ReportedReading } from '../client/reported-files.js';
-import type { SourceReading } from '../filesystem/read-source.js';
+import type { FileAccess } from '../client/session/file-access.js';
+import type { ReportedMention, ReportedReading } from '../client/session/reported-files.js';
+import type { SourceReading } from '../filesystem/access/read-source.js';
 import { hashText } from '../objects/hashes.js';
 import { abridge, chunkText, isLargeText } from '../objects/large-text.js';
 import type { FilesystemSource } from '../objects/source.js';

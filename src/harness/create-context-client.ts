@@ -1,5 +1,5 @@
-import { ContextClient, type ContextClientOptions } from '../client/context-client.js';
-import { localFilesystemId } from '../filesystem/filesystem-id.js';
+import { ContextClient, type ContextClientOptions } from '../client/session/context-client.js';
+import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
 import { type EnsureNodeOptions, ensureNode, type NodeHandle } from '../node/index.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import { HarnessClient } from './harness-client.js';

@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
-import type { FileAccess, LocatedFile } from '../client/file-access.js';
-import type { ReportedMention } from '../client/reported-files.js';
-import { SourceError } from '../filesystem/errors.js';
-import { datedFiles } from '../filesystem/file-times.js';
-import { ignoredNames, isInGitFolder } from '../filesystem/ignore-rules.js';
+import type { FileAccess, LocatedFile } from '../client/session/file-access.js';
+import type { ReportedMention } from '../client/session/reported-files.js';
+import { SourceError } from '../filesystem/access/errors.js';
+import { datedFiles } from '../filesystem/access/file-times.js';
+import { ignoredNames, isInGitFolder } from '../filesystem/search/ignore-rules.js';
 import { MOST_DISCOVERED } from '../indexing/most-discovered.js';
 import { DocumentError } from '../objects/errors.js';
 import { canonicalPath } from '../objects/ids.js';

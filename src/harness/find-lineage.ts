@@ -1,5 +1,5 @@
-import type { ContextClient } from '../client/context-client.js';
-import { readHeldSession } from '../client/open-session.js';
+import type { ContextClient } from '../client/session/context-client.js';
+import { readHeldSession } from '../client/session/open-session.js';
 import { DocumentError } from '../objects/errors.js';
 import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { ChatMark } from '../session/chat-marks.js';

@@ -1,3 +1,5 @@
+import { CodedError } from '../values/coded-error.js';
+
 /** What a harness can get wrong when it reports or asks. */
 export type HarnessErrorCode =
   /** A tool result whose call was never reported, so that nobody knows which tool it belongs to. */
@@ -8,12 +10,6 @@ export type HarnessErrorCode =
   | 'not-available';
 
 /** Thrown when a report does not fit what was reported before [§5.1]. Callers branch on `code`; nothing of the report was recorded. */
-export class HarnessError extends Error {
+export class HarnessError extends CodedError<HarnessErrorCode> {
   override readonly name = 'HarnessError';
-  readonly code: HarnessErrorCode;
-
-  constructor(code: HarnessErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }

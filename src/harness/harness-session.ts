@@ -1,10 +1,11 @@
 import type { RenderedMessage } from '../assembly/render-messages.js';
-import type { AssembleOptions, SessionAssemblyRecord } from '../client/assemble-session.js';
-import type { ContextClient } from '../client/context-client.js';
-import type { ContextSession } from '../client/context-session.js';
+import type { AssembleOptions, SessionAssemblyRecord } from '../client/session/assemble-session.js';
+import type { ContextClient } from '../client/session/context-client.js';
+import type { ContextSession } from '../client/session/context-session.js';
 import type { Delivery } from '../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
+import { defined } from '../values/defined.js';
 import { contentText } from './content-text.js';
 import { argsOf, type CallItem, type HistoryItem, historyOf, type OpenCall } from './history-item.js';
 import { chatEntries, isBareCarrier, type KnownEntry, sentEntry } from './known-history.js';
@@ -98,7 +99,7 @@ interface Taken {
   readonly notes: readonly string[];
 }
 
-const placeOf = ({ seq, turn, ref }: KnownEntry): Taken['place'] => ({ seq, turn, ...(ref === undefined ? {} : { ref }) });
+const placeOf = ({ seq, turn, ref }: KnownEntry): Taken['place'] => ({ seq, turn, ...defined({ ref }) });
 
 /** The items that are entries of their own. */
 const entryItems = (items: readonly HistoryItem[]): readonly HistoryItem[] =>
@@ -111,7 +112,7 @@ function placedEntries(items: readonly HistoryItem[], sent: readonly (KnownEntry
     const { index, kind } = item;
     const { seq, turn, ref } = place;
     const what = item.kind === 'message' ? { role: item.role } : {};
-    return [{ index, kind, ...what, seq, turn, ...(ref === undefined ? {} : { callId: ref }) }];
+    return [{ index, kind, ...what, seq, turn, ...defined({ callId: ref }) }];
   });
 }
 
@@ -169,12 +170,11 @@ export class HarnessSession {
       content: contentText(content),
       status,
       files,
-      ...(id === undefined ? {} : { id }),
-      ...(cwd === undefined ? {} : { cwd }),
+      ...defined({ id, cwd }),
     };
     const extras = {
       ...(shown === undefined ? {} : { shown: contentText(shown) }),
-      ...(startedAt === undefined ? {} : { startedAt }),
+      ...defined({ startedAt }),
       ...options,
     };
     return this.#serial(() => this.#record(call, extras));
@@ -326,8 +326,7 @@ export class HarnessSession {
 
   async #assemble({ format = 'text', strict, shortIds }: Pick<TurnOptions, 'format' | 'strict' | 'shortIds'>): Promise<TurnContext> {
     const assembly = await this.session.assemble({
-      ...(strict === undefined ? {} : { strict }),
-      ...(shortIds === undefined ? {} : { shortIds }),
+      ...defined({ strict, shortIds }),
     });
     const { delivered } = this.#settings;
     if (format === 'text') return { format, text: assembly.text, record: await this.session.deliver(assembly.record, { delivered }) };

@@ -1,4 +1,5 @@
 import type { Json } from '../objects/canonical-json.js';
+import { defined } from '../values/defined.js';
 import { CALL_PARTS, contentText } from './content-text.js';
 import { HarnessError } from './harness-error.js';
 import type { ReportedContent, ReportedFile, ReportedMessage } from './message-schema.js';
@@ -159,12 +160,12 @@ function callItem(message: ReportedMessage, { id, content, failed }: Result, ope
   return {
     kind: 'call',
     index,
-    ...(id === undefined ? {} : { id }),
+    ...defined({ id }),
     ...call,
     content,
     status: failed ? 'fail' : 'ok',
     files,
-    ...(cwd === undefined ? {} : { cwd }),
+    ...defined({ cwd }),
   };
 }
 
@@ -193,7 +194,7 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
     if (speaks(message)) {
       const { role, name, id, content } = message;
       const text = contentText(content);
-      items.push({ kind: 'message', index, role, text, ...(name === undefined ? {} : { name }), ...(id === undefined ? {} : { id }) });
+      items.push({ kind: 'message', index, role, text, ...defined({ name, id }) });
     }
     open.announce(callsOf(message));
   }

@@ -4,6 +4,7 @@ import type { ObjectId } from '../objects/ids.js';
 import { abridge, isLargeText } from '../objects/large-text.js';
 import type { Message } from '../objects/object-type.js';
 import type { ChatMark } from '../session/chat-marks.js';
+import { defined } from '../values/defined.js';
 import type { HistoryItem } from './history-item.js';
 import type { HistoryEntry } from './reconcile.js';
 
@@ -14,7 +15,7 @@ const textKey = (text: string): string => (text.length <= SHORT ? text : hashTex
 
 function messageEntry({ role, name, text }: Pick<Message, 'role' | 'name' | 'text'>, id?: string): HistoryEntry {
   const key = JSON.stringify([role, name ?? null, textKey(text.toWellFormed())]);
-  return { kind: 'message', key, weight: text.length, ...(id === undefined ? {} : { id }) };
+  return { kind: 'message', key, weight: text.length, ...defined({ id }) };
 }
 
 /** The hash under which a call's output is stored. */

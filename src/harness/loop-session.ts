@@ -1,11 +1,12 @@
 import type { LayoutName } from '../assembly/assembly-record.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
-import type { SessionAroundTail, SessionAssemblyRecord } from '../client/assemble-session.js';
-import type { ContextClient } from '../client/context-client.js';
+import type { SessionAroundTail, SessionAssemblyRecord } from '../client/session/assemble-session.js';
+import type { ContextClient } from '../client/session/context-client.js';
 import type { Delivery, HandedList } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import type { HistoryEvent } from '../objects/step.js';
 import type { Verb } from '../session/verb-outcome.js';
+import { defined } from '../values/defined.js';
 import { branchId, findLineage } from './find-lineage.js';
 import { HarnessSession, type HarnessSettings, type PlacedEntry } from './harness-session.js';
 import type { ReportedMessage } from './message-schema.js';
@@ -169,7 +170,7 @@ export class LoopSession {
 
   async #assemble(harness: HarnessSession, tail: NonNullable<Pending['results']>): Promise<SessionAroundTail> {
     const { layout } = this.#options;
-    const options = { ahead: true, patienceMs: DATABASE_MS, ...(layout === undefined ? {} : { layout }) };
+    const options = { ahead: true, patienceMs: DATABASE_MS, ...defined({ layout }) };
     return (await harness.session.assemble(options)).asAround(tail);
   }
 

@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
-import type { FileAccess } from '../client/file-access.js';
-import type { ReportedMention, ReportedReading } from '../client/reported-files.js';
-import { SourceError } from '../filesystem/errors.js';
-import type { SourceReading } from '../filesystem/read-source.js';
+import type { FileAccess } from '../client/session/file-access.js';
+import type { ReportedMention, ReportedReading } from '../client/session/reported-files.js';
+import { SourceError } from '../filesystem/access/errors.js';
+import type { SourceReading } from '../filesystem/access/read-source.js';
 import { DocumentError } from '../objects/errors.js';
 import { argumentPaths, normalArgs, patchPaths } from './call-paths.js';
 import { carriedFile } from './carried-file.js';

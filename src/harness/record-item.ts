@@ -1,8 +1,9 @@
-import type { RecordedCall } from '../client/call-report.js';
-import type { ContextSession } from '../client/context-session.js';
-import { wellFormed } from '../client/well-formed.js';
+import type { RecordedCall } from '../client/session/call-report.js';
+import type { ContextSession } from '../client/session/context-session.js';
+import { wellFormed } from '../client/session/well-formed.js';
 import { canonicalJson } from '../objects/canonical-json.js';
 import type { ObjectId } from '../objects/ids.js';
+import { defined } from '../values/defined.js';
 import type { CallItem } from './history-item.js';
 import { nativeCallId, storedHash } from './known-history.js';
 import { type ObservationContext, observeCall } from './observe-call.js';
@@ -62,9 +63,7 @@ export async function recordItem(
     readings,
     mentions,
     answer: () => (shown ?? call.content).toWellFormed(),
-    ...(call.id === undefined ? {} : { callId: call.id }),
-    ...(turnRef === undefined ? {} : { turnRef }),
-    ...(startedAt === undefined ? {} : { startedAt }),
+    ...defined({ callId: call.id, turnRef, startedAt }),
   });
   return { callId, outcome: 'recorded', files: readings.length + mentions.length, collapsed, notes, applied };
 }

@@ -1,11 +1,12 @@
-import type { ContextClient } from '../client/context-client.js';
-import type { ContextSession } from '../client/context-session.js';
-import type { VerbEntry } from '../client/verb-plan.js';
+import type { ContextClient } from '../client/session/context-client.js';
+import type { ContextSession } from '../client/session/context-session.js';
+import type { VerbEntry } from '../client/session/verb-plan.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { DEFAULT_OUTPUT_LIMITS } from '../tools/create-tools.js';
 import { knownReference } from '../tools/require-object.js';
 import { performVerb } from '../tools/verb-tools.js';
+import { defined } from '../values/defined.js';
 
 /** How a verb is called on behalf of an agent. */
 export interface VerbOptions {
@@ -49,8 +50,7 @@ export async function runVerb(
     content,
     plan,
     answer: () => content,
-    ...(callId === undefined ? {} : { callId }),
-    ...(turnRef === undefined ? {} : { turnRef }),
+    ...defined({ callId, turnRef }),
   });
   return { callId: recorded.callId, text: content, ok: status === 'ok', entries: plan.entries, collapsed: recorded.collapsed };
 }

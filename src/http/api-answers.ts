@@ -1,7 +1,8 @@
-import type { SessionSummary } from '../client/list-sessions.js';
+import type { SessionSummary } from '../client/session/list-sessions.js';
 import type { DeliveredRecord, HarnessSession, MessagesReport, TurnContext } from '../harness/harness-session.js';
 import type { ReportedCall } from '../harness/record-item.js';
 import type { VerbReport } from '../harness/session-verbs.js';
+import { defined } from '../values/defined.js';
 import type { AnswerBody } from './api-schemas.js';
 
 /** A session as it is answered. */
@@ -26,7 +27,7 @@ export function sessionsAnswer(sessions: readonly SessionSummary[]): AnswerBody<
 
 function reportAnswer({ recorded, known, notice, notes }: MessagesReport) {
   return {
-    recorded: recorded.map(({ index, kind, callId }) => ({ index, kind, ...(callId === undefined ? {} : { call_id: callId }) })),
+    recorded: recorded.map(({ index, kind, callId }) => ({ index, kind, ...defined({ call_id: callId }) })),
     known,
     notice: notice ?? null,
     notes: [...notes],
@@ -79,7 +80,7 @@ export function verbAnswer({ callId, text, ok, entries, collapsed }: VerbReport)
           reference: entry.reference,
           ok: false,
           failure: entry.failure,
-          ...(entry.id === undefined ? {} : { id: entry.id }),
+          ...defined({ id: entry.id }),
           ...(entry.candidates === undefined ? {} : { candidates: [...entry.candidates] }),
         },
   );

@@ -1,10 +1,11 @@
-import type { ContextClient } from '../client/context-client.js';
-import type { ContextSession } from '../client/context-session.js';
+import type { ContextClient } from '../client/session/context-client.js';
+import type { ContextSession } from '../client/session/context-session.js';
 import { sessionExists } from '../harness/harness-client.js';
 import { HarnessError } from '../harness/harness-error.js';
 import { HarnessSession, type HarnessSettings } from '../harness/harness-session.js';
-import type { Backend, SessionLoan } from '../mcp/backend.js';
+import type { Backend, SessionLoan } from '../host/backend.js';
 import { withinLimit } from '../process/within-limit.js';
+import { defined } from '../values/defined.js';
 import type { RequestBody } from './api-schemas.js';
 import { ApiError } from './problem.js';
 
@@ -118,7 +119,7 @@ export class ApiSessions {
 
   async #fork(id: string | undefined, { parent, at }: NonNullable<OpenRequest['fork']>): Promise<ContextSession> {
     const client = await this.client();
-    return client.forkSession(parent, { ...(id === undefined ? {} : { id }), ...(at === undefined ? {} : { at }) });
+    return client.forkSession(parent, { ...defined({ id, at }) });
   }
 
   async #join(id: string, mineShell: boolean): Promise<HarnessSession> {

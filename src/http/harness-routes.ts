@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
-import type { Backend } from '../mcp/backend.js';
-import type { Logger } from '../mcp/log.js';
-import type { ServerSettings } from '../mcp/server-settings.js';
+import type { Backend } from '../host/backend.js';
+import type { Logger } from '../host/log.js';
+import type { ServerSettings } from '../host/server-settings.js';
 import type { Verb } from '../session/verb-outcome.js';
+import { defined } from '../values/defined.js';
 import { contextAnswer, messagesAnswer, sessionAnswer, sessionsAnswer, toolCallsAnswer, verbAnswer } from './api-answers.js';
 import { type ApiOperation, OPENAPI_PATH, OPERATIONS, type OperationId } from './api-operations.js';
 import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
@@ -53,7 +54,7 @@ const verb =
   ({ sessions, id, body }: Exchange) =>
     sessions.use(id, async (session) => {
       const { ids, call_id: callId, ...rest } = read('Verb', body);
-      const report = await session.verb(name, ids, { ...turnOf(rest), ...(callId === undefined ? {} : { callId }) });
+      const report = await session.verb(name, ids, { ...turnOf(rest), ...defined({ callId }) });
       return { body: verbAnswer(report) };
     });
 
@@ -97,9 +98,7 @@ const HANDLERS: Handlers = {
         format,
         mode,
         ...turnOf(rest),
-        ...(strict === undefined ? {} : { strict }),
-        ...(shortIds === undefined ? {} : { shortIds }),
-        ...(messages === undefined ? {} : { messages }),
+        ...defined({ strict, shortIds, messages }),
       });
       return { body: contextAnswer(context, report) };
     }),

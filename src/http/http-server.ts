@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { type EventStore, StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import type { Logger } from '../mcp/log.js';
+import type { Logger } from '../host/log.js';
 import type { HarnessRoutes } from './harness-routes.js';
 import { refusal } from './request-checks.js';
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defined } from '../values/defined.js';
 import { type ApiOperation, OPERATIONS } from './api-operations.js';
 import { ANSWERS, REQUESTS } from './api-schemas.js';
 import { REVIEW_OPERATIONS, type ReviewOperation } from './review-operations.js';
@@ -43,7 +44,7 @@ function queryParameters(schema: z.ZodType): readonly JsonMap[] {
     name,
     in: 'query',
     required: required.includes(name),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ description }),
     schema: given,
   }));
 }

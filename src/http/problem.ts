@@ -1,11 +1,12 @@
 import type { ServerResponse } from 'node:http';
-import { SourceError, type SourceErrorCode } from '../filesystem/errors.js';
+import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
 import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
-import { HistoryError, type HistoryErrorCode } from '../history/history-error.js';
+import { HistoryError, type HistoryErrorCode } from '../history/rebuild/history-error.js';
 import { JournalError, type JournalErrorCode } from '../journal/errors.js';
 import { NodeError } from '../node/errors.js';
 import { DocumentError } from '../objects/errors.js';
 import { SessionError, type SessionErrorCode } from '../session/errors.js';
+import { CodedError } from '../values/coded-error.js';
 import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
 
 /** What is wrong with one place of a request. */
@@ -44,15 +45,13 @@ const OWN = {
 export type ApiErrorCode = keyof typeof OWN;
 
 /** Thrown for what the interface itself refuses. */
-export class ApiError extends Error {
+export class ApiError extends CodedError<ApiErrorCode> {
   override readonly name = 'ApiError';
+  readonly places: readonly ProblemPlace[];
 
-  constructor(
-    readonly code: ApiErrorCode,
-    message: string,
-    readonly places: readonly ProblemPlace[] = [],
-  ) {
-    super(message);
+  constructor(code: ApiErrorCode, message: string, places: readonly ProblemPlace[] = []) {
+    super(code, message);
+    this.places = places;
   }
 }
 

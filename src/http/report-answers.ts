@@ -1,6 +1,6 @@
-import type { ContextLedger } from '../history/context-ledger.js';
-import type { ReportedContext } from '../history/context-report.js';
-import type { PastContext } from '../history/past-context.js';
+import type { ContextLedger } from '../history/ask/context-ledger.js';
+import type { ReportedContext } from '../history/ask/context-report.js';
+import type { PastContext } from '../history/rebuild/past-context.js';
 import type { SessionId } from '../objects/ids.js';
 import type { ReviewAnswer } from './review-schemas.js';
 

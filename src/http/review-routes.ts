@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import type { ContextClient } from '../client/context-client.js';
-import { askContext, askContexts, askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../history/ask.js';
-import { HistoryError } from '../history/history-error.js';
-import { requireText } from '../history/object-view.js';
-import { Timeline } from '../history/timeline.js';
+import type { ContextClient } from '../client/session/context-client.js';
+import { askContext, askContexts, askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../history/ask/ask.js';
+import { requireText } from '../history/ask/object-view.js';
+import { HistoryError } from '../history/rebuild/history-error.js';
+import { Timeline } from '../history/rebuild/timeline.js';
 import { goneSignal } from './gone-signal.js';
 import { readParameters } from './read-input.js';
 import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from './report-answers.js';
@@ -70,19 +70,19 @@ const HANDLERS: Handlers = {
     return queryAnswer(point.basis, answer);
   },
   verify: async (desk, { session, timeout }, signal) => {
-    const { askVerify } = await import('../history/ask-verify.js');
+    const { askVerify } = await import('../history/ask/ask-verify.js');
     return verifyAnswer(await askVerify(desk, session, { signal, timeoutMs: timeout === undefined ? undefined : timeout * 1_000 }));
   },
   reportList: async (desk, { session: name, limit }) => {
     const [{ reportList }, { TOKENIZER }] = await Promise.all([
-      import('../history/context-report.js'),
-      import('../history/token-count.js'),
+      import('../history/ask/context-report.js'),
+      import('../history/ask/token-count.js'),
     ]);
     const { session, contexts } = await askContexts(desk, name, {});
     return reportListAnswer(session, TOKENIZER, await reportList(desk.timeline, contexts, session, limit));
   },
   reportDetail: async (desk, { session: name, ...when }) => {
-    const { reportDetail } = await import('../history/context-report.js');
+    const { reportDetail } = await import('../history/ask/context-report.js');
     const { session, when: asked, contexts } = await askContexts(desk, name, moment(when));
     return reportDetailAnswer(await reportDetail(contexts, session, asked));
   },

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { Backend } from '../mcp/backend.js';
+import { Backend } from '../host/backend.js';
+import { createLog, type LogLevel } from '../host/log.js';
+import type { ServerSettings } from '../host/server-settings.js';
 import { openConnection } from '../mcp/connection.js';
-import { createLog, type LogLevel } from '../mcp/log.js';
-import type { ServerSettings } from '../mcp/server-settings.js';
 import { harnessRoutes } from './harness-routes.js';
 import { LONGEST_BODY_BYTES, startHttpServer } from './http-server.js';
 

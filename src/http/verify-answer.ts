@@ -1,4 +1,4 @@
-import type { SessionVerification } from '../history/verify-session.js';
+import type { SessionVerification } from '../history/verify/verify-session.js';
 import type { ReviewAnswer } from './review-schemas.js';
 
 /** What was found when a session was verified. */

@@ -1,4 +1,4 @@
-import type { SourceReading } from '../filesystem/read-source.js';
+import type { SourceReading } from '../filesystem/access/read-source.js';
 import { deletedFile, fileStub, indexedFile, nonTextFile } from '../objects/file.js';
 import type { Sha256 } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';

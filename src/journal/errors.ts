@@ -1,4 +1,5 @@
 import { systemCode } from '../process/system-code.js';
+import { CodedError } from '../values/coded-error.js';
 
 /**
  * Why a journal cannot do what was asked.
@@ -25,15 +26,13 @@ export interface JournalDamage {
  * Thrown when a journal of acknowledged steps cannot be written or read (decision H5).
  * Callers branch on `code`; the message names the file and says what to do next.
  */
-export class JournalError extends Error {
+export class JournalError extends CodedError<JournalErrorCode> {
   override readonly name = 'JournalError';
-  readonly code: JournalErrorCode;
   /** What is damaged, with `corrupt` only. */
   readonly damage: readonly JournalDamage[];
 
   constructor(code: JournalErrorCode, message: string, options?: { readonly cause?: unknown; readonly damage?: readonly JournalDamage[] }) {
-    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
-    this.code = code;
+    super(code, message, options);
     this.damage = options?.damage ?? [];
   }
 }

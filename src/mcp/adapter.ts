@@ -13,7 +13,8 @@ import {
   type ServerRequest,
   type Tool as ToolDefinition,
 } from '@modelcontextprotocol/sdk/types.js';
-import type { Logger } from './log.js';
+import type { Logger } from '../host/log.js';
+import { defined } from '../values/defined.js';
 
 /** The longest result that is sent, in bytes of its JSON: both sides close a connection on a line of 10 MiB. */
 export const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
@@ -81,7 +82,7 @@ function exchangeOf(meta: Readonly<Record<string, unknown>>, request: Exchange['
   let steps = 0;
   const progress = async (message: string, done?: number, total?: number): Promise<void> => {
     if (token === undefined) return;
-    const params = { progressToken: token, progress: done ?? ++steps, ...(total === undefined ? {} : { total }), message };
+    const params = { progressToken: token, progress: done ?? ++steps, ...defined({ total }), message };
     await request
       .sendNotification({ method: 'notifications/progress', params })
       .catch((error: unknown) => log.debug({ err: error }, 'progress was not delivered'));
@@ -128,7 +129,7 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
     return loading;
   };
   const capabilities = { ...options.capabilities, tools: {} };
-  const server = new Server(info, { capabilities, ...(instructions === undefined ? {} : { instructions }) });
+  const server = new Server(info, { capabilities, ...defined({ instructions }) });
   server.onerror = (error) => log.warn({ err: error }, 'protocol error');
   const list = async () => ({ tools: (await tools()).map(({ definition }) => definition) });
   const call = async ({ params }: CallToolRequest, request: Exchange['request']): Promise<CallToolResult> => {

@@ -1,3 +1,5 @@
+import { defined } from '../values/defined.js';
+
 /** What a client's `_meta` says about where a call belongs. */
 export interface CallHints {
   /** The client's own name of the conversation. */
@@ -37,8 +39,6 @@ export function callHints(meta: Meta): CallHints {
   const callId = textAt(meta, 'callId', 'itemId', 'claudecode/toolUseId');
   const turnRef = textAt(codexTurn, 'turn_id') ?? textAt(meta, 'turnId');
   return {
-    ...(thread === undefined ? {} : { thread }),
-    ...(callId === undefined ? {} : { callId }),
-    ...(turnRef === undefined ? {} : { turnRef }),
+    ...defined({ thread, callId, turnRef }),
   };
 }

@@ -1,14 +1,15 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import type { ContextClient } from '../client/context-client.js';
+import type { ContextClient } from '../client/session/context-client.js';
+import type { Backend, SessionLoan } from '../host/backend.js';
+import type { Logger } from '../host/log.js';
+import type { ServerSettings } from '../host/server-settings.js';
 import { SessionError } from '../session/errors.js';
 import type { Tool } from '../tools/tool.js';
+import { defined } from '../values/defined.js';
 import { createProtocolServer, type Exchange, failedCall, type ServedTool } from './adapter.js';
-import type { Backend, SessionLoan } from './backend.js';
 import { callHints } from './call-hints.js';
 import { INSTRUCTIONS } from './instructions.js';
-import type { Logger } from './log.js';
-import type { ServerSettings } from './server-settings.js';
 
 /** How long a call waits for the database before it asks the agent to call again: less than the minute after which most clients give up. */
 const PATIENCE_MS = 50_000;
@@ -122,8 +123,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
       client,
       session: loan.session,
       signal: exchange.signal,
-      ...(callId === undefined ? {} : { callId }),
-      ...(turnRef === undefined ? {} : { turnRef }),
+      ...defined({ callId, turnRef }),
     });
     if (answer.unrecorded instanceof SessionError && answer.unrecorded.code === 'taken-over') await sessions.drop(name);
     return {

@@ -1,9 +1,9 @@
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { Backend } from '../host/backend.js';
+import { createLog, type LogLevel } from '../host/log.js';
+import type { ServerSettings } from '../host/server-settings.js';
 import { withinLimit } from '../process/within-limit.js';
-import { Backend } from './backend.js';
 import { openConnection } from './connection.js';
-import { createLog, type LogLevel } from './log.js';
-import type { ServerSettings } from './server-settings.js';
 
 /** The longest line that is read; a long `write` comes as one. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024;

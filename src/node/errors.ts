@@ -1,3 +1,5 @@
+import { CodedError } from '../values/coded-error.js';
+
 /** What can keep a node from running. Every code has its own next step, which the message names. */
 export type NodeErrorCode =
   | 'no-java'
@@ -23,14 +25,8 @@ export type NodeErrorCode =
  * Thrown when the database node cannot be built, started, reached or stopped.
  * Callers branch on `code`; the message says what failed, with which value, and what to do next.
  */
-export class NodeError extends Error {
+export class NodeError extends CodedError<NodeErrorCode> {
   override readonly name = 'NodeError';
-  readonly code: NodeErrorCode;
-
-  constructor(code: NodeErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** What a thrown value says. */

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { systemCode } from '../process/system-code.js';
+import { defined } from '../values/defined.js';
 import { NodeError, throwIfAborted } from './errors.js';
 
 /** How a command ended, with the last part of what it said (both streams, in the order they came). */
@@ -24,7 +25,7 @@ export async function runProcess(
   return new Promise((resolve, reject) => {
     const child = spawn(command, [...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      ...defined({ cwd: options.cwd }),
     });
     let output = '';
     const keep = (chunk: string): void => {

@@ -1,3 +1,5 @@
+import { CodedError } from '../values/coded-error.js';
+
 /** What can be wrong with a value that wants to become an object or a part of one. */
 export type DocumentErrorCode =
   | 'invalid-id'
@@ -15,14 +17,8 @@ export type DocumentErrorCode =
  * Thrown when a value cannot be an object, an id or a path of the object model [§2].
  * Callers branch on `code`; the message names the value and what would be accepted.
  */
-export class DocumentError extends Error {
+export class DocumentError extends CodedError<DocumentErrorCode> {
   override readonly name = 'DocumentError';
-  readonly code: DocumentErrorCode;
-
-  constructor(code: DocumentErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** A value in an error message: JSON, at most 120 characters, so that no message carries a document. */

@@ -1,3 +1,4 @@
+import { defined } from '../values/defined.js';
 import type { Json } from './canonical-json.js';
 import type { ObjectId } from './ids.js';
 import { type ObjectVersion, sealVersion } from './seal.js';
@@ -26,7 +27,7 @@ export function toolcallVersion(input: ToolcallInput): ObjectVersion<'toolcall'>
     fields: {
       tool,
       args,
-      ...(argsDisplay === undefined ? {} : { args_display: argsDisplay }),
+      ...defined({ args_display: argsDisplay }),
       status,
       chat_ref: chatRef,
       ...(fileRefs === undefined || fileRefs.length === 0 ? {} : { file_refs: fileRefs }),

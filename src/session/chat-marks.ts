@@ -1,6 +1,7 @@
 import { List } from 'immutable';
 import type { ObjectId } from '../objects/ids.js';
 import type { Step } from '../objects/step.js';
+import { defined } from '../values/defined.js';
 
 /** What one step brought into the chat: what a harness's own history is compared with (decision F1). */
 export type ChatMark = Pick<Step, 'seq' | 'turn' | 'message' | 'native' | 'event'> & { readonly call?: ObjectId };
@@ -14,9 +15,7 @@ export function marksAfter(marks: List<ChatMark>, { seq, turn, message, native, 
   return marks.push({
     seq,
     turn,
-    ...(message === undefined ? {} : { message }),
-    ...(native === undefined ? {} : { native }),
-    ...(event === undefined ? {} : { event }),
+    ...defined({ message, native, event }),
     ...(call === undefined ? {} : { call: call.id }),
   });
 }

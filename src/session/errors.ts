@@ -1,3 +1,5 @@
+import { CodedError } from '../values/coded-error.js';
+
 /** What can go wrong with a session and its steps. */
 export type SessionErrorCode =
   | 'sequence-gap'
@@ -15,12 +17,6 @@ export type SessionErrorCode =
   | 'node-unavailable';
 
 /** Thrown when a step does not fit its session, or a session cannot be worked with [§3]. Callers branch on `code`. */
-export class SessionError extends Error {
+export class SessionError extends CodedError<SessionErrorCode> {
   override readonly name = 'SessionError';
-  readonly code: SessionErrorCode;
-
-  constructor(code: SessionErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }

@@ -4,6 +4,7 @@ import { isInfrastructureId, type ObjectId } from '../objects/ids.js';
 import type { Message } from '../objects/object-type.js';
 import type { SetChanges } from '../objects/sets.js';
 import type { AnswerProof, HistoryEvent, Step } from '../objects/step.js';
+import { defined } from '../values/defined.js';
 import { collapse, DEFAULT_WINDOW, type WindowPolicy } from './auto-collapse.js';
 import { SessionError } from './errors.js';
 import type { SessionState } from './session-state.js';
@@ -98,13 +99,10 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
     seq: state.seq + 1,
     turn: state.turn + (opens === undefined ? 0 : 1),
     at: Math.max(cause.at, state.lastAt),
-    ...(opens === undefined ? {} : { opens }),
-    ...(cause.message === undefined ? {} : { message: cause.message }),
-    ...(cause.call === undefined ? {} : { call: cause.call }),
+    ...defined({ opens, message: cause.message, call: cause.call }),
     changes: withoutEmpty(changes),
     ...(fresh.length === 0 ? {} : { fresh: [...new Set(fresh)] }),
-    ...(cause.native === undefined ? {} : { native: cause.native }),
-    ...(cause.event === undefined ? {} : { event: cause.event }),
+    ...defined({ native: cause.native, event: cause.event }),
   };
   const collapsed = collapse(state.after(draft), policy.window);
   return collapsed.length === 0 ? draft : { ...draft, changes: withoutEmpty(withCollapse(state, changes, collapsed)) };

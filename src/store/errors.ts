@@ -1,3 +1,5 @@
+import { CodedError } from '../values/coded-error.js';
+
 /** What can be wrong with what the database holds or with a write to it. */
 export type StoreErrorCode = 'conflict' | 'corrupt-part' | 'missing-part' | 'unknown-session' | 'closed';
 
@@ -5,12 +7,6 @@ export type StoreErrorCode = 'conflict' | 'corrupt-part' | 'missing-part' | 'unk
  * Thrown when stored versions or parts cannot be read back whole, or a guarded write met another writer.
  * `corrupt-part` and `missing-part` mean damage in the database: the message names the part.
  */
-export class StoreError extends Error {
+export class StoreError extends CodedError<StoreErrorCode> {
   override readonly name = 'StoreError';
-  readonly code: StoreErrorCode;
-
-  constructor(code: StoreErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }

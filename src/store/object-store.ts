@@ -1,4 +1,5 @@
 import type { ObjectVersion } from '../objects/seal.js';
+import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
@@ -31,8 +32,7 @@ export interface StoredPut extends StoredParts, Pick<Put, 'validTime' | 'expect'
 export function storedPut({ version, marks, validTime, expect }: Put): StoredPut {
   return {
     ...toStored(version, marks),
-    ...(validTime === undefined ? {} : { validTime }),
-    ...(expect === undefined ? {} : { expect }),
+    ...defined({ validTime, expect }),
   };
 }
 
@@ -112,7 +112,7 @@ export class ObjectStore {
   storedOps({ head, texts, validTime, expect }: StoredPut): readonly TxOp[] {
     if (validTime !== undefined) this.noteTime(validTime.getTime());
     const guard: readonly TxOp[] = expect === undefined ? [] : [this.guardOp(head['xt/id'], expect)];
-    return [...guard, ...this.textOps(texts), { op: 'put', doc: head, ...(validTime === undefined ? {} : { validTime }) }];
+    return [...guard, ...this.textOps(texts), { op: 'put', doc: head, ...defined({ validTime }) }];
   }
 
   /** The operation that lets a transaction commit only if an entity's newest document is this one, or if there is none. */

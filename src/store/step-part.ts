@@ -3,6 +3,7 @@ import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId 
 import type { Message } from '../objects/object-type.js';
 import type { SessionSets, SetChanges } from '../objects/sets.js';
 import type { AnswerProof, Step } from '../objects/step.js';
+import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import { INLINE_UNITS, textParts } from './text-parts.js';
@@ -38,7 +39,7 @@ export function toStepParts(step: Step): { readonly part: StoredDocument; readon
     texts = textParts(text, text_hash);
     stored = { ...others, text_hash };
   }
-  const body = { ...rest, ...(stored === undefined ? {} : { message: stored }) };
+  const body = { ...rest, ...defined({ message: stored }) };
   const part = { 'xt/id': stepId(session, seq), type: 'step', session_ref: sessionObjectId(session), seq, body };
   return { part: part as unknown as StoredDocument, texts };
 }

@@ -8,6 +8,7 @@ import type { ObjectVersion } from '../objects/seal.js';
 import { type SessionSets, SetsFold } from '../objects/sets.js';
 import type { Source } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
+import { defined } from '../values/defined.js';
 import type { DatalogQuery } from '../xtdb/datalog.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
@@ -187,7 +188,7 @@ export class StoreSnapshot {
   async historyOfHeads(id: string, newest = Number.POSITIVE_INFINITY): Promise<readonly HistoryHead[]> {
     const times = Number.isFinite(newest) ? await this.versions(id) : [];
     const from = times.at(-newest)?.validTime;
-    const options = { order: 'asc', withDocs: true, withCorrections: true, ...(from === undefined ? {} : { from }) } as const;
+    const options = { order: 'asc', withDocs: true, withCorrections: true, ...defined({ from }) } as const;
     const entries = (await this.#db.history(id, options)).slice(Number.isFinite(newest) ? -newest : 0);
     const before = Math.max(0, times.length - entries.length);
     return entries.map(({ document, validTime, txTime, txId }, i) => {

@@ -1,4 +1,4 @@
-import type { VerbEntry } from '../client/verb-plan.js';
+import type { VerbEntry } from '../client/session/verb-plan.js';
 import type { Work } from './define-tool.js';
 import { frame, headerLine } from './framing.js';
 import { type OutputLimits, pageOf } from './page.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { metadataLine } from '../assembly/metadata-line.js';
-import type { ContextSession, PoolEntry } from '../client/context-session.js';
+import type { ContextSession, PoolEntry } from '../client/session/context-session.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';

@@ -1,6 +1,7 @@
-import type { CallReport, RecordedCall } from '../client/call-report.js';
+import type { CallReport, RecordedCall } from '../client/session/call-report.js';
 import { assertPlainJson, type Json } from '../objects/canonical-json.js';
 import type { ObjectId } from '../objects/ids.js';
+import { defined } from '../values/defined.js';
 import { type ParsedArguments, parseArguments } from './arguments.js';
 import { describeFailure } from './describe-failure.js';
 import { frame, withinLimits } from './framing.js';
@@ -129,11 +130,7 @@ export function defineTool<Shape extends ArgumentShape>(definition: ToolDefiniti
           content,
           startedAt,
           answer: (callId) => withinLimits(show(callId), settings.limits),
-          ...(call.callId === undefined ? {} : { callId: call.callId }),
-          ...(call.turnRef === undefined ? {} : { turnRef: call.turnRef }),
-          ...(readings === undefined ? {} : { readings }),
-          ...(mentions === undefined ? {} : { mentions }),
-          ...(plan === undefined ? {} : { plan }),
+          ...defined({ callId: call.callId, turnRef: call.turnRef, readings, mentions, plan }),
         });
         return answerOf(performed, recorded);
       } catch (error) {

@@ -1,8 +1,9 @@
 import { posix } from 'node:path';
-import { PatternError, SourceError, type SourceErrorCode } from '../filesystem/errors.js';
-import { listDirectory } from '../filesystem/list-directory.js';
+import { PatternError, SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
+import { listDirectory } from '../filesystem/access/list-directory.js';
 import { DocumentError } from '../objects/errors.js';
 import { SessionError } from '../session/errors.js';
+import { defined } from '../values/defined.js';
 import { didYouMean, similarPaths } from './require-object.js';
 import { similarNames } from './similar-names.js';
 import type { ToolContext } from './tool.js';
@@ -63,7 +64,7 @@ function isAbort(error: unknown): boolean {
 /** Puts a failure into words: what failed, with the value as it was given, and the next call to make. */
 export async function describeFailure(error: unknown, call: ToolContext): Promise<FailureText> {
   if (error instanceof ToolError && error.cause instanceof SourceError) return describeFailure(error.cause, call);
-  if (error instanceof ToolError) return { message: error.message, ...(error.next === undefined ? {} : { next: error.next }) };
+  if (error instanceof ToolError) return { message: error.message, ...defined({ next: error.next }) };
   if (error instanceof SourceError) return { message: `${error.message}.`, next: await NEXT[error.code](error, call) };
   if (error instanceof PatternError)
     return { message: `${error.message}.`, next: 'Mend the pattern, or set literal=true to search for it as plain text.' };

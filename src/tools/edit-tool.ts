@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { writeSource } from '../filesystem/write-source.js';
+import { writeSource } from '../filesystem/access/write-source.js';
 import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
 import { headerLine } from './framing.js';

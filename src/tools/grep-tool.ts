@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { unreachableError } from '../filesystem/access.js';
-import type { FoundLine } from '../filesystem/search-task.js';
-import { type SearchOptions, searchText } from '../filesystem/search-text.js';
+import { unreachableError } from '../filesystem/access/access.js';
+import type { FoundLine } from '../filesystem/search/search-task.js';
+import { type SearchOptions, searchText } from '../filesystem/search/search-text.js';
+import { defined } from '../values/defined.js';
 import type { ToolSettings, Work } from './define-tool.js';
 import { asGiven, discover } from './discover.js';
 import { type Listing, listingTool } from './listing.js';
@@ -76,7 +77,7 @@ export function grepTool(settings: ToolSettings): Tool {
           path,
           {
             limit,
-            ...(glob === undefined ? {} : { glob }),
+            ...defined({ glob }),
             ignoreCase: flags.ignoreCase ?? false,
             literal: flags.literal ?? false,
             context: flags.context ?? 0,

@@ -1,3 +1,4 @@
+import { defined } from '../values/defined.js';
 import { defineTool, type Performed, type ToolDefinition, type ToolSettings, type Work } from './define-tool.js';
 import { continuation, frame, headerLine, lineRange, room } from './framing.js';
 import type { ArgumentShape } from './input-schema.js';
@@ -32,8 +33,7 @@ export function performedListing(tool: string, listing: Listing, work: Work): Pe
   return {
     content: [content, ...notes].join('\n'),
     show,
-    ...(mentions === undefined ? {} : { mentions }),
-    ...(meta === undefined ? {} : { meta }),
+    ...defined({ mentions, meta }),
   };
 }
 

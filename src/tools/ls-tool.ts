@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { z } from 'zod';
-import { unreachableError } from '../filesystem/access.js';
-import { ignoredNames } from '../filesystem/ignore-rules.js';
-import { type DirectoryEntry, type EntryKind, listDirectory } from '../filesystem/list-directory.js';
+import { unreachableError } from '../filesystem/access/access.js';
+import { type DirectoryEntry, type EntryKind, listDirectory } from '../filesystem/access/list-directory.js';
+import { ignoredNames } from '../filesystem/search/ignore-rules.js';
 import type { ToolSettings, Work } from './define-tool.js';
 import { discover } from './discover.js';
 import { type Listing, listingTool } from './listing.js';

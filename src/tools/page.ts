@@ -1,3 +1,4 @@
+import { defined } from '../values/defined.js';
 import { ToolError } from './tool-error.js';
 
 /** How much of a text one answer may hold. */
@@ -124,7 +125,7 @@ export class PageReader {
       lastLine: offset + this.#takenLines - 1,
       totalLines,
       totalChars: this.#totalChars,
-      ...(this.#next === undefined ? {} : { next: this.#next }),
+      ...defined({ next: this.#next }),
       whole,
     };
   }

@@ -1,6 +1,7 @@
-import type { LocatedFile } from '../client/file-access.js';
-import { named, SourceError } from '../filesystem/errors.js';
-import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/read-source.js';
+import type { LocatedFile } from '../client/session/file-access.js';
+import { named, SourceError } from '../filesystem/access/errors.js';
+import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/access/read-source.js';
+import { defined } from '../values/defined.js';
 import type { Performed, Work } from './define-tool.js';
 import { continuation, frame, frameSize, headerLine, lineRange, room } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
@@ -94,7 +95,7 @@ export function showReading(file: LocatedFile, reading: SourceReading, wanted: W
       chars: page.totalChars,
       lines: page.totalLines,
       whole,
-      ...(page.next === undefined ? {} : { next: page.next }),
+      ...defined({ next: page.next }),
     },
   };
 }

@@ -1,8 +1,9 @@
 import type { ObjectMetadata } from '../assembly/metadata.js';
-import type { LoadedObject } from '../client/load-object.js';
-import { SourceError, type SourceErrorCode } from '../filesystem/errors.js';
+import type { LoadedObject } from '../client/session/load-object.js';
+import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { FilesystemSource } from '../objects/source.js';
+import { defined } from '../values/defined.js';
 import type { Performed, Work } from './define-tool.js';
 import { continuation, frame, frameSize, headerLine, lineRange, room } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
@@ -42,7 +43,7 @@ export async function readStored(
     throw new ToolError('not-found', `the object ${id} has nothing stored${at}.`, 'Leave version out for the newest.');
   requireText(loaded, id, at);
   const { kind, fields } = describe(loaded, work);
-  const call = { id: shownId(id, work), ...(version === undefined ? {} : { version }) };
+  const call = { id: shownId(id, work), ...defined({ version }) };
   const text = (await loaded.wholeText()) ?? '';
   const page = pageOfPieces([text], start, room(work.limits, frameSize(kind, { ...fields, ...call }) + (note?.length ?? 0), 3), id);
   const header = headerLine(kind, { ...fields, version, lines: lineRange(page), chars: page.totalChars });
@@ -54,7 +55,7 @@ export async function readStored(
       chars: page.totalChars,
       lines: page.totalLines,
       whole: page.whole,
-      ...(page.next === undefined ? {} : { next: page.next }),
+      ...defined({ next: page.next }),
     },
   };
 }

@@ -1,5 +1,5 @@
-import type { ContextSession } from '../client/context-session.js';
-import { SourceError } from '../filesystem/errors.js';
+import type { ContextSession } from '../client/session/context-session.js';
+import { SourceError } from '../filesystem/access/errors.js';
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import { similarNames } from './similar-names.js';

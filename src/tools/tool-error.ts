@@ -1,4 +1,5 @@
-import type { CallReport } from '../client/call-report.js';
+import type { CallReport } from '../client/session/call-report.js';
+import { CodedError } from '../values/coded-error.js';
 
 /** Why a call failed, for callers that branch on it. */
 export type ToolErrorCode =
@@ -19,15 +20,13 @@ export type Learned = Pick<CallReport, 'readings' | 'mentions'>;
  * Thrown by a tool that cannot do what was asked; written for the model that reads it.
  * `message` says what failed, with the value as it was given; `next` is what to do or call instead. Where both are left to it, the `cause` says it.
  */
-export class ToolError extends Error {
+export class ToolError extends CodedError<ToolErrorCode> {
   override readonly name = 'ToolError';
-  readonly code: ToolErrorCode;
   readonly next: string | undefined;
   readonly learned: Learned;
 
   constructor(code: ToolErrorCode, message: string, next?: string, learned: Learned = {}, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.code = code;
+    super(code, message, options);
     this.next = next;
     this.learned = learned;
   }

@@ -1,5 +1,5 @@
-import type { ContextClient } from '../client/context-client.js';
-import type { ContextSession } from '../client/context-session.js';
+import type { ContextClient } from '../client/session/context-client.js';
+import type { ContextSession } from '../client/session/context-session.js';
 import type { Json } from '../objects/canonical-json.js';
 import type { InputSchema } from './input-schema.js';
 

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { z } from 'zod';
-import { unreachableError } from '../filesystem/access.js';
-import { walkFiles } from '../filesystem/walk.js';
+import { unreachableError } from '../filesystem/access/access.js';
+import { walkFiles } from '../filesystem/search/walk.js';
 import type { ToolSettings, Work } from './define-tool.js';
 import { discover } from './discover.js';
 import { treeLines } from './folder-tree.js';

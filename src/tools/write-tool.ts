@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { unreachableError } from '../filesystem/access.js';
-import { writeSource } from '../filesystem/write-source.js';
+import { unreachableError } from '../filesystem/access/access.js';
+import { writeSource } from '../filesystem/access/write-source.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
 import { headerLine } from './framing.js';
 import { shownId } from './shown-id.js';

@@ -1,3 +1,6 @@
+import { CodedError } from '../values/coded-error.js';
+import { defined } from '../values/defined.js';
+
 /** What can go wrong between us and the database. */
 export type XtdbErrorCode =
   /** No connection, or it broke: the node is not there, or went away during the request. */
@@ -44,7 +47,7 @@ export interface XtdbErrorDetails {
  * Callers match `code`. Messages hold the request's method and path and the database's own error key and message, cut to a bounded length; never
  * a document, a query argument or a token.
  */
-export class XtdbError extends Error {
+export class XtdbError extends CodedError<XtdbErrorCode> {
   override readonly name = 'XtdbError';
   readonly status: number | undefined;
   readonly errorKey: string | undefined;
@@ -55,12 +58,8 @@ export class XtdbError extends Error {
   readonly outcomeUnknown: boolean;
   readonly txId: number | undefined;
 
-  constructor(
-    readonly code: XtdbErrorCode,
-    message: string,
-    details: XtdbErrorDetails = {},
-  ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+  constructor(code: XtdbErrorCode, message: string, details: XtdbErrorDetails = {}) {
+    super(code, message, details);
     this.status = details.status;
     this.errorKey = details.errorKey;
     this.outcomeUnknown = details.outcomeUnknown ?? false;
@@ -71,9 +70,7 @@ export class XtdbError extends Error {
   withUnknownOutcome(txId?: number): XtdbError {
     const open = txId === undefined ? 'Whether the transaction was taken is unknown.' : `What became of transaction ${txId} is unknown.`;
     return new XtdbError(this.code, `${this.message} ${open}`, {
-      ...(this.status === undefined ? {} : { status: this.status }),
-      ...(this.errorKey === undefined ? {} : { errorKey: this.errorKey }),
-      ...(txId === undefined ? {} : { txId }),
+      ...defined({ status: this.status, errorKey: this.errorKey, txId }),
       outcomeUnknown: true,
       cause: this.cause,
     });

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { LayoutName } from '../../src/assembly/assembly-record.js';
-import { countTokens } from '../../src/history/token-count.js';
+import { countTokens } from '../../src/history/ask/token-count.js';
 import { stopNode } from '../../src/node/index.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type Move, startLoopModel } from './loop-model.js';

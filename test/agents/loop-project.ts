@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ContextClient } from '../../src/client/context-client.js';
-import { localFilesystemId } from '../../src/filesystem/filesystem-id.js';
+import { ContextClient } from '../../src/client/session/context-client.js';
+import { localFilesystemId } from '../../src/filesystem/access/filesystem-id.js';
 import { nodeStatus } from '../../src/node/index.js';
 import { cliPath } from '../support/mcp-clients.js';
 

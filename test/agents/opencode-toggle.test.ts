@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ContextClient } from '../../src/client/context-client.js';
+import type { ContextClient } from '../../src/client/session/context-client.js';
 import { loopTroubles } from '../../src/lease/loop-troubles.js';
 import { stopNode } from '../../src/node/index.js';
 import type { AssemblyProof } from '../../src/objects/assembly-proof.js';

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { verifySession } from '../../src/history/verify-session.js';
+import { verifySession } from '../../src/history/verify/verify-session.js';
 import { loopTroubles } from '../../src/lease/loop-troubles.js';
 import { stopNode } from '../../src/node/index.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';

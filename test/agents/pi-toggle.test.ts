@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ContextClient } from '../../src/client/context-client.js';
+import type { ContextClient } from '../../src/client/session/context-client.js';
 import { GUIDE } from '../../src/extensions/guide.js';
-import { verifySession } from '../../src/history/verify-session.js';
+import { verifySession } from '../../src/history/verify/verify-session.js';
 import { loopTroubles } from '../../src/lease/loop-troubles.js';
 import { stopNode } from '../../src/node/index.js';
 import type { AssemblyProof } from '../../src/objects/assembly-proof.js';

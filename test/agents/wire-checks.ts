@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
-import type { ContextClient } from '../../src/client/context-client.js';
-import { readHeldSession } from '../../src/client/open-session.js';
+import type { ContextClient } from '../../src/client/session/context-client.js';
+import { readHeldSession } from '../../src/client/session/open-session.js';
 import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashText } from '../../src/objects/hashes.js';

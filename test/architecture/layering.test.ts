@@ -3,12 +3,16 @@ import { roomOf, type SourceFile, sourceFiles } from './source-tree.js';
 
 /** Rooms by layer, lowest first: a file imports its own room or rooms of lower layers. */
 const LAYERS: readonly (readonly string[])[] = [
+  ['values'],
   ['objects', 'xtdb', 'edn', 'process'],
-  ['store', 'node', 'filesystem', 'lease', 'journal', 'recordings'],
+  ['store', 'node', 'filesystem', 'lease', 'journal'],
   ['session', 'assembly', 'indexing'],
   ['client'],
-  ['tools', 'harness', 'history', 'replay'],
-  ['mcp', 'http', 'cli', 'extensions', 'index'],
+  ['tools', 'harness', 'history'],
+  ['host'],
+  ['mcp', 'http', 'cli', 'extensions'],
+  ['lab'],
+  ['index', 'main'],
 ];
 /** Imports inside one layer that the architecture draws as arrows. */
 const ARROWS: ReadonlySet<string> = new Set([
@@ -16,8 +20,6 @@ const ARROWS: ReadonlySet<string> = new Set([
   'assembly>session',
   'harness>tools',
   'history>tools',
-  'replay>harness',
-  'replay>history',
   'cli>mcp',
   'extensions>cli',
   'cli>http',
@@ -25,12 +27,12 @@ const ARROWS: ReadonlySet<string> = new Set([
 ]);
 /** Who may touch the world. */
 const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; readonly rooms: readonly string[] }[] = [
-  { what: 'process.env or process.argv', pattern: /process\.(env|argv)\b/, rooms: ['cli', 'mcp', 'http', 'extensions'] },
-  { what: 'the console', pattern: /\bconsole\./, rooms: ['cli'] },
+  { what: 'process.env or process.argv', pattern: /process\.(env|argv)\b/, rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'main'] },
+  { what: 'the console', pattern: /\bconsole\./, rooms: ['cli', 'lab'] },
   {
     what: 'the disk',
     pattern: /from 'node:fs/,
-    rooms: ['process', 'lease', 'journal', 'node', 'filesystem', 'recordings', 'replay', 'tools', 'cli', 'mcp', 'http', 'extensions'],
+    rooms: ['process', 'lease', 'journal', 'node', 'filesystem', 'lab', 'tools', 'cli', 'mcp', 'http', 'host', 'extensions', 'main'],
   },
   { what: 'processes', pattern: /from 'node:child_process'/, rooms: ['process', 'node', 'filesystem', 'tools', 'cli', 'extensions'] },
 ];

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { ContextClient } from '../../src/client/context-client.js';
+import { ContextClient } from '../../src/client/session/context-client.js';
 import { sym } from '../../src/edn/values.js';
 import { adoptableJournals } from '../../src/journal/open-journal.js';
 import { ensureNode } from '../../src/node/index.js';

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ContextClient } from '../../src/client/context-client.js';
-import type { ContextSession } from '../../src/client/context-session.js';
+import { ContextClient } from '../../src/client/session/context-client.js';
+import type { ContextSession } from '../../src/client/session/context-session.js';
 import { ensureNode, type NodeHandle } from '../../src/node/index.js';
 import { hashText } from '../../src/objects/hashes.js';
 import type { SessionId } from '../../src/objects/ids.js';

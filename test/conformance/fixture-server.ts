@@ -11,9 +11,9 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { createLog } from '../../src/host/log.js';
 import { type HttpServer, startHttpServer } from '../../src/http/http-server.js';
 import { createProtocolServer } from '../../src/mcp/adapter.js';
-import { createLog } from '../../src/mcp/log.js';
 import { FIXTURE_TOOLS, PNG } from './fixture-tools.js';
 
 type Messages = GetPromptResult['messages'];

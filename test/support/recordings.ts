@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import { importRecording } from '../../src/recordings/import-recording.js';
-import type { Loss, RecordingSource } from '../../src/recordings/importer.js';
-import type { EntryKind, EntryOf, RecordedEntry } from '../../src/recordings/neutral-session.js';
-import { HEAD_BYTES, openRecording } from '../../src/recordings/open-recording.js';
+import { importRecording } from '../../src/lab/recordings/import-recording.js';
+import type { Loss, RecordingSource } from '../../src/lab/recordings/importer.js';
+import type { EntryKind, EntryOf, RecordedEntry } from '../../src/lab/recordings/neutral-session.js';
+import { HEAD_BYTES, openRecording } from '../../src/lab/recordings/open-recording.js';
 
 /** What an import brought. */
 export interface Imported {

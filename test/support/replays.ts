@@ -1,10 +1,10 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseReplayConfig, type ReplayConfig } from '../../src/replay/replay-config.js';
-import type { ReplayDatabase } from '../../src/replay/replay-database.js';
-import { type ReplayFileOptions, replayFile } from '../../src/replay/replay-file.js';
-import type { ReplayReport } from '../../src/replay/report/replay-report.js';
+import { parseReplayConfig, type ReplayConfig } from '../../src/lab/replay/replay-config.js';
+import type { ReplayDatabase } from '../../src/lab/replay/replay-database.js';
+import { type ReplayFileOptions, replayFile } from '../../src/lab/replay/replay-file.js';
+import type { ReplayReport } from '../../src/lab/replay/report/replay-report.js';
 import { testAddress } from './context.js';
 
 /** The suite's node as the database of a replay that keeps nothing beside it. */

@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { CallReport } from '../../src/client/call-report.js';
-import type { ContextClient, ContextClientOptions } from '../../src/client/context-client.js';
-import type { ContextSession } from '../../src/client/context-session.js';
+import type { CallReport } from '../../src/client/session/call-report.js';
+import type { ContextClient, ContextClientOptions } from '../../src/client/session/context-client.js';
+import type { ContextSession } from '../../src/client/session/context-session.js';
 import { type FilesystemId, filesystemId, type ObjectId } from '../../src/objects/ids.js';
 import { openClient, wholeRead } from './context.js';
 

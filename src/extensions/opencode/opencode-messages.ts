@@ -1,7 +1,8 @@
 import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
-import type { HarnessList } from '../beside/in-the-loop.js';
+import { defined } from '../../values/defined.js';
+import type { HarnessList } from '../sidecar/in-the-loop.js';
 import type { OpencodeMessage, OpencodePart } from './opencode-api.js';
 
 /** Parts that say something; the others are bookkeeping, or a model's own thoughts, which pass untouched in the running turn. */
@@ -34,7 +35,7 @@ function resultOf({ id, callID, tool, state }: OpencodePart, place: number): rea
     tool_call_id: String(callID),
     content: failed ? (state.error ?? '') : (state.output ?? ''),
     is_error: failed,
-    ...(tool === undefined ? {} : { name: tool }),
+    ...defined({ name: tool }),
   };
   return [{ message, place, part: id }];
 }
@@ -88,7 +89,7 @@ export function opencodeList(
     session,
     messages: reported.map(({ message }) => message),
     ...(compacted ? { compacted } : {}),
-    ...(system === undefined ? {} : { system }),
+    ...defined({ system }),
   };
   return { list, places: reported.map(({ place }) => place), messages, said, withReferences };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Verb } from '../../session/verb-outcome.js';
-import { type Started, startBeside } from '../beside/start.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';
+import { type Started, startBeside } from '../sidecar/start.js';
 import { answeredList, HeardMessages } from './heard-messages.js';
 import type { OpencodeHooks, OpencodeInfo, OpencodeInput, OpencodeMessage, OpencodePart, OpencodeTool } from './opencode-api.js';
 import { opencodeList } from './opencode-messages.js';

@@ -1,7 +1,8 @@
 import { basename } from 'node:path';
 import type { Verb } from '../../session/verb-outcome.js';
-import { type Started, startBeside } from '../beside/start.js';
+import { defined } from '../../values/defined.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';
+import { type Started, startBeside } from '../sidecar/start.js';
 import type { PiContext, PiExtensionApi, PiMessage } from './pi-api.js';
 import { piList } from './pi-messages.js';
 
@@ -72,7 +73,7 @@ class PiSession {
 
   #list() {
     const parent = this.#parent === undefined ? {} : { parent: this.#parent };
-    return piList(this.id, this.#messages, { ...parent, ...(this.#system === undefined ? {} : { system: this.#system }) });
+    return piList(this.id, this.#messages, { ...parent, ...defined({ system: this.#system }) });
   }
 }
 

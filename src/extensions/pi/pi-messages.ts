@@ -1,7 +1,8 @@
 import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
-import type { HarnessList } from '../beside/in-the-loop.js';
+import { defined } from '../../values/defined.js';
+import type { HarnessList } from '../sidecar/in-the-loop.js';
 import type { PiBlock, PiMessage } from './pi-api.js';
 
 /** Blocks that are a model's own thoughts: they pass untouched in the running turn and are no part of what was said. */
@@ -36,7 +37,7 @@ const REPORTERS: Readonly<Record<string, Reporter>> = {
     content: textOf(message),
     tool_call_id: String(message.toolCallId),
     is_error: message.isError === true,
-    ...(message.toolName === undefined ? {} : { name: message.toolName }),
+    ...defined({ name: message.toolName }),
   }),
   compactionSummary: (message) => ({ role: 'compactionSummary', content: asText(message.summary), ...idOf(message) }),
   branchSummary: (message) => ({ role: 'branchSummary', content: asText(message.summary), ...idOf(message) }),

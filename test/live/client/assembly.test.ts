@@ -2,8 +2,8 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ContextClient } from '../../../src/client/context-client.js';
-import type { ContextSession } from '../../../src/client/context-session.js';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { countRequests, mentions, openClient, wholeRead } from '../../support/context.js';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import type { ContextClient } from '../../../src/client/context-client.js';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { openClient, testAddress, wholeRead } from '../../support/context.js';
 import { canMount, mountSmall, unmount } from '../../support/disk-tricks.js';
 import { stdioAgent } from '../../support/mcp-clients.js';

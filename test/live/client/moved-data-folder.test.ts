@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rename, rm, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { ContextClient } from '../../../src/client/context-client.js';
+import { ContextClient } from '../../../src/client/session/context-client.js';
 import { ensureNode, type NodeHandle, stopNode } from '../../../src/node/index.js';
 import { type FilesystemId, filesystemId } from '../../../src/objects/ids.js';
 import { mentions, wholeRead } from '../../support/context.js';

@@ -4,8 +4,8 @@ import { appendFile, mkdtemp, readdir, readlink, realpath, rm, truncate } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ContextClient } from '../../../src/client/context-client.js';
-import type { ContextSession } from '../../../src/client/context-session.js';
+import { ContextClient } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { adoptableJournals } from '../../../src/journal/open-journal.js';
 import { filesystemId, systemPromptObjectId } from '../../../src/objects/ids.js';
 import { Road } from '../../support/road.js';

@@ -2,9 +2,9 @@ import { mkdtemp, realpath, rm, symlink, unlink, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CallReport } from '../../../src/client/call-report.js';
-import type { ContextClient } from '../../../src/client/context-client.js';
-import type { ContextSession } from '../../../src/client/context-session.js';
+import type { CallReport } from '../../../src/client/session/call-report.js';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { chatObjectId, sessionObjectId } from '../../../src/objects/ids.js';
 import { countRequests, mentions, openClient, wholeRead } from '../../support/context.js';

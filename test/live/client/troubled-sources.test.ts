@@ -2,8 +2,8 @@ import { appendFile, chmod, mkdir, open as openFile, rename, stat, unlink, write
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ContextClient } from '../../../src/client/context-client.js';
-import type { ContextSession } from '../../../src/client/context-session.js';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { filesystemId, type ObjectId } from '../../../src/objects/ids.js';
 import { wholeRead } from '../../support/context.js';
 import { canMount, mountSmall, unmount } from '../../support/disk-tricks.js';

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { Backend } from '../../../src/host/backend.js';
+import { createLog } from '../../../src/host/log.js';
+import type { ServerSettings } from '../../../src/host/server-settings.js';
 import { ApiSessions } from '../../../src/http/api-sessions.js';
 import { createContextClient } from '../../../src/index.js';
-import { Backend } from '../../../src/mcp/backend.js';
-import { createLog } from '../../../src/mcp/log.js';
-import type { ServerSettings } from '../../../src/mcp/server-settings.js';
 import { DEFAULT_POLICY } from '../../../src/session/plan-step.js';
 import { testAddress } from '../../support/context.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, unlink, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ContextClientOptions } from '../../../src/client/context-client.js';
+import type { ContextClientOptions } from '../../../src/client/session/context-client.js';
 import { HarnessClient } from '../../../src/harness/harness-client.js';
 import type { HarnessSession } from '../../../src/harness/harness-session.js';
 import type { ReportedMessage, ToolCallReport } from '../../../src/harness/message-schema.js';

@@ -4,8 +4,8 @@ import { appendFile, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { linesOf } from '../../../src/extensions/beside/lines.js';
-import type { CallName, Calls } from '../../../src/extensions/beside/protocol.js';
+import { linesOf } from '../../../src/extensions/sidecar/lines.js';
+import type { CallName, Calls } from '../../../src/extensions/sidecar/protocol.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { createContextClient, stopNode } from '../../../src/index.js';
 import { cliPath } from '../../support/mcp-clients.js';

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ContextClient } from '../../../src/client/context-client.js';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { type LoopOptions, LoopSession } from '../../../src/harness/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
-import { verifySession } from '../../../src/history/verify-session.js';
+import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { toStepParts } from '../../../src/store/step-part.js';
 import { createXtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../../support/context.js';

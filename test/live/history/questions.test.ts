@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../../../src/history/ask.js';
-import { HistoryError } from '../../../src/history/history-error.js';
-import { requireText } from '../../../src/history/object-view.js';
-import { Timeline } from '../../../src/history/timeline.js';
+import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../../../src/history/ask/ask.js';
+import { requireText } from '../../../src/history/ask/object-view.js';
+import { HistoryError } from '../../../src/history/rebuild/history-error.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { wholeRead } from '../../support/context.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 

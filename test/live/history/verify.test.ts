@@ -4,10 +4,10 @@ import { mkdtemp, readdir, realpath, rm, truncate, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ContextClient, type ContextClientOptions } from '../../../src/client/context-client.js';
-import type { ContextSession } from '../../../src/client/context-session.js';
-import { rebuildAssembly } from '../../../src/history/rebuild-assembly.js';
-import { verifySession } from '../../../src/history/verify-session.js';
+import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
+import { rebuildAssembly } from '../../../src/history/rebuild/rebuild-assembly.js';
+import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { type FilesystemId, filesystemId } from '../../../src/objects/ids.js';
 import { testAddress, wholeRead } from '../../support/context.js';

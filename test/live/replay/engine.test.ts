@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ContextClient } from '../../../src/client/context-client.js';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
+import type { ReplayReport } from '../../../src/lab/replay/report/replay-report.js';
 import { type ObjectId, sessionId } from '../../../src/objects/ids.js';
-import type { ReplayReport } from '../../../src/replay/report/replay-report.js';
 import { countRequests, openClient } from '../../support/context.js';
 import { config, longRecording, RecordingLines, recordingFolder, replay } from '../../support/replays.js';
 

@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { RECORDING_FORMATS } from '../../../src/recordings/neutral-session.js';
-import { findCorpus } from '../../../src/replay/experiments/corpus.js';
-import { openReplayDatabase, type ReplayDatabase } from '../../../src/replay/replay-database.js';
-import { replayFile } from '../../../src/replay/replay-file.js';
-import { replayReportSchema } from '../../../src/replay/report/replay-report.js';
+import { RECORDING_FORMATS } from '../../../src/lab/recordings/neutral-session.js';
+import { findCorpus } from '../../../src/lab/replay/experiments/corpus.js';
+import { openReplayDatabase, type ReplayDatabase } from '../../../src/lab/replay/replay-database.js';
+import { replayFile } from '../../../src/lab/replay/replay-file.js';
+import { replayReportSchema } from '../../../src/lab/replay/report/replay-report.js';
 import { config, fixtures, suiteDatabase } from '../../support/replays.js';
 
 const all = await fixtures();

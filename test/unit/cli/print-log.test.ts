@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { coloursFor } from '../../../src/cli/output.js';
 import { shortName, turnLines, versionLines } from '../../../src/cli/print-log.js';
 import { columns } from '../../../src/cli/print-rows.js';
-import type { LoggedTurn } from '../../../src/history/session-log.js';
-import { ranges, turnSpans } from '../../../src/history/turn-spans.js';
+import type { LoggedTurn } from '../../../src/history/ask/session-log.js';
+import { ranges, turnSpans } from '../../../src/history/rebuild/turn-spans.js';
 import { objectId, sessionId } from '../../../src/objects/ids.js';
 import type { Step } from '../../../src/objects/step.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type KnownHead, KnownHeads } from '../../../src/client/known-heads.js';
+import { type KnownHead, KnownHeads } from '../../../src/client/optimistic/known-heads.js';
 import { type ObjectId, objectId } from '../../../src/objects/ids.js';
 import { OwnTransactions } from '../../../src/store/own-transactions.js';
 

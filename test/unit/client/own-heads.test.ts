@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { OwnHeads } from '../../../src/client/own-heads.js';
-import type { WrittenFile } from '../../../src/client/session-write.js';
+import type { WrittenFile } from '../../../src/client/delivery/session-write.js';
+import { OwnHeads } from '../../../src/client/optimistic/own-heads.js';
 import { deletedFile, fileStub, indexedFile } from '../../../src/objects/file.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';

@@ -1,15 +1,15 @@
 import { appendFile, chmod, mkdir, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { FileAccess, type FileAccessOptions, fileObjectId } from '../../../src/client/file-access.js';
-import { MetadataCache } from '../../../src/client/metadata-cache.js';
+import { MetadataCache } from '../../../src/client/optimistic/metadata-cache.js';
+import { FileAccess, type FileAccessOptions, fileObjectId } from '../../../src/client/session/file-access.js';
 import {
   filesToReconcile,
   type KnownFile,
   type Reconciliation,
   reconcileSources,
   type SourceState,
-} from '../../../src/client/reconcile-sources.js';
+} from '../../../src/client/tracking/reconcile-sources.js';
 import type { FileObservation } from '../../../src/indexing/decide-file.js';
 import { deletedFile, fileStub, indexedFile, nonTextFile } from '../../../src/objects/file.js';
 import { hashBytes } from '../../../src/objects/hashes.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Room } from '../../../src/client/room.js';
+import { Room } from '../../../src/client/delivery/room.js';
 
 describe('room in a queue', () => {
   test('is there at once for as many as may wait', async () => {

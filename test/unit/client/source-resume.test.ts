@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { KnownFile } from '../../../src/client/reconcile-sources.js';
-import { SourceResume, type SourceResumeOptions } from '../../../src/client/source-resume.js';
+import type { KnownFile } from '../../../src/client/tracking/reconcile-sources.js';
+import { SourceResume, type SourceResumeOptions } from '../../../src/client/tracking/source-resume.js';
 import { canonicalPath, filesystemId, type ObjectId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 

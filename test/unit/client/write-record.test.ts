@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { SessionWrite } from '../../../src/client/session-write.js';
-import { headsAt } from '../../../src/client/turn-heads.js';
-import { decodeWrite, encodeWrite } from '../../../src/client/write-record.js';
+import type { SessionWrite } from '../../../src/client/delivery/session-write.js';
+import { headsAt } from '../../../src/client/delivery/turn-heads.js';
+import { decodeWrite, encodeWrite } from '../../../src/client/delivery/write-record.js';
 import { decodePayload, encodePayload } from '../../../src/journal/payload.js';
 import type { Json } from '../../../src/objects/canonical-json.js';
 import { sessionId } from '../../../src/objects/ids.js';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { composed, handedList } from '../../../src/extensions/beside/in-the-loop.js';
 import type { OpencodeMessage, OpencodePart } from '../../../src/extensions/opencode/opencode-api.js';
 import { opencodeList } from '../../../src/extensions/opencode/opencode-messages.js';
 import type { PiMessage } from '../../../src/extensions/pi/pi-api.js';
 import { sessionOfFile } from '../../../src/extensions/pi/pi-extension.js';
 import { piList } from '../../../src/extensions/pi/pi-messages.js';
+import { composed, handedList } from '../../../src/extensions/sidecar/in-the-loop.js';
 import type { LoopContext } from '../../../src/harness/loop-session.js';
 import { tailStart } from '../../../src/harness/tail-start.js';
 import { sessionId } from '../../../src/objects/ids.js';

@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { BesideProcess } from '../../../src/extensions/beside/beside-process.js';
-import { type HarnessList, InTheLoop } from '../../../src/extensions/beside/in-the-loop.js';
-import { TroubleFile } from '../../../src/extensions/beside/trouble-file.js';
+import { type HarnessList, InTheLoop } from '../../../src/extensions/sidecar/in-the-loop.js';
+import { BesideProcess } from '../../../src/extensions/sidecar/sidecar-process.js';
+import { TroubleFile } from '../../../src/extensions/sidecar/trouble-file.js';
 import { loopTroubles } from '../../../src/lease/loop-troubles.js';
 
 interface Plain {

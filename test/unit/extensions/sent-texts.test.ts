@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { withoutRepeats, withRepeats } from '../../../src/extensions/beside/sent-texts.js';
+import { withoutRepeats, withRepeats } from '../../../src/extensions/sidecar/sent-texts.js';
 import type { LoopContext } from '../../../src/harness/loop-session.js';
 
 const long = fc.constantFrom('x'.repeat(80), 'y'.repeat(100), `x${'z'.repeat(90)}`);

@@ -1,9 +1,9 @@
 import { stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type FilesystemAccess, locate, sourceOf, unreachableError } from '../../../src/filesystem/access.js';
-import { MountTable } from '../../../src/filesystem/mounts.js';
-import { AllowedRoots } from '../../../src/filesystem/roots.js';
+import { type FilesystemAccess, locate, sourceOf, unreachableError } from '../../../src/filesystem/access/access.js';
+import { MountTable } from '../../../src/filesystem/access/mounts.js';
+import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { type TempFolder, tempFolder } from './temp-folder.js';
 

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, realpath, rm, symlink, utimes, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { datedFiles } from '../../../src/filesystem/file-times.js';
-import { AllowedRoots } from '../../../src/filesystem/roots.js';
+import { datedFiles } from '../../../src/filesystem/access/file-times.js';
+import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
 
 describe('files that a listing mentions (decision C7)', () => {
   let outer: string;

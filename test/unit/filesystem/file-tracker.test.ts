@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmod, link, mkdir, rename, symlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { watchFolder } from '../../../src/filesystem/watch-folder.js';
+import { watchFolder } from '../../../src/filesystem/tracking/watch-folder.js';
 import { unprivileged } from './temp-folder.js';
 import { trackedTemps } from './tracker-folder.js';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { containerId, localFilesystemId, type MachineFacts } from '../../../src/filesystem/filesystem-id.js';
+import { containerId, localFilesystemId, type MachineFacts } from '../../../src/filesystem/access/filesystem-id.js';
 import { type TempFolder, tempFolder } from './temp-folder.js';
 
 const MACHINE = '0123456789abcdef0123456789abcdef';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import picomatch from 'picomatch';
-import { compileGlob, nameGlob } from '../../../src/filesystem/glob.js';
+import { compileGlob, nameGlob } from '../../../src/filesystem/search/glob.js';
 
 describe('globs', () => {
   test.each<[string, readonly string[], readonly string[]]>([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isWithin, MountTable, parseMount } from '../../../src/filesystem/mounts.js';
+import { isWithin, MountTable, parseMount } from '../../../src/filesystem/access/mounts.js';
 import { agentPath, canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 
 const host = filesystemId('host');

@@ -4,10 +4,10 @@ import { appendFile, chmod, mkdir, rename, rm, symlink, truncate, utimes, writeF
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { FilesystemAccess } from '../../../src/filesystem/access.js';
-import { MountTable } from '../../../src/filesystem/mounts.js';
-import { type LargeTextReading, readSource, type SourceReading, type TextReading } from '../../../src/filesystem/read-source.js';
-import { AllowedRoots } from '../../../src/filesystem/roots.js';
+import type { FilesystemAccess } from '../../../src/filesystem/access/access.js';
+import { MountTable } from '../../../src/filesystem/access/mounts.js';
+import { type LargeTextReading, readSource, type SourceReading, type TextReading } from '../../../src/filesystem/access/read-source.js';
+import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { abridge, chunkText } from '../../../src/objects/large-text.js';
 import { filesystemSource } from '../../../src/objects/source.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type ProgramRun, runProgram } from '../../../src/filesystem/ripgrep.js';
+import { type ProgramRun, runProgram } from '../../../src/filesystem/search/ripgrep.js';
 
 const NEWLINE = 10;
 

@@ -1,8 +1,8 @@
 import { chmod, link, mkdir, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { named, type SourceError } from '../../../src/filesystem/errors.js';
-import { AllowedRoots } from '../../../src/filesystem/roots.js';
+import { named, type SourceError } from '../../../src/filesystem/access/errors.js';
+import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
 import { type TempFolder, tempFolder, unprivileged } from './temp-folder.js';
 
 let folder: TempFolder;

@@ -3,8 +3,8 @@ import { symlink } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { AllowedRoots } from '../../../src/filesystem/roots.js';
-import { type SearchOptions, searchText } from '../../../src/filesystem/search-text.js';
+import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
+import { type SearchOptions, searchText } from '../../../src/filesystem/search/search-text.js';
 import { canonicalPath } from '../../../src/objects/ids.js';
 import { type TempFolder, tempFolder } from './temp-folder.js';
 

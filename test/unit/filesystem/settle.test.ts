@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { FileStamp } from '../../../src/filesystem/file-stamp.js';
-import { settle } from '../../../src/filesystem/settle.js';
+import type { FileStamp } from '../../../src/filesystem/tracking/file-stamp.js';
+import { settle } from '../../../src/filesystem/tracking/settle.js';
 
 const TIMES = { restMs: 100, absentMs: 500, longestMs: 2000 };
 const file = (changedAtMs: number): FileStamp => ({ mark: 'm', present: { size: 1, mtimeMs: changedAtMs, changedAtMs } });

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { afterEach } from '@jest/globals';
-import { createFileTracker, type FileTracker, type FileTrackerOptions } from '../../../src/filesystem/file-tracker.js';
-import { type MountSetting, MountTable } from '../../../src/filesystem/mounts.js';
-import { AllowedRoots } from '../../../src/filesystem/roots.js';
+import { type MountSetting, MountTable } from '../../../src/filesystem/access/mounts.js';
+import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
+import { createFileTracker, type FileTracker, type FileTrackerOptions } from '../../../src/filesystem/tracking/file-tracker.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../../../src/objects/source.js';
 import { type TempFolder, tempFolder } from './temp-folder.js';

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { chmod, chown, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { AllowedRoots } from '../../../src/filesystem/roots.js';
-import { writeSource } from '../../../src/filesystem/write-source.js';
+import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
+import { writeSource } from '../../../src/filesystem/access/write-source.js';
 import { canonicalPath, sha256 } from '../../../src/objects/ids.js';
 import { type TempFolder, tempFolder, unprivileged } from './temp-folder.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { HistoryError } from '../../../src/history/history-error.js';
-import { formatMoment, type Moment, parseMoment, parseTime } from '../../../src/history/moment.js';
-import { parseRange, parseReference } from '../../../src/history/reference.js';
+import { parseRange, parseReference } from '../../../src/history/ask/reference.js';
+import { HistoryError } from '../../../src/history/rebuild/history-error.js';
+import { formatMoment, type Moment, parseMoment, parseTime } from '../../../src/history/rebuild/moment.js';
 
 const codeOf = (work: () => unknown): string => {
   try {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { HistoryError } from '../../../src/history/history-error.js';
-import { parseQuery } from '../../../src/history/parse-query.js';
+import { parseQuery } from '../../../src/history/ask/parse-query.js';
+import { HistoryError } from '../../../src/history/rebuild/history-error.js';
 
 const codeOf = (clauses: string, rules = ''): string => {
   try {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { countTokens, TOKENIZER } from '../../../src/history/token-count.js';
+import { countTokens, TOKENIZER } from '../../../src/history/ask/token-count.js';
 
 describe('token counts', () => {
   test.each(['', 'hello world', 'const x = 1;\n\treturn x;', '日本語のテキスト', '👩‍👩‍👧‍👦 family', 'a  b\r\n\r\n c'])(

@@ -1,8 +1,8 @@
 import { get } from 'node:http';
 import { expect, test } from '@jest/globals';
+import { createLog, type Logger } from '../../../src/host/log.js';
 import type { HarnessRoutes } from '../../../src/http/harness-routes.js';
 import { startHttpServer } from '../../../src/http/http-server.js';
-import { createLog, type Logger } from '../../../src/mcp/log.js';
 
 const silent = (): Logger => createLog('silent');
 const connect = (): never => {

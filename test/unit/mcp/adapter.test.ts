@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
+import { createLog } from '../../../src/host/log.js';
 import { createProtocolServer, type Exchange, type ServedTool } from '../../../src/mcp/adapter.js';
-import { createLog } from '../../../src/mcp/log.js';
 
 const tool = (name: string, call: (args: unknown, exchange: Exchange) => CallToolResult | Promise<CallToolResult>): ServedTool => ({
   definition: { name, description: name, inputSchema: { type: 'object', properties: {} } },

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { resumeProgress } from '../../../src/mcp/resume-progress.js';
+import { resumeProgress } from '../../../src/host/resume-progress.js';
 
 function told(...looks: readonly (readonly [atMs: number, done: number])[]): readonly string[] {
   const sentences: string[] = [];

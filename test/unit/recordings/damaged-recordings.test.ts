@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { RecordingError } from '../../../src/recordings/recording-error.js';
+import { RecordingError } from '../../../src/lab/recordings/recording-error.js';
 import { bytesSource, importAll, recordingPath } from '../../support/recordings.js';
 
 const LINES = ['claude-code', 'codex', 'pi'].flatMap((format) => readdirSync(recordingPath(format)).map((file) => `${format}/${file}`));

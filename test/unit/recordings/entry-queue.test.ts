@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { EntryQueue } from '../../../src/recordings/entries/entry-queue.js';
-import type { EntryOf } from '../../../src/recordings/neutral-session.js';
+import { EntryQueue } from '../../../src/lab/recordings/entries/entry-queue.js';
+import type { EntryOf } from '../../../src/lab/recordings/neutral-session.js';
 
 const said = (place: string, text = ''): EntryOf<'message'> => ({
   kind: 'message',

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { importRecording } from '../../../src/recordings/import-recording.js';
-import type { Loss } from '../../../src/recordings/importer.js';
-import { openRecording } from '../../../src/recordings/open-recording.js';
-import { RecordingError } from '../../../src/recordings/recording-error.js';
+import { importRecording } from '../../../src/lab/recordings/import-recording.js';
+import type { Loss } from '../../../src/lab/recordings/importer.js';
+import { openRecording } from '../../../src/lab/recordings/open-recording.js';
+import { RecordingError } from '../../../src/lab/recordings/recording-error.js';
 import { bytesSource, entriesOf, importAll, linesOf, lossesOf, recordingPath } from '../../support/recordings.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 

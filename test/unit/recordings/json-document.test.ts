@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Loss } from '../../../src/recordings/importer.js';
-import type { DocumentShape } from '../../../src/recordings/json/document-shape.js';
-import { MAX_ITEM_DEPTH } from '../../../src/recordings/json/document-walk.js';
-import { documentItems } from '../../../src/recordings/json/json-document.js';
+import type { Loss } from '../../../src/lab/recordings/importer.js';
+import type { DocumentShape } from '../../../src/lab/recordings/json/document-shape.js';
+import { MAX_ITEM_DEPTH } from '../../../src/lab/recordings/json/document-walk.js';
+import { documentItems } from '../../../src/lab/recordings/json/json-document.js';
 import { bytesSource } from '../../support/recordings.js';
 
 async function read(text: string | Buffer, shape: DocumentShape, chunk = 65_536): Promise<{ items: [string, unknown][]; losses: Loss[] }> {

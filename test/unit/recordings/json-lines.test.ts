@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Loss } from '../../../src/recordings/importer.js';
-import { readJsonLines } from '../../../src/recordings/json/json-lines.js';
+import type { Loss } from '../../../src/lab/recordings/importer.js';
+import { readJsonLines } from '../../../src/lab/recordings/json/json-lines.js';
 import { bytesSource } from '../../support/recordings.js';
 
 interface Read {

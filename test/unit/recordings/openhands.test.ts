@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { openRecording } from '../../../src/recordings/open-recording.js';
+import { openRecording } from '../../../src/lab/recordings/open-recording.js';
 import { bytesSource, entriesOf, importAll, linesOf, lossesOf } from '../../support/recordings.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { printedFile, terminalText } from '../../../src/recordings/evidence/printed-file.js';
-import { fileWindows, listedByEditor, numberedAnswer, numberedText } from '../../../src/recordings/evidence/shown-file.js';
+import { printedFile, terminalText } from '../../../src/lab/recordings/evidence/printed-file.js';
+import { fileWindows, listedByEditor, numberedAnswer, numberedText } from '../../../src/lab/recordings/evidence/shown-file.js';
 
 describe('windows on files', () => {
   test('a window from the first line to the last is the whole file, each line with its end', () => {

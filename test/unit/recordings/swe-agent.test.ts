@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { textCommand } from '../../../src/recordings/swe-agent/command.js';
+import { textCommand } from '../../../src/lab/recordings/swe-agent/command.js';
 import { bytesSource, entriesOf, importAll, lossesOf } from '../../support/recordings.js';
 
 const ROOT = '/home/dev/till';

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { recogniseRecording } from '../../../src/recordings/import-recording.js';
-import { RecordingError } from '../../../src/recordings/recording-error.js';
+import { recogniseRecording } from '../../../src/lab/recordings/import-recording.js';
+import { RecordingError } from '../../../src/lab/recordings/recording-error.js';
 import { bytesSource, type Imported, importAll, recordingPath } from '../../support/recordings.js';
 
 const NEWLINE = 0x0a;

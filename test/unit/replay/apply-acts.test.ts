@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { applyActs, type Evidence } from '../../../src/replay/files/apply-acts.js';
-import type { FileAct } from '../../../src/replay/files/file-act.js';
-import { FileTree } from '../../../src/replay/files/file-tree.js';
-import { UndoTexts } from '../../../src/replay/files/undo-texts.js';
-import { recordedPath } from '../../../src/replay/recorded-path.js';
+import { applyActs, type Evidence } from '../../../src/lab/replay/files/apply-acts.js';
+import type { FileAct } from '../../../src/lab/replay/files/file-act.js';
+import { FileTree } from '../../../src/lab/replay/files/file-tree.js';
+import { UndoTexts } from '../../../src/lab/replay/files/undo-texts.js';
+import { recordedPath } from '../../../src/lab/replay/recorded-path.js';
 
 const resolve = (name: string) => recordedPath('/p', name);
 const NO_EVIDENCE: Evidence = { files: [], listed: [], reading: false };

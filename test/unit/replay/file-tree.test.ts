@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { FileTree } from '../../../src/lab/replay/files/file-tree.js';
 import { canonicalPath } from '../../../src/objects/ids.js';
-import { FileTree } from '../../../src/replay/files/file-tree.js';
 
 const A = canonicalPath('/p/a.ts');
 const B = canonicalPath('/p/b.ts');

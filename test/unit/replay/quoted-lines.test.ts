@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { QuotedLines } from '../../../src/lab/replay/report/quoted-lines.js';
 import { canonicalPath } from '../../../src/objects/ids.js';
-import { QuotedLines } from '../../../src/replay/report/quoted-lines.js';
 
 const A = canonicalPath('/p/a.ts');
 const LINE = 'export const somethingThatNobodySaysByChance = 42;';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { recordedTool } from '../../../src/replay/recorded-tools.js';
+import { recordedTool } from '../../../src/lab/replay/recorded-tools.js';
 
 const acts = (tool: string, args: Record<string, unknown>, output = '', truncated = false) =>
   recordedTool(tool).acts({ tool, args, output, truncated });

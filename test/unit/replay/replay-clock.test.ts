@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { NO_CLOCK_EPOCH, ReplayClock } from '../../../src/replay/replay-clock.js';
+import { NO_CLOCK_EPOCH, ReplayClock } from '../../../src/lab/replay/replay-clock.js';
 
 const LATEST = Date.UTC(2026, 0, 1);
 const moments = (clock: ReplayClock, at: readonly (number | undefined)[]): readonly number[] =>

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ReplayTally } from '../../../src/replay/replay-tally.js';
+import { ReplayTally } from '../../../src/lab/replay/replay-tally.js';
 
 test('tools are counted whatever they are called', () => {
   const tally = new ReplayTally();

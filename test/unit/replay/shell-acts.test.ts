@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { readShell } from '../../../src/replay/shell/shell-acts.js';
+import { readShell } from '../../../src/lab/replay/shell/shell-acts.js';
 
 const acts = (script: string) => readShell(script).acts.map(({ act, folder }) => ({ ...act, ...(folder === '.' ? {} : { folder }) }));
 const kinds = (script: string) => readShell(script).acts.map(({ act }) => act.kind);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { inserted, rangeReplaced, replaced } from '../../../src/replay/files/text-edits.js';
+import { inserted, rangeReplaced, replaced } from '../../../src/lab/replay/files/text-edits.js';
 
 const once = (from: string, to: string) => ({ from, to, all: false });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { UndoTexts } from '../../../src/lab/replay/files/undo-texts.js';
 import { canonicalPath } from '../../../src/objects/ids.js';
-import { UndoTexts } from '../../../src/replay/files/undo-texts.js';
 
 const [a, b] = [canonicalPath('/p/a'), canonicalPath('/p/b')];
 

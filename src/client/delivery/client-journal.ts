@@ -1,0 +1,122 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JournalDamage } from '../../journal/errors.js';
+import { inspectJournals } from '../../journal/inspect-journals.js';
+import type { Durability, Journal } from '../../journal/journal.js';
+import { adoptableJournals, adoptJournal, openJournal } from '../../journal/open-journal.js';
+import { decodePayload, encodePayload } from '../../journal/payload.js';
+import type { PendingLimits } from '../../journal/pending-records.js';
+import type { Json } from '../../objects/canonical-json.js';
+import type { Outbox, WriteJournal } from './outbox.js';
+import { decodeWrite } from './write-record.js';
+
+const LOOK_EVERY_MS = 25;
+
+/** How a client keeps what it acknowledges. */
+export interface ClientJournalSettings {
+  readonly dataDir: string;
+  readonly durability: Durability;
+  /** What this process is, for whoever looks. */
+  readonly what: string;
+  /** How much may wait for the database; the journal's own bounds where absent. */
+  readonly limits?: PendingLimits;
+  /** Told what could not be read of a dead process's journal. */
+  readonly onNotice: (line: string) => void;
+}
+
+/** What is said of bytes at the end of a dead process's journal: they were on their way to the disk when it died, and nobody was told of them. */
+const cutNotice = (owner: string, { file, offset, length }: JournalDamage): string =>
+  length === 0
+    ? `the journal ${owner}: ${file} ends at byte ${offset} in the middle of a write; nothing that was acknowledged is missing`
+    : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, are no whole record and were left out; they were never acknowledged`;
+
+/**
+ * The journal of one client (decision H5), and those that dead clients left in the data folder, which the first one to start takes over (decision F6).
+ * Closing leaves on disk what the database does not have yet.
+ */
+export class ClientJournal implements WriteJournal {
+  readonly #settings: ClientJournalSettings;
+  readonly #own: Journal;
+  readonly #adopted = new Set<Journal>();
+  readonly #closing = new Set<Promise<void>>();
+
+  private constructor(settings: ClientJournalSettings, own: Journal) {
+    this.#settings = settings;
+    this.#own = own;
+  }
+
+  /** Opens a journal of this process in the data folder. Throws JournalError. */
+  static async open(settings: ClientJournalSettings): Promise<ClientJournal> {
+    const { dataDir, durability, what, limits } = settings;
+    return new ClientJournal(settings, await openJournal(dataDir, { durability, what, ...limits }));
+  }
+
+  get nearFull(): boolean {
+    return this.#own.nearFull;
+  }
+
+  /** Records of this and of adopted journals that the database is not known to have. */
+  get waiting(): number {
+    return [this.#own, ...this.#adopted].reduce((sum, { status }) => sum + status.pending, 0);
+  }
+
+  append(record: Json): Promise<number> {
+    return this.#own.append(encodePayload(record));
+  }
+
+  markDone(sequence: number): void {
+    this.#own.markDone(sequence);
+  }
+
+  /** Hands every waiting record of dead processes to the outbox, in order; resolves when all are handed over, not when they are delivered. */
+  async adoptAll(outbox: Outbox): Promise<void> {
+    for (const owner of await adoptableJournals(this.#settings.dataDir)) {
+      const journal = await adoptJournal(this.#settings.dataDir, owner, { what: this.#settings.what }).catch((error: unknown) => {
+        const reason = error instanceof Error ? error.message : String(error);
+        this.#settings.onNotice(
+          `the journal ${owner} of a process that ended stays as it is, and what it acknowledged is not delivered: ${reason}`,
+        );
+        return undefined;
+      });
+      if (journal === undefined) continue;
+      this.#adopted.add(journal);
+      for (const damage of journal.damage) this.#settings.onNotice(cutNotice(owner, damage));
+      for await (const { sequence, payload } of journal.recover()) {
+        outbox.adopt(decodeWrite(decodePayload(payload)), () => {
+          journal.markDone(sequence);
+          this.#closeDrained(journal);
+        });
+      }
+      this.#closeDrained(journal);
+    }
+  }
+
+  /** An adopted journal takes no records of its own: without waiting ones its files and its lock are of no use to anybody. */
+  #closeDrained(journal: Journal): void {
+    if (journal.status.pending > 0 || !this.#adopted.delete(journal)) return;
+    const closing = journal.close().finally(() => this.#closing.delete(closing));
+    // Whoever closes this client is told; a file that stays is removed by the next client.
+    closing.catch(() => undefined);
+    this.#closing.add(closing);
+  }
+
+  /**
+   * Waits until no other living process has anything waiting for the database, as far as that takes no longer than the limit: a session that is taken
+   * over from one of them is then read with everything that was acknowledged.
+   */
+  async othersDelivered(limitMs: number): Promise<boolean> {
+    const end = Date.now() + limitMs;
+    const owners = new Set([this.#own, ...this.#adopted].map(({ owner }) => owner));
+    for (;;) {
+      const journals = await inspectJournals(this.#settings.dataDir);
+      if (journals.every(({ owner, pending }) => owners.has(owner) || pending === 0)) return true;
+      if (Date.now() >= end) return false;
+      // Another process delivers; all that can be seen of it is its journal.
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+
+  /** Closes this and all adopted journals; what waits stays for the next client. Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all([...[this.#own, ...this.#adopted].map((journal) => journal.close()), ...this.#closing]);
+  }
+}

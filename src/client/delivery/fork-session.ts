@@ -1,0 +1,93 @@
+import { type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import { systemPromptVersion } from '../../objects/infrastructure.js';
+import type { Step } from '../../objects/step.js';
+import { SessionError } from '../../session/errors.js';
+import { applyStep, emptySession } from '../../session/session-state.js';
+import type { ForkPoint } from '../../store/head.js';
+import { type ObjectStore, type StoredPut, storedPut } from '../../store/object-store.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { defined } from '../../values/defined.js';
+import { headsAt } from './turn-heads.js';
+
+/** Where a fork begins. */
+export interface ForkOptions {
+  /** The new session's id. */
+  readonly id: SessionId;
+  /** The last step of the parent that the fork shares; its last one when absent, 0 for none. */
+  readonly at?: number | undefined;
+}
+
+/** A fork that is not written yet. */
+export interface ForkHeads {
+  readonly id: SessionId;
+  readonly parent: ForkPoint;
+  /** The first versions of session, chat and system prompt, each only if nothing is there by its id. */
+  readonly puts: readonly StoredPut[];
+}
+
+/** What forking needs of a client. */
+interface ForkEnvironment {
+  readonly store: ObjectStore;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+function sharedSteps(parent: SessionId, steps: readonly Step[], at: number | undefined): readonly Step[] {
+  if (at === undefined) return steps;
+  if (!Number.isSafeInteger(at) || at < 0 || at > steps.length) {
+    throw new SessionError('sequence-gap', `session ${parent} has the steps 1 to ${steps.length}; it cannot be forked at step ${at}`);
+  }
+  return steps.slice(0, at);
+}
+
+/** The prompt at the end of the shared steps: what was set until the first step that is not shared. */
+async function promptAfter(store: ObjectStore, now: StoreSnapshot, parent: SessionId, next: Step | undefined) {
+  const { txId } = now.basis;
+  const basis = { ...defined({ txId }), validTime: new Date((next?.at ?? 0) - 1) };
+  const snapshot = next === undefined ? now : await store.asOf(basis);
+  return (await snapshot.get(systemPromptObjectId(parent)))?.version.content ?? null;
+}
+
+/**
+ * The heads of a fork (decision F2): a new session with its parent's chat, sets and prompt as they stood after a step. It shares the parent's steps
+ * instead of copying them; its own are numbered after them. Reads the parent, changes nothing of it.
+ * Throws SessionError `unknown-session` for the parent, `sequence-gap` for a step that it does not have; XtdbError when the database is away.
+ */
+export async function forkHeads({ store, clock }: ForkEnvironment, parentId: SessionId, { id, at }: ForkOptions): Promise<ForkHeads> {
+  const snapshot = await store.latest();
+  const key = sessionObjectId(parentId);
+  if (!(await snapshot.heads([key])).has(key)) {
+    throw new SessionError('unknown-session', `there is no session ${parentId} in the database; list the sessions to see which there are`);
+  }
+  const steps = await snapshot.steps(parentId);
+  const shared = sharedSteps(parentId, steps, at);
+  const parent: ForkPoint = { session: parentId, seq: shared.length };
+  const state = shared.map((step) => ({ ...step, session: id })).reduce(applyStep, emptySession(id));
+  const { puts, position } = headsAt(state, undefined, Math.max(clock(), state.lastAt + 1), 1, { parent });
+  const prompt = await promptAfter(store, snapshot, parentId, steps[shared.length]);
+  const all = [...puts, storedPut({ version: systemPromptVersion(id, prompt), validTime: new Date(position.at) })];
+  return { id, parent, puts: all.map((put) => ({ ...put, expect: null })) };
+}
+
+/** Whether an id now holds exactly the fork that was to be written: then an answer was lost, nothing else. */
+async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): Promise<boolean> {
+  const head = (await (await store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id));
+  const wanted = puts.find((put) => put.head.type === 'session');
+  if (head === undefined || wanted === undefined) return false;
+  const { object_hash, epoch } = wanted.head;
+  const same = head.document.object_hash === object_hash && head.document.epoch === epoch;
+  return same && head.validTime.getTime() === wanted.validTime?.getTime();
+}
+
+/**
+ * Forks a session and answers where the fork begins; it is opened like any other session. Throws what `forkHeads` throws, and SessionError
+ * `session-exists` when there is a session of the new id.
+ */
+export async function forkSession(environment: ForkEnvironment, parentId: SessionId, options: ForkOptions): Promise<ForkPoint> {
+  const fork = await forkHeads(environment, parentId, options);
+  const { result } = await environment.store.putMany(fork.puts);
+  if (!result && !(await isWritten(environment, fork))) {
+    throw new SessionError('session-exists', `there is a session ${fork.id} already; choose another id for the fork`);
+  }
+  return fork.parent;
+}

@@ -1,0 +1,151 @@
+import { decideFile, type FileDecision, type FileObservation } from '../../indexing/decide-file.js';
+import type { IndexOutcome } from '../../indexing/outcome.js';
+import { canonicalJson } from '../../objects/canonical-json.js';
+import { type ObjectId, sessionObjectId } from '../../objects/ids.js';
+import { SessionError } from '../../session/errors.js';
+import type { ObjectStore, StoredPut } from '../../store/object-store.js';
+import { toStepParts } from '../../store/step-part.js';
+import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import { textParts } from '../../store/text-parts.js';
+import type { Plan } from '../../store/write-path.js';
+import { defined } from '../../values/defined.js';
+import type { StoredDocument } from '../../xtdb/documents.js';
+import type { TxOp } from '../../xtdb/transactions.js';
+import { currentFile, type OwnHeads } from '../optimistic/own-heads.js';
+import { fileObjectId } from '../session/file-access.js';
+import { writeLargeText } from './large-text-write.js';
+import type { MarkedVersion, SessionWrite, WriteResult, WrittenFile } from './session-write.js';
+
+/** One observation per file: what was read wins over what was mentioned, the later reading over the earlier. */
+function distinct(files: readonly FileObservation[]): ReadonlyMap<ObjectId, FileObservation> {
+  const byId = new Map<ObjectId, FileObservation>();
+  for (const file of files) {
+    const id = fileObjectId(file.source);
+    if (file.kind === 'read' || !byId.has(id)) byId.set(id, file);
+  }
+  return byId;
+}
+
+async function fileOps(
+  store: ObjectStore,
+  file: FileObservation,
+  { write, onlyIfAbsent = false }: FileDecision,
+  expect: StoredDocument | null | undefined,
+): Promise<readonly TxOp[]> {
+  if (write === undefined) return [];
+  const guard = onlyIfAbsent ? null : expect;
+  const large = file.kind === 'read' && file.reading.kind === 'large-text' ? await writeLargeText(store, file.reading) : [];
+  return [...large, ...store.putOps({ ...write, ...defined({ expect: guard }) })];
+}
+
+/** The marks of a call's head. */
+export function callMarks({ version, wholeText }: NonNullable<SessionWrite['call']>) {
+  return { size: version.content?.length ?? 0, ...(wholeText === undefined ? {} : { whole: wholeText.hash }) };
+}
+
+function callOps(store: ObjectStore, { call, at }: SessionWrite): readonly TxOp[] {
+  if (call === undefined) return [];
+  const texts = call.wholeText === undefined ? [] : store.textOps(textParts(call.wholeText.text, call.wholeText.hash));
+  return [...texts, ...store.putOps({ version: call.version, marks: callMarks(call), validTime: new Date(at), expect: null })];
+}
+
+function stepOps(store: ObjectStore, { step, snapshot, at }: SessionWrite): readonly TxOp[] {
+  if (step === undefined) return [];
+  const { part, texts } = toStepParts(step);
+  const validTime = new Date(at);
+  store.noteTime(at);
+  return [
+    ...store.textOps(texts),
+    store.guardOp(part['xt/id'], null),
+    { op: 'put', doc: part, validTime },
+    ...(snapshot === undefined ? [] : [{ op: 'put', doc: snapshot, validTime } as const]),
+  ];
+}
+
+/** A whole read's call and its file hold the same text: it is sent once. */
+function withoutRepeatedTexts(ops: readonly TxOp[]): readonly TxOp[] {
+  const sent = new Set<string>();
+  return ops.filter((op) => {
+    if (op.op !== 'put' || (op.doc.type !== 'chunk' && op.doc.type !== 'chunks')) return true;
+    const repeated = sent.has(op.doc['xt/id']);
+    sent.add(op.doc['xt/id']);
+    return !repeated;
+  });
+}
+
+const same = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b);
+
+/** Whether every head is in the history with its own valid time; later versions may stand over it by now. */
+async function areWritten(store: ObjectStore, heads: readonly StoredPut[]): Promise<boolean> {
+  for (const { head, validTime } of heads) {
+    const id = head['xt/id'];
+    const snapshot = await store.asOf(validTime === undefined ? {} : { validTime });
+    const there = (await snapshot.heads([id])).get(id);
+    if (!same(there?.document ?? null, head)) return false;
+    if (validTime !== undefined && there?.validTime.getTime() !== validTime.getTime()) return false;
+  }
+  return true;
+}
+
+async function isApplied(store: ObjectStore, snapshot: StoreSnapshot, { step, heads }: SessionWrite): Promise<boolean> {
+  if (step === undefined) return areWritten(store, heads);
+  const there = await snapshot.step(step.session, step.seq);
+  return there !== undefined && same(there, step);
+}
+
+/** After an aborted or lost attempt: whether the write is there already; throws when another writer holds the session or has the call's id. */
+async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
+  // Files alone are decided by their hashes: what is written already comes out as unchanged.
+  if (write.lease === undefined) return false;
+  if (await isApplied(store, snapshot, write)) return true;
+  const id = sessionObjectId(write.session);
+  const head: StoredDocument | null = (await snapshot.heads([id])).get(id)?.document ?? null;
+  if (!same(head, write.lease)) {
+    const what = write.lease === null ? 'exists already' : 'was continued by another writer';
+    throw new SessionError('taken-over', `session ${write.session} ${what}; open it again to go on from where it stands`);
+  }
+  const call = write.call?.version['xt/id'];
+  if (call !== undefined && (await snapshot.heads([call])).has(call)) {
+    throw new SessionError(
+      'taken-over',
+      `another chat recorded a call ${JSON.stringify(call)} in the same moment as session ${write.session}; open it again to go on from where it stands`,
+    );
+  }
+  return false;
+}
+
+/**
+ * The plan of a write's transaction: every file decided against the database as it is now, the tool call put if it is not there, the step appended,
+ * all guarded by the session's lease. Made again after an abort or a lost answer it finds what is already written. `seen` says that an earlier
+ * process may have applied it. `own` is what a sole writer knows of its files: only the others are asked for, unless the write is tried again.
+ */
+export function planWrite(store: ObjectStore, write: SessionWrite, seen = false, own?: OwnHeads): Plan<WriteResult> {
+  const files = distinct(write.files);
+  const lease: readonly TxOp[] = write.lease === undefined ? [] : [store.guardOp(sessionObjectId(write.session), write.lease)];
+  const nothing: WriteResult = { outcomes: new Map(), written: [], files: [], met: [], metAt: undefined, ops: [] };
+  let last = nothing;
+  return async (attempt) => {
+    const again = seen || attempt > 1;
+    const asked = again || own === undefined ? [...files.keys()] : [...files.keys()].filter((id) => own.get(id) === undefined);
+    const snapshot = again || asked.length > 0 ? await store.latest() : undefined;
+    if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write))) return { ops: [], result: last };
+    const heads = (await snapshot?.heads(asked)) ?? new Map<string, Head>();
+    const ops: TxOp[] = [...lease];
+    const outcomes = new Map<ObjectId, IndexOutcome>();
+    const written: WrittenFile[] = [];
+    for (const [id, file] of files) {
+      const head = heads.get(id);
+      const decision = decideFile(file, head === undefined ? (again ? undefined : own?.get(id)) : currentFile(head), write.at);
+      outcomes.set(id, decision.outcome);
+      // Every client that tracks a file sees the same change: the first one writes it.
+      const expect = write.lease === undefined ? (head?.document ?? null) : undefined;
+      ops.push(...(await fileOps(store, file, decision, expect)));
+      if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
+    }
+    ops.push(...callOps(store, write), ...stepOps(store, write), ...write.heads.flatMap((head) => store.storedOps(head)));
+    const call: readonly MarkedVersion[] = write.call === undefined ? [] : [{ version: write.call.version, marks: callMarks(write.call) }];
+    const met = [...heads].flatMap(([id, head]) => (outcomes.get(id as ObjectId) === 'unchanged' ? [head] : []));
+    last = { outcomes, written: [...written, ...call], files: written, met, metAt: snapshot?.basis.txId, ops: withoutRepeatedTexts(ops) };
+    return { ops: last.ops, result: last };
+  };
+}

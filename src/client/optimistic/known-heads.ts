@@ -1,0 +1,162 @@
+import type { ObjectMetadata } from '../../assembly/metadata.js';
+import type { ObjectId, Sha256 } from '../../objects/ids.js';
+import type { OwnTransactions } from '../../store/own-transactions.js';
+
+/** What a context needs of the newest version of an object. */
+export interface KnownHead {
+  /** Its `object_hash`. */
+  readonly hash: Sha256;
+  /** Confirmed deleted (decision C3). */
+  readonly gone: boolean;
+  /** From when on it holds, milliseconds since 1970. */
+  readonly validTime: number;
+  /** Undefined for infrastructure. */
+  readonly metadata: ObjectMetadata | undefined;
+}
+
+type Heads = ReadonlyMap<ObjectId, KnownHead>;
+
+/** Commits after the basis from which on reading again is cheaper than keeping them, and the most that are kept. */
+const BEHIND = 64;
+const MOST_LATER = 1_000;
+
+/** What a transaction of this process left of some objects. */
+export interface CommittedHeads {
+  readonly heads: Heads;
+  /** The transaction that it was decided at; undefined where it was decided without reading. */
+  readonly readAt: number | undefined;
+}
+
+/**
+ * The newest versions of a session's objects as of one transaction, the basis, exactly; and beside it what this process itself has written after it. As
+ * long as nobody else writes, the basis follows this process's own transactions one by one and nothing is read.
+ */
+export class KnownHeads {
+  readonly #own: OwnTransactions;
+  readonly #isWanted: (id: ObjectId) => boolean;
+  readonly #later = new Map<number, CommittedHeads>();
+  #heads = new Map<ObjectId, KnownHead>();
+  /** Ids of the last reading. */
+  #asked: ReadonlySet<ObjectId> = new Set();
+  #txId: number | undefined;
+  #stale = false;
+  /** The last transaction that was forgotten: what was decided or read before it does not count. */
+  #since = Number.NEGATIVE_INFINITY;
+
+  /** `isWanted`: whether an object is one of the session's. Those of other sessions are followed too, but nothing is read again for them. */
+  constructor(own: OwnTransactions, isWanted: (id: ObjectId) => boolean = () => true) {
+    this.#own = own;
+    this.#isWanted = isWanted;
+  }
+
+  /** The transaction that `at` speaks of; undefined as long as nothing was read. */
+  get basis(): number | undefined {
+    return this.#txId;
+  }
+
+  /** Whether something was written that the basis cannot follow: only reading again brings it further. */
+  get isStale(): boolean {
+    return this.#stale || this.#txId === undefined;
+  }
+
+  /**
+   * Whether the basis stands still at a transaction of ours that it was told nothing of: an aborted one, a session that was opened, a large text. Everything
+   * is right even so, but what is kept grows.
+   */
+  get isBehind(): boolean {
+    return this.#later.size > BEHIND;
+  }
+
+  /** The version that is the newest one at the basis; undefined for an object that is not known, or was not there. */
+  at(id: ObjectId): KnownHead | undefined {
+    return this.#heads.get(id);
+  }
+
+  /** The newest version that is known: what this process wrote after the basis, else the one at the basis. */
+  newest(id: ObjectId): KnownHead | undefined {
+    let found = this.#heads.get(id);
+    for (const { heads } of this.#later.values()) {
+      const head = heads.get(id);
+      if (head !== undefined && (found === undefined || head.validTime >= found.validTime)) found = head;
+    }
+    return found;
+  }
+
+  /** Takes in what the database holds at a transaction, of all the ids that were asked for; ids without an entry are not there. */
+  read(txId: number, asked: ReadonlySet<ObjectId>, heads: Heads): void {
+    if ((this.#txId !== undefined && txId < this.#txId) || txId < this.#since) return;
+    const before = [...this.#later].sort(([a], [b]) => a - b);
+    this.#txId = txId;
+    this.#asked = asked;
+    this.#heads = new Map(heads);
+    this.#stale = false;
+    this.#later.clear();
+    for (const [id, commit] of before) this.#take(id, commit);
+    this.#follow();
+  }
+
+  /** Takes in what a committed transaction of this process wrote; without a number it was found to be there already. */
+  wrote(txId: number | undefined, commit: CommittedHeads): void {
+    if (txId === undefined) {
+      this.#stale ||= commit.heads.size > 0;
+      return;
+    }
+    this.#take(txId, commit);
+    this.#follow();
+    if (this.#later.size > MOST_LATER) this.#forget();
+  }
+
+  #take(txId: number, commit: CommittedHeads): void {
+    if (this.#txId === undefined || txId > this.#txId) {
+      this.#later.set(txId, commit);
+      return;
+    }
+    // It was read with the basis, or its object came into the session after that was read.
+    const fresh = new Map([...commit.heads].filter(([id]) => !this.#asked.has(id)));
+    if (fresh.size === 0) return;
+    if (this.#counts(txId, commit)) this.#add(fresh);
+    else if ([...fresh.keys()].some(this.#isWanted)) {
+      this.#later.set(txId, { ...commit, heads: fresh });
+      this.#stale = true;
+    } else {
+      for (const id of fresh.keys()) this.#heads.delete(id);
+      this.#since = Math.max(this.#since, txId);
+    }
+  }
+
+  #follow(): void {
+    for (;;) {
+      if (this.#txId === undefined || this.#stale) return;
+      const next = this.#txId + 1;
+      const commit = this.#later.get(next);
+      if (commit === undefined) return;
+      if (commit.heads.size > 0 && !this.#counts(next, commit)) {
+        this.#stale = true;
+        return;
+      }
+      this.#add(commit.heads);
+      this.#later.delete(next);
+      this.#txId = next;
+    }
+  }
+
+  /** Whether nobody else can have written between what a commit was decided by and the basis. */
+  #counts(txId: number, { readAt = txId }: CommittedHeads): boolean {
+    return readAt >= this.#since && this.#own.cover(readAt, this.#txId ?? readAt);
+  }
+
+  #add(heads: Heads): void {
+    for (const [id, head] of heads) {
+      if ((this.#heads.get(id)?.validTime ?? Number.NEGATIVE_INFINITY) <= head.validTime) this.#heads.set(id, head);
+    }
+  }
+
+  /** A session that nobody has asked for a context for long: the next one reads everything again. */
+  #forget(): void {
+    this.#since = Math.max(this.#since, ...this.#later.keys());
+    this.#later.clear();
+    this.#heads.clear();
+    this.#asked = new Set();
+    this.#txId = undefined;
+  }
+}

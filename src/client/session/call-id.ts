@@ -1,0 +1,100 @@
+import { type ObjectId, objectId } from '../../objects/ids.js';
+import { withinLimit } from '../../process/within-limit.js';
+import type { SessionState } from '../../session/session-state.js';
+import type { SessionEnvironment } from './session-environment.js';
+
+/** Longest id of a harness that is kept as it is; the marks that make it unique need room. */
+const LONGEST = 400;
+
+/** An id for a call that comes again in the same chat: `{id}~2`, `{id}~3`. */
+function repeated(state: SessionState, id: string): string {
+  if (!state.has(id as ObjectId)) return id;
+  for (let n = 2; ; n++) if (!state.has(`${id}~${n}` as ObjectId)) return `${id}~${n}`;
+}
+
+/** How long an agent waits for the database to say whether another chat has an id, milliseconds. */
+const LOOK_UP_MS = 250;
+
+/** What the database said of an id before its call was there. */
+export interface ExpectedId {
+  readonly taken: boolean;
+  /** The transaction that it was asked at. */
+  readonly txId: number | undefined;
+}
+
+/** Ids of calls that are under way. */
+export class ExpectedIds {
+  readonly #environment: SessionEnvironment;
+  readonly #ids = new Map<ObjectId, Promise<ExpectedId | undefined>>();
+
+  constructor(environment: SessionEnvironment) {
+    this.#environment = environment;
+  }
+
+  /** Asks for an id whose call has begun, so that nobody waits for the answer when it ends. */
+  expect(state: SessionState, given: string): void {
+    const id = repeated(state, wantedOf(given)) as ObjectId;
+    if (!this.#ids.has(id))
+      this.#ids.set(
+        id,
+        lookUp(this.#environment, id).catch(() => undefined),
+      );
+  }
+
+  /** What was said of an id, if it still holds: nobody else has written since, as far as the database has got. */
+  async take(id: ObjectId, latest: () => Promise<number | undefined>): Promise<boolean | undefined> {
+    const asked = this.#ids.get(id);
+    if (asked === undefined) return undefined;
+    this.#ids.delete(id);
+    const [found, now] = await Promise.all([asked, latest()]);
+    if (found?.txId === undefined || now === undefined) return undefined;
+    return this.#environment.store.writes.own.coverSent(found.txId, now) ? found.taken : undefined;
+  }
+}
+
+async function lookUp({ store }: SessionEnvironment, id: ObjectId): Promise<ExpectedId> {
+  // This client's own calls are known without asking.
+  const txId = await store.latestTransaction();
+  return { taken: txId !== undefined && (await store.newestAt(txId).heads([id])).has(id), txId };
+}
+
+const wantedOf = (given: string): string => given.toWellFormed().slice(0, LONGEST);
+
+/** How an id was expected, and the last transaction of the database. */
+export interface Expectation {
+  readonly ids: ExpectedIds;
+  readonly latest: () => Promise<number | undefined>;
+}
+
+/** Whether another chat has an id; assumed when the database does not answer in time: an id that is made unique is never wrong. */
+async function isTaken(environment: SessionEnvironment, id: ObjectId, expected: Expectation | undefined): Promise<boolean> {
+  const { cache, outbox } = environment;
+  // Another session of this client has it.
+  if (outbox.pending(id) !== undefined || cache.get(id) !== undefined) return true;
+  const known = expected === undefined ? undefined : expected.ids.take(id, expected.latest).catch(() => undefined);
+  const look = (async () => (await known) ?? (await lookUp(environment, id)).taken)();
+  if (!outbox.isDurable) return look;
+  return withinLimit(
+    look.catch(() => true),
+    LOOK_UP_MS,
+    () => true,
+  );
+}
+
+/**
+ * The id of a tool call object (decision B2): the harness's own when it is free or this chat's, with the session's id behind it when another chat has
+ * it; `{session}:{step}` where the harness gives none. What a fork shares with its parent is this chat's; what the parent called later is not.
+ */
+export async function callIdFor(
+  environment: SessionEnvironment,
+  state: SessionState,
+  given: string | undefined,
+  expected?: Expectation,
+): Promise<ObjectId> {
+  if (given === undefined || given === '') return objectId(repeated(state, `${state.id}:${state.seq + 1}`));
+  const wanted = wantedOf(given);
+  const id = repeated(state, wanted) as ObjectId;
+  // An id with this session's id behind it is no other chat's.
+  if (wanted.endsWith(`@${state.id}`)) return objectId(id);
+  return objectId((await isTaken(environment, id, expected)) ? repeated(state, `${wanted}@${state.id}`) : id);
+}

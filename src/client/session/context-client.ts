@@ -1,0 +1,347 @@
+import { randomInt } from 'node:crypto';
+import type { Durability } from '../../journal/journal.js';
+import type { PendingLimits } from '../../journal/pending-records.js';
+import { TrackerReportFile } from '../../lease/tracker-report.js';
+import { type SessionId, sessionId } from '../../objects/ids.js';
+import { SessionError } from '../../session/errors.js';
+import { DEFAULT_POLICY, type StepPolicy } from '../../session/plan-step.js';
+import { type AskedBasis, ObjectStore } from '../../store/object-store.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { TextCache } from '../../store/text-cache.js';
+import { defined } from '../../values/defined.js';
+import type { NodeAddress } from '../../xtdb/address.js';
+import { createXtdbClient, type XtdbClient } from '../../xtdb/xtdb-client.js';
+import { ClientJournal } from '../delivery/client-journal.js';
+import { type ForkOptions, forkSession } from '../delivery/fork-session.js';
+import { Outbox, type OutboxStatus } from '../delivery/outbox.js';
+import type { QuietTimes } from '../delivery/quiet-times.js';
+import { MetadataCache } from '../optimistic/metadata-cache.js';
+import { RecentVersions } from '../optimistic/recent-versions.js';
+import type { IndexEnvironment } from '../tracking/index-sources.js';
+import { TrackingPublisher } from '../tracking/publish-tracking.js';
+import { SourceTracking, type TrackingOptions, type TrackingStatus } from '../tracking/tracking.js';
+import { type AssembleOptions, assembleAsOf, type SessionAssembly } from './assemble-session.js';
+import { ContextSession } from './context-session.js';
+import { FileAccess, type FileAccessOptions } from './file-access.js';
+import { listSessions, type SessionSummary } from './list-sessions.js';
+import { type LeaseSettings, lockSession } from './lock-session.js';
+import { createHeldSession, openHeldSession } from './open-session.js';
+import type { SessionEnvironment } from './session-environment.js';
+
+/** What a client left behind when it closed. */
+export interface CloseReport {
+  /** Acknowledged steps that the database does not have yet; they stay in the journal and are delivered by the next client of the data folder. */
+  readonly unflushed: number;
+}
+
+/** How a client is made. */
+export interface ContextClientOptions extends FileAccessOptions {
+  /** Where the database listens, or how to find out; asked for at the first read or write. */
+  readonly address: NodeAddress | (() => Promise<NodeAddress>);
+  readonly policy?: StepPolicy;
+  readonly strict?: boolean;
+  readonly shortIds?: boolean;
+  /**
+   * Data folder for leases and the journal of acknowledged steps. Without one a session's writer is guarded in the database alone, and a step is
+   * acknowledged when it is committed.
+   */
+  readonly dataDir?: string;
+  /** False: no journal although there is a data folder, as for a database that forgets everything when it stops. */
+  readonly journal?: boolean;
+  /** What an acknowledged step survives: the death of every process (`process`, the default), or the loss of power too (`power`, a sync per step). */
+  readonly durability?: Durability;
+  /** How many steps, and bytes of them, may wait for the database before calls are refused; 10,000 and 256 MiB where absent. */
+  readonly queue?: PendingLimits;
+  /** Whether files that were read are watched [§5.8], and how; by default they are where there is a data folder, as in a process that lives long. */
+  readonly track?: boolean | Omit<TrackingOptions, 'onNotice'>;
+  /** Told one line about what could not be read of a dead process's journal, or cannot be tracked. */
+  readonly onNotice?: (line: string) => void;
+  /** What this process is, for whoever is refused a session that it has open. */
+  readonly what?: string;
+  /**
+   * True: nobody else writes what this client's sessions hold, as in a replay. Then contexts are assembled from what this process knows, as far as it
+   * does, and without a journal steps are acknowledged before they are committed.
+   */
+  readonly alone?: boolean;
+  /** How much text a client keeps at hand, in UTF-16 units for each of two caches: versions met lately, and texts by their hash; 32 Mi where absent. */
+  readonly keptUnits?: number;
+  /** Milliseconds since 1970; the machine's clock when absent. */
+  readonly clock?: () => number;
+}
+
+/** How a session is opened. */
+export interface OpenSessionOptions {
+  /** The id of an existing session, or of a new one; a fresh id when absent. */
+  readonly id?: string;
+  /** Moves a session here that another process has open. */
+  readonly takeOver?: boolean;
+  /** Told how many of the session's sources have been looked at, of how many [§3.6]; also after it was opened, while the rest goes on. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/** How long opening waits for the sources of a session to be looked at. */
+const RESUME_WAIT_MS = 1_000;
+/** How long opening, forking and reading history wait for what was acknowledged to reach the database. */
+const DELIVERY_WAIT_MS = 10_000;
+const CLOSE_WAIT_MS = 5_000;
+const WHAT = 'a program that uses Palimpsest';
+
+const LETTERS = 'abcdefghjkmnpqrstvwxyz0123456789';
+
+/** A new session's id: the day and eight random letters, short because tool call ids carry it. */
+export function newSessionId(now: Date): SessionId {
+  const random = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+  return sessionId(`${now.toISOString().slice(0, 10).replaceAll('-', '')}-${random}`);
+}
+
+interface OwnTracking {
+  readonly sources?: SourceTracking;
+  /** Tells other processes of the data folder what is tracked. */
+  readonly publisher?: TrackingPublisher;
+}
+
+function trackingOf(environment: IndexEnvironment, options: ContextClientOptions): OwnTracking {
+  const { dataDir, track = dataDir !== undefined, what = WHAT, onNotice } = options;
+  if (track === false) return {};
+  const how = { ...(track === true ? {} : track), ...defined({ onNotice }) };
+  if (dataDir === undefined) return { sources: new SourceTracking(environment, how) };
+  const publisher = new TrackingPublisher(new TrackerReportFile(dataDir, what), () => sources.status);
+  const sources = new SourceTracking(environment, { ...how, onStatus: () => publisher.touch() });
+  return { sources, publisher };
+}
+
+/**
+ * The context manager process [§5.1]: wraps an agent's tools, keeps its sessions, assembles its context. One client serves several sessions over one
+ * database and one set of files. Whoever creates it closes it.
+ */
+export class ContextClient {
+  readonly files: FileAccess;
+  readonly store: ObjectStore;
+  readonly #xtdb: XtdbClient;
+  readonly #environment: SessionEnvironment;
+  readonly #sessions = new Map<SessionId, Promise<ContextSession>>();
+  readonly #lease: LeaseSettings | undefined;
+  readonly #journal: ClientJournal | undefined;
+  readonly #publisher: TrackingPublisher | undefined;
+  #closing: Promise<CloseReport> | undefined;
+
+  private constructor(xtdb: XtdbClient, files: FileAccess, options: ContextClientOptions, journal: ClientJournal | undefined) {
+    this.#xtdb = xtdb;
+    this.#journal = journal;
+    this.#lease = options.dataDir === undefined ? undefined : { dataDir: options.dataDir, what: options.what ?? WHAT };
+    this.files = files;
+    this.store = new ObjectStore(xtdb, new TextCache(options.keptUnits));
+    const cache = new MetadataCache(files);
+    const recent = new RecentVersions(options.keptUnits);
+    const outbox = new Outbox(this.store, cache, recent, journal, options.alone);
+    const clock = options.clock ?? Date.now;
+    const tracking = trackingOf({ files, cache, outbox, clock }, options);
+    this.#publisher = tracking.publisher;
+    this.#environment = {
+      store: this.store,
+      files,
+      cache,
+      recent,
+      outbox,
+      ...defined({ tracking: tracking.sources, alone: options.alone }),
+      policy: options.policy ?? DEFAULT_POLICY,
+      strict: options.strict ?? false,
+      shortIds: options.shortIds ?? false,
+      clock,
+    };
+  }
+
+  /**
+   * Opens the roots, the mounts and, with a data folder, the journal, and takes over what dead processes left in it (decision F6); the database is not
+   * asked for yet. Throws SourceError for roots that do not exist, JournalError for a folder that cannot be used.
+   */
+  static async create(options: ContextClientOptions): Promise<ContextClient> {
+    const files = await FileAccess.open(options);
+    const { dataDir, what = WHAT, durability = 'process', onNotice = () => undefined, queue } = options;
+    const kept = { what, durability, onNotice, ...defined({ limits: queue }) };
+    const journal = dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
+    const client = new ContextClient(createXtdbClient(options.address), files, options, journal);
+    await journal?.adoptAll(client.#environment.outbox);
+    return client;
+  }
+
+  /** Resolves when the database answers; throws XtdbError when it does not. */
+  async ready(): Promise<void> {
+    await this.#xtdb.status();
+  }
+
+  /**
+   * Opens a session: the existing one of this id with its chat and sets, or a new one; without an id always a new one, which needs no database to begin.
+   * Opening one that this client has open gives the same, unless it was lost meanwhile. Throws SessionError `lease-held`, naming the process that has it open, unless `takeOver` moves
+   * it here; XtdbError; DocumentError `invalid-id`. A client that tracks files brings in what changed while the session was paused [§3.6], for at most a
+   * second before the session is there, then beside it.
+   */
+  openSession(options: OpenSessionOptions = {}): Promise<ContextSession> {
+    if (this.#closing !== undefined) return Promise.reject(new SessionError('closed', 'the client is closed; make a new one'));
+    const id = options.id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(options.id);
+    const open = this.#sessions.get(id);
+    if (open !== undefined) return this.#again(id, open, options);
+    const opening = this.#open(id, options);
+    this.#sessions.set(id, opening);
+    opening.catch(() => this.#sessions.delete(id));
+    return opening;
+  }
+
+  /**
+   * Forks a session and opens the fork (decision F2): a new session with the parent's chat, sets and prompt as they stood after step `at`, by default
+   * its last one. Both go on independently. What this client acknowledged for the parent is waited for. Throws SessionError `unknown-session`,
+   * `sequence-gap` for a step that the parent does not have, `session-exists`, `node-unavailable`; XtdbError.
+   */
+  async forkSession(parent: string, options: { readonly at?: number; readonly id?: string } = {}): Promise<ContextSession> {
+    if (this.#closing !== undefined) throw new SessionError('closed', 'the client is closed; make a new one');
+    const parentId = sessionId(parent);
+    const id = options.id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(options.id);
+    if (this.#sessions.has(id)) throw new SessionError('session-exists', `session ${id} is open already; choose another id for the fork`);
+    if (!(await this.#environment.outbox.drained(parentId, DELIVERY_WAIT_MS))) {
+      throw new SessionError(
+        'node-unavailable',
+        `session ${parentId} has steps that the database does not have yet; fork it once it is back`,
+      );
+    }
+    const where: ForkOptions = { id, at: options.at };
+    await forkSession(this.#environment, parentId, where);
+    return this.openSession({ id });
+  }
+
+  /**
+   * The objects as they stood at a basis, now by default, with everything that this client has acknowledged (decision F4): waits until it is delivered.
+   * Throws SessionError `node-unavailable` when that takes longer than ten seconds, XtdbError.
+   */
+  async snapshot(basis: AskedBasis = {}): Promise<StoreSnapshot> {
+    const { outbox } = this.#environment;
+    if (!(await outbox.drained(undefined, DELIVERY_WAIT_MS))) throw this.#behind();
+    return Object.keys(basis).length === 0 ? this.store.now() : this.store.asOf(basis);
+  }
+
+  /**
+   * Waits until at most `most` acknowledged writes are on their way to the database, for whoever writes faster than it takes them. Throws SessionError
+   * `node-unavailable` when that takes longer than `limitMs` milliseconds, ten seconds if left out.
+   */
+  async room(most: number, limitMs = DELIVERY_WAIT_MS): Promise<void> {
+    if (!(await this.#environment.outbox.hasRoom(most, limitMs))) throw this.#behind();
+  }
+
+  /** All sessions of the database and those that are open here, the one that was worked with last first. Throws XtdbError. */
+  async listSessions(): Promise<readonly SessionSummary[]> {
+    const open = await Promise.allSettled(this.#sessions.values());
+    const states = open.flatMap((session) => (session.status === 'fulfilled' ? [session.value.state] : []));
+    return listSessions(await this.snapshot(), states);
+  }
+
+  /**
+   * The context of any session as it stood at a basis, rebuilt from the database alone: the same bytes as then (decision E7). Take the basis from an
+   * assembly's record. Undefined when the session did not exist at that basis.
+   */
+  contextAsOf(
+    session: SessionId,
+    basis: { readonly validTime?: Date; readonly txId?: number },
+    options: AssembleOptions = {},
+  ): Promise<SessionAssembly | undefined> {
+    return assembleAsOf(this.#environment, session, basis, options);
+  }
+
+  /** Closes one session and forgets it, so that opening it again reads it afresh. */
+  async closeSession(session: ContextSession): Promise<void> {
+    const open = this.#sessions.get(session.id);
+    // Another one may be open by this id, after this one was lost to another process.
+    if ((await open?.catch(() => undefined)) === session && this.#sessions.get(session.id) === open) this.#sessions.delete(session.id);
+    await session.close();
+  }
+
+  /** When this client has time for what nobody waits for: whoever lets a model wait says so here. */
+  get quiet(): QuietTimes {
+    return this.#environment.outbox.quiet;
+  }
+
+  /** The moment by this client's clock, milliseconds since 1970. */
+  now(): number {
+    return this.#environment.clock();
+  }
+
+  /** What waits for the database, and why. */
+  get status(): OutboxStatus {
+    return this.#environment.outbox.status;
+  }
+
+  /** What is tracked [§5.9]; undefined for a client that tracks nothing. */
+  get tracking(): TrackingStatus | undefined {
+    return this.#environment.tracking?.status;
+  }
+
+  /**
+   * Closes every session, gives what is acknowledged at most five seconds to reach the database, closes journal and connections. What did not get there
+   * stays in the journal for the next client; the report counts it. Idempotent.
+   */
+  close(): Promise<CloseReport> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  #behind(): SessionError {
+    const { waiting, outage } = this.#environment.outbox.status;
+    const options = outage === undefined ? {} : { cause: outage };
+    return new SessionError(
+      'node-unavailable',
+      `${waiting} acknowledged steps are not in the database yet, so its history is not complete; look at palimpsest doctor and ask again`,
+      options,
+    );
+  }
+
+  /** What is open already, unless it was lost. */
+  async #again(id: SessionId, open: Promise<ContextSession>, options: OpenSessionOptions): Promise<ContextSession> {
+    const session = await open;
+    if (!session.isLost) return session;
+    if (this.#sessions.get(id) === open) this.#sessions.delete(id);
+    // What it failed with was told at each of its steps.
+    await session.close().catch(() => undefined);
+    return this.openSession({ ...options, id });
+  }
+
+  async #open(id: SessionId, options: OpenSessionOptions): Promise<ContextSession> {
+    const { outbox, tracking } = this.#environment;
+    const { takeOver = false, onProgress } = options;
+    const isNew = options.id === undefined;
+    const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
+    try {
+      if (takeOver) await this.#journal?.othersDelivered(DELIVERY_WAIT_MS);
+      // What a dead process acknowledged for this session has to be in the database before it is read.
+      const isThere = isNew || ((await outbox.drained(id, DELIVERY_WAIT_MS)) && (await outbox.forgetFailure(id, DELIVERY_WAIT_MS)));
+      if (!isThere) {
+        throw new SessionError(
+          'node-unavailable',
+          `session ${id} has steps that the database does not have yet; open it once the node is back`,
+        );
+      }
+      if (isNew) return new ContextSession(this.#environment, await createHeldSession(this.#environment, id), lock);
+      const resume = tracking?.resume(id, onProgress);
+      const held = await openHeldSession(this.#environment, id, (ids, objects) => resume?.take(ids, objects));
+      await resume?.within(RESUME_WAIT_MS);
+      return new ContextSession(this.#environment, held, lock);
+    } catch (error) {
+      tracking?.leave(id);
+      lock?.release();
+      throw error;
+    }
+  }
+
+  async #close(): Promise<CloseReport> {
+    const sessions = await Promise.allSettled(this.#sessions.values());
+    const closed = await Promise.allSettled(sessions.flatMap((session) => (session.status === 'fulfilled' ? [session.value.close()] : [])));
+    await this.#environment.tracking?.close();
+    await this.#publisher?.close();
+    await this.#environment.outbox.drained(undefined, CLOSE_WAIT_MS);
+    const stored = this.store.close();
+    await this.#xtdb.close();
+    await stored;
+    const unflushed = this.#journal?.waiting ?? 0;
+    await this.#journal?.close();
+    const failed = closed.find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    return { unflushed };
+  }
+}

@@ -1,0 +1,326 @@
+import type { ObjectMetadata } from '../../assembly/metadata.js';
+import type { SessionLock } from '../../lease/session-lock.js';
+import { HeadHashes } from '../../objects/head-hashes.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { systemPromptVersion } from '../../objects/infrastructure.js';
+import type { Message } from '../../objects/object-type.js';
+import type { HistoryEvent, Step } from '../../objects/step.js';
+import { SessionError } from '../../session/errors.js';
+import { planCall, planEvent, planMessage } from '../../session/plan-step.js';
+import type { Resolution } from '../../session/resolve-reference.js';
+import { applyStep, type SessionState } from '../../session/session-state.js';
+import type { Verb } from '../../session/verb-outcome.js';
+import { assemblyId } from '../../store/assembly-part.js';
+import { type StoredPut, storedPut } from '../../store/object-store.js';
+import { SNAPSHOT_EVERY, toSnapshotPart } from '../../store/step-part.js';
+import { defined } from '../../values/defined.js';
+import { XtdbError } from '../../xtdb/errors.js';
+import type { AcceptedWrite, Outbox } from '../delivery/outbox.js';
+import type { SessionWrite } from '../delivery/session-write.js';
+import { headsAt, turnHeads } from '../delivery/turn-heads.js';
+import { AheadOfDatabase } from '../optimistic/ahead-of-database.js';
+import { answerProof } from './answer-proof.js';
+import {
+  assembleAhead,
+  assembleSession,
+  type DeliverOptions,
+  type SessionAssembly,
+  type SessionAssemblyRecord,
+} from './assemble-session.js';
+import { type HandedOut, proofOf } from './assembly-proof.js';
+import { callIdFor, ExpectedIds } from './call-id.js';
+import type { CallReport, RecordedCall } from './call-report.js';
+import { type LoadedObject, loadObject } from './load-object.js';
+import { type HeldSession, leaseOf, reloadHeldSession } from './open-session.js';
+import { planVerb } from './plan-verb.js';
+import { resolveInSession } from './resolve-in-session.js';
+import type { SessionEnvironment } from './session-environment.js';
+import { stepFiles } from './step-files.js';
+import { storedCall } from './stored-call.js';
+import { appliedIds, type VerbPlan } from './verb-plan.js';
+
+/** One content object as the pool shows it [§3.2]. */
+export interface PoolEntry {
+  readonly metadata: ObjectMetadata;
+  readonly active: boolean;
+  readonly pinned: boolean;
+}
+
+/**
+ * A session at work [§3]: records what its agent does, one step at a time, each step one transaction. Calls may overlap; steps never do.
+ * Nothing of a step is visible before it is committed, and a step that failed changed nothing.
+ */
+export class ContextSession {
+  readonly id: SessionId;
+  readonly #environment: SessionEnvironment;
+  #held: HeldSession;
+  readonly #lock: SessionLock | undefined;
+  #hashes: HeadHashes;
+  readonly #expected: ExpectedIds;
+  #queue: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+  /** The records of contexts that were handed out at one step. */
+  #kept: { readonly step: number; readonly ids: Set<string> } = { step: -1, ids: new Set() };
+  /** Made with the first context that is to be ahead of the database. */
+  #ahead: AheadOfDatabase | undefined;
+  /** Set when a write's outcome was lost: what is held may be behind what is written. */
+  #uncertain = false;
+
+  constructor(environment: SessionEnvironment, held: HeldSession, lock?: SessionLock) {
+    this.#environment = environment;
+    this.#held = held;
+    this.#lock = lock;
+    this.id = held.state.id;
+    this.#hashes = new HeadHashes(this.id);
+    this.#expected = new ExpectedIds(environment);
+  }
+
+  /** The session as of its last committed step. */
+  get state(): SessionState {
+    return this.#held.state;
+  }
+
+  /**
+   * Records a finished tool call [§5.6, §5.7] and resolves when it is acknowledged: in the journal, or, for a client without one, in the database.
+   * Rejects with SessionError (`taken-over`, `closed`), JournalError, XtdbError or DocumentError; then nothing of it is acknowledged.
+   */
+  recordCall(report: CallReport): Promise<RecordedCall> {
+    return this.#serial(async () => {
+      const { policy } = this.#environment;
+      const { state } = this.#held;
+      const latest = (): Promise<number | undefined> => this.#ahead?.latest() ?? this.#environment.store.latestTransaction();
+      const id = await callIdFor(this.#environment, state, report.callId, { ids: this.#expected, latest });
+      const answer = withNotice(report.answer(id), this.#environment.outbox);
+      const files = stepFiles(report, state);
+      const step = planCall(
+        state,
+        {
+          call: id,
+          at: this.#stepAt(),
+          ...defined({ startedAt: report.startedAt, turnRef: report.turnRef }),
+          answer: answerProof(answer, report),
+          activateFiles: files.activate,
+          index: files.refs,
+          ...(report.plan === undefined ? {} : { verbs: { [report.plan.verb]: appliedIds(report.plan) } }),
+        },
+        policy,
+      );
+      const call = storedCall(id, this.id, report, files.refs);
+      const { applied } = await this.#write(step, { files: files.observations, call });
+      this.#environment.tracking?.follow(this.id, files.observations);
+      return { callId: id, answer, collapsed: collapsedBy(step, report), applied };
+    });
+  }
+
+  /** Says that a call of this id has begun: whether another chat has the id is asked now, so that recording the call need not wait for it. */
+  expectCall(callId: string): void {
+    this.#expected.expect(this.#held.state, callId);
+  }
+
+  /** Appends a message to the chat (decision B6); a user message begins a turn. `native` is the harness's own id of it, kept beside the chat. */
+  reportMessage(message: Message, native?: string): Promise<void> {
+    return this.#serial(async () => {
+      const { policy } = this.#environment;
+      const text = message.text.toWellFormed();
+      await this.#write(planMessage(this.#held.state, { ...message, text }, this.#stepAt(), policy, native?.toWellFormed()), { files: [] });
+    });
+  }
+
+  /** Notes what a harness did to its own history (decision F1); neither chat nor sets change. */
+  recordEvent(event: HistoryEvent): Promise<void> {
+    return this.#serial(async () => {
+      const { policy } = this.#environment;
+      await this.#write(planEvent(this.#held.state, event, this.#stepAt(), policy), { files: [] });
+    });
+  }
+
+  /** Sets the system prompt [§2.6]; null for none. Writes nothing when it is the same. */
+  setSystemPrompt(prompt: string | null): Promise<void> {
+    return this.#serial(async () => {
+      const text = prompt?.toWellFormed() ?? null;
+      if (text === this.#held.prompt) return;
+      const { promptAt: before, state } = this.#held;
+      // Two prompts of one millisecond would hide each other, and none may seem to have been there before the step that it came after.
+      const promptAt = Math.max(this.#environment.clock(), before + 1, state.lastAt);
+      await this.#heads([storedPut({ version: systemPromptVersion(this.id, text), validTime: new Date(promptAt) })]);
+      this.#held = { ...this.#held, prompt: text, promptAt };
+    });
+  }
+
+  /** The object of this session that a reference names (decision D6). */
+  resolve(reference: string): Resolution {
+    return resolveInSession(this.#environment, this.state, reference);
+  }
+
+  /** Decides activate, deactivate, pin or unpin for some references; reads what must be read, writes nothing. */
+  planVerb(verb: Verb, references: readonly string[], signal?: AbortSignal): Promise<VerbPlan> {
+    return planVerb(this.#environment, this.state, verb, references, signal);
+  }
+
+  /** A content object in full, now or as of a transaction; undefined when the database knows none by this id then. */
+  load(id: ObjectId, options: { readonly version?: number } = {}): Promise<LoadedObject | undefined> {
+    return loadObject(this.#environment, id, options.version);
+  }
+
+  /** What is known of an object that this client has met. */
+  metadata(id: ObjectId): ObjectMetadata | undefined {
+    return this.#environment.cache.get(id);
+  }
+
+  /** The metadata pool in its order [§3.1], with what is active and pinned. */
+  pool(): readonly PoolEntry[] {
+    const { state } = this;
+    return state.sets.index.flatMap((id) => {
+      const metadata = this.metadata(id);
+      return metadata === undefined ? [] : [{ metadata, active: state.isActive(id), pinned: state.isPinned(id) }];
+    });
+  }
+
+  /** The context of the next model call [§4], with the record that lets it be rebuilt (decision E7). Waits for steps under way. */
+  async assemble({ deliver, renderer = 'text', ...options }: DeliverOptions = {}): Promise<SessionAssembly> {
+    const assembly = await this.#serial(() => this.#assemble(options));
+    if (deliver === undefined) return assembly;
+    const handed = renderer === 'text' ? assembly : assembly.asMessages();
+    const record = await this.deliver(handed.record, { delivered: deliver });
+    return renderer === 'text' ? { ...assembly, record } : { ...assembly, asMessages: () => ({ ...assembly.asMessages(), record }) };
+  }
+
+  /** Asks the database whether others wrote, so that the next context that is ahead of it need not wait for the answer. */
+  lookAround(): void {
+    this.#ahead?.look();
+  }
+
+  /**
+   * Keeps the record of an assembly that is handed out (decision E7), and resolves when it is durable like a step; the database has it moments later.
+   * To be awaited before the context is handed out. Handing out the same one again keeps nothing more. Rejects with JournalError.
+   */
+  async deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
+    const { clock, files, outbox } = this.#environment;
+    // Nothing is handed out before what it holds.
+    const at = Math.max(clock(), this.#held.state.lastAt, this.#held.promptAt);
+    const assembly = proofOf(record, how, files.access.mounts.mappings, at);
+    const id = assemblyId(assembly);
+    if (this.#kept.step !== record.step) this.#kept = { step: record.step, ids: new Set() };
+    if (!this.#kept.ids.has(id)) {
+      await outbox.keep({ session: this.id, lease: this.#held.lease, files: [], heads: [], at, assembly });
+      this.#kept.ids.add(id);
+    }
+    return { ...record, ...how };
+  }
+
+  /** Pauses the session [§3.6]: waits for steps under way and writes the closing version of its last turn. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#serial(async () => {
+      const { state, position } = this.#held;
+      if (state.seq <= position.upto) return;
+      const closing = headsAt(state, position, state.lastAt, position.epoch, { hashes: this.#hashes });
+      await this.#heads(closing.puts, closing.position);
+    })
+      .catch((error: unknown) => {
+        // What another writer took over is not ours to close.
+        if (!(error instanceof SessionError) || error.code !== 'taken-over') throw error;
+      })
+      .finally(() => {
+        this.#ahead?.close();
+        this.#environment.tracking?.leave(this.id);
+        this.#lock?.release();
+      });
+    return this.#closing;
+  }
+
+  /** Whether nothing more can be recorded here: another process took the session over, or a write failed for good. Opening it again gives another one. */
+  get isLost(): boolean {
+    return this.#environment.outbox.failure(this.id) !== undefined || this.#lock?.isStillOurs() === false;
+  }
+
+  /** A session that another process moved to itself must not acknowledge anything more here (decision F5). */
+  #requireLease(): void {
+    const failure = this.#environment.outbox.failure(this.id);
+    if (failure !== undefined) throw failure;
+    if (this.#lock?.isStillOurs() === false) {
+      throw new SessionError(
+        'taken-over',
+        `session ${this.id} was taken over by another process; open it again to go on from where it stands`,
+      );
+    }
+  }
+
+  /** Runs work after everything asked for before; a failure concerns its own caller only. */
+  #serial<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closing !== undefined)
+      return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to go on`));
+    const done = this.#queue.then(async () => {
+      this.#requireLease();
+      if (this.#uncertain) {
+        this.#held = await reloadHeldSession(this.#environment, this.#held);
+        this.#uncertain = false;
+      }
+      return work();
+    });
+    this.#queue = done.catch(() => undefined);
+    return done;
+  }
+
+  /** The moment of the next step: after that of the prompt, so that a fork at an earlier step can tell whether it had the prompt [decision F2]. */
+  #stepAt(): number {
+    return Math.max(this.#environment.clock(), this.#held.promptAt + 1);
+  }
+
+  async #assemble(options: DeliverOptions): Promise<SessionAssembly> {
+    if (options.ahead !== true) return assembleSession(this.#environment, this.#held, options);
+    this.#ahead ??= new AheadOfDatabase(this.#environment, () => this.#held);
+    const context = await this.#ahead.context();
+    if (context === undefined) return assembleSession(this.#environment, this.#held, options);
+    return assembleAhead(this.#environment, this.#held, context, options);
+  }
+
+  /** Acknowledges a step and makes it the session's state. */
+  async #write(step: Step, parts: Pick<SessionWrite, 'files' | 'call'>): Promise<AcceptedWrite> {
+    const { state, position, lease, indexedAtSnapshot } = this.#held;
+    const after = applyStep(state, step);
+    const boundary = step.opens === undefined ? undefined : turnHeads(state, after, position, this.#hashes);
+    const snapshot = step.seq % SNAPSHOT_EVERY === 0 ? toSnapshotPart(this.id, step.seq, after.sets, indexedAtSnapshot) : undefined;
+    const heads = boundary?.puts ?? [];
+    const write = { session: this.id, lease, step, ...parts, heads, at: step.at, ...defined({ snapshot }) };
+    const accepted = await this.#certain(() => this.#environment.outbox.accept(write));
+    this.#held = {
+      ...this.#held,
+      state: after,
+      ...(boundary === undefined ? {} : { position: boundary.position, lease: leaseOf(boundary.puts, this.id) }),
+      ...(snapshot === undefined ? {} : { indexedAtSnapshot: after.sets.index.length }),
+    };
+    return accepted;
+  }
+
+  /** Acknowledges heads outside a step. */
+  async #heads(heads: readonly StoredPut[], position = this.#held.position): Promise<void> {
+    const { lease } = this.#held;
+    const write = { session: this.id, lease, files: [], heads, at: this.#environment.clock() };
+    await this.#certain(() => this.#environment.outbox.accept(write));
+    const moved = heads.some(({ head }) => head.type === 'session');
+    if (moved) this.#held = { ...this.#held, position, lease: leaseOf(heads, this.id) };
+  }
+
+  async #certain<T>(write: () => Promise<T>): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (error instanceof XtdbError) this.#uncertain = true;
+      // They may have taken in a step that is none.
+      this.#hashes = new HeadHashes(this.id);
+      throw error;
+    }
+  }
+}
+
+/** The answer, with a line for agent and user when the journal is filling up while the database is away. */
+function withNotice(answer: string, { nearFull, status }: Outbox): string {
+  if (!nearFull) return answer;
+  return `${answer}\n[Palimpsest: ${status.waiting} steps wait for the database; when there are more of them, calls will be refused. Tell the user to run: palimpsest doctor]`;
+}
+
+/** What the window, not the agent, made inactive in a step. */
+function collapsedBy(step: Step, { plan }: CallReport): readonly ObjectId[] {
+  const asked = new Set(plan?.verb === 'deactivate' ? appliedIds(plan) : []);
+  return (step.changes.deactivate ?? []).filter((id) => !asked.has(id));
+}

@@ -1,0 +1,143 @@
+import type { StillAtRest } from '../../filesystem/tracking/change-queue.js';
+import type { FileObservation } from '../../indexing/decide-file.js';
+import type { ObjectId } from '../../objects/ids.js';
+import type { FilesystemSource } from '../../objects/source.js';
+import type { Outbox } from '../delivery/outbox.js';
+import type { MetadataCache } from '../optimistic/metadata-cache.js';
+import { type FileAccess, fileObjectId } from '../session/file-access.js';
+import { type KnownFile, type OrphanedFile, type ReconcileOptions, reconcileSources } from './reconcile-sources.js';
+
+/** What indexing on behalf of no session needs of a client. */
+export interface IndexEnvironment {
+  readonly files: FileAccess;
+  readonly cache: MetadataCache;
+  readonly outbox: Outbox;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+/** Who is told what nobody waits for. */
+export interface IndexListeners {
+  /** Of looks that failed. */
+  readonly onFailure: (error: unknown) => void;
+  /** When a source came out of reach, or back into it. */
+  readonly onReach?: () => void;
+}
+
+interface Asked {
+  readonly source: FilesystemSource;
+  readonly isStill: StillAtRest | undefined;
+}
+
+interface Round {
+  readonly sources: Map<ObjectId, Asked>;
+  readonly done: Promise<void>;
+}
+
+/** Resolves as the promise does, or rejects with the abort's reason as soon as that comes. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/**
+ * Full indexing on behalf of no session [§5.6]: reads sources and writes the versions that differ, whatever sessions make of their objects. What changes
+ * while a write is under way goes together into the next one, so that a burst is few transactions and an outage of the database holds a bounded
+ * amount of text. Nothing of it needs the journal: what is lost with the process can be read again.
+ */
+export class SourceIndexer {
+  readonly #environment: IndexEnvironment;
+  readonly #listeners: IndexListeners;
+  readonly #stop = new AbortController();
+  readonly #orphaned = new Map<ObjectId, OrphanedFile>();
+  #next: Round | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(environment: IndexEnvironment, listeners: IndexListeners) {
+    this.#environment = environment;
+    this.#listeners = listeners;
+  }
+
+  /** Why a source could not be read when it was last looked at; undefined when it could. */
+  orphaned(id: ObjectId): OrphanedFile | undefined {
+    return this.#orphaned.get(id);
+  }
+
+  /** Nothing is remembered of a source that nobody wants any more. */
+  forget(id: ObjectId): void {
+    this.#orphaned.delete(id);
+  }
+
+  /**
+   * Reads a source from now on and resolves when the database has what it holds; nothing is written for one that cannot be read (decision C5), nor of one
+   * that `isStill`, asked after the reading, says was written to meanwhile (decision C11). Rejects when it could not be written, and with the reason of `close`.
+   */
+  look(source: FilesystemSource, isStill?: StillAtRest): Promise<void> {
+    if (this.#stop.signal.aborted) return Promise.reject(this.#stop.signal.reason);
+    this.#next ??= this.#begin();
+    this.#next.sources.set(fileObjectId(source), { source, isStill });
+    return this.#next.done;
+  }
+
+  /**
+   * Looks at many sources and resolves when the database has what differs; those that are as they are known are hashed only.
+   * Rejects with the abort's reason and with what writing throws.
+   */
+  reconcile(known: readonly KnownFile[], options: Pick<ReconcileOptions, 'onProgress' | 'signal'> = {}): Promise<void> {
+    return this.#reconcile(known, new Map(), options);
+  }
+
+  async #reconcile(
+    known: readonly KnownFile[],
+    asked: ReadonlyMap<ObjectId, Asked>,
+    options: Pick<ReconcileOptions, 'onProgress' | 'signal'>,
+  ): Promise<void> {
+    const { cache, files, outbox, clock } = this.#environment;
+    const signal = options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
+    const before = new Map(known.map(({ id }) => [id, cache.get(id)]));
+    const onChanged = async (batch: readonly FileObservation[]): Promise<void> => {
+      const fresh: FileObservation[] = [];
+      const stand = await Promise.all(batch.map(({ source }) => asked.get(fileObjectId(source))?.isStill?.() ?? true));
+      for (const file of batch.filter((_file, i) => stand[i])) {
+        const id = fileObjectId(file.source);
+        if (cache.get(id) === before.get(id)) fresh.push(file);
+        // What was written of it after it was read here must not be undone: it is read again.
+        else this.look(file.source, asked.get(id)?.isStill).catch(this.#listeners.onFailure);
+      }
+      if (fresh.length > 0) await unlessAborted(outbox.index(fresh, clock()), signal);
+    };
+    const { states, orphaned } = await reconcileSources(files, known, { ...options, signal, onChanged });
+    let moved = orphaned.length > 0;
+    for (const id of states.keys()) moved = this.#orphaned.delete(id) || moved;
+    for (const file of orphaned) this.#orphaned.set(file.id, file);
+    if (moved) this.#listeners.onReach?.();
+  }
+
+  /** Ends reading and waiting; what is on its way to the database goes on. Idempotent. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Error('the client is closed'));
+    await this.#last;
+  }
+
+  /** A round takes in what is asked for until the one before it has ended. */
+  #begin(): Round {
+    const sources = new Map<ObjectId, Asked>();
+    const done = this.#last.then(() => {
+      this.#next = undefined;
+      // Without a hash to compare with, the database alone says what is new: others write to it too.
+      const known = [...sources].map(([id, { source }]) => ({ id, source, fileHash: null, gone: false }));
+      return this.#reconcile(known, sources, {});
+    });
+    this.#last = done.catch(() => undefined);
+    return { sources, done };
+  }
+}

@@ -1,0 +1,160 @@
+import { hashSource } from '../../filesystem/access/hash-source.js';
+import type { SourceReading, UnreachableReason } from '../../filesystem/access/read-source.js';
+import type { FileObservation } from '../../indexing/decide-file.js';
+import type { ObjectId, Sha256 } from '../../objects/ids.js';
+import type { FilesystemSource } from '../../objects/source.js';
+import type { MetadataCache } from '../optimistic/metadata-cache.js';
+import type { FileAccess } from '../session/file-access.js';
+
+/** A file of a session's index as it is known [§3.1]. */
+export interface KnownFile {
+  readonly id: ObjectId;
+  readonly source: FilesystemSource;
+  /** Null for a stub and for a deleted file. */
+  readonly fileHash: Sha256 | null;
+  /** Confirmed deleted (decision C3). */
+  readonly gone: boolean;
+}
+
+/** What became of a source since its last version [§3.6, decision C5]. */
+export type SourceState = 'unchanged' | 'changed' | 'deleted' | 'orphaned';
+
+/** A source that cannot be read although it may well exist: its last version stays [§5.9]. */
+export interface OrphanedFile {
+  readonly id: ObjectId;
+  readonly source: FilesystemSource;
+  readonly reason: UnreachableReason | 'not-regular';
+}
+
+/** What a look at all sources found. */
+export interface Reconciliation {
+  /** Of every file that was looked at, in the order given; a file that was gone before and still is counts as unchanged. */
+  readonly states: ReadonlyMap<ObjectId, SourceState>;
+  readonly orphaned: readonly OrphanedFile[];
+}
+
+/** How sources are reconciled. */
+export interface ReconcileOptions {
+  /**
+   * Takes what changed or was deleted, a batch at a time, in the order given; the next batch waits for it, so that memory stays bounded whatever
+   * changed. What it throws ends the reconciliation.
+   */
+  readonly onChanged: (batch: readonly FileObservation[]) => Promise<void>;
+  readonly onProgress?: (done: number, total: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** How many sources are read at once. */
+const READS_AT_ONCE = 8;
+/** A batch ends with the first of these: observations, or UTF-16 units of text that they hold. */
+const BATCH_FILES = 500;
+const BATCH_UNITS = 8 * 1_048_576;
+
+/**
+ * The files of an index whose sources are looked at on resume: all that were ever read. Stubs stay unread unless `strict` asks for the letter of §3.6
+ * (decision F1, divergence).
+ */
+export function filesToReconcile(cache: MetadataCache, index: readonly ObjectId[], strict: boolean): readonly KnownFile[] {
+  return index.flatMap((id) => {
+    const metadata = cache.get(id);
+    const source = cache.source(id);
+    if (metadata?.type !== 'file' || source === undefined) return [];
+    if (metadata.state === 'stub' && !strict) return [];
+    return [{ id, source, fileHash: metadata.fileHash, gone: metadata.state === 'deleted' }];
+  });
+}
+
+interface Finding {
+  readonly file: KnownFile;
+  readonly state: SourceState;
+  readonly observation?: FileObservation;
+  readonly orphaned?: OrphanedFile;
+}
+
+type Judge<Kind extends SourceReading['kind']> = (file: KnownFile, reading: Extract<SourceReading, { kind: Kind }>) => Finding;
+
+function unlessSame(file: KnownFile, reading: Extract<SourceReading, { readonly fileHash: Sha256 }>): Finding {
+  if (reading.fileHash === file.fileHash) return { file, state: 'unchanged' };
+  return { file, state: 'changed', observation: { kind: 'read', source: file.source, reading } };
+}
+
+const orphan = (file: KnownFile, reason: OrphanedFile['reason']): Finding => ({
+  file,
+  state: 'orphaned',
+  orphaned: { id: file.id, source: file.source, reason },
+});
+
+const JUDGES: { readonly [Kind in SourceReading['kind']]: Judge<Kind> } = {
+  text: unlessSame,
+  'large-text': unlessSame,
+  binary: unlessSame,
+  missing: (file, reading) =>
+    file.gone ? { file, state: 'unchanged' } : { file, state: 'deleted', observation: { kind: 'read', source: file.source, reading } },
+  unreachable: (file, { reason }) => orphan(file, reason),
+  'not-regular': (file) => orphan(file, 'not-regular'),
+};
+
+/** Hashes first: most sources have not changed, and an unchanged one then costs no memory, however large it is. The bytes decide, never a date. */
+async function look(files: FileAccess, file: KnownFile, signal: AbortSignal | undefined): Promise<Finding> {
+  if (file.fileHash !== null && (await hashSource(files.access, file.source, signal)) === file.fileHash)
+    return { file, state: 'unchanged' };
+  const reading = await files.read(file.source, signal);
+  return (JUDGES[reading.kind] as Judge<SourceReading['kind']>)(file, reading as never);
+}
+
+function unitsOf({ observation }: Finding): number {
+  if (observation?.kind !== 'read') return 0;
+  const { reading } = observation;
+  return reading.kind === 'large-text' ? reading.length : reading.kind === 'text' ? reading.content.length : 0;
+}
+
+/** The findings in the order of the files, a bounded number of them under way ahead of the one that is waited for. */
+async function* findings(files: FileAccess, known: readonly KnownFile[], signal: AbortSignal | undefined): AsyncGenerator<Finding> {
+  const ahead: Promise<Finding>[] = [];
+  try {
+    for (const file of known) {
+      const looking = look(files, file, signal);
+      // Whichever fails first is thrown where its turn comes; until then it is not unhandled.
+      looking.catch(() => undefined);
+      ahead.push(looking);
+      const first = ahead.length < READS_AT_ONCE ? undefined : ahead.shift();
+      if (first !== undefined) yield await first;
+    }
+    for (let first = ahead.shift(); first !== undefined; first = ahead.shift()) yield await first;
+  } finally {
+    await Promise.allSettled(ahead);
+  }
+}
+
+/**
+ * Looks at the sources of files that were read before, as a session that is resumed does [§3.6, step 3]. Changed, re-created and deleted ones are
+ * handed on as observations for the indexing protocol; unreachable ones and those of a foreign filesystem are orphaned (decisions C5, F8).
+ * Writes nothing. Rejects with the abort's reason and with what `onChanged` throws; what is wrong with a source is never thrown.
+ */
+export async function reconcileSources(
+  files: FileAccess,
+  known: readonly KnownFile[],
+  { onChanged, onProgress, signal }: ReconcileOptions,
+): Promise<Reconciliation> {
+  const states = new Map<ObjectId, SourceState>();
+  const orphaned: OrphanedFile[] = [];
+  let batch: FileObservation[] = [];
+  let units = 0;
+  const hand = async (): Promise<void> => {
+    if (batch.length === 0) return;
+    const full = batch;
+    [batch, units] = [[], 0];
+    await onChanged(full);
+  };
+  for await (const finding of findings(files, known, signal)) {
+    states.set(finding.file.id, finding.state);
+    if (finding.orphaned !== undefined) orphaned.push(finding.orphaned);
+    if (finding.observation !== undefined) batch.push(finding.observation);
+    units += unitsOf(finding);
+    if (batch.length >= BATCH_FILES || units >= BATCH_UNITS) await hand();
+    onProgress?.(states.size, known.length);
+  }
+  signal?.throwIfAborted();
+  await hand();
+  return { states, orphaned };
+}

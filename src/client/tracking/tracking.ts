@@ -1,0 +1,218 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { SourceReading } from '../../filesystem/access/read-source.js';
+import type { StillAtRest } from '../../filesystem/tracking/change-queue.js';
+import { stampOf } from '../../filesystem/tracking/file-stamp.js';
+import { createFileTracker, type FileTracker, type FileTrackerOptions, type TrackRequest } from '../../filesystem/tracking/file-tracker.js';
+import type { KnownContent } from '../../filesystem/tracking/track-folder.js';
+import type { FileObservation } from '../../indexing/decide-file.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { FilesystemSource } from '../../objects/source.js';
+import { defined } from '../../values/defined.js';
+import { fileObjectId } from '../session/file-access.js';
+import { type IndexEnvironment, SourceIndexer } from './index-sources.js';
+import { filesToReconcile, type KnownFile, type OrphanedFile } from './reconcile-sources.js';
+import { type ResumePart, SourceResume } from './source-resume.js';
+
+/** Settings of tracking; the times are those of the file tracker. */
+export interface TrackingOptions extends Omit<FileTrackerOptions, 'onChange' | 'onState'> {}
+
+/** Settings, and who is told that the status may have changed. */
+export interface TrackingSettings extends TrackingOptions {
+  readonly onStatus?: () => void;
+}
+
+/** What is tracked at the moment [§5.9]. */
+export interface TrackingStatus {
+  /** Sources whose changes are noticed. */
+  readonly attached: number;
+  /** Sources without a tracker or that cannot be read: their last version stays. */
+  readonly orphaned: number;
+  /** Those of them that were looked at and could not be read, with the reason. */
+  readonly unreadable: readonly OrphanedFile[];
+  /** Folders that are only looked at from time to time, because the system has no watch left for them. */
+  readonly sweptFolders: number;
+  /** Sessions whose sources are still being reconciled. */
+  readonly resuming: number;
+}
+
+interface Tracked {
+  readonly source: FilesystemSource;
+  readonly sessions: Set<SessionId>;
+}
+
+/** Equal to no file that stands somewhere. */
+const NOT_THERE: KnownContent = { size: -1, mtimeMs: -1 };
+
+type KnownFrom<Kind extends SourceReading['kind']> = (reading: Extract<SourceReading, { kind: Kind }>) => KnownContent | undefined;
+const ofBytes = ({ size, mtimeMs }: KnownContent): KnownContent => ({ size, mtimeMs });
+
+/** What a reading says of a source; undefined where it left no version behind, so that nothing has to be followed. */
+const KNOWN: { readonly [Kind in SourceReading['kind']]: KnownFrom<Kind> } = {
+  text: ofBytes,
+  'large-text': ofBytes,
+  binary: ofBytes,
+  missing: () => NOT_THERE,
+  unreachable: () => undefined,
+  'not-regular': () => undefined,
+};
+
+/** Settled changes that may wait for one transaction together. */
+const TOLD_AT_ONCE = 256;
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/**
+ * The trackers of a client [§5.8]: one for all its sessions, on every source that one of them has read, never on stubs (decision C11). A change becomes a
+ * version and nothing else: no set of any session moves [§5.6]. Keeps no process alive; the watching library is loaded with the first source.
+ */
+export class SourceTracking {
+  readonly #environment: IndexEnvironment;
+  readonly #options: TrackingSettings;
+  readonly #indexer: SourceIndexer;
+  readonly #tracked = new Map<ObjectId, Tracked>();
+  readonly #resumes = new Map<SessionId, SourceResume>();
+  readonly #running = new Set<Promise<unknown>>();
+  #tracker: FileTracker | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(environment: IndexEnvironment, options: TrackingSettings = {}) {
+    this.#environment = environment;
+    this.#options = options;
+    this.#indexer = new SourceIndexer(environment, {
+      onFailure: (error) => this.#notice('a changed file could not be taken up', error),
+      onReach: () => this.#touch(),
+    });
+  }
+
+  get status(): TrackingStatus {
+    const all = [...this.#tracked];
+    const unreadable = all.flatMap(([id]) => this.#indexer.orphaned(id) ?? []);
+    const attached = all.filter(([id, { source }]) => this.#tracker?.state(source) === 'attached' && !this.#indexer.orphaned(id));
+    const { sweptFolders = 0 } = this.#tracker?.status() ?? {};
+    return { attached: attached.length, orphaned: all.length - attached.length, unreadable, sweptFolders, resuming: this.#resumes.size };
+  }
+
+  /** Tracks what a session's step has read; where a source stands differently by now, it is indexed again. Returns at once. */
+  follow(session: SessionId, files: readonly FileObservation[]): void {
+    if (this.#closing !== undefined) return;
+    const requests = files.flatMap((file): TrackRequest[] => {
+      if (file.kind !== 'read') return [];
+      const known = (KNOWN[file.reading.kind] as KnownFrom<SourceReading['kind']>)(file.reading as never);
+      return known === undefined ? [] : [{ source: file.source, known }];
+    });
+    if (requests.length === 0) return;
+    const fresh = requests.filter(({ source }) => this.#add(session, fileObjectId(source), source));
+    const others = requests.filter((request) => !fresh.includes(request));
+    // The answer that the agent waits for goes first.
+    this.#inBackground(nextTurn().then(() => this.#attach(fresh.filter(({ source }) => this.#tracked.has(fileObjectId(source))))));
+    for (const request of others) this.#inBackground(nextTurn().then(() => this.#recheck(request)));
+  }
+
+  /** Lets go of what no other session has read, and of a resume under way. */
+  leave(session: SessionId): void {
+    this.#resumes.get(session)?.stop(new Error(`session ${session} is closed`));
+    for (const [id, { source, sessions }] of this.#tracked) {
+      if (!sessions.delete(session) || sessions.size > 0) continue;
+      this.#tracked.delete(id);
+      this.#indexer.forget(id);
+      this.#tracker?.untrack(source);
+    }
+    this.#touch();
+  }
+
+  /**
+   * Begins to take up the sources of a session that is opened again [§3.6, steps 3 and 6]: tracks what it has read, brings in what changed or went
+   * meanwhile. Ended with `leave`.
+   */
+  resume(session: SessionId, onProgress?: (done: number, total: number) => void): SourceResume {
+    const resume = new SourceResume({
+      filesOf: (ids) => (this.#closing === undefined ? filesToReconcile(this.#environment.cache, ids, false) : []),
+      takeUp: (known, part) => this.#resume(session, known, part),
+      ...defined({ onProgress }),
+      onFailure: (error) => {
+        if (this.#closing === undefined) this.#notice(`sources of session ${session} could not be looked at`, error);
+      },
+      onEnd: () => {
+        if (this.#resumes.get(session) === resume) this.#resumes.delete(session);
+        this.#touch();
+      },
+    });
+    this.#resumes.set(session, resume);
+    this.#touch();
+    return resume;
+  }
+
+  /** Ends all watching and reading; versions that are on their way to the database go on. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const resumes = [...this.#resumes.values()];
+    for (const resume of resumes) resume.stop(new Error('the client is closed'));
+    await this.#indexer.close();
+    await this.#tracker?.close();
+    await Promise.allSettled([...this.#running, ...resumes.map(({ ended }) => ended)]);
+  }
+
+  /** Watched first, read then: between the two nothing is missed. */
+  async #resume(session: SessionId, known: readonly KnownFile[], { signal, onProgress, objects }: ResumePart): Promise<void> {
+    const fresh = known.filter(({ id, source }) => this.#add(session, id, source));
+    await this.#attach(fresh, objects);
+    await this.#indexer.reconcile(known, { signal, onProgress });
+  }
+
+  /** Whether a source is tracked from now on; false where it was already. */
+  #add(session: SessionId, id: ObjectId, source: FilesystemSource): boolean {
+    const tracked = this.#tracked.get(id);
+    if (tracked === undefined) this.#tracked.set(id, { source, sessions: new Set([session]) });
+    else tracked.sessions.add(session);
+    return tracked === undefined;
+  }
+
+  async #attach(requests: readonly TrackRequest[], expected = requests.length): Promise<void> {
+    if (requests.length === 0 || this.#closing !== undefined) return;
+    this.#tracker ??= createFileTracker(this.#environment.files.access, {
+      concurrency: TOLD_AT_ONCE,
+      ...this.#options,
+      onChange: (source, isStill) => this.#changed(source, isStill),
+      onState: () => this.#touch(),
+    });
+    await this.#tracker.trackMany(requests, expected);
+    this.#touch();
+  }
+
+  async #changed(source: FilesystemSource, isStill: StillAtRest): Promise<void> {
+    try {
+      await this.#indexer.look(source, isStill);
+    } catch (error) {
+      // Nobody is told of what a client that closes leaves to the next one.
+      if (this.#closing === undefined) throw error;
+    }
+  }
+
+  /** A step may have recorded what a file held before the tracker brought in its last change; or it is being written just now, and settles first. */
+  async #recheck({ source, known }: TrackRequest): Promise<void> {
+    if (!this.#environment.files.access.mounts.isReachable(source.path, source.filesystemId)) return;
+    const stamp = await stampOf(source.path);
+    if (stamp === undefined) return;
+    const { size, mtimeMs } = stamp.present ?? NOT_THERE;
+    if (size !== known?.size || mtimeMs !== known.mtimeMs) this.#tracker?.tellAgain(source);
+  }
+
+  #inBackground(work: Promise<unknown>): void {
+    const ended = work
+      .catch((error: unknown) => this.#notice('a file that was read could not be tracked', error))
+      .finally(() => this.#running.delete(ended));
+    this.#running.add(ended);
+  }
+
+  #touch(): void {
+    this.#options.onStatus?.();
+  }
+
+  #notice(what: string, error: unknown): void {
+    this.#options.onNotice?.(`${what}: ${reasonOf(error)}`);
+  }
+}

@@ -1,0 +1,161 @@
+import type { Readable, Writable } from 'node:stream';
+import { nodeOptions, readSettings } from '../../cli/settings.js';
+import { createContextClient } from '../../harness/create-context-client.js';
+import type { HarnessClient } from '../../harness/harness-client.js';
+import { type LoopContext, LoopSession } from '../../harness/loop-session.js';
+import type { ReportedMessage } from '../../harness/message-schema.js';
+import { clientFolder } from '../../process/data-folder.js';
+import { defined } from '../../values/defined.js';
+import { parseNodeUrl } from '../../xtdb/address.js';
+import { linesOf } from './lines.js';
+import type { Beginning, BesideAnswer, BesideRequest, CallName, Calls, SentList } from './protocol.js';
+import { withoutRepeats } from './sent-texts.js';
+
+/** Thrown for a list that continues one that this process does not have. */
+class ResendError extends Error {
+  override readonly name = 'ResendError';
+}
+
+interface Followed {
+  readonly loop: LoopSession;
+  number: number;
+  messages: readonly ReportedMessage[];
+  /** The texts of the last context that was answered. */
+  texts: readonly string[];
+}
+
+type Handlers = { readonly [N in CallName]: (params: Calls[N]['params']) => Promise<Calls[N]['result']> };
+
+/** The client of a harness: its node is found or started when it is first needed. */
+export async function besideClient(beginning: Beginning, env: NodeJS.ProcessEnv): Promise<HarnessClient> {
+  const settings = readSettings(env, {});
+  const { dataDir, ...node } = nodeOptions(settings);
+  const { xtdbUrl } = settings;
+  const { what, cwd, roots, strict = false, shortIds = false } = beginning;
+  return createContextClient({
+    dataDir: clientFolder(dataDir, xtdbUrl),
+    ...(xtdbUrl === undefined ? {} : { address: parseNodeUrl(xtdbUrl) }),
+    node,
+    cwd,
+    roots,
+    strict,
+    shortIds,
+    what: `palimpsest beside ${what}`,
+    journal: xtdbUrl !== undefined || settings.profile !== 'memory',
+  });
+}
+
+/** The sessions of one harness process, and the lists that were sent for them. */
+class BesideSessions {
+  readonly #client: HarnessClient;
+  readonly #beginning: Beginning;
+  readonly #followed = new Map<string, Followed>();
+
+  constructor(client: HarnessClient, beginning: Beginning) {
+    this.#client = client;
+    this.#beginning = beginning;
+  }
+
+  readonly handlers: Handlers = {
+    ready: async () => {
+      await this.#client.client.ready();
+      return null;
+    },
+    context: async (list) => {
+      const { followed, history } = this.#take(list);
+      return (await followed.loop.context(history)) ?? null;
+    },
+    follow: async (list) => {
+      const { followed, history } = this.#take(list);
+      await followed.loop.follow(history);
+      return null;
+    },
+    handed: async ({ session, ...handed }) => ({ kept: (await this.#loop(session).handed(handed)) !== undefined }),
+    verb: async ({ session, verb, ids, callId }) => {
+      const { text, ok } = await this.#loop(session).verb(verb, ids, callId);
+      return { text, ok };
+    },
+    expect: async ({ session, callId }) => {
+      this.#followed.get(session)?.loop.expect(callId);
+      return null;
+    },
+    event: async ({ session, event }) => {
+      await this.#loop(session).event(event);
+      return null;
+    },
+    close: async ({ session }) => {
+      await this.#followed.get(session)?.loop.close();
+      this.#followed.delete(session);
+      return null;
+    },
+  };
+
+  /** What is written for an answer, at the moment at which it is written. */
+  written({ call, params }: BesideRequest, answer: BesideAnswer): BesideAnswer {
+    if (call !== 'context' || !('result' in answer) || answer.result === null) return answer;
+    const followed = this.#followedBy(params.session, undefined);
+    const { sent, texts } = withoutRepeats(answer.result as LoopContext, followed.texts);
+    followed.texts = texts;
+    return { ...answer, result: sent };
+  }
+
+  #loop(session: string): LoopSession {
+    return this.#followedBy(session, undefined).loop;
+  }
+
+  #followedBy(session: string, parent: string | undefined): Followed {
+    const known = this.#followed.get(session);
+    if (known !== undefined) return known;
+    const { what, strict = false, shortIds = false, layout } = this.#beginning;
+    const options = { delivered: what, strict, shortIds, ...defined({ layout }) };
+    const loop = new LoopSession(this.#client.client, { ...options, id: session, ...defined({ parent }) });
+    const followed = { loop, number: 0, messages: [], texts: [] };
+    this.#followed.set(session, followed);
+    return followed;
+  }
+
+  /** The whole list; kept before anything is done with it, so that what fails can be asked again. */
+  #take({ session, parent, after, number, prefix, messages, system, compacted = false }: SentList) {
+    const followed = this.#followedBy(session, parent);
+    if (prefix > 0 && (after !== followed.number || prefix > followed.messages.length)) {
+      throw new ResendError(`the list ${after} of session ${session} is not known here`);
+    }
+    followed.messages = [...followed.messages.slice(0, prefix), ...messages];
+    followed.number = number;
+    return { followed, history: { messages: followed.messages, compacted, ...defined({ system }) } };
+  }
+}
+
+async function answerTo(sessions: BesideSessions, { id, call, params }: BesideRequest): Promise<BesideAnswer> {
+  try {
+    const handle = sessions.handlers[call] as (params: unknown) => Promise<unknown>;
+    return { id, result: await handle(params) };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { id, error: { message, ...(error instanceof ResendError ? { resend: true as const } : {}) } };
+  }
+}
+
+/**
+ * Serves one harness over two pipes, a line of JSON each way, until the input ends; then pauses the sessions and delivers what it can. The first line says
+ * for whom.
+ */
+export async function serveBeside(input: Readable, output: Writable, env: NodeJS.ProcessEnv): Promise<void> {
+  const lines = linesOf(input);
+  const first = await lines.next();
+  if (first.done === true) return;
+  const beginning = JSON.parse(first.value) as Beginning;
+  const client = await besideClient(beginning, env);
+  const sessions = new BesideSessions(client, beginning);
+  const under = new Set<Promise<void>>();
+  for (let line = await lines.next(); line.done !== true; line = await lines.next()) {
+    const request = JSON.parse(line.value) as BesideRequest;
+    const work = answerTo(sessions, request).then((answer) => {
+      output.write(`${JSON.stringify(sessions.written(request, answer))}\n`);
+    });
+    under.add(work);
+    void work.finally(() => under.delete(work));
+  }
+  await Promise.allSettled(under);
+  await client.close();
+}

@@ -1,0 +1,79 @@
+import { stat } from 'node:fs/promises';
+import { posix } from 'node:path';
+import type { AgentPath, CanonicalPath, FilesystemId } from '../../objects/ids.js';
+import { type FilesystemSource, filesystemSource } from '../../objects/source.js';
+import { named, SourceError } from './errors.js';
+import type { MountTable } from './mounts.js';
+import { type AllowedRoots, absolutePath } from './roots.js';
+
+/** What this process may use of the filesystem, and how the agent names it. */
+export interface FilesystemAccess {
+  readonly roots: AllowedRoots;
+  readonly mounts: MountTable;
+}
+
+/** Where an agent's path is. */
+export interface Location {
+  /** Canonical path; links resolved where this process can see them. */
+  readonly path: CanonicalPath;
+  readonly filesystemId: FilesystemId;
+  readonly exists: boolean;
+  /** False for a path that only the agent can see, inside its container; such a path is neither checked nor readable here. */
+  readonly reachable: boolean;
+  /** The path as the agent gave it. */
+  readonly shown: string;
+}
+
+/** How an agent's path is located. */
+export interface LocateOptions {
+  /** The agent's own working directory, as the agent sees it: relative paths start there. */
+  readonly cwd: string;
+  /** Whether a missing file or folder is refused with `not-found`; true if left out. */
+  readonly mustExist?: boolean;
+}
+
+/**
+ * Finds what an agent means by a path: relative to its working directory, through the mounts [§5.3], links resolved, inside the roots.
+ * Throws {@link SourceError}. A path on a filesystem that this process cannot see is only normalised and comes back as not reachable.
+ */
+export async function locate(access: FilesystemAccess, path: string, options: LocateOptions): Promise<Location> {
+  const { roots, mounts } = access;
+  const translated = mounts.toCanonical(absolutePath(path, options.cwd) as string as AgentPath);
+  if (!translated.viaMount && !mounts.isReachable(translated.path, translated.filesystemId)) {
+    return { path: translated.path, filesystemId: translated.filesystemId, exists: false, reachable: false, shown: path };
+  }
+  const resolved = await roots.resolve(translated.path, { mustExist: options.mustExist ?? true, shown: path });
+  const filesystemId = await filesystemOf(mounts, resolved.path, translated);
+  return { path: resolved.path, filesystemId, exists: resolved.exists, reachable: true, shown: path };
+}
+
+/** Links may lead from one mount into another, and unmapped paths are told apart by their device [§5.3]; mappings come first. */
+async function filesystemOf(
+  mounts: MountTable,
+  path: CanonicalPath,
+  translated: { readonly filesystemId: FilesystemId; readonly viaMount: boolean },
+): Promise<FilesystemId> {
+  const mapped = mounts.filesystemOfCanonical(path);
+  if (mapped !== undefined) return mapped;
+  if (translated.viaMount || !mounts.knowsDevices) return translated.filesystemId;
+  const device = await deviceOf(path);
+  return (device === undefined ? undefined : mounts.filesystemOfDevice(device)) ?? translated.filesystemId;
+}
+
+/** The device of a path; of the deepest folder that exists, for one that is still to be made. */
+async function deviceOf(path: string): Promise<bigint | undefined> {
+  for (let current = path; ; current = posix.dirname(current)) {
+    const stats = await stat(current, { bigint: true }).catch(() => undefined);
+    if (stats !== undefined || current === '/') return stats?.dev;
+  }
+}
+
+/** The source binding of a located file [§2.3]. */
+export function sourceOf(location: Location): FilesystemSource {
+  return filesystemSource(location.filesystemId, location.path);
+}
+
+/** The error for a location that only the agent can see. */
+export function unreachableError(shown: string): SourceError {
+  return new SourceError('unreachable', shown, `${named(shown)} is on a filesystem that cannot be reached from here`);
+}

@@ -1,0 +1,89 @@
+import { CodedError } from '../../values/coded-error.js';
+
+/** Why a path cannot be used as asked. */
+export type SourceErrorCode =
+  | 'not-found'
+  | 'outside-roots'
+  | 'is-directory'
+  | 'not-regular'
+  | 'not-text'
+  | 'no-permission'
+  | 'unreachable'
+  | 'too-large'
+  | 'invalid-path'
+  | 'loop'
+  | 'exists'
+  | 'changed-underneath'
+  | 'io';
+
+/**
+ * Thrown when a file or folder cannot be used as asked [§5.5].
+ * Callers branch on `code`; the message names the path as it was given and never what a symbolic link points to.
+ */
+export class SourceError extends CodedError<SourceErrorCode> {
+  override readonly name = 'SourceError';
+  /** The path as the caller gave it. */
+  readonly path: string;
+
+  constructor(code: SourceErrorCode, path: string, message: string, options?: { readonly cause?: unknown }) {
+    super(code, message, options);
+    this.path = path;
+  }
+}
+
+/** What is wrong with a search pattern. */
+export type PatternErrorCode = 'invalid-regex' | 'invalid-glob';
+
+/** Thrown when a glob or a regular expression cannot be used; the message quotes it and says what to change. */
+export class PatternError extends CodedError<PatternErrorCode> {
+  override readonly name = 'PatternError';
+}
+
+/** A path or pattern in a message: JSON-quoted, the middle of a very long one left out. */
+export function named(path: string): string {
+  return JSON.stringify(path.length > 400 ? `${path.slice(0, 200)}[...]${path.slice(-180)}` : path);
+}
+
+interface Failure {
+  readonly code: SourceErrorCode;
+  readonly says: string;
+}
+
+const BY_ERRNO: Readonly<Record<string, Failure>> = {
+  ENOENT: { code: 'not-found', says: 'does not exist' },
+  ENOTDIR: { code: 'not-found', says: 'does not exist: a part of it is no folder' },
+  EISDIR: { code: 'is-directory', says: 'is a folder' },
+  EACCES: { code: 'no-permission', says: 'may not be accessed: permission denied' },
+  EPERM: { code: 'no-permission', says: 'may not be accessed: operation not permitted' },
+  EROFS: { code: 'no-permission', says: 'is on a read-only filesystem' },
+  ETXTBSY: { code: 'no-permission', says: 'is a program that is running' },
+  ELOOP: { code: 'loop', says: 'runs through a loop of symbolic links' },
+  ENAMETOOLONG: { code: 'invalid-path', says: 'is too long for the filesystem' },
+  EINVAL: { code: 'invalid-path', says: 'is no valid path on this filesystem' },
+  EILSEQ: { code: 'invalid-path', says: 'is no valid path on this filesystem' },
+  ENXIO: { code: 'not-regular', says: 'is no regular file' },
+  EEXIST: { code: 'exists', says: 'exists already' },
+  EFBIG: { code: 'too-large', says: 'is too large for the filesystem' },
+  ENOSPC: { code: 'io', says: 'could not be written: no space left on the device' },
+  EDQUOT: { code: 'io', says: 'could not be written: the disk quota is used up' },
+  EMFILE: { code: 'io', says: 'could not be opened: too many open files' },
+  ESTALE: { code: 'unreachable', says: 'is on a filesystem that went away' },
+  ENODEV: { code: 'unreachable', says: 'is on a filesystem that went away' },
+  ENOTCONN: { code: 'unreachable', says: 'is on a filesystem that is not connected' },
+  ETIMEDOUT: { code: 'unreachable', says: 'is on a filesystem that does not answer' },
+  EHOSTDOWN: { code: 'unreachable', says: 'is on a filesystem that does not answer' },
+};
+
+/** The system's name of a failure (`ENOENT`), or `undefined` for anything that is not a failed system call. */
+export function errnoOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error) || !('syscall' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** Turns a failed system call on `path` into a {@link SourceError}; anything else comes back as it is. The system's own message names links' targets, so it is only kept as `cause`. */
+export function sourceErrorFrom(error: unknown, path: string): unknown {
+  const errno = errnoOf(error);
+  if (errno === undefined) return error;
+  const failure = BY_ERRNO[errno] ?? { code: 'io', says: `could not be used: the system answered ${errno}` };
+  return new SourceError(failure.code, path, `${named(path)} ${failure.says}`, { cause: error });
+}

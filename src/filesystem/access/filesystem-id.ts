@@ -1,0 +1,110 @@
+import { hash, randomBytes } from 'node:crypto';
+import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { posix } from 'node:path';
+import { type FilesystemId, filesystemId } from '../../objects/ids.js';
+import { errnoOf, named, SourceError, sourceErrorFrom } from './errors.js';
+
+/** What a filesystem id is made from; everything is read from the machine if left out. */
+export interface MachineFacts {
+  /** A small text file's content; `undefined` if it cannot be read. */
+  readText(path: string): Promise<string | undefined>;
+  exists(path: string): Promise<boolean>;
+  hostname(): string;
+}
+
+const MACHINE_ID_FILES = ['/etc/machine-id', '/var/lib/dbus/machine-id'] as const;
+const CONTAINER_MARKS = ['/.dockerenv', '/run/.containerenv'] as const;
+const MACHINE_ID = /^[0-9a-f]{32}$/i;
+const PERSISTED_ID = /^[0-9a-f]{64}$/;
+/** A container's id as the last part of a control group: `/docker/ID`, `docker-ID.scope`, `cri-containerd-ID.scope`. */
+const CGROUP_ID = /[/-]([0-9a-f]{64})(?:\.scope)?$/;
+const MOUNT_ID = /\/(?:containers|overlay-containers)\/([0-9a-f]{64})\//;
+const ID_FILE = 'filesystem-id';
+
+const thisMachine: MachineFacts = {
+  readText: (path) => readFile(path, 'utf8').catch(() => undefined),
+  exists: (path) =>
+    stat(path).then(
+      () => true,
+      () => false,
+    ),
+  hostname,
+};
+
+/**
+ * The id of the filesystem that this process sees [§5.4, decision C10]: SHA-256 of the trimmed machine id; where there is none, a random id that
+ * is written once to `filesystem-id` in the data folder. Inside a container the container's own id is mixed in, so that each has its own.
+ */
+export async function localFilesystemId(dataDir: string, facts: MachineFacts = thisMachine): Promise<FilesystemId> {
+  const machine = await machineId(facts);
+  const container = await containerId(facts);
+  const seed = machine ?? (await persistedId(dataDir));
+  if (container !== undefined) return filesystemId(hash('sha256', `${seed}\n${container}`));
+  return filesystemId(machine === undefined ? seed : hash('sha256', machine));
+}
+
+/** The machine's id, trimmed; `undefined` where there is none or it was never set. */
+async function machineId(facts: MachineFacts): Promise<string | undefined> {
+  for (const path of MACHINE_ID_FILES) {
+    const text = (await facts.readText(path))?.trim();
+    if (text !== undefined && MACHINE_ID.test(text)) return text;
+  }
+  return undefined;
+}
+
+/** The id of the container that this process runs in; `undefined` outside of one. */
+export async function containerId(facts: MachineFacts = thisMachine): Promise<string | undefined> {
+  for (const line of ((await facts.readText('/proc/self/cgroup')) ?? '').split('\n')) {
+    const id = CGROUP_ID.exec(line)?.[1];
+    if (id !== undefined) return id;
+  }
+  const mounted = mountedId((await facts.readText('/proc/self/mountinfo')) ?? '');
+  if (mounted !== undefined) return mounted;
+  for (const mark of CONTAINER_MARKS) if (await facts.exists(mark)) return facts.hostname();
+  return undefined;
+}
+
+/** Container engines mount a container's own hostname, hosts and resolv.conf from a folder named by its id; other mounts may belong to other containers. */
+function mountedId(mountinfo: string): string | undefined {
+  for (const line of mountinfo.split('\n')) {
+    const [, , , root, mountPoint] = line.split(' ');
+    if (root === undefined || !['/etc/hostname', '/etc/hosts', '/etc/resolv.conf'].includes(mountPoint ?? '')) continue;
+    const id = MOUNT_ID.exec(root)?.[1];
+    if (id !== undefined) return id;
+  }
+  return undefined;
+}
+
+/** The random id of the data folder; made by whoever comes first, the same for all who come later, however many come at once. */
+async function persistedId(dataDir: string): Promise<string> {
+  const path = posix.join(dataDir, ID_FILE);
+  const known = await readPersisted(path);
+  if (known !== undefined) return known;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const made = randomBytes(32).toString('hex');
+  const temporary = `${path}.${made.slice(0, 16)}`;
+  try {
+    await writeFile(temporary, `${made}\n`, { flag: 'wx', flush: true });
+    // A link, unlike a rename, leaves the name to whoever was first.
+    await link(temporary, path).catch((error: unknown) => {
+      if (errnoOf(error) !== 'EEXIST') throw error;
+    });
+  } finally {
+    await rm(temporary, { force: true });
+  }
+  return (await readPersisted(path)) ?? made;
+}
+
+async function readPersisted(path: string): Promise<string | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw sourceErrorFrom(error, path);
+  });
+  if (text === undefined || PERSISTED_ID.test(text.trim())) return text?.trim();
+  throw new SourceError(
+    'io',
+    path,
+    `the file ${named(path)} holds no filesystem id (64 hexadecimal digits); delete it to have a new one made`,
+  );
+}

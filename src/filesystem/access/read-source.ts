@@ -1,0 +1,208 @@
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import type { BigIntStats } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { hashBytes, hashedText } from '../../objects/hashes.js';
+import { type CanonicalPath, type Sha256, sha256 } from '../../objects/ids.js';
+import { chunkPieces, LARGE_TEXT_BYTES } from '../../objects/large-text.js';
+import type { FilesystemSource } from '../../objects/source.js';
+import type { FilesystemAccess } from './access.js';
+import { SourceError, type SourceErrorCode, sourceErrorFrom } from './errors.js';
+import { type IrregularKind, irregularKind, leave, type OpenInside, openInside, statsOf } from './open-inside.js';
+import { TextScan } from './text-scan.js';
+
+/** A text larger than this is kept as head and tail only (decision C6). */
+export const WHOLE_TEXT_BYTES = 64 * 1024 * 1024;
+
+/** What every readable file has: taken from one open file, in one reading. */
+interface Readable {
+  /** SHA-256 of the raw bytes [§2.4, decision A3]. */
+  readonly fileHash: Sha256;
+  /** Bytes that were read. */
+  readonly size: number;
+  /** Time of the last modification, in whole milliseconds. */
+  readonly mtimeMs: number;
+}
+
+/** UTF-8 text of at most 1,048,576 bytes; `content` is exactly its bytes decoded. */
+export interface TextReading extends Readable {
+  readonly kind: 'text';
+  readonly content: string;
+}
+
+/** UTF-8 text of more bytes (decision C6). */
+export interface LargeTextReading extends Readable {
+  readonly kind: 'large-text';
+  /** Head, marker line, tail. */
+  readonly content: string;
+  /** UTF-16 units of the whole text. */
+  readonly length: number;
+  /** The whole text in chunks of at most 524,288 UTF-16 units, as often as asked; `undefined` above 64 MiB. */
+  readonly chunks: (() => Iterable<string>) | undefined;
+}
+
+/** Bytes that are not UTF-8, or hold a NUL (decision C2). */
+export interface BinaryReading extends Readable {
+  readonly kind: 'binary';
+}
+
+/** Why a source cannot be read although it may well exist (decision C5): its object is orphaned, the last version stays [§5.9]. */
+export type UnreachableReason = 'no-permission' | 'io' | 'mount-absent' | 'foreign-filesystem' | 'outside-roots' | 'loop' | 'invalid-path';
+
+/** What reading a source found. Only `missing` means deleted. */
+export type SourceReading =
+  | TextReading
+  | LargeTextReading
+  | BinaryReading
+  /** Gone, below a root or mount that is there. */
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'unreachable'; readonly reason: UnreachableReason }
+  | { readonly kind: 'not-regular'; readonly what: IrregularKind };
+
+const PIECE_BYTES = 1024 * 1024;
+const ATTEMPTS = 3;
+
+/**
+ * Reads a source's bytes once and derives hash and content from them (decisions C1 to C6).
+ * What can be wrong with a file is answered by `kind`, never thrown; only an abort of `signal` rejects. A file that changes while it is
+ * read is read again, up to three times; if it never rests, the last reading counts, cut to the size that it had when it began.
+ */
+export async function readSource(
+  access: FilesystemAccess,
+  source: FilesystemSource,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<SourceReading> {
+  if (!access.mounts.isReachable(source.path, source.filesystemId)) return { kind: 'unreachable', reason: 'foreign-filesystem' };
+  for (let attempt = 1; ; attempt += 1) {
+    options.signal?.throwIfAborted();
+    const last = attempt === ATTEMPTS;
+    try {
+      const reading = await readOnce(access, source.path, last, options.signal);
+      if (reading !== undefined) return reading;
+    } catch (error) {
+      if (!(error instanceof SourceError)) throw error;
+      if (error.code !== 'changed-underneath' || last) return failedReading(access, source.path, error);
+    }
+  }
+}
+
+/** One attempt; `undefined` if the file changed meanwhile and `acceptChanged` is false. */
+async function readOnce(
+  access: FilesystemAccess,
+  path: CanonicalPath,
+  acceptChanged: boolean,
+  signal: AbortSignal | undefined,
+): Promise<SourceReading | undefined> {
+  const opened = await openInside(access.roots, path);
+  try {
+    const { handle, stats } = opened;
+    const what = irregularKind(stats);
+    if (what !== undefined) return { kind: 'not-regular', what };
+    const reading = stats.size <= LARGE_TEXT_BYTES ? await readSmall(opened) : await readLarge(opened, signal);
+    const after = statsOf(handle);
+    return acceptChanged || (sameVersion(stats, after) && reading.size === Number(after.size)) ? reading : undefined;
+  } catch (error) {
+    throw sourceErrorFrom(error, path);
+  } finally {
+    leave(opened);
+  }
+}
+
+function sameVersion(before: BigIntStats, after: BigIntStats): boolean {
+  return before.mtimeNs === after.mtimeNs && before.size === after.size;
+}
+
+const milliseconds = (stats: BigIntStats): number => Number(stats.mtimeNs / 1_000_000n);
+
+/** Reads into `target` until it is full or the file ends; gives the bytes read. */
+async function fill(handle: FileHandle, target: Buffer, position: number): Promise<number> {
+  let filled = 0;
+  while (filled < target.length) {
+    const { bytesRead } = await handle.read(target, filled, target.length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return filled;
+}
+
+async function readSmall({ handle, stats }: OpenInside): Promise<TextReading | BinaryReading> {
+  const buffer = Buffer.allocUnsafe(Number(stats.size));
+  return smallReading(buffer.subarray(0, await fill(handle, buffer, 0)), stats);
+}
+
+function smallReading(bytes: Buffer, stats: BigIntStats): TextReading | BinaryReading {
+  const readable = { size: bytes.length, mtimeMs: milliseconds(stats) };
+  if (bytes.includes(0) || !isUtf8(bytes)) return { kind: 'binary', fileHash: hashBytes(bytes), ...readable };
+  const { text, hash } = hashedText(bytes);
+  return { kind: 'text', content: text, fileHash: hash, ...readable };
+}
+
+async function readLarge(
+  { handle, stats }: OpenInside,
+  signal: AbortSignal | undefined,
+): Promise<LargeTextReading | TextReading | BinaryReading> {
+  const size = Number(stats.size);
+  const keep = size <= WHOLE_TEXT_BYTES;
+  const buffer = Buffer.allocUnsafe(keep ? size : PIECE_BYTES);
+  const hash = createHash('sha256');
+  const scan = new TextScan();
+  let done = 0;
+  while (done < size) {
+    signal?.throwIfAborted();
+    const from = keep ? done : 0;
+    const piece = buffer.subarray(from, from + Math.min(PIECE_BYTES, size - done));
+    const got = await fill(handle, piece, done);
+    hash.update(piece.subarray(0, got));
+    scan.push(piece.subarray(0, got));
+    done += got;
+    if (got < piece.length) break;
+  }
+  // It shrank meanwhile: the first piece holds all of it.
+  if (done <= LARGE_TEXT_BYTES) return smallReading(buffer.subarray(0, done), stats);
+  const readable = { fileHash: sha256(hash.digest('hex')), size: done, mtimeMs: milliseconds(stats) };
+  const abridged = scan.end();
+  if (abridged === undefined) return { kind: 'binary', ...readable };
+  const bytes = buffer.subarray(0, done);
+  const chunks = keep ? () => chunkPieces(decodePieces(bytes)) : undefined;
+  return { kind: 'large-text', content: abridged.content, length: scan.length, chunks, ...readable };
+}
+
+function* decodePieces(bytes: Buffer): Generator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    yield decoder.decode(bytes.subarray(at, at + PIECE_BYTES), { stream: true });
+  }
+  yield decoder.decode();
+}
+
+type Outcome = (access: FilesystemAccess, path: CanonicalPath) => Promise<SourceReading>;
+
+const unreachable =
+  (reason: UnreachableReason): Outcome =>
+  async () => ({ kind: 'unreachable', reason });
+const notRegular =
+  (what: IrregularKind): Outcome =>
+  async () => ({ kind: 'not-regular', what });
+
+const OUTCOMES: Readonly<Record<SourceErrorCode, Outcome>> = {
+  'not-found': async ({ roots }, path) =>
+    (await roots.anchorPresent(path)) ? { kind: 'missing' } : { kind: 'unreachable', reason: 'mount-absent' },
+  'outside-roots': unreachable('outside-roots'),
+  'is-directory': notRegular('directory'),
+  // What cannot even be opened: a socket.
+  'not-regular': notRegular('socket'),
+  'not-text': unreachable('io'),
+  'no-permission': unreachable('no-permission'),
+  unreachable: unreachable('io'),
+  'too-large': unreachable('io'),
+  'invalid-path': unreachable('invalid-path'),
+  loop: unreachable('loop'),
+  exists: unreachable('io'),
+  // The path goes on leading elsewhere: it, or a folder above it, is a link by now.
+  'changed-underneath': notRegular('symlink'),
+  io: unreachable('io'),
+};
+
+function failedReading(access: FilesystemAccess, path: CanonicalPath, error: SourceError): Promise<SourceReading> {
+  return OUTCOMES[error.code](access, path);
+}

@@ -1,0 +1,196 @@
+import { isUtf8 } from 'node:buffer';
+import { lstat, readlink, realpath, stat } from 'node:fs/promises';
+import { posix } from 'node:path';
+import { type CanonicalPath, canonicalPath } from '../../objects/ids.js';
+import { errnoOf, named, SourceError, sourceErrorFrom } from './errors.js';
+import { isWithin } from './mounts.js';
+
+/** A path that was found to lie inside the allowed roots. */
+export interface ResolvedPath {
+  /** Absolute, every symbolic link resolved. */
+  readonly path: CanonicalPath;
+  /** False for a file or folder that could be made there. */
+  readonly exists: boolean;
+}
+
+/** How a path is resolved. */
+export interface ResolveOptions {
+  /** The folder that relative paths start from; needed for those only. */
+  readonly cwd?: string;
+  /** Whether a path that does not exist is refused with `not-found`; true if left out. */
+  readonly mustExist?: boolean;
+  /** The path as the agent gave it, for messages; the path itself if left out. */
+  readonly shown?: string;
+}
+
+/** Where sources are anchored: a root, or the place of a mount. */
+interface Anchor {
+  readonly path: string;
+  /** Device at opening time; `undefined` if the place did not exist then. */
+  readonly device: bigint | undefined;
+}
+
+/** Views of the kernel, not files: inside no root unless the root itself lies there. */
+const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'] as const;
+const MOST_LINKS = 40;
+const LONGEST_PATH = 4096;
+
+const outside = (shown: string) =>
+  new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders; use a path inside them`);
+
+/** Resolves every link; `undefined` with the failure where that cannot be done. */
+async function tryRealpath(path: string, shown: string): Promise<{ readonly real: string } | { readonly error: unknown }> {
+  let bytes: Buffer;
+  try {
+    bytes = await realpath(path, 'buffer');
+  } catch (error) {
+    return { error };
+  }
+  if (!isUtf8(bytes)) {
+    throw new SourceError('invalid-path', shown, `${named(shown)} leads through a name that is not UTF-8 and cannot be addressed`);
+  }
+  return { real: bytes.toString('utf8') };
+}
+
+async function deviceOf(path: string): Promise<bigint | undefined> {
+  try {
+    return (await stat(path, { bigint: true })).dev;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The folders that an agent may use; everything else is refused, through whatever name it is reached.
+ * Names are judged by where they really lead, links resolved. What cannot be seen: a hard link inside a root to a file that also has a
+ * name outside; such a file is inside. A path outside answers the same whether it exists or not, and no message tells a link's target.
+ */
+export class AllowedRoots {
+  /** The roots, canonical. */
+  readonly roots: readonly CanonicalPath[];
+  readonly #anchors: readonly Anchor[];
+
+  private constructor(roots: readonly CanonicalPath[], anchors: readonly Anchor[]) {
+    this.roots = roots;
+    this.#anchors = anchors;
+  }
+
+  /**
+   * Takes existing folders, absolute or relative to the working directory; `mountPoints` are further places whose presence decides whether
+   * something missing below them was deleted or is only out of reach (decision C5).
+   * Throws {@link SourceError} for a root that does not exist or is no folder, and for an empty list.
+   */
+  static async open(roots: readonly string[], mountPoints: readonly string[] = []): Promise<AllowedRoots> {
+    if (roots.length === 0) throw new SourceError('invalid-path', '', 'no allowed folder is given; name at least one');
+    const opened: CanonicalPath[] = [];
+    for (const root of roots) {
+      if (root === '' || root.includes('\0')) throw new SourceError('invalid-path', root, `${named(root)} is no folder`);
+      const found = await tryRealpath(posix.resolve(root), root);
+      if ('error' in found) throw sourceErrorFrom(found.error, root);
+      if (!(await stat(found.real)).isDirectory()) {
+        throw new SourceError('not-regular', root, `the allowed folder ${named(root)} is no folder`);
+      }
+      opened.push(canonicalPath(found.real));
+    }
+    const unique = [...new Set(opened)];
+    const places = [...new Set([...unique, ...mountPoints])].sort((a, b) => b.length - a.length);
+    const anchors = await Promise.all(places.map(async (path) => ({ path, device: await deviceOf(path) })));
+    return new AllowedRoots(unique, anchors);
+  }
+
+  /** Whether a canonical path lies inside a root, by its name alone. */
+  holds(path: string): boolean {
+    return this.rootOf(path) !== undefined;
+  }
+
+  /** The longest root that a canonical path lies in. */
+  rootOf(path: string): CanonicalPath | undefined {
+    const kernel = KERNEL_FOLDERS.find((folder) => isWithin(path, folder));
+    const holding = this.roots.filter((root) => isWithin(path, root) && (kernel === undefined || isWithin(root, kernel)));
+    return holding.sort((a, b) => b.length - a.length)[0];
+  }
+
+  /**
+   * The real path of `path` inside the roots.
+   * Throws {@link SourceError}: `outside-roots`, `not-found`, `invalid-path`, `loop`, `no-permission`, `io`. With `mustExist: false` a missing
+   * file or folder is answered with the path that it would get, its parents' links resolved; a dangling link stays refused.
+   */
+  async resolve(path: string, options: ResolveOptions = {}): Promise<ResolvedPath> {
+    const shown = options.shown ?? path;
+    const absolute = absolutePath(path, options.cwd, shown);
+    if (KERNEL_FOLDERS.some((folder) => isWithin(absolute, folder)) && !this.holds(absolute)) throw outside(shown);
+    const resolved = await this.#follow(absolute, shown, 0);
+    if (!resolved.exists && (options.mustExist ?? true)) {
+      throw new SourceError('not-found', shown, `${named(shown)} does not exist`);
+    }
+    return resolved;
+  }
+
+  async #follow(absolute: string, shown: string, links: number): Promise<ResolvedPath> {
+    const found = await tryRealpath(absolute, shown);
+    if ('error' in found) return this.#missing(absolute, shown, found.error, links);
+    if (!this.holds(found.real)) throw outside(shown);
+    return { path: canonicalPath(found.real), exists: true };
+  }
+
+  /** Judges a path that cannot be resolved by the deepest of its parents that can. */
+  async #missing(absolute: string, shown: string, failure: unknown, links: number): Promise<ResolvedPath> {
+    const errno = errnoOf(failure);
+    let parent = absolute;
+    let real: string | undefined;
+    while (real === undefined) {
+      if (parent === '/') throw sourceErrorFrom(failure, shown);
+      parent = posix.dirname(parent);
+      const found = await tryRealpath(parent, shown);
+      if ('real' in found) real = found.real;
+    }
+    if (!this.holds(real)) throw outside(shown);
+    if (errno !== 'ENOENT') throw sourceErrorFrom(failure, shown);
+    const rest = absolute.slice(parent === '/' ? 1 : parent.length + 1);
+    await this.#refuseDangling(real, rest, shown, links);
+    return { path: canonicalPath(posix.join(real, rest)), exists: false };
+  }
+
+  /** Refuses a link that leads nowhere, as outside or as missing according to where it would lead; never saying where. */
+  async #refuseDangling(parent: string, rest: string, shown: string, links: number): Promise<void> {
+    const name = rest.split('/', 1)[0] ?? rest;
+    const link = posix.join(parent, name);
+    const isLink = await lstat(link).then(
+      (stats) => stats.isSymbolicLink(),
+      () => false,
+    );
+    if (!isLink) return;
+    if (links >= MOST_LINKS) throw new SourceError('loop', shown, `${named(shown)} runs through a loop of symbolic links`);
+    const target = await readlink(link).catch(() => '');
+    await this.#follow(posix.resolve(parent, target, rest.slice(name.length + 1)), shown, links + 1);
+    throw new SourceError('not-found', shown, `${named(shown)} is or runs through a symbolic link to something that does not exist`);
+  }
+
+  /**
+   * Whether the root or mount that holds a canonical path is there and still on the same device (decision C5).
+   * Where it is not, something missing below it is out of reach, not deleted.
+   */
+  async anchorPresent(path: string): Promise<boolean> {
+    const anchor = this.#anchors.find((one) => isWithin(path, one.path));
+    if (anchor === undefined) return false;
+    const device = await deviceOf(anchor.path);
+    return device !== undefined && (anchor.device === undefined || anchor.device === device);
+  }
+}
+
+/** Makes a path absolute and normalises it by name; throws {@link SourceError} `invalid-path`. */
+export function absolutePath(path: string, cwd: string | undefined, shown: string = path): CanonicalPath {
+  if (path === '') throw new SourceError('invalid-path', shown, 'the path is empty; name a file or a folder');
+  if (path.includes('\0')) throw new SourceError('invalid-path', shown, `the path ${named(shown)} holds a NUL character`);
+  if (!path.isWellFormed()) {
+    throw new SourceError('invalid-path', shown, `the path ${named(shown)} holds half a surrogate pair; no file has such a name`);
+  }
+  if (!posix.isAbsolute(path) && (cwd === undefined || !posix.isAbsolute(cwd))) {
+    throw new SourceError('invalid-path', shown, `the path ${named(shown)} is relative and no folder to start from is known`);
+  }
+  const absolute = posix.isAbsolute(path) ? path : posix.join(cwd ?? '/', path);
+  if (absolute.length > LONGEST_PATH) {
+    throw new SourceError('invalid-path', shown, `the path ${named(shown)} is longer than ${LONGEST_PATH} characters`);
+  }
+  return canonicalPath(absolute);
+}

@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { posix } from 'node:path';
+import { hashBytes } from '../../objects/hashes.js';
+import type { CanonicalPath, Sha256 } from '../../objects/ids.js';
+import { errnoOf, named, SourceError, sourceErrorFrom } from './errors.js';
+import { entryPath, irregularKind, notRegularError, openFileInside, openFolderInside } from './open-inside.js';
+import type { AllowedRoots } from './roots.js';
+
+/** What was written. */
+export interface WrittenSource {
+  readonly path: CanonicalPath;
+  /** SHA-256 of the bytes as written [§2.4]. */
+  readonly fileHash: Sha256;
+  readonly size: number;
+  /** Time of the last modification, in whole milliseconds. */
+  readonly mtimeMs: number;
+  /** Whether the file did not exist before. */
+  readonly created: boolean;
+}
+
+/** How a file is written. */
+export interface WriteOptions {
+  /** What must stand there: nothing, or the bytes of this hash; else `exists` or `changed-underneath`. Anything may if left out. */
+  readonly expected?: Sha256 | 'absent';
+  /** The path as the agent gave it, for messages. */
+  readonly shown?: string;
+}
+
+/** An open folder that is known to lie inside the roots. */
+interface Folder {
+  readonly handle: FileHandle;
+  readonly path: string;
+}
+
+/**
+ * Writes a file by its canonical path, missing parent folders included; text or bytes, exactly as given.
+ * Atomic: the bytes go to a temporary file in the same folder, reach the disk, and take the name in one step; a reader sees the old file or
+ * the new one, a crash leaves one of them. The mode and, where allowed, the owner stay; other hard links of the old file keep its content.
+ * A folder swapped for a link meanwhile is not followed, a link put at the name itself is replaced, not written through.
+ * Throws {@link SourceError}: `is-directory`, `not-regular`, `no-permission`, `outside-roots`, `exists`, `changed-underneath`, `not-text`, `io`.
+ */
+export async function writeSource(
+  roots: AllowedRoots,
+  path: CanonicalPath,
+  content: string | Uint8Array,
+  options: WriteOptions = {},
+): Promise<WrittenSource> {
+  const shown = options.shown ?? path;
+  if (typeof content === 'string' && !content.isWellFormed()) {
+    throw new SourceError('not-text', shown, `the text for ${named(shown)} holds half a surrogate pair and cannot be written exactly`);
+  }
+  const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
+  const folder = await openParent(roots, path, shown);
+  try {
+    return await replaceFile(roots, folder, path, bytes, { ...options, shown });
+  } catch (error) {
+    throw sourceErrorFrom(error, shown);
+  } finally {
+    await folder.handle.close();
+  }
+}
+
+/** Opens the parent folder, making what is missing of it inside its root, one folder at a time. */
+async function openParent(roots: AllowedRoots, path: CanonicalPath, shown: string): Promise<Folder> {
+  const root = roots.rootOf(path);
+  if (root === undefined || root === path) {
+    throw new SourceError('outside-roots', shown, `${named(shown)} is not inside an allowed folder`);
+  }
+  const parent = posix.dirname(path);
+  const existing = await openFolderInside(roots, parent, shown).catch((error: unknown) => {
+    if (error instanceof SourceError && error.code === 'not-found') return undefined;
+    throw error;
+  });
+  if (existing !== undefined) return { handle: existing.handle, path: parent };
+  const names = parent.slice(root.length).split('/').filter(Boolean);
+  let folder: Folder = { handle: (await openFolderInside(roots, root, shown)).handle, path: root };
+  for (const name of names) folder = await enter(roots, folder, name, shown);
+  return folder;
+}
+
+/** Opens a folder's subfolder, made if missing, and closes the folder itself. */
+async function enter(roots: AllowedRoots, folder: Folder, name: string, shown: string): Promise<Folder> {
+  try {
+    await mkdir(entryPath(folder.handle, folder.path, name)).catch((error: unknown) => {
+      if (errnoOf(error) !== 'EEXIST') throw error;
+    });
+    const path = posix.join(folder.path, name);
+    return { handle: (await openFolderInside(roots, path, shown)).handle, path };
+  } catch (error) {
+    if (error instanceof SourceError && error.code === 'not-regular') {
+      throw new SourceError('not-regular', shown, `${named(shown)} cannot be made: a part of its path is no folder`, { cause: error });
+    }
+    throw sourceErrorFrom(error, shown);
+  } finally {
+    await folder.handle.close();
+  }
+}
+
+async function replaceFile(
+  roots: AllowedRoots,
+  folder: Folder,
+  path: CanonicalPath,
+  bytes: Uint8Array,
+  options: WriteOptions & { readonly shown: string },
+): Promise<WrittenSource> {
+  const target = entryPath(folder.handle, folder.path, posix.basename(path));
+  const temporary = entryPath(folder.handle, folder.path, `.palimpsest-${randomBytes(8).toString('hex')}.tmp`);
+  const before = await writableTarget(target, options.shown);
+  try {
+    const mtimeMs = await writeTemporary(temporary, bytes, before);
+    await requireExpected(roots, path, before, options);
+    await (options.expected === 'absent' ? takeFreeName(temporary, target) : rename(temporary, target));
+    await folder.handle.sync();
+    return { path, fileHash: hashBytes(bytes), size: bytes.length, mtimeMs, created: before === undefined };
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** What stands at the target now; `undefined` for nothing. Refuses what cannot be replaced by a file. */
+async function writableTarget(target: string, shown: string): Promise<Stats | undefined> {
+  const before = await lstat(target).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (before === undefined) return undefined;
+  const irregular = irregularKind(before);
+  if (irregular !== undefined) throw notRegularError(irregular, shown);
+  // Replacing needs rights on the folder alone; a file that is closed to writing stays closed.
+  await (await open(target, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)).close();
+  return before;
+}
+
+async function writeTemporary(temporary: string, bytes: Uint8Array, before: Stats | undefined): Promise<number> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const handle = await open(temporary, flags, before === undefined ? 0o666 : 0o600);
+  try {
+    await handle.writeFile(bytes);
+    if (before !== undefined) await keepOwnerAndMode(handle, before);
+    await handle.sync();
+    return Number((await handle.stat({ bigint: true })).mtimeNs / 1_000_000n);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function keepOwnerAndMode(handle: FileHandle, before: Stats): Promise<void> {
+  const now = await handle.stat();
+  if (now.uid !== before.uid || now.gid !== before.gid) {
+    // Only the superuser may give files away; for anyone else the new file is the writer's own.
+    await handle.chown(before.uid, before.gid).catch((error: unknown) => {
+      if (errnoOf(error) !== 'EPERM') throw error;
+    });
+  }
+  await handle.chmod(before.mode & 0o7777);
+}
+
+async function requireExpected(
+  roots: AllowedRoots,
+  path: CanonicalPath,
+  before: Stats | undefined,
+  { expected, shown }: WriteOptions & { readonly shown: string },
+): Promise<void> {
+  if (expected === undefined) return;
+  if (expected === 'absent') {
+    if (before !== undefined) throw new SourceError('exists', shown, `${named(shown)} exists already`);
+    return;
+  }
+  const changed = new SourceError('changed-underneath', shown, `${named(shown)} was changed meanwhile; read it again and repeat the edit`);
+  if (before === undefined) throw changed;
+  const { handle } = await openFileInside(roots, path, shown);
+  try {
+    if (hashBytes(await handle.readFile()) !== expected) throw changed;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Gives the file its name only if that is still free. */
+async function takeFreeName(temporary: string, target: string): Promise<void> {
+  try {
+    await link(temporary, target);
+  } catch (error) {
+    // Filesystems without hard links: the check just made has to do.
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error;
+    await rename(temporary, target);
+  }
+}

@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process';
+import { SourceError } from '../access/errors.js';
+import { IgnoreRules } from './ignore-rules.js';
+
+/** What a search program is asked to do; its records are handed over as they come. */
+export interface ProgramRun {
+  readonly binary: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** The byte that ends a record. */
+  readonly separator: number;
+  /** Takes one record; false stops the program. */
+  take(record: Buffer): boolean;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How the program ended. */
+export interface ProgramOutcome {
+  readonly ended: 'exited' | 'stopped' | 'timed-out';
+  readonly exitCode: number | null;
+  readonly stderr: string;
+  /** Records that were too long and left out. */
+  readonly oversize: number;
+}
+
+const LONGEST_RECORD = 4 * 1024 * 1024;
+const MOST_STDERR = 8192;
+
+/** Options with which ripgrep walks as this service does: `.gitignore` honoured everywhere, hidden files included, `.git` and links skipped, in a fixed order. */
+const WALK_ARGS = [
+  '--no-config',
+  '--hidden',
+  '--no-require-git',
+  '--no-ignore-dot',
+  '--no-ignore-global',
+  '--no-ignore-exclude',
+  '--no-follow',
+  '--glob=!.git',
+  '--sort=path',
+  '--no-messages',
+  '--color=never',
+] as const;
+
+/** The walk's options in one folder: rules from above hold unless they ignore the folder itself. */
+export async function walkArgs(folder: string): Promise<readonly string[]> {
+  const { folderIgnored } = await IgnoreRules.load(folder);
+  return folderIgnored ? [...WALK_ARGS, '--no-ignore-parent'] : WALK_ARGS;
+}
+
+let located: Promise<string | undefined> | undefined;
+
+/** The ripgrep program: the one that was installed along, else the one on the path; `undefined` where there is neither. Looked for once. */
+export function ripgrepPath(): Promise<string | undefined> {
+  located ??= locate();
+  return located;
+}
+
+async function locate(): Promise<string | undefined> {
+  try {
+    const { rgPath } = await import('@vscode/ripgrep');
+    if (await answers(rgPath)) return rgPath;
+  } catch {
+    // Not installed for this platform.
+  }
+  return (await answers('rg')) ? 'rg' : undefined;
+}
+
+function answers(binary: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn(binary, ['--version'], { stdio: 'ignore' });
+    child.once('error', () => resolve(false));
+    child.once('close', (code) => resolve(code === 0));
+  });
+}
+
+/** Cuts a stream of bytes into records, of which none grows without bound. */
+class RecordCutter {
+  #parts: Buffer[] = [];
+  #length = 0;
+  oversize = 0;
+
+  /** Hands over the records that the bytes complete; false as soon as one was refused. */
+  push(bytes: Buffer, separator: number, take: (record: Buffer) => boolean): boolean {
+    let from = 0;
+    for (let end = bytes.indexOf(separator); end >= 0; end = bytes.indexOf(separator, from)) {
+      this.#keep(bytes.subarray(from, end));
+      from = end + 1;
+      const record = this.#length > LONGEST_RECORD ? undefined : Buffer.concat(this.#parts);
+      this.#parts = [];
+      this.#length = 0;
+      if (record === undefined) this.oversize += 1;
+      else if (!take(record)) return false;
+    }
+    this.#keep(bytes.subarray(from));
+    return true;
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#length += bytes.length;
+    if (this.#length > LONGEST_RECORD) this.#parts = [];
+    else this.#parts.push(bytes);
+  }
+}
+
+/** Runs a search program without a shell. It is killed on abort (which rejects), at the time limit, and when a record is refused. */
+export async function runProgram(run: ProgramRun): Promise<ProgramOutcome> {
+  run.signal?.throwIfAborted();
+  if (run.timeoutMs <= 0) return { ended: 'timed-out', exitCode: null, stderr: '', oversize: 0 };
+  return new Promise((resolve, reject) => {
+    const child = spawn(run.binary, [...run.args], { cwd: run.cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    const cutter = new RecordCutter();
+    let ended: ProgramOutcome['ended'] = 'exited';
+    let failure: unknown;
+    let stderr = '';
+    const stop = (reason: ProgramOutcome['ended']): void => {
+      if (ended === 'exited') ended = reason;
+      child.kill('SIGKILL');
+    };
+    const abort = (): void => stop('stopped');
+    const timer = setTimeout(() => stop('timed-out'), run.timeoutMs);
+    run.signal?.addEventListener('abort', abort, { once: true });
+    child.stdout.on('data', (bytes: Buffer) => {
+      if (ended !== 'exited') return;
+      try {
+        if (!cutter.push(bytes, run.separator, run.take)) stop('stopped');
+      } catch (error) {
+        failure = error;
+        stop('stopped');
+      }
+    });
+    child.stderr.on('data', (bytes: Buffer) => {
+      if (stderr.length < MOST_STDERR) stderr += bytes.toString('utf8');
+    });
+    child.once('error', (error) => {
+      failure = new SourceError('io', run.cwd, `the search program could not be started: ${error.message}`, { cause: error });
+    });
+    child.once('close', (exitCode) => {
+      clearTimeout(timer);
+      run.signal?.removeEventListener('abort', abort);
+      if (run.signal?.aborted) reject(run.signal.reason);
+      else if (failure !== undefined) reject(failure);
+      else resolve({ ended, exitCode, stderr, oversize: cutter.oversize });
+    });
+  });
+}

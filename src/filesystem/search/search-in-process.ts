@@ -1,0 +1,112 @@
+import { posix } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { RE2JS } from 're2js';
+import { SourceError } from '../access/errors.js';
+import { openFileInside } from '../access/open-inside.js';
+import { LineCollector } from './line-collector.js';
+import { type FoundText, invalidRegex, LARGEST_SEARCHED, type SearchTask } from './search-task.js';
+import { walkFiles } from './walk.js';
+
+const LINES_AT_ONCE = 2000;
+/** What means the ends of a line when lines are looked at one by one, and those of the text otherwise. */
+const TEXT_ANCHOR = /\\[Az]/;
+
+/**
+ * Searches without any program: a walk and a regular expression engine of linear time. Slower, and `\w`, `\d`, `\b` know ASCII only;
+ * the result has the same shape.
+ */
+export async function searchInProcess(task: SearchTask): Promise<FoundText> {
+  const deadline = performance.now() + task.timeoutMs;
+  const expression = compile(task, 0);
+  const wholeText = compile(task, RE2JS.MULTILINE);
+  const collector = new LineCollector(task);
+  for (const relative of await filesOf(task, collector)) {
+    task.signal?.throwIfAborted();
+    const path = posix.join(task.folder, relative);
+    const text = await readText(task, path);
+    // Most files match nowhere, and one look at the whole text tells so much sooner than one at each line.
+    if (text === undefined || !(TEXT_ANCHOR.test(task.pattern) || wholeText.test(text))) continue;
+    const outcome = await searchLines(task, collector, expression, path, text, deadline);
+    collector.finish(true);
+    if (outcome === 'timed-out') collector.timedOut = true;
+    if (outcome !== 'done') break;
+  }
+  return collector.result();
+}
+
+function compile(task: SearchTask, flags: number): RE2JS {
+  try {
+    const source = task.literal ? RE2JS.quote(task.pattern) : task.pattern;
+    return RE2JS.compile(source, task.ignoreCase ? flags | RE2JS.CASE_INSENSITIVE : flags);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : 'it is no regular expression';
+    throw invalidRegex(task.pattern, message.replace(/^error parsing regexp: /, ''), error);
+  }
+}
+
+async function filesOf(task: SearchTask, collector: LineCollector): Promise<readonly string[]> {
+  if (task.file !== undefined) return task.accept(task.file) ? [task.file] : [];
+  const { accept, timeoutMs, signal, shown } = task;
+  const walked = await walkFiles(task.roots, task.folder, { accept, timeoutMs, signal, shown, ripgrep: null });
+  collector.timedOut = walked.timedOut;
+  collector.skipped += walked.unaddressable;
+  return walked.paths;
+}
+
+/** The text of a file, line ends as one character; `undefined` where it is gone, closed, binary or too large. The one file that was named must open. */
+async function readText(task: SearchTask, path: string): Promise<string | undefined> {
+  const opened = await openFileInside(task.roots, path, task.file === undefined ? path : task.shown).catch((error: unknown) => {
+    if (task.file === undefined && error instanceof SourceError) return undefined;
+    throw error;
+  });
+  if (opened === undefined) return undefined;
+  try {
+    if (opened.stats.size > LARGEST_SEARCHED) return undefined;
+    const bytes = await opened.handle.readFile();
+    return bytes.includes(0) ? undefined : bytes.toString('utf8').replaceAll('\r\n', '\n');
+  } catch {
+    return undefined;
+  } finally {
+    await opened.handle.close();
+  }
+}
+
+type Outcome = 'done' | 'full' | 'timed-out';
+
+async function searchLines(
+  task: SearchTask,
+  collector: LineCollector,
+  expression: RE2JS,
+  path: string,
+  text: string,
+  deadline: number,
+): Promise<Outcome> {
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  let shownTo = 0;
+  for (const [index, line] of lines.entries()) {
+    if (index % LINES_AT_ONCE === LINES_AT_ONCE - 1) {
+      await setImmediate();
+      task.signal?.throwIfAborted();
+    }
+    if (performance.now() > deadline) return 'timed-out';
+    const matcher = expression.matcher(line);
+    if (!matcher.find()) continue;
+    for (let before = Math.max(shownTo, index - task.context); before < index; before += 1) {
+      // What follows the last match up to its own context was already shown.
+      collector.add(path, before + 1, lines[before] ?? '', true);
+    }
+    if (!collector.add(path, index + 1, line, false, matcher.start())) return 'full';
+    shownTo = index + 1;
+    const next = nextMatch(lines, index, task.context, expression);
+    for (; shownTo < next; shownTo += 1) collector.add(path, shownTo + 1, lines[shownTo] ?? '', true);
+  }
+  return 'done';
+}
+
+/** The index before which lines are trailing context of the match at `index`: the next match or the end of the context. */
+function nextMatch(lines: readonly string[], index: number, context: number, expression: RE2JS): number {
+  const end = Math.min(lines.length, index + 1 + context);
+  for (let at = index + 1; at < end; at += 1) if (expression.matcher(lines[at] ?? '').find()) return at;
+  return end;
+}

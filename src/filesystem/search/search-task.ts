@@ -1,0 +1,66 @@
+import { named, PatternError } from '../access/errors.js';
+import type { AllowedRoots } from '../access/roots.js';
+
+/** One line of a result. */
+export interface FoundLine {
+  /** Canonical path of a regular file inside the roots. */
+  readonly path: string;
+  /** From 1. */
+  readonly line: number;
+  /** Without its line end; bytes that are not UTF-8 replaced. At most 2,000 UTF-16 units, those around the first match. */
+  readonly text: string;
+  /** Whether the line only surrounds a match. */
+  readonly isContext: boolean;
+  /** Whether `text` is only a part of the line. */
+  readonly cut: boolean;
+}
+
+/** What a search found. */
+export interface FoundText {
+  /** File by file, lines rising, no line twice; context included. */
+  readonly lines: readonly FoundLine[];
+  /** Matching lines among them. */
+  readonly matches: number;
+  /** Whether the limit left matches out. */
+  readonly truncated: boolean;
+  readonly timedOut: boolean;
+  /** Matching lines or files that were left out because they are too long to handle or have names that are not UTF-8. */
+  readonly skipped: number;
+}
+
+/** What both ways of searching are told. */
+export interface SearchTask {
+  readonly roots: AllowedRoots;
+  /** The folder that is searched, or that the searched file lies in. */
+  readonly folder: string;
+  /** The name of the one file that is searched. */
+  readonly file: string | undefined;
+  readonly pattern: string;
+  readonly literal: boolean;
+  readonly ignoreCase: boolean;
+  readonly glob: string | undefined;
+  /** Whether a path relative to the folder is to be searched. */
+  readonly accept: (relativePath: string) => boolean;
+  readonly context: number;
+  readonly limit: number;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly shown: string;
+}
+
+/** Files larger than this are not searched. */
+export const LARGEST_SEARCHED = 64 * 1024 * 1024;
+const LONGEST_TEXT = 2000;
+
+/** The error for a regular expression, with the reason in the words of whoever refused it. */
+export function invalidRegex(pattern: string, why: string, cause?: unknown): PatternError {
+  const advice = 'correct it, escape special characters with "\\", or search for it as plain text (literal)';
+  return new PatternError('invalid-regex', `the pattern ${named(pattern)} cannot be searched for: ${why}; ${advice}`, { cause });
+}
+
+/** A line of at most 2,000 units: from its beginning, or around a match that lies further on. */
+export function cutLine(text: string, matchStart: number): { readonly text: string; readonly cut: boolean } {
+  if (text.length <= LONGEST_TEXT) return { text, cut: false };
+  const from = matchStart < LONGEST_TEXT / 2 ? 0 : Math.min(matchStart - LONGEST_TEXT / 4, text.length - LONGEST_TEXT);
+  return { text: text.slice(from, from + LONGEST_TEXT).toWellFormed(), cut: true };
+}

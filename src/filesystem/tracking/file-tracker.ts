@@ -1,0 +1,324 @@
+import { posix } from 'node:path';
+import type { FilesystemSource } from '../../objects/source.js';
+import type { FilesystemAccess } from '../access/access.js';
+import { named } from '../access/errors.js';
+import { ChangeQueue, type StillAtRest } from './change-queue.js';
+import { monitorStalls, type StallMonitor } from './stall-monitor.js';
+import { type KnownContent, type TrackedFile, TrackedFolder, type TrackerState } from './track-folder.js';
+import { type FolderListener, type FolderWatch, type FolderWatchKind, watchFolder } from './watch-folder.js';
+
+/** How files are tracked; all times in milliseconds. */
+export interface FileTrackerOptions {
+  /**
+   * Is told that a source may have changed, appeared or gone; what is so, reading it decides (decision C11). Never called twice at once for
+   * one source; a change meanwhile is told afterwards. If it rejects, the source is told again by the next sweep. Whoever reads the source asks
+   * `isStill` afterwards, and makes nothing of what it read when it is not so.
+   */
+  readonly onChange: (source: FilesystemSource, isStill: StillAtRest) => Promise<void>;
+  /** Is told when a source is attached or orphaned after it was the other; how it begins, `state` tells once `track` resolved. */
+  readonly onState?: (source: FilesystemSource, state: TrackerState) => void;
+  /** Is told in one line what a user should know: limits of the system, changes that could not be told. */
+  readonly onNotice?: (message: string) => void;
+  /** Sources told at once, at most; 8 if left out. */
+  readonly concurrency?: number;
+  /** Rest after which a file counts as written to its end; 100 if left out. */
+  readonly restMs?: number;
+  /** Absence after which a file counts as deleted; 500 if left out. */
+  readonly absentMs?: number;
+  /** A file that never rests is told after that long all the same; 2,000 if left out. */
+  readonly longestSettleMs?: number;
+  /** Time between sweeps; 30,000 if left out. */
+  readonly sweepMs?: number;
+  /** A stall of the event loop after which a sweep follows; 500 if left out, which is also the least. */
+  readonly stallMs?: number;
+  /** Up to that many tracked files, folders are watched by chokidar, beyond without it; 2,000 if left out. */
+  readonly chokidarFiles?: number;
+  /** How a folder is watched; {@link watchFolder} if left out. */
+  readonly watch?: (folder: string, wanted: FolderWatchKind, listener: FolderListener) => Promise<FolderWatch>;
+}
+
+/** A source to be tracked. */
+export interface TrackRequest {
+  readonly source: FilesystemSource;
+  /** What was read of it before: where the file differs by now, it is told. Left out, what stands there counts as known. */
+  readonly known?: KnownContent;
+}
+
+/** What a tracker holds at the moment. */
+export interface FileTrackerStatus {
+  readonly attached: number;
+  readonly orphaned: number;
+  readonly folders: number;
+  /** Attached folders that only the sweep looks at, for want of watches. */
+  readonly sweptFolders: number;
+}
+
+/** Tells that tracked sources may have changed [§5.8, §5.9]; never what they hold. */
+export interface FileTracker {
+  /** Resolves when the source is attached or found to be orphaned; no change from then on is missed. Nothing happens for one that is tracked already. */
+  track(source: FilesystemSource, known?: KnownContent): Promise<void>;
+  /** The same for many; `expected` says that they are the first of about so many. */
+  trackMany(requests: Iterable<TrackRequest>, expected?: number): Promise<void>;
+  /** Tells a tracked source once more, when it is at rest, although nothing changed since it was told: for whoever may have an older state by now. */
+  tellAgain(source: FilesystemSource): void;
+  /** No telling begins after this. */
+  untrack(source: FilesystemSource): void;
+  untrackMany(sources: Iterable<FilesystemSource>): void;
+  /** `undefined` for a source that is not tracked. */
+  state(source: FilesystemSource): TrackerState | undefined;
+  status(): FileTrackerStatus;
+  /** Looks at all tracked files and folders now; resolves when what differs is on its way to being told. */
+  sweep(): Promise<void>;
+  /** Ends all watching and waits for the tellings under way. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Tracks sources by watching their parent folders, with a slow sweep behind for what the system lost.
+ * Only canonical paths inside the roots that this process can reach are watched; anything else tracked stays orphaned [§5.8].
+ * Keeps no process alive.
+ */
+export function createFileTracker(access: FilesystemAccess, options: FileTrackerOptions): FileTracker {
+  return new FolderTracker(access, options);
+}
+
+const FOLDERS_AT_ONCE = 16;
+const FIRST_RETRY_MS = 50;
+
+const keyOf = (source: FilesystemSource, path: string): string => `${source.filesystemId}\0${path}`;
+
+class FolderTracker implements FileTracker {
+  readonly #access: FilesystemAccess;
+  readonly #options: FileTrackerOptions;
+  readonly #sweepMs: number;
+  readonly #queue: ChangeQueue<TrackedFile>;
+  readonly #stalls: StallMonitor;
+  readonly #folders = new Map<string, TrackedFolder>();
+  /** Sources that this process can never see; orphaned for good. */
+  readonly #unreachable = new Set<string>();
+  readonly #retries = new Map<TrackedFolder, NodeJS.Timeout>();
+  readonly #leaving = new Set<Promise<void>>();
+  readonly #telling = new Map<string, Promise<void>>();
+  #size = 0;
+  /** How many files were announced at most. */
+  #expected = 0;
+  #limited = false;
+  #sweepTimer: NodeJS.Timeout | undefined;
+  #sweeping: Promise<void> | undefined;
+  #nextSweep: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(access: FilesystemAccess, options: FileTrackerOptions) {
+    this.#access = access;
+    this.#options = options;
+    this.#sweepMs = options.sweepMs ?? 30_000;
+    this.#queue = new ChangeQueue({
+      times: { restMs: options.restMs ?? 100, absentMs: options.absentMs ?? 500, longestMs: options.longestSettleMs ?? 2_000 },
+      concurrency: options.concurrency ?? 8,
+      tell: (file, isStill) => this.#tell(file, isStill),
+      onFailure: ({ path }, error) => {
+        const reason = error instanceof Error ? error.message : String(error);
+        options.onNotice?.(`${named(path)} changed but could not be taken up; it is tried again at the next sweep: ${reason}`);
+      },
+    });
+    this.#stalls = monitorStalls(options.stallMs ?? 500, () => void this.sweep());
+    this.#scheduleSweep();
+  }
+
+  track(source: FilesystemSource, known?: KnownContent): Promise<void> {
+    return this.trackMany([known === undefined ? { source } : { source, known }]);
+  }
+
+  async trackMany(requests: Iterable<TrackRequest>, expected = 0): Promise<void> {
+    if (this.#closing !== undefined) return;
+    this.#expected = Math.max(this.#expected, expected);
+    const added = new Map<TrackedFolder, TrackedFile[]>();
+    for (const { source, known } of requests) {
+      const folder = this.#folderFor(source);
+      const name = posix.basename(source.path);
+      if (folder === undefined || folder.files.has(name)) continue;
+      const file: TrackedFile = { path: source.path, source, seen: undefined, baseline: known ?? 'as found' };
+      folder.files.set(name, file);
+      this.#size += 1;
+      const files = added.get(folder);
+      if (files === undefined) added.set(folder, [file]);
+      else files.push(file);
+    }
+    await this.#eachFolder([...added.keys()], (folder) => folder.check(added.get(folder)));
+  }
+
+  tellAgain(source: FilesystemSource): void {
+    const file = this.#folders.get(keyOf(source, posix.dirname(source.path)))?.files.get(posix.basename(source.path));
+    if (file === undefined) return;
+    file.baseline = undefined;
+    file.seen = undefined;
+    this.#queue.hint(file);
+  }
+
+  untrack(source: FilesystemSource): void {
+    this.#unreachable.delete(keyOf(source, source.path));
+    const key = keyOf(source, posix.dirname(source.path));
+    const folder = this.#folders.get(key);
+    const name = posix.basename(source.path);
+    const file = folder?.files.get(name);
+    if (folder === undefined || file === undefined) return;
+    folder.files.delete(name);
+    this.#size -= 1;
+    this.#queue.drop(file);
+    if (folder.files.size > 0) return;
+    this.#folders.delete(key);
+    this.#leave(folder);
+  }
+
+  untrackMany(sources: Iterable<FilesystemSource>): void {
+    for (const source of sources) this.untrack(source);
+  }
+
+  state(source: FilesystemSource): TrackerState | undefined {
+    if (this.#unreachable.has(keyOf(source, source.path))) return 'orphaned';
+    const folder = this.#folders.get(keyOf(source, posix.dirname(source.path)));
+    return folder?.files.has(posix.basename(source.path)) ? folder.state : undefined;
+  }
+
+  status(): FileTrackerStatus {
+    const folders = [...this.#folders.values()];
+    const attached = folders.filter(({ state }) => state === 'attached');
+    const files = attached.reduce((sum, folder) => sum + folder.files.size, 0);
+    return {
+      attached: files,
+      orphaned: this.#size - files + this.#unreachable.size,
+      folders: folders.length,
+      sweptFolders: attached.filter(({ watched }) => !watched).length,
+    };
+  }
+
+  sweep(): Promise<void> {
+    if (this.#closing !== undefined) return Promise.resolve();
+    if (this.#sweeping === undefined) {
+      this.#sweeping = this.#sweep();
+      return this.#sweeping;
+    }
+    // The one under way may have passed by what the caller means.
+    this.#nextSweep ??= this.#sweeping.then(() => {
+      this.#nextSweep = undefined;
+      return this.sweep();
+    });
+    return this.#nextSweep;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#stalls.close();
+    clearTimeout(this.#sweepTimer);
+    for (const folder of this.#folders.values()) this.#leave(folder);
+    this.#folders.clear();
+    this.#size = 0;
+    await Promise.all([this.#queue.close(), this.#sweeping, ...this.#leaving]);
+  }
+
+  #folderFor(source: FilesystemSource): TrackedFolder | undefined {
+    const { roots, mounts } = this.#access;
+    if (!mounts.isReachable(source.path, source.filesystemId) || !roots.holds(posix.dirname(source.path))) {
+      this.#unreachable.add(keyOf(source, source.path));
+      return undefined;
+    }
+    const path = posix.dirname(source.path);
+    const key = keyOf(source, path);
+    const existing = this.#folders.get(key);
+    if (existing !== undefined) return existing;
+    const folder = new TrackedFolder(path, {
+      roots,
+      start: (at, listener) => (this.#options.watch ?? watchFolder)(at, this.#kind(), listener),
+      onHint: (file) => this.#queue.hint(file),
+      onFolder: (changed) => this.#retry(changed, FIRST_RETRY_MS),
+      onState: (file, state) => this.#options.onState?.(file.source, state),
+      onLimit: (errno) => this.#onLimit(errno),
+    });
+    this.#folders.set(key, folder);
+    return folder;
+  }
+
+  #kind(): FolderWatchKind {
+    return Math.max(this.#size, this.#expected) <= (this.#options.chokidarFiles ?? 2_000) ? 'chokidar' : 'plain';
+  }
+
+  /** One source is never told twice at once, not even when it was untracked and tracked again meanwhile. */
+  async #tell(file: TrackedFile, isStill: StillAtRest): Promise<void> {
+    const key = keyOf(file.source, file.path);
+    while (this.#telling.has(key)) await this.#telling.get(key);
+    if (!this.#tracks(file)) return;
+    const told = this.#options.onChange(file.source, isStill);
+    const ended = told.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#telling.set(key, ended);
+    try {
+      await told;
+    } finally {
+      this.#telling.delete(key);
+    }
+  }
+
+  #tracks(file: TrackedFile): boolean {
+    const folder = this.#folders.get(keyOf(file.source, posix.dirname(file.path)));
+    return folder?.files.get(posix.basename(file.path)) === file;
+  }
+
+  /** Looks at a folder soon, and at growing distances as long as it is away: checkouts remove folders and make them again. */
+  #retry(folder: TrackedFolder, inMs: number): void {
+    if (this.#closing !== undefined || this.#retries.has(folder)) return;
+    const timer = setTimeout(() => {
+      this.#retries.delete(folder);
+      void folder.check().then(() => {
+        const live = this.#folders.get(this.#keyOfFolder(folder)) === folder;
+        if (live && folder.state === 'orphaned' && inMs * 2 < this.#sweepMs) this.#retry(folder, inMs * 2);
+      });
+    }, inMs);
+    timer.unref();
+    this.#retries.set(folder, timer);
+  }
+
+  #keyOfFolder(folder: TrackedFolder): string {
+    const [file] = folder.files.values();
+    return file === undefined ? '' : keyOf(file.source, folder.path);
+  }
+
+  #leave(folder: TrackedFolder): void {
+    clearTimeout(this.#retries.get(folder));
+    this.#retries.delete(folder);
+    const left = folder.close();
+    this.#leaving.add(left);
+    void left.finally(() => this.#leaving.delete(left));
+  }
+
+  #onLimit(errno: string): void {
+    if (this.#limited) return;
+    this.#limited = true;
+    this.#options.onNotice?.(
+      `no more folders can be watched (${errno}); the others are looked at every ${Math.ceil(this.#sweepMs / 1000)} s instead; raise fs.inotify.max_user_watches or the limit of open files`,
+    );
+  }
+
+  #scheduleSweep(): void {
+    this.#sweepTimer = setTimeout(() => void this.sweep().then(() => this.#scheduleSweep()), this.#sweepMs);
+    this.#sweepTimer.unref();
+    if (this.#closing !== undefined) clearTimeout(this.#sweepTimer);
+  }
+
+  async #sweep(): Promise<void> {
+    await this.#eachFolder([...this.#folders.values()], (folder) => folder.check());
+    this.#sweeping = undefined;
+    this.#limited &&= this.status().sweptFolders > 0;
+  }
+
+  async #eachFolder(folders: readonly TrackedFolder[], work: (folder: TrackedFolder) => Promise<void>): Promise<void> {
+    for (let at = 0; at < folders.length; at += FOLDERS_AT_ONCE) {
+      await Promise.all(folders.slice(at, at + FOLDERS_AT_ONCE).map(work));
+    }
+  }
+}

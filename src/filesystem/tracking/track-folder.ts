@@ -1,0 +1,164 @@
+import { posix } from 'node:path';
+import type { FilesystemSource } from '../../objects/source.js';
+import { errnoOf } from '../access/errors.js';
+import type { AllowedRoots } from '../access/roots.js';
+import type { QueuedFile } from './change-queue.js';
+import { type FileStamp, folderIdentity, stampOf } from './file-stamp.js';
+import type { FolderWatch, StartFolderWatch } from './watch-folder.js';
+
+/** Whether changes of a source are noticed [§5.9]. */
+export type TrackerState = 'attached' | 'orphaned';
+
+/** What the caller read of a source before it had it tracked. */
+export interface KnownContent {
+  readonly size: number;
+  readonly mtimeMs: number;
+}
+
+/** A file of a tracked folder. */
+export interface TrackedFile extends QueuedFile {
+  readonly source: FilesystemSource;
+  /** What the first look is held against: what the caller read, or whatever stands there then; `undefined` after it. */
+  baseline: KnownContent | 'as found' | undefined;
+}
+
+/** What a tracked folder needs around it. */
+export interface TrackedFolderOptions {
+  readonly roots: AllowedRoots;
+  readonly start: StartFolderWatch;
+  /** A file may have changed. */
+  readonly onHint: (file: TrackedFile) => void;
+  /** The folder itself may be gone or replaced. */
+  readonly onFolder: (folder: TrackedFolder) => void;
+  readonly onState: (file: TrackedFile, state: TrackerState) => void;
+  /** The system has no watch left (`ENOSPC`, `EMFILE`, `ENFILE`); the folder is only looked at by the sweep. */
+  readonly onLimit: (errno: string) => void;
+}
+
+const LIMITS: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
+const AT_ONCE = 64;
+/** Equal to no mark of a file: the next look tells. */
+const NEVER_SEEN = 'never seen';
+
+/** One folder with tracked files: its watch, attached and detached as the folder comes and goes. */
+export class TrackedFolder {
+  readonly path: string;
+  readonly files = new Map<string, TrackedFile>();
+  readonly #options: TrackedFolderOptions;
+  #state: TrackerState = 'orphaned';
+  #watch: FolderWatch | undefined;
+  #identity: string | undefined;
+  #work: Promise<void> = Promise.resolve();
+  #checked = false;
+  #closed = false;
+
+  constructor(path: string, options: TrackedFolderOptions) {
+    this.path = path;
+    this.#options = options;
+  }
+
+  get state(): TrackerState {
+    return this.#state;
+  }
+
+  /** Whether the folder is watched, not only looked at from time to time. */
+  get watched(): boolean {
+    return this.#watch !== undefined;
+  }
+
+  /** Attaches or detaches as the folder stands now, and hints at the given files, all if left out, that differ from what was last seen. Never rejects. */
+  check(files?: Iterable<TrackedFile>): Promise<void> {
+    this.#work = this.#work.then(() => this.#check(files));
+    return this.#work;
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#work;
+    await this.#detach();
+  }
+
+  async #check(files: Iterable<TrackedFile> | undefined): Promise<void> {
+    if (this.#closed) return;
+    const identity = await folderIdentity(this.#options.roots, this.path);
+    const replaced = this.#watch === undefined || identity !== this.#identity;
+    if (replaced) {
+      await this.#detach();
+      this.#become(identity !== undefined && (await this.#attach(identity)) ? 'attached' : 'orphaned');
+    }
+    // With the root or mount away, everything below is out of reach, not deleted.
+    if (identity === undefined && !(await this.#options.roots.anchorPresent(this.path))) return this.#postpone();
+    await this.#compare([...((replaced ? undefined : files) ?? this.files.values())]);
+  }
+
+  async #attach(identity: string): Promise<boolean> {
+    try {
+      const watch = await this.#options.start(this.path, (name) => this.#heard(name));
+      this.#watch = watch;
+      this.#identity = identity;
+    } catch (error) {
+      const errno = errnoOf(error) ?? '';
+      if (!LIMITS.has(errno)) return false;
+      this.#options.onLimit(errno);
+      return true;
+    }
+    // Replaced while the watch was being set: it may sit on the old folder.
+    if ((await folderIdentity(this.#options.roots, this.path)) === identity) return true;
+    await this.#detach();
+    return false;
+  }
+
+  async #detach(): Promise<void> {
+    const watch = this.#watch;
+    this.#watch = undefined;
+    this.#identity = undefined;
+    await watch?.close();
+  }
+
+  #become(state: TrackerState): void {
+    const changed = this.#checked && this.#state !== state;
+    this.#state = state;
+    this.#checked = true;
+    if (!changed || this.#closed) return;
+    for (const file of this.files.values()) this.#options.onState(file, state);
+  }
+
+  #heard(name: string | undefined): void {
+    const file = name === undefined ? undefined : this.files.get(name);
+    if (file !== undefined) this.#options.onHint(file);
+    if (name === undefined || name === posix.basename(this.path)) this.#options.onFolder(this);
+  }
+
+  #postpone(): void {
+    for (const file of this.files.values()) withoutLook(file);
+  }
+
+  async #compare(files: readonly TrackedFile[]): Promise<void> {
+    for (let at = 0; at < files.length && !this.#closed; at += AT_ONCE) {
+      const portion = files.slice(at, at + AT_ONCE);
+      await Promise.all(portion.map((file) => this.#compareFile(file)));
+    }
+  }
+
+  async #compareFile(file: TrackedFile): Promise<void> {
+    const stamp = await stampOf(file.path);
+    if (stamp === undefined) return withoutLook(file);
+    if (file.baseline !== undefined) {
+      file.seen = file.baseline === 'as found' || isKnown(stamp, file.baseline) ? stamp.mark : NEVER_SEEN;
+      file.baseline = undefined;
+    }
+    if (stamp.mark !== file.seen) this.#options.onHint(file);
+  }
+}
+
+/** A file that cannot be looked at yet is told once it can be, unless it is as the caller knows it then. */
+function withoutLook(file: TrackedFile): void {
+  if (file.baseline !== 'as found') return;
+  file.baseline = undefined;
+  file.seen = NEVER_SEEN;
+}
+
+function isKnown(stamp: FileStamp, known: KnownContent): boolean {
+  return stamp.present?.size === known.size && stamp.present.mtimeMs === known.mtimeMs;
+}

@@ -1,0 +1,161 @@
+import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
+import type { FilesystemSource } from '../../objects/source.js';
+import { requireSession } from '../rebuild/find-session.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import { type PastContext, PastContexts } from '../rebuild/past-context.js';
+import type { Point, Timeline, When } from '../rebuild/timeline.js';
+import { askedMoment, type MomentText } from './asked-moment.js';
+import { requireObject } from './find-object.js';
+import { findSubject } from './find-subject.js';
+import { diffObject, type ObjectDiff, pointBefore } from './object-diff.js';
+import { type LoggedVersion, objectLog } from './object-log.js';
+import { type ObjectView, ownSession, viewObject } from './object-view.js';
+import { parseRange, parseReference } from './reference.js';
+import { type QueryAnswer, type QueryLimits, runQuery } from './run-query.js';
+import { type Sighting, seenBy } from './seen-by.js';
+import { diffSession, type SessionDiff } from './session-diff.js';
+import { type LoggedTurn, latestTurns, sessionLog } from './session-log.js';
+
+/** Where questions are asked: one line of time, and how paths are shown. */
+export interface Desk {
+  readonly timeline: Timeline;
+  readonly display: (source: FilesystemSource) => string;
+}
+
+/** A question as its reader wrote it: names may carry a moment behind an `@`. */
+export interface Question extends MomentText {
+  readonly session?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** Turns that are shown where no session is named. */
+const LATEST = 20;
+
+async function sessionIn({ timeline }: Desk, name: string | undefined): Promise<SessionId | undefined> {
+  return name === undefined ? undefined : requireSession(timeline.present, name);
+}
+
+/** The object that is named; a session's name stands for its session object. */
+async function objectNamed({ timeline, display }: Desk, name: string, session: SessionId | undefined): Promise<ObjectId> {
+  const subject = await findSubject(timeline.present, name, { session, display });
+  return subject.kind === 'object' ? subject.id : sessionObjectId(subject.session);
+}
+
+/** The turns of a session, or the latest of all, newest first; with an object only those that touched it. */
+export async function askTurns(
+  desk: Desk,
+  { session: reference, object, limit, ...text }: Question & { readonly object?: string | undefined },
+): Promise<{ readonly point: Point; readonly turns: readonly LoggedTurn[] }> {
+  const { timeline, display } = desk;
+  const { name, moment } = parseReference(reference ?? '');
+  const session = await sessionIn(desk, reference === undefined ? undefined : name);
+  const id = object === undefined ? undefined : await requireObject(timeline.present, object, { session, display });
+  const point = await timeline.find(askedMoment(text, moment), session);
+  const latest = point.basis.validTime.getTime();
+  const wanted = point.place === undefined ? { until: latest } : { upto: point.place.seq };
+  const turns =
+    session === undefined
+      ? await latestTurns(timeline, limit ?? LATEST, latest)
+      : await sessionLog(timeline, session, { object: id, limit, ...wanted });
+  return { point, turns };
+}
+
+/** The versions of an object up to a moment, newest first. */
+export async function askVersions(
+  desk: Desk,
+  { session: of, object, limit, ...text }: Question & { readonly object: string },
+): Promise<{ readonly point: Point; readonly versions: readonly LoggedVersion[] }> {
+  const { timeline } = desk;
+  const { name, moment } = parseReference(object);
+  const session = await sessionIn(desk, of);
+  const id = await objectNamed(desk, name, session);
+  const point = await timeline.find(askedMoment(text, moment), session ?? (await ownSession(timeline.present, id)));
+  return { point, versions: await objectLog(point.snapshot, id, limit) };
+}
+
+/** An object at a moment. */
+export async function askObject(desk: Desk, { session: of, object, ...text }: Question & { readonly object: string }): Promise<ObjectView> {
+  const { name, moment } = parseReference(object);
+  const session = await sessionIn(desk, of);
+  return viewObject(desk.timeline, await objectNamed(desk, name, session), askedMoment(text, moment), session);
+}
+
+/** How an object or a session changed. */
+export type AskedDiff = { readonly kind: 'object'; readonly diff: ObjectDiff } | { readonly kind: 'session'; readonly diff: SessionDiff };
+
+async function diffOfSession({ timeline }: Desk, session: SessionId, range: string | undefined): Promise<AskedDiff> {
+  const before = (await timeline.turns(session)).at(-2)?.turn ?? 1;
+  const { from, to } = parseRange(range ?? `turn:${before}..`);
+  if (from === undefined) throw new HistoryError('malformed-moment', 'a session has no moment before: write A..B, such as 3..7');
+  const points = await Promise.all([timeline.find({ moment: from }, session), timeline.find({ moment: to }, session)]);
+  return { kind: 'session', diff: await diffSession(timeline, session, ...points) };
+}
+
+/** How an object changed from one moment to another, by default since the version before; or a session, by default since the turn before. */
+export async function askDiff(
+  desk: Desk,
+  {
+    name,
+    session: of,
+    range,
+    context,
+  }: {
+    readonly name: string;
+    readonly session?: string | undefined;
+    readonly range?: string | undefined;
+    readonly context?: number | undefined;
+  },
+): Promise<AskedDiff> {
+  const { timeline, display } = desk;
+  const session = await sessionIn(desk, of);
+  const subject = await findSubject(timeline.present, name, { session, display });
+  if (subject.kind === 'session') return diffOfSession(desk, subject.session, range);
+  const { id } = subject;
+  const own = await ownSession(timeline.present, id);
+  if (own !== undefined && id === sessionObjectId(own)) return diffOfSession(desk, own, range);
+  const { from, to } = parseRange(range ?? '..now');
+  const whose = session ?? own;
+  const after = await timeline.find({ moment: to }, whose);
+  const before = from === undefined ? await pointBefore(timeline, id, after) : await timeline.find({ moment: from }, whose);
+  return { kind: 'object', diff: await diffObject(timeline, id, before, after, context) };
+}
+
+/** Who saw an object. */
+export async function askWho(
+  desk: Desk,
+  { object, session }: { readonly object: string; readonly session?: string | undefined },
+): Promise<{ readonly id: ObjectId; readonly sightings: readonly Sighting[] }> {
+  const id = await objectNamed(desk, object, await sessionIn(desk, session));
+  if (id.startsWith('session:')) throw new HistoryError('wrong-kind', `${id} is a session: who asks about a file or a tool call`);
+  return { id, sightings: await seenBy(desk.timeline, id) };
+}
+
+/** The rows of a query at a moment. */
+export async function askQuery(
+  desk: Desk,
+  query: string,
+  { session: of, limit, timeoutMs, args, ...text }: Question & QueryLimits,
+): Promise<{ readonly point: Point; readonly answer: QueryAnswer }> {
+  const point = await desk.timeline.find(askedMoment(text), await sessionIn(desk, of));
+  return { point, answer: await runQuery(point.snapshot, query, { limit, timeoutMs, args }) };
+}
+
+/** A session whose contexts are asked for, and when. */
+export interface AskedContexts {
+  readonly session: SessionId;
+  readonly when: When;
+  readonly contexts: PastContexts;
+}
+
+/** The contexts of a session; its name may carry a moment. */
+export async function askContexts({ timeline, display }: Desk, reference: string, text: MomentText): Promise<AskedContexts> {
+  const { name, moment } = parseReference(reference);
+  const session = await requireSession(timeline.present, name);
+  return { session, when: askedMoment(text, moment), contexts: new PastContexts(timeline, { display }) };
+}
+
+/** The context of a session at a moment. */
+export async function askContext(desk: Desk, reference: string, text: MomentText): Promise<PastContext> {
+  const { session, when, contexts } = await askContexts(desk, reference, text);
+  return contexts.at(session, when);
+}

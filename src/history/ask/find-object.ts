@@ -1,0 +1,86 @@
+import { quoted } from '../../objects/errors.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { FilesystemSource } from '../../objects/source.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { HistoryError } from '../rebuild/history-error.js';
+
+/** The fewest characters that may stand for an id. */
+const SHORTEST = 4;
+const SHOWN = 5;
+
+/** How an object is looked for. */
+export interface ObjectSearch {
+  /** Only objects that this session has met. */
+  readonly session?: SessionId | undefined;
+  /** A file's path as it is shown [§5.3]. */
+  readonly display: (source: FilesystemSource) => string;
+}
+
+function ambiguous(name: string, candidates: readonly string[]): HistoryError {
+  const shown = candidates.slice(0, SHOWN).join(', ');
+  return new HistoryError('ambiguous', `${quoted(name)} fits several objects: ${shown}${candidates.length > SHOWN ? ', …' : ''}`);
+}
+
+/** Whether a path is the one asked for, or ends in it at a folder. */
+const fits = (path: string, wanted: string): boolean => path === wanted || path.endsWith(`/${wanted}`);
+
+function pathLike(name: string): string {
+  return name.replace(/^\.\//, '').replace(/\/+$/, '');
+}
+
+async function byPath(
+  snapshot: StoreSnapshot,
+  name: string,
+  members: ReadonlySet<string> | undefined,
+  { display }: ObjectSearch,
+): Promise<ObjectId | undefined> {
+  const wanted = pathLike(name);
+  if (wanted === '') return undefined;
+  const files = (await snapshot.sources())
+    .filter(({ id }) => members === undefined || members.has(id))
+    .map(({ id, source }) => ({ id, paths: [display(source), source.path] }));
+  const exact = files.filter(({ paths }) => paths.includes(name));
+  const found = exact.length > 0 ? exact : files.filter(({ paths }) => paths.some((path) => fits(path, wanted)));
+  const [one, ...others] = found;
+  if (others.length > 0)
+    throw ambiguous(
+      name,
+      found.map(({ id, paths }) => `${paths[0]} (${id.slice(0, 12)})`),
+    );
+  return one?.id;
+}
+
+/**
+ * The object that a reviewer names: by full id, by the unique beginning of one (four characters or more), by display path or canonical path, or by a
+ * unique end of one. What is exact is never made ambiguous by what merely fits. Undefined when none fits. Throws HistoryError `ambiguous`.
+ */
+export async function findObject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<ObjectId | undefined> {
+  if (name === '' || !name.isWellFormed()) return undefined;
+  const exact = (await snapshot.heads([name])).keys().next();
+  if (!exact.done) return exact.value as ObjectId;
+  const members = search.session === undefined ? undefined : new Set<string>((await snapshot.sets(search.session)).sets.index);
+  const like = (): Promise<ObjectId | undefined> => byStart(snapshot, name, members);
+  const path = (): Promise<ObjectId | undefined> => byPath(snapshot, name, members, search);
+  // What looks like a digest is hardly a path; looking for a path reads the source of every file.
+  const [first, second] = /^[0-9a-f]+$/.test(name) ? [like, path] : [path, like];
+  return (await first()) ?? second();
+}
+
+async function byStart(snapshot: StoreSnapshot, name: string, members: ReadonlySet<string> | undefined): Promise<ObjectId | undefined> {
+  if (name.length < SHORTEST) return undefined;
+  const ids = await snapshot.objectsFrom(name, 200);
+  const matches = ids.filter((id) => members === undefined || members.has(id)).sort();
+  if (matches.length > 1) throw ambiguous(name, matches);
+  return matches[0];
+}
+
+/** As `findObject`; throws HistoryError `unknown-object`. */
+export async function requireObject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<ObjectId> {
+  const found = await findObject(snapshot, name, search);
+  if (found !== undefined) return found;
+  const where = search.session === undefined ? 'the database' : `session ${search.session}`;
+  throw new HistoryError(
+    'unknown-object',
+    `there is no object ${quoted(name)} in ${where}: name it by id, by ${SHORTEST} or more characters that its id begins with, or by path`,
+  );
+}

@@ -1,0 +1,69 @@
+import type { ObjectId, Sha256 } from '../../objects/ids.js';
+import type { ObjectType } from '../../objects/object-type.js';
+import type { HistoryHead, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { StoredDocument } from '../../xtdb/documents.js';
+
+/** What a version says of its object. */
+export type VersionState = 'stub' | 'text' | 'not-text' | 'deleted' | 'removed';
+
+/** One version of an object as a log shows it, with both of its times [decision F7]. */
+export interface LoggedVersion {
+  /** From 1, in the order of valid time. */
+  readonly number: number;
+  readonly type: ObjectType | undefined;
+  readonly state: VersionState;
+  readonly validTime: Date;
+  readonly txTime: Date;
+  readonly txId: number;
+  /** UTF-16 units of the stored text. */
+  readonly chars: number;
+  readonly contentHash: Sha256 | null;
+  readonly fileHash: Sha256 | null;
+  readonly objectHash: Sha256 | null;
+}
+
+function stateOf({ document, marks }: HistoryHead): VersionState {
+  if (document === undefined) return 'removed';
+  if (marks.gone === true) return 'deleted';
+  if (document.type === 'file' && document.file_hash === null) return 'stub';
+  return document.type === 'file' && document.content_hash === null ? 'not-text' : 'text';
+}
+
+/** Length of a version's text as its head says it; undefined where only the text itself tells. */
+function charsOf({ document, marks }: HistoryHead): number | undefined {
+  if (document === undefined || document.content_hash === null) return 0;
+  if (typeof document.content === 'string') return document.content.length;
+  return document.type === 'file' ? Number(document.char_count) : marks.size;
+}
+
+const hashOf = (document: StoredDocument | undefined, name: string): Sha256 | null => (document?.[name] ?? null) as Sha256 | null;
+
+/**
+ * The versions of an object up to a snapshot's basis, the newest first; at most `limit` of them. Only heads are read, so that a history of thousands of
+ * versions costs no more than its list.
+ */
+export async function objectLog(
+  snapshot: StoreSnapshot,
+  id: ObjectId,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<readonly LoggedVersion[]> {
+  const heads = await snapshot.historyOfHeads(id, limit);
+  const versions = heads.map(async (head): Promise<LoggedVersion> => {
+    const { number, document, validTime, txTime, txId } = head;
+    const contentHash = hashOf(document, 'content_hash');
+    const chars = charsOf(head) ?? (contentHash === null ? 0 : ((await snapshot.text(contentHash))?.length ?? 0));
+    return {
+      number,
+      type: document?.type as ObjectType | undefined,
+      state: stateOf(head),
+      validTime,
+      txTime,
+      txId,
+      chars,
+      contentHash,
+      fileHash: hashOf(document, 'file_hash'),
+      objectHash: hashOf(document, 'object_hash'),
+    };
+  });
+  return (await Promise.all(versions)).reverse();
+}

@@ -1,0 +1,87 @@
+import { quoted } from '../../objects/errors.js';
+import { chatObjectId, isInfrastructureId, type ObjectId, type SessionId, sessionId } from '../../objects/ids.js';
+import type { ObjectVersion } from '../../objects/seal.js';
+import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { VersionTimes } from '../../store/version-times.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import { formatMoment } from '../rebuild/moment.js';
+import type { Point, Timeline, When } from '../rebuild/timeline.js';
+
+/** The text of a version, and whether it is all of it (decisions B8, C6). */
+export interface VersionText {
+  readonly text: string;
+  /** False where only head and tail were ever kept. */
+  readonly whole: boolean;
+}
+
+/** One object as it stood at a moment. */
+export interface ObjectView {
+  readonly version: ObjectVersion;
+  /** A file that is confirmed deleted (decision C3). */
+  readonly gone: boolean;
+  readonly times: VersionTimes;
+  /** Which of how many versions up to the moment; for chat and session one for each end of a turn. */
+  readonly number: number;
+  readonly point: Point;
+  /** Its text, read when asked for; undefined where it has none. */
+  readonly text: () => Promise<VersionText | undefined>;
+}
+
+async function wholeText(snapshot: StoreSnapshot, { version, marks }: FoundVersion): Promise<VersionText | undefined> {
+  const { content, content_hash, file_hash } = version;
+  if (content === null) return undefined;
+  const hash = marks.whole ?? (file_hash !== null && file_hash !== content_hash ? file_hash : undefined);
+  if (hash === undefined) return { text: content, whole: true };
+  const text = await snapshot.text(hash);
+  return text === undefined ? { text: content, whole: false } : { text, whole: true };
+}
+
+/** The session that an object belongs to by itself: its infrastructure, or the chat that a call was made in; undefined for a file. */
+export async function ownSession(snapshot: StoreSnapshot, id: ObjectId): Promise<SessionId | undefined> {
+  if (isInfrastructureId(id)) return sessionId(id.slice(id.indexOf(':') + 1));
+  const chat = (await snapshot.heads([id])).get(id)?.document.chat_ref;
+  const prefix = chatObjectId('' as SessionId);
+  return typeof chat === 'string' && chat.startsWith(prefix) ? sessionId(chat.slice(prefix.length)) : undefined;
+}
+
+async function notYet(timeline: Timeline, id: ObjectId, point: Point): Promise<HistoryError> {
+  const [first] = await timeline.present.versions(id);
+  const since =
+    first === undefined ? '' : `; its first version holds from ${first.validTime.toISOString()}, known since transaction ${first.txId}`;
+  return new HistoryError('not-yet', `there was no object ${quoted(id)} at ${formatMoment(point.moment)}${since}`);
+}
+
+/** An object as it stood at a point. Throws HistoryError `not-yet` where it did not exist then. */
+export async function viewAt(timeline: Timeline, id: ObjectId, point: Point): Promise<ObjectView> {
+  const [found, versions] = await Promise.all([point.snapshot.get(id), point.snapshot.versions(id)]);
+  const times = versions.at(-1);
+  if (found === undefined || times === undefined) throw await notYet(timeline, id, point);
+  return {
+    version: found.version,
+    gone: found.marks.gone === true,
+    times,
+    number: versions.length,
+    point,
+    text: () => wholeText(point.snapshot, found),
+  };
+}
+
+/** An object at a moment; a turn is one of `session`, else of the session that the object belongs to by itself. */
+export async function viewObject(timeline: Timeline, id: ObjectId, when: When, session: SessionId | undefined): Promise<ObjectView> {
+  return viewAt(timeline, id, await timeline.find(when, session ?? (await ownSession(timeline.present, id))));
+}
+
+/** The text of a view. Throws HistoryError `no-content`, saying why there is none. */
+export async function requireText(view: ObjectView): Promise<VersionText> {
+  const text = await view.text();
+  if (text !== undefined) return text;
+  const { version, gone } = view;
+  const id = quoted(version['xt/id']);
+  if (gone) throw new HistoryError('no-content', `${id} was deleted at that moment; ask for an earlier one`);
+  if (version.type !== 'file')
+    throw new HistoryError('no-content', `${id} is a ${version.type} and has no text of its own; show prints it`);
+  throw new HistoryError(
+    'no-content',
+    version.file_hash === null ? `${id} had not been read at that moment` : `${id} is no text; only its hash was kept`,
+  );
+}

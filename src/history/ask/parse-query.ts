@@ -1,0 +1,173 @@
+import { EdnError } from '../../edn/errors.js';
+import { parse } from '../../edn/parse.js';
+import { EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword, kw } from '../../edn/values.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import { allowedNames, isAllowed, type Position } from './query-functions.js';
+import { checkGrowth } from './query-growth.js';
+
+/** A query of a reviewer, read into data and checked; nothing in it calls what is not on the list. */
+export interface ParsedQuery {
+  readonly find: readonly EdnValue[];
+  readonly in: readonly EdnValue[] | undefined;
+  readonly where: readonly EdnValue[];
+  readonly rules: readonly EdnValue[] | undefined;
+  readonly orderBy: readonly (readonly [EdnValue, 'asc' | 'desc'])[] | undefined;
+  readonly limit: number | undefined;
+  readonly offset: number | undefined;
+}
+
+/** The longest query text, in characters. */
+const LONGEST = 20_000;
+const KEYS = ['find', 'in', 'where', 'rules', 'order-by', 'limit', 'offset'] as const;
+type Key = (typeof KEYS)[number];
+
+const malformed = (why: string, cause?: unknown): HistoryError =>
+  new HistoryError(
+    'malformed-query',
+    `the query cannot be read: ${why}. Write it as {:find [?e] :where [[?e :type "file"]]} or [:find ?e :where [?e :type "file"]]`,
+    cause === undefined ? {} : { cause },
+  );
+
+function refused(name: string, position: Position): HistoryError {
+  return new HistoryError(
+    'query-refused',
+    `the query calls ${JSON.stringify(name)}, which is not allowed; allowed there: ${allowedNames(position)}`,
+  );
+}
+
+/** A query in the form of a vector: each keyword begins a part. */
+function partsOfVector(items: readonly EdnValue[]): ReadonlyMap<string, readonly EdnValue[]> {
+  const parts = new Map<string, EdnValue[]>();
+  let part: EdnValue[] | undefined;
+  for (const item of items) {
+    if (item instanceof Keyword) {
+      if (parts.has(item.name)) throw malformed(`:${item.name} stands twice`);
+      part = [];
+      parts.set(item.name, part);
+    } else if (part === undefined) throw malformed('it does not begin with :find');
+    else part.push(item);
+  }
+  return parts;
+}
+
+function partsOf(form: EdnValue): ReadonlyMap<string, EdnValue> {
+  if (form instanceof EdnMap) {
+    const parts = new Map<string, EdnValue>();
+    for (let i = 0; i < form.flat.length; i += 2) {
+      const key = form.flat[i];
+      if (!(key instanceof Keyword)) throw malformed('the keys of its map are keywords');
+      parts.set(key.name, form.flat[i + 1] ?? null);
+    }
+    return parts;
+  }
+  if (!Array.isArray(form)) throw malformed('it is neither a map nor a vector');
+  const single = new Set<string>(['limit', 'offset']);
+  return new Map([...partsOfVector(form)].map(([key, items]): [string, EdnValue] => [key, single.has(key) ? (items[0] ?? null) : items]));
+}
+
+/** Checks the head of every list: the only places where a name becomes a function. */
+function checkCalls(value: EdnValue, position: Position, rules: ReadonlySet<string>): void {
+  if (value instanceof EdnList) {
+    const [head, ...rest] = value.items;
+    if (!(head instanceof EdnSymbol)) throw malformed('a list begins with the name of what it calls');
+    const isRule = position === 'clause' && rules.has(head.name);
+    if (!isRule && !isAllowed(head.name, position)) throw refused(head.name, position);
+    // What a pull pattern holds names attributes, and calls nothing.
+    if (head.name === 'pull') return;
+    for (const part of rest) checkCalls(part, isRule ? 'call' : position, rules);
+    return;
+  }
+  if (Array.isArray(value)) {
+    const inside = position === 'clause' ? 'call' : position;
+    for (const part of value) checkCalls(part, inside, rules);
+  } else if (value instanceof EdnMap) {
+    for (const part of value.flat) checkCalls(part, position, rules);
+  } else if (value instanceof EdnSet) {
+    for (const part of value.items) checkCalls(part, position, rules);
+  } else if (value instanceof EdnTagged) checkCalls(value.value, position, rules);
+}
+
+function checkClauses(clauses: readonly EdnValue[], rules: ReadonlySet<string>): void {
+  for (const clause of clauses) checkCalls(clause, 'clause', rules);
+}
+
+function ruleNames(rules: readonly EdnValue[]): ReadonlySet<string> {
+  return new Set(
+    rules.map((rule) => {
+      const head = Array.isArray(rule) ? (rule as readonly EdnValue[])[0] : undefined;
+      const name = head instanceof EdnList ? head.items[0] : undefined;
+      if (!(name instanceof EdnSymbol) || name.name.includes('/'))
+        throw malformed('a rule is a vector that begins with its head, such as (name ?a)');
+      return name.name;
+    }),
+  );
+}
+
+function vector(parts: ReadonlyMap<string, EdnValue>, key: Key): readonly EdnValue[] | undefined {
+  const value = parts.get(key);
+  if (value === undefined) return undefined;
+  if (!Array.isArray(value)) throw malformed(`:${key} is a vector`);
+  return value as readonly EdnValue[];
+}
+
+function count(parts: ReadonlyMap<string, EdnValue>, key: Key): number | undefined {
+  const value = parts.get(key);
+  if (value === undefined) return undefined;
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw malformed(`:${key} is a whole number from 0`);
+  return value;
+}
+
+function directions(parts: ReadonlyMap<string, EdnValue>): ParsedQuery['orderBy'] {
+  return vector(parts, 'order-by')?.map((entry) => {
+    const [element, direction = kw('asc'), ...more] = Array.isArray(entry) ? (entry as readonly EdnValue[]) : [];
+    const name = direction instanceof Keyword ? direction.name : undefined;
+    if (element === undefined || more.length > 0 || (name !== 'asc' && name !== 'desc'))
+      throw malformed(':order-by is a vector of [?x :asc] and [?x :desc]');
+    return [element, name];
+  });
+}
+
+function read(text: string): EdnValue {
+  if (text.length > LONGEST) throw malformed(`it has ${text.length} characters, which is more than ${LONGEST}`);
+  try {
+    return parse(text);
+  } catch (cause) {
+    if (cause instanceof EdnError) throw malformed(cause.message.replace(/\.$/, ''), cause);
+    throw cause;
+  }
+}
+
+/**
+ * Reads a Datalog query from EDN text into data and checks it before anything is sent: known parts only, and no call of anything that is not on the list.
+ * Throws HistoryError `malformed-query`, `query-refused`.
+ */
+export function parseQuery(text: string): ParsedQuery {
+  const parts = partsOf(read(text));
+  const unknown = [...parts.keys()].find((key) => !(KEYS as readonly string[]).includes(key));
+  if (unknown !== undefined) throw malformed(`it has a part :${unknown}, and only ${KEYS.map((key) => `:${key}`).join(' ')} are read`);
+  const find = vector(parts, 'find');
+  const where = vector(parts, 'where');
+  if (find === undefined || find.length === 0) throw malformed('it has no :find');
+  if (where === undefined || where.length === 0) throw malformed('it has no :where');
+  const [rules, orderBy] = [vector(parts, 'rules'), directions(parts)];
+  const names = ruleNames(rules ?? []);
+  for (const element of [...find, ...(orderBy ?? []).map(([ordered]) => ordered)]) checkCalls(element, 'find', names);
+  checkClauses(where, names);
+  for (const rule of rules ?? []) checkClauses((rule as readonly EdnValue[]).slice(1), names);
+  checkGrowth(where, rules ?? []);
+  return { find, in: vector(parts, 'in'), where, rules, orderBy, limit: count(parts, 'limit'), offset: count(parts, 'offset') };
+}
+
+/** The names of a query's columns, as they are written. */
+export function columnNames({ find }: ParsedQuery): readonly string[] {
+  const nameOf = (value: EdnValue): string => {
+    if (value instanceof EdnSymbol) return value.name;
+    if (value instanceof EdnList)
+      return value.items
+        .filter((item) => !Array.isArray(item))
+        .map(nameOf)
+        .join(' ');
+    return value instanceof Keyword ? kw(value.name).name : String(value);
+  };
+  return find.map(nameOf);
+}

@@ -1,0 +1,44 @@
+import { quoted } from '../../objects/errors.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import { looksLikeMoment, type Moment, NOW, parseMoment } from '../rebuild/moment.js';
+
+/** What is asked about, and for when, where the reference says so. */
+export interface Reference {
+  readonly name: string;
+  readonly moment: Moment | undefined;
+}
+
+/**
+ * Splits `NAME@MOMENT` at its last `@`, where a moment follows: names and paths may hold an `@` themselves. Throws HistoryError `malformed-moment` for
+ * what begins like a moment and is none.
+ */
+export function parseReference(text: string): Reference {
+  const at = text.lastIndexOf('@');
+  const suffix = text.slice(at + 1);
+  if (at <= 0 || !looksLikeMoment(suffix)) return { name: text, moment: undefined };
+  return { name: text.slice(0, at), moment: parseMoment(suffix) };
+}
+
+/** Two moments that are compared; without a beginning, what stood just before the end. */
+export interface MomentRange {
+  readonly from: Moment | undefined;
+  readonly to: Moment;
+}
+
+/** A bare number is a turn where turns are meant. */
+function momentOf(text: string): Moment {
+  return /^(?:turn)?\d{1,3}(?:\.\d+)?$/.test(text) ? parseMoment(`turn:${text.replace(/^turn/, '')}`) : parseMoment(text);
+}
+
+/**
+ * Reads `A..B`, `A..` (until now) and `..B`; a bare number is a turn. Throws HistoryError `malformed-moment`.
+ */
+export function parseRange(text: string): MomentRange {
+  const [from = '', to = '', ...more] = text.split('..');
+  if (!text.includes('..') || more.length > 0 || (from === '' && to === ''))
+    throw new HistoryError(
+      'malformed-moment',
+      `${quoted(text)} is no range: write two moments as A..B, such as turn:3..turn:7 or tx:10..now`,
+    );
+  return { from: from === '' ? undefined : momentOf(from), to: to === '' ? NOW : momentOf(to) };
+}

@@ -1,0 +1,156 @@
+import pLimit from 'p-limit';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { VersionTimes } from '../../store/version-times.js';
+import type { Timeline } from '../rebuild/timeline.js';
+import type { TurnSpan } from '../rebuild/turn-spans.js';
+import { touches } from './session-log.js';
+
+/** A version of an object, and the turns that had it in full. */
+export interface SeenVersion {
+  readonly txId: number;
+  readonly validTime: Date;
+  readonly turns: readonly number[];
+}
+
+/** How a session came to know an object [§3.2]. */
+export interface Sighting {
+  readonly session: SessionId;
+  /** The step from which on the object stands in the pool, as a line. */
+  readonly known: { readonly turn: number; readonly seq: number; readonly at: Date };
+  /** Turns in which a step named the object: read it, found it, activated or collapsed it. */
+  readonly touched: readonly number[];
+  /** Turns at some point of which its content was active. */
+  readonly active: readonly number[];
+  /** Which version was active at the end of which turn. */
+  readonly versions: readonly SeenVersion[];
+  /** Whether it is active and pinned now. */
+  readonly isActive: boolean;
+  readonly isPinned: boolean;
+}
+
+const AT_ONCE = 4;
+
+/** The version that held at a step: known by its transaction and true at its moment. */
+function heldAt(versions: readonly VersionTimes[], at: number, txId: number): VersionTimes | undefined {
+  return versions.findLast((version) => version.txId <= txId && version.validTime.getTime() <= at);
+}
+
+interface Activity {
+  readonly touched: readonly number[];
+  readonly active: readonly number[];
+  /** Turns at whose end it was active. */
+  readonly endedActive: readonly TurnSpan[];
+  readonly known: Sighting['known'] | undefined;
+  readonly isActive: boolean;
+  readonly isPinned: boolean;
+}
+
+function activityOf(turns: readonly TurnSpan[], object: ObjectId): Activity {
+  let [active, pinned] = [false, false];
+  let known: Sighting['known'] | undefined;
+  const [touched, activeIn, ended]: [number[], number[], TurnSpan[]] = [[], [], []];
+  for (const span of turns) {
+    let [met, inContext] = [false, active];
+    for (const step of span.steps) {
+      const { changes, seq, at, turn } = step;
+      if (changes.index?.includes(object)) known ??= { turn, seq, at: new Date(at) };
+      if (changes.deactivate?.includes(object)) active = false;
+      if (changes.unpin?.includes(object)) pinned = false;
+      if (changes.activate?.includes(object)) active = true;
+      if (changes.pin?.includes(object)) pinned = true;
+      met ||= touches(step, object);
+      inContext ||= active;
+    }
+    if (met) touched.push(span.turn);
+    if (inContext) activeIn.push(span.turn);
+    if (active) ended.push(span);
+  }
+  return { touched, active: activeIn, endedActive: ended, known, isActive: active, isPinned: pinned };
+}
+
+/**
+ * For each of some steps, in order, a transaction at which the database knew the same versions as at the step's own. Steps are written in their order:
+ * where both ends of a stretch know the same versions, nothing between is looked up.
+ */
+async function decidingTransactions(
+  timeline: Timeline,
+  session: SessionId,
+  seqs: readonly number[],
+  versions: readonly VersionTimes[],
+): Promise<readonly (number | undefined)[]> {
+  const written = versions.map(({ txId }) => txId).sort((a, b) => a - b);
+  const known = new Map<number, number>();
+  const look = async (places: readonly number[]): Promise<void> => {
+    const times = await timeline.present.stepTimes(
+      session,
+      places.map((place) => seqs[place] ?? 0),
+    );
+    for (const place of places) {
+      const txId = times.get(seqs[place] ?? 0)?.txId;
+      if (txId !== undefined) known.set(place, txId);
+    }
+  };
+  const differs = ([from, to]: readonly [number, number]): boolean => {
+    const [a, b] = [known.get(from) ?? -1, known.get(to) ?? -1];
+    return to - from > 1 && written.some((txId) => txId > a && txId <= b);
+  };
+  if (seqs.length > 0) await look([0, seqs.length - 1]);
+  let open: readonly (readonly [number, number])[] = [[0, seqs.length - 1]];
+  for (open = open.filter(differs); open.length > 0; open = open.filter(differs)) {
+    const middles = open.map(([from, to]) => Math.floor((from + to) / 2));
+    await look(middles);
+    open = open.flatMap(([from, to], i) => {
+      const middle = middles[i] ?? to;
+      return [[from, middle] as const, [middle, to] as const];
+    });
+  }
+  let before: number | undefined;
+  return seqs.map((_, place) => {
+    before = known.get(place) ?? before;
+    return before;
+  });
+}
+
+async function sightingIn(
+  timeline: Timeline,
+  session: SessionId,
+  object: ObjectId,
+  versions: readonly VersionTimes[],
+): Promise<Sighting | undefined> {
+  const { endedActive, known, ...activity } = activityOf(await timeline.turns(session), object);
+  if (known === undefined) return undefined;
+  const txIds = await decidingTransactions(
+    timeline,
+    session,
+    endedActive.map(({ last }) => last),
+    versions,
+  );
+  const seen = new Map<VersionTimes, number[]>();
+  for (const [i, { turn, steps }] of endedActive.entries()) {
+    const txId = txIds[i];
+    const version = txId === undefined ? undefined : heldAt(versions, steps.at(-1)?.at ?? 0, txId);
+    if (version === undefined) continue;
+    const turns = seen.get(version) ?? [];
+    turns.push(turn);
+    seen.set(version, turns);
+  }
+  const shown = [...seen].map(([{ txId, validTime }, turns]) => ({ txId, validTime, turns }));
+  return { session, known, ...activity, versions: shown };
+}
+
+/** Which sessions met an object, when, and in which turns they had it in context; the one that met it first comes first. */
+export async function seenBy(timeline: Timeline, object: ObjectId): Promise<readonly Sighting[]> {
+  const { present } = timeline;
+  const limit = pLimit(AT_ONCE);
+  const versions = await present.versions(object);
+  const sessions = await present.sessions();
+  const found = await Promise.all(
+    sessions.map(({ id }) =>
+      limit(async () => {
+        const { sets } = await present.sets(id);
+        return sets.index.includes(object) ? sightingIn(timeline, id, object, versions) : undefined;
+      }),
+    ),
+  );
+  return found.filter((sighting) => sighting !== undefined).sort((a, b) => a.known.at.getTime() - b.known.at.getTime());
+}

@@ -1,0 +1,83 @@
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { EMPTY_SETS, type SessionSets, SetsFold } from '../../objects/sets.js';
+import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { StoredValue } from '../../xtdb/documents.js';
+import type { Point, Timeline } from '../rebuild/timeline.js';
+import { diffTexts, type TextDiff } from './text-diff.js';
+
+/** What entered and left a set, each in the order of the set. */
+export interface SetDiff {
+  readonly added: readonly ObjectId[];
+  readonly removed: readonly ObjectId[];
+}
+
+/** An active object whose text differs, came, or went. */
+export interface ActiveDiff {
+  readonly id: ObjectId;
+  readonly change: 'added' | 'removed' | 'changed';
+  readonly charsBefore: number;
+  readonly charsAfter: number;
+  /** Only for `changed`: what came or went is there in whole under its id. */
+  readonly diff: TextDiff | undefined;
+}
+
+/** How a session changed between two moments: its sets [§3.1] and what was active. */
+export interface SessionDiff {
+  readonly session: SessionId;
+  readonly from: Point;
+  readonly to: Point;
+  readonly sets: { readonly index: SetDiff; readonly pool: SetDiff; readonly active: SetDiff; readonly pinned: SetDiff };
+  readonly active: readonly ActiveDiff[];
+}
+
+/** The sets of a session at a point: after its place, or as they stood. */
+export async function setsAt(timeline: Timeline, session: SessionId, { place, snapshot }: Point): Promise<SessionSets> {
+  if (place === undefined) {
+    const head = await snapshot.heads([`session:${session}`]);
+    return head.size === 0 ? EMPTY_SETS : (await snapshot.sets(session)).sets;
+  }
+  const fold = new SetsFold();
+  for (const { seq, changes } of await timeline.steps(session)) if (seq <= place.seq) fold.apply(changes);
+  return fold.sets();
+}
+
+function setDiff(before: readonly ObjectId[], after: readonly ObjectId[]): SetDiff {
+  const [was, is] = [new Set(before), new Set(after)];
+  return { added: after.filter((id) => !was.has(id)), removed: before.filter((id) => !is.has(id)) };
+}
+
+type Heads = ReadonlyMap<string, Head>;
+
+async function contents(snapshot: StoreSnapshot, heads: Heads, ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, string | null>> {
+  const found = await snapshot.versionsOf(ids.flatMap((id) => heads.get(id) ?? []));
+  return new Map([...found].map(([id, { version }]) => [id, version.content]));
+}
+
+const contentHash = (heads: Heads, id: ObjectId): StoredValue | undefined => heads.get(id)?.document.content_hash;
+
+/** Objects that stayed active and whose text is the same: their hashes say so, the texts need not be read. */
+function unchanged(ids: readonly ObjectId[], before: Heads, after: Heads): ReadonlySet<ObjectId> {
+  return new Set(ids.filter((id) => before.has(id) && after.has(id) && contentHash(before, id) === contentHash(after, id)));
+}
+
+/** How a session changed from one point to another. The index is the pool: nothing demotes today [§3.2]. */
+export async function diffSession(timeline: Timeline, session: SessionId, from: Point, to: Point): Promise<SessionDiff> {
+  const [before, after] = await Promise.all([setsAt(timeline, session, from), setsAt(timeline, session, to)]);
+  const active = setDiff(before.active, after.active);
+  const [headsBefore, headsAfter] = await Promise.all([from.snapshot.heads(before.active), to.snapshot.heads(after.active)]);
+  const [added, removed] = [new Set(active.added), new Set(active.removed)];
+  const all = [...new Set([...before.active, ...after.active])];
+  const same = unchanged(all, headsBefore, headsAfter);
+  const ids = all.filter((id) => !same.has(id));
+  const [textsBefore, textsAfter] = await Promise.all([contents(from.snapshot, headsBefore, ids), contents(to.snapshot, headsAfter, ids)]);
+  const chars = (texts: ReadonlyMap<ObjectId, string | null>, id: ObjectId): number => texts.get(id)?.length ?? 0;
+  const changes = ids.flatMap((id): readonly ActiveDiff[] => {
+    const sizes = { id, charsBefore: chars(textsBefore, id), charsAfter: chars(textsAfter, id) };
+    if (added.has(id)) return [{ ...sizes, change: 'added', diff: undefined }];
+    if (removed.has(id)) return [{ ...sizes, change: 'removed', diff: undefined }];
+    const diff = diffTexts(textsBefore.get(id) ?? '', textsAfter.get(id) ?? '');
+    return diff.equal ? [] : [{ ...sizes, change: 'changed', diff }];
+  });
+  const index = setDiff(before.index, after.index);
+  return { session, from, to, sets: { index, pool: index, active, pinned: setDiff(before.pinned, after.pinned) }, active: changes };
+}

@@ -1,0 +1,202 @@
+import pLimit from 'p-limit';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { SetChanges } from '../../objects/sets.js';
+import type { Step, TurnRule } from '../../objects/step.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { VersionTimes } from '../../store/version-times.js';
+import type { Timeline } from '../rebuild/timeline.js';
+import { begins, type TurnSpan } from '../rebuild/turn-spans.js';
+import { newestTurns } from './newest-turns.js';
+
+/** A tool call as a log shows it. */
+export interface LoggedCall {
+  readonly id: ObjectId;
+  readonly seq: number;
+  readonly tool: string;
+  readonly status: string;
+  /** The arguments, as the harness shows them or as JSON. */
+  readonly args: string;
+  /** UTF-16 units of its output as stored. */
+  readonly chars: number;
+  readonly fileRefs: readonly ObjectId[];
+}
+
+/** A message as a log shows it. */
+export interface LoggedMessage {
+  readonly seq: number;
+  readonly role: string;
+  readonly text: string;
+}
+
+/** One turn of a session: what was said and called, and what became of the sets [§3.1]. */
+export interface LoggedTurn {
+  readonly session: SessionId;
+  readonly turn: number;
+  /** What made it begin (decision B7); undefined for a turn whose first step did not say. */
+  readonly rule: TurnRule | undefined;
+  readonly ref: string | undefined;
+  readonly firstStep: number;
+  readonly lastStep: number;
+  /** Valid time of its first and last step: when they were acknowledged. */
+  readonly from: Date;
+  readonly to: Date;
+  /** When the database learned its last step; undefined where it has not yet. */
+  readonly known: VersionTimes | undefined;
+  readonly messages: readonly LoggedMessage[];
+  readonly calls: readonly LoggedCall[];
+  /** What entered and left the sets in this turn, in order; an object that came and went is in both. */
+  readonly changes: Required<SetChanges>;
+}
+
+/** Which turns are wanted. */
+export interface LogOptions {
+  /** Only turns that touched this object. */
+  readonly object?: ObjectId | undefined;
+  /** At most so many, the newest; all where absent. */
+  readonly limit?: number | undefined;
+  /** Up to this step, from the beginning of the session. */
+  readonly upto?: number | undefined;
+  /** Only turns that had begun by then, milliseconds since 1970. */
+  readonly until?: number | undefined;
+}
+
+/** From so many turns on a session is read whole, once. */
+const MANY_TURNS = 500;
+
+function sumOf(steps: readonly Step[], pick: (changes: SetChanges) => readonly ObjectId[] | undefined): readonly ObjectId[] {
+  return [...new Set(steps.flatMap(({ changes }) => pick(changes) ?? []))];
+}
+
+/** The changes of some steps together. */
+export function changesOf(steps: readonly Step[]): Required<SetChanges> {
+  return {
+    index: sumOf(steps, ({ index }) => index),
+    activate: sumOf(steps, ({ activate }) => activate),
+    deactivate: sumOf(steps, ({ deactivate }) => deactivate),
+    pin: sumOf(steps, ({ pin }) => pin),
+    unpin: sumOf(steps, ({ unpin }) => unpin),
+  };
+}
+
+const callIds = (steps: readonly Step[]): readonly ObjectId[] => steps.flatMap(({ call }) => (call === undefined ? [] : [call.id]));
+
+type Calls = ReadonlyMap<string, Omit<LoggedCall, 'seq'>>;
+
+/** The calls of some steps by id; those that the database does not hold are absent. */
+async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[]): Promise<Calls> {
+  const heads = await snapshot.heads(callIds(steps));
+  return new Map(
+    [...heads].map(([id, { document, marks }]) => [
+      id,
+      {
+        id: id as ObjectId,
+        tool: String(document.tool),
+        status: String(document.status),
+        args: typeof document.args_display === 'string' ? document.args_display : JSON.stringify(document.args),
+        chars: marks.size ?? 0,
+        fileRefs: (document.file_refs as unknown as readonly ObjectId[] | undefined) ?? [],
+      },
+    ]),
+  );
+}
+
+/** Whether a step has anything to do with an object. */
+export function touches(step: Step, object: ObjectId, fileRefs: readonly ObjectId[] = []): boolean {
+  if (step.call?.id === object || fileRefs.includes(object)) return true;
+  return Object.values(step.changes).some((ids: readonly ObjectId[] | undefined) => ids?.includes(object));
+}
+
+function loggedTurn(session: SessionId, { turn, steps, first, last }: TurnSpan, calls: Calls, known: VersionTimes | undefined): LoggedTurn {
+  const opens = steps[0]?.opens;
+  return {
+    session,
+    turn,
+    rule: opens?.rule,
+    ref: opens?.ref,
+    firstStep: first,
+    lastStep: last,
+    from: new Date(steps[0]?.at ?? 0),
+    to: new Date(steps.at(-1)?.at ?? 0),
+    known,
+    messages: steps.flatMap(({ seq, message }) => (message === undefined ? [] : [{ seq, role: message.role, text: message.text }])),
+    calls: steps.flatMap(({ seq, call }) => {
+      const found = call === undefined ? undefined : calls.get(call.id);
+      return found === undefined ? [] : [{ ...found, seq }];
+    }),
+    changes: changesOf(steps),
+  };
+}
+
+const callsOf = ({ present }: Timeline, spans: readonly TurnSpan[]): Promise<Calls> =>
+  readCalls(
+    present,
+    spans.flatMap(({ steps }) => steps),
+  );
+
+/**
+ * Some turns of a session with their calls, read by one query if they are not given, and times: one seek for each turn, as only a look-up of its own tells a
+ * transaction.
+ */
+async function detailed(timeline: Timeline, session: SessionId, spans: readonly TurnSpan[], known?: Calls): Promise<readonly LoggedTurn[]> {
+  const [calls, times] = await Promise.all([
+    known ?? callsOf(timeline, spans),
+    timeline.present.stepTimes(
+      session,
+      spans.map(({ last }) => last),
+    ),
+  ]);
+  return spans.map((span) => loggedTurn(session, span, calls, times.get(span.last)));
+}
+
+/** The turns that are wanted, whatever they touched, oldest first. */
+async function wantedTurns(timeline: Timeline, session: SessionId, options: LogOptions): Promise<readonly TurnSpan[]> {
+  const { object, limit = Number.POSITIVE_INFINITY, upto = Number.POSITIVE_INFINITY, until = Number.POSITIVE_INFINITY } = options;
+  const readsFew = object === undefined && limit < MANY_TURNS && upto === Number.POSITIVE_INFINITY;
+  if (readsFew) return newestTurns(timeline, session, limit, until);
+  const turns = (await timeline.turns(session)).filter((span) => span.first <= upto && begins(span) <= until);
+  return object === undefined && limit < turns.length ? turns.slice(-limit) : turns;
+}
+
+/** The turns of a session, the newest first, with both times of each. The newest ones alone are read from the session's end on. */
+export async function sessionLog(timeline: Timeline, session: SessionId, options: LogOptions = {}): Promise<readonly LoggedTurn[]> {
+  const { object, limit } = options;
+  const turns = (await wantedTurns(timeline, session, options)).toReversed();
+  if (object === undefined) return detailed(timeline, session, turns);
+  const calls = await callsOf(timeline, turns);
+  const touching = turns.filter(({ steps }) => steps.some((step) => touches(step, object, calls.get(step.call?.id ?? '')?.fileRefs)));
+  return detailed(timeline, session, touching.slice(0, limit), calls);
+}
+
+interface FoundTurn {
+  readonly session: SessionId;
+  readonly span: TurnSpan;
+}
+
+/** Sessions that are read side by side. */
+const SESSIONS_AT_ONCE = 8;
+
+/**
+ * The newest turns of all sessions, merged by time. Reads only the sessions that can hold one of them: no turn of a session is later than its head and
+ * its running turn.
+ */
+export async function latestTurns(timeline: Timeline, limit: number, until?: number): Promise<readonly LoggedTurn[]> {
+  const sessions = [...(await timeline.present.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
+  let found: readonly FoundTurn[] = [];
+  for (let next = 0; next < sessions.length; next += SESSIONS_AT_ONCE) {
+    const some = sessions.slice(next, next + SESSIONS_AT_ONCE);
+    const oldest = found[limit - 1];
+    if (oldest !== undefined && begins(oldest.span) > (some[0]?.validTime.getTime() ?? 0)) break;
+    const own = await Promise.all(
+      some.map(async ({ id }) => (await wantedTurns(timeline, id, { limit, until })).map((span) => ({ session: id, span }))),
+    );
+    // What began in the same millisecond stays in the order of the sessions, the newest turn of each first.
+    found = [...found, ...own.flatMap((turns) => turns.toReversed())].sort((a, b) => begins(b.span) - begins(a.span)).slice(0, limit);
+  }
+  const shown = new Map<TurnSpan, LoggedTurn>();
+  const ofSession = pLimit(SESSIONS_AT_ONCE);
+  await ofSession.map(new Set(found.map(({ session }) => session)), async (id) => {
+    const spans = found.filter(({ session }) => session === id).map(({ span }) => span);
+    for (const [i, turn] of (await detailed(timeline, id, spans)).entries()) shown.set(spans[i] as TurnSpan, turn);
+  });
+  return found.flatMap(({ span }) => shown.get(span) ?? []);
+}

@@ -1,0 +1,83 @@
+import { quoted } from '../../objects/errors.js';
+import { HistoryError } from './history-error.js';
+
+/** A place in time as a reviewer names it. */
+export type Moment =
+  | { readonly kind: 'now' }
+  /** The end of a turn, or of one of its steps, counted from 1 within the turn. */
+  | { readonly kind: 'turn'; readonly turn: number; readonly step?: number }
+  /** A step of the session, counted from its beginning. */
+  | { readonly kind: 'step'; readonly seq: number }
+  /** What the database knew after a transaction. */
+  | { readonly kind: 'tx'; readonly txId: number }
+  /** What held at a time, as far as is known now (decision F7). */
+  | { readonly kind: 'time'; readonly time: Date };
+
+/** What is true and known now. */
+export const NOW: Moment = { kind: 'now' };
+
+/** The forms that are read, for messages and help. */
+export const MOMENT_FORMS =
+  'now, turn:7, turn:7.3 (its third step), step:41, tx:123, 2026-11-21, 2026-11-21T14:05, 2026-11-21T14:05:30.123Z';
+
+const malformed = (text: string, why: string): HistoryError =>
+  new HistoryError('malformed-moment', `${quoted(text)} is no moment: ${why}. Forms: ${MOMENT_FORMS}`);
+
+const TIME = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3})\d*)?)?)?\s?(Z|[+-]\d{2}:?\d{2})?$/i;
+
+function offsetMinutes(zone: string): number {
+  const [, sign, hours = '0', minutes = '0'] = /^([+-])(\d{2}):?(\d{2})$/.exec(zone) ?? [];
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
+}
+
+/** Reads a time; without a zone it is UTC, as everything that is printed. Throws HistoryError `malformed-moment`. */
+export function parseTime(text: string): Date {
+  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = TIME.exec(text.trim()) ?? [];
+  if (year === undefined) throw malformed(text, 'it is no time');
+  const parts = [Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)] as const;
+  const utc = new Date(Date.UTC(...parts, Number(fraction.padEnd(3, '0'))));
+  const back = [utc.getUTCFullYear(), utc.getUTCMonth(), utc.getUTCDate(), utc.getUTCHours(), utc.getUTCMinutes(), utc.getUTCSeconds()];
+  if (!parts.every((part, i) => part === back[i])) throw malformed(text, 'there is no such date or time of day');
+  return new Date(utc.getTime() - offsetMinutes(zone) * 60_000);
+}
+
+function wholeNumber(text: string, whole: string, least: number): number {
+  const value = Number(text);
+  if (!/^\d{1,15}$/.test(text) || value < least) throw malformed(whole, `${quoted(text)} is no whole number from ${least}`);
+  return value;
+}
+
+type Prefix = 'turn' | 'step' | 'tx';
+
+const NUMBERED: Readonly<Record<Prefix, (rest: string, whole: string) => Moment>> = {
+  turn: (rest, whole) => {
+    const [turn = '', step, ...more] = rest.split('.');
+    if (more.length > 0) throw malformed(whole, 'a turn has at most one step');
+    const of = wholeNumber(turn, whole, 1);
+    return step === undefined ? { kind: 'turn', turn: of } : { kind: 'turn', turn: of, step: wholeNumber(step, whole, 1) };
+  },
+  step: (rest, whole) => ({ kind: 'step', seq: wholeNumber(rest, whole, 1) }),
+  tx: (rest, whole) => ({ kind: 'tx', txId: wholeNumber(rest, whole, 0) }),
+};
+
+/** Whether a text means to be a moment, well-formed or not: what may stand behind the `@` of a reference. */
+export function looksLikeMoment(text: string): boolean {
+  return /^(?:now$|(?:turn|step|tx):|\d{4}-\d{2})/i.test(text);
+}
+
+/** Reads a moment; a leading `@` is dropped. Throws HistoryError `malformed-moment`, which names the forms. */
+export function parseMoment(text: string): Moment {
+  const given = text.startsWith('@') ? text.slice(1) : text;
+  if (given === 'now') return NOW;
+  const [, prefix, rest] = /^(turn|step|tx):(.*)$/s.exec(given) ?? [];
+  if (prefix !== undefined && rest !== undefined) return NUMBERED[prefix as Prefix](rest, text);
+  return { kind: 'time', time: parseTime(given) };
+}
+
+/** A moment in the form that is read. */
+export function formatMoment(moment: Moment): string {
+  if (moment.kind === 'now') return 'now';
+  if (moment.kind === 'turn') return `turn:${moment.turn}${moment.step === undefined ? '' : `.${moment.step}`}`;
+  if (moment.kind === 'step') return `step:${moment.seq}`;
+  return moment.kind === 'tx' ? `tx:${moment.txId}` : moment.time.toISOString();
+}

@@ -1,0 +1,92 @@
+import type { AssemblyInput } from '../../assembly/layout.js';
+import { RENDERERS, type RendererName } from '../../assembly/renderers.js';
+import type { DisplayPaths } from '../../client/optimistic/metadata-cache.js';
+import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
+import type { SessionId, Sha256 } from '../../objects/ids.js';
+import type { Basis } from '../../xtdb/db-snapshot.js';
+import { ContextReader } from './context-reader.js';
+import { HistoryError } from './history-error.js';
+import { formatMoment } from './moment.js';
+import { AssemblyRebuilder, assembliesAt, shownPaths } from './rebuild-assembly.js';
+import type { Point, Timeline, When } from './timeline.js';
+
+/** A context of the past: that of a record that was kept when it was handed out (decision E7), or one assembled now as of a moment. */
+export interface PastContext {
+  readonly session: SessionId;
+  readonly turn: number;
+  readonly step: number;
+  readonly source: 'record' | 'assembled';
+  readonly delivered: Delivery | undefined;
+  readonly renderer: RendererName;
+  readonly basis: Pick<Basis, 'validTime' | 'txId'>;
+  readonly sha256: Sha256;
+  /** Whether it is byte for byte what the record says; undefined without a record. */
+  readonly matches: boolean | undefined;
+  /** One text, or canonical JSON where it was handed out as messages. */
+  readonly text: string;
+  /** What it is made of. */
+  readonly input: AssemblyInput;
+}
+
+const LITERAL = { strict: false, shortIds: false } as const;
+
+/**
+ * Reads contexts of one timeline. Keeps what never changes, so that many contexts of a session cost little more than what differs between them.
+ * Without a record the paths are shown as those of the session's records are, or by `display` where it has none.
+ */
+export class PastContexts {
+  readonly #timeline: Timeline;
+  readonly #display: DisplayPaths;
+  readonly #rebuilder: AssemblyRebuilder;
+  readonly #reader = new ContextReader();
+
+  constructor(timeline: Timeline, display: DisplayPaths) {
+    this.#timeline = timeline;
+    this.#display = display;
+    this.#rebuilder = new AssemblyRebuilder(timeline.source);
+  }
+
+  /**
+   * The context of a session at a moment: of a turn the last one that was handed out in it, of a step the one that was handed out there; where none was
+   * kept, and for a transaction or time, the context as it stood then. Throws HistoryError `beyond-end`, `not-yet`, and what a rebuild throws.
+   */
+  async at(session: SessionId, when: When): Promise<PastContext> {
+    const { moment } = when;
+    const point = await this.#timeline.find(when, session);
+    const isPlain = when.validTime === undefined && when.tx === undefined;
+    if (point.place !== undefined && isPlain) {
+      const wanted = moment?.kind === 'turn' && moment.step === undefined ? {} : { step: point.place.seq };
+      const [proof] = (await assembliesAt(this.#timeline.present, session, { turn: point.place.turn, ...wanted })).slice(-1);
+      if (proof !== undefined) return this.ofRecord(proof);
+    }
+    return this.#assembled(session, point);
+  }
+
+  /** The context of a record, made again. */
+  async ofRecord(proof: AssemblyProof): Promise<PastContext> {
+    const { rendered, input, equal, basis } = await this.#rebuilder.rebuild(proof);
+    const { session, turn, step, delivered, options } = proof;
+    const { record, whole } = rendered;
+    const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input: { ...input, options } };
+    return { session, turn, step, source: 'record', delivered, basis, matches: equal, ...how };
+  }
+
+  /** The records of a session, oldest first. */
+  records(session: SessionId): Promise<readonly AssemblyProof[]> {
+    return this.#timeline.present.assemblies(session);
+  }
+
+  async #assembled(session: SessionId, point: Point): Promise<PastContext> {
+    const steps = point.place === undefined ? await point.snapshot.steps(session) : undefined;
+    const place = point.place ?? { holder: session, seq: steps?.at(-1)?.seq ?? 0, turn: steps?.at(-1)?.turn ?? 0 };
+    const last = (await this.records(session)).at(-1);
+    const paths = last === undefined ? this.#display : shownPaths(last);
+    const read = await this.#reader.read(point.snapshot, place.holder, place.seq, paths);
+    if (read === undefined) throw new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(point.moment)}`);
+    const input: AssemblyInput = { ...read.input, options: LITERAL };
+    const { record, whole } = RENDERERS.text.render(input, { layout: 'ssot', tail: undefined });
+    const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input };
+    const where = { session, turn: place.turn, step: place.seq, basis: point.basis };
+    return { ...where, source: 'assembled', delivered: undefined, matches: undefined, ...how };
+  }
+}

@@ -1,0 +1,204 @@
+import type { AssemblyInput } from '../../assembly/layout.js';
+import { type Rendered, rendererOf } from '../../assembly/renderers.js';
+import type { DisplayPaths } from '../../client/optimistic/metadata-cache.js';
+import { MountTable } from '../../filesystem/access/mounts.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
+import { filesystemId, type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
+import { assemblyId } from '../../store/assembly-part.js';
+import { END_OF_TIME } from '../../store/object-store.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { ContextReader, type ReadContext } from './context-reader.js';
+import { HistoryError } from './history-error.js';
+import { renamedInput } from './renamed-input.js';
+import type { SnapshotSource } from './timeline.js';
+
+/** A context that was made again from the database. */
+export interface RebuiltAssembly {
+  readonly proof: AssemblyProof;
+  readonly rendered: Rendered;
+  /** What it is made of, as the database names it. */
+  readonly input: ReadContext['input'];
+  /** Whether it is, byte for byte, what was handed out. */
+  readonly equal: boolean;
+  /** The basis that it was read at; for one without a basis of its own, that which its step gives; for one ahead of its basis, the moment of its handing out. */
+  readonly basis: { readonly validTime: Date; readonly txId: number };
+}
+
+/** A basis with a transaction, so that it always reads the same. */
+export type PinnedBasis = RebuiltAssembly['basis'];
+
+/** How the agent saw paths when a context was handed out [§5.3]. */
+export function shownPaths({ mounts = [] }: Pick<AssemblyProof, 'mounts'>): DisplayPaths {
+  const [first] = mounts;
+  if (first === undefined) return { display: ({ path }) => path };
+  const table = new MountTable({ mappings: mounts, defaultFilesystemId: filesystemId(first.filesystemId) });
+  return { display: ({ path, filesystemId: id }) => table.toDisplay(path, id) };
+}
+
+function requireRenderer({ renderer: name, layout: wanted, version }: AssemblyProof) {
+  const renderer = rendererOf(name);
+  const layout = renderer?.layouts.find((known) => known === wanted);
+  if (renderer === undefined || layout === undefined || version > renderer.version) {
+    const ours = renderer === undefined ? 'not known here' : `version ${renderer.version} here`;
+    throw new HistoryError(
+      'newer-renderer',
+      `it was made by the renderer ${name}, layout ${wanted}, version ${version}, which is ${ours}: use a later Palimpsest`,
+    );
+  }
+  return { renderer, layout };
+}
+
+/** What a fork calls the calls that were put into it, by the names that the agent was shown (decision F6). */
+function asShown(input: Omit<AssemblyInput, 'options'>, session: SessionId, proof: AssemblyProof): Omit<AssemblyInput, 'options'> {
+  if (proof.rescuedFrom === undefined) return input;
+  const ending = `@${session}`;
+  return renamedInput(input, (id) => (id.endsWith(ending) ? (id.slice(0, -ending.length) as ObjectId) : id));
+}
+
+function rebuiltOf(proof: AssemblyProof, input: ReadContext['input'], basis: PinnedBasis): RebuiltAssembly {
+  const { renderer, layout } = requireRenderer(proof);
+  const { session, sha256, options, tail } = proof;
+  const rendered = renderer.render({ ...asShown(input, session, proof), options }, { layout, tail });
+  const equal = rendered.record.sha256 === sha256 && rendered.record.chars === proof.chars;
+  return { proof, rendered, input, equal, basis };
+}
+
+/**
+ * Makes contexts that were handed out again, from the database alone (decision E7): what each was read at is read again, both clocks fixed. Keeps what
+ * never changes, so that many contexts of a session cost little more than what differs between them.
+ */
+export class AssemblyRebuilder {
+  readonly #source: SnapshotSource;
+  readonly #reader = new ContextReader();
+  #latest: Promise<StoreSnapshot> | undefined;
+
+  constructor(source: SnapshotSource) {
+    this.#source = source;
+  }
+
+  /** The texts in parts of their own that contexts were made with so far, and an object that each belongs to. */
+  get texts(): ReadonlyMap<Sha256, ObjectId> {
+    return this.#reader.texts;
+  }
+
+  /**
+   * The context of a record, made again. Throws HistoryError `newer-renderer`, `not-yet` where the database does not hold what the record was made of
+   * at its basis; StoreError and DocumentError for what is missing or damaged; XtdbError.
+   */
+  async rebuild(proof: AssemblyProof): Promise<RebuiltAssembly> {
+    requireRenderer(proof);
+    if (proof.ahead !== undefined) return this.#ahead(proof);
+    if (proof.basis !== null) {
+      const { validTime, txId } = proof.basis;
+      return this.at(proof, { validTime: new Date(validTime), txId });
+    }
+    let first: RebuiltAssembly | undefined;
+    for (const basis of await this.#basesOfStep(proof)) {
+      const rebuilt = await this.at(proof, basis);
+      if (rebuilt.equal) return rebuilt;
+      first ??= rebuilt;
+    }
+    if (first === undefined) throw this.#notThere(proof);
+    return first;
+  }
+
+  /** The context of a record as it would have been at another basis. */
+  async at(proof: AssemblyProof, basis: PinnedBasis): Promise<RebuiltAssembly> {
+    const { session, step } = proof;
+    const snapshot = await this.#snapshot(basis);
+    const [context, there] = await Promise.all([
+      this.#reader.read(snapshot, session, step, shownPaths(proof)),
+      this.#reader.stepsThere(snapshot, session, [step, step + 1]),
+    ]);
+    if (context === undefined || (step > 0 && !there.has(step))) throw this.#notThere(proof, basis);
+    if (proof.basis !== null && there.has(step + 1)) {
+      throw new HistoryError(
+        'other-steps',
+        `at its basis session ${session} has step ${step + 1} already, which its record does not include`,
+      );
+    }
+    return rebuiltOf(proof, context.input, basis);
+  }
+
+  /** What was shown ahead of its basis is named in the record; the steps are the session's own (decision 0010). */
+  async #ahead(proof: AssemblyProof): Promise<RebuiltAssembly> {
+    const { session, step, basis, ahead: shown = [], rescuedFrom, at } = proof;
+    let present = await this.#newest();
+    if (step > 0 && !(await this.#reader.stepsThere(present, session, [step])).has(step)) {
+      this.#latest = undefined;
+      present = await this.#newest();
+    }
+    const pinned = basis === null ? undefined : await this.#snapshot({ validTime: new Date(basis.validTime), txId: basis.txId });
+    const of = { basis: pinned, present, shown, prompt: systemPromptObjectId(rescuedFrom ?? session) };
+    const context = await this.#reader.readAhead(session, step, of, shownPaths(proof));
+    if (context === undefined) throw this.#notThere(proof);
+    return rebuiltOf(proof, context.input, { validTime: new Date(at), txId: basis?.txId ?? present.basis.txId ?? 0 });
+  }
+
+  /** The newest of everything that is known since the first look. */
+  #newest(): Promise<StoreSnapshot> {
+    this.#latest ??= this.#source.snapshot({ validTime: END_OF_TIME });
+    return this.#latest.catch((error: unknown) => {
+      this.#latest = undefined;
+      throw error;
+    });
+  }
+
+  /** The objects at a basis: once the present is known, everything before it is read without asking for a basis first. */
+  async #snapshot(basis: PinnedBasis): Promise<StoreSnapshot> {
+    const latest = await this.#newest();
+    const known = latest.earlier(basis);
+    if (known !== undefined) return known;
+    // It was taken before that transaction.
+    this.#latest = undefined;
+    return (await this.#newest()).earlier(basis) ?? this.#source.snapshot(basis);
+  }
+
+  /** Without a basis of its own: the transaction of its record, which came right after its steps, then that of its last step. */
+  async #basesOfStep(proof: AssemblyProof): Promise<readonly PinnedBasis[]> {
+    const { session, step } = proof;
+    const present = await this.#source.snapshot({ validTime: END_OF_TIME });
+    const id = assemblyId(proof);
+    const [records, steps] = await Promise.all([present.times([id]), present.stepTimes(session, [step])]);
+    const ends = [records.get(id), steps.get(step)].flatMap((times) => (times === undefined ? [] : [times.txId]));
+    // What its process knew was the newest, whatever clock had dated it.
+    return [...new Set(ends)].map((txId) => ({ validTime: END_OF_TIME, txId }));
+  }
+
+  #notThere({ session, step }: AssemblyProof, basis?: PinnedBasis): HistoryError {
+    const where = basis === undefined ? 'the database' : `the database at ${basis.validTime.toISOString()}, transaction ${basis.txId},`;
+    return new HistoryError('not-yet', `${where} does not hold step ${step} of session ${session}`);
+  }
+}
+
+/** Which of the contexts of a place is wanted. */
+export interface WantedAssembly {
+  readonly turn: number;
+  /** The session's own number of the step; the last one of the turn that a context was handed out at where absent. */
+  readonly step?: number;
+}
+
+/** The records of the contexts that were handed out at a place of a session, in their order; empty where none was. */
+export async function assembliesAt(
+  snapshot: StoreSnapshot,
+  session: SessionId,
+  { turn, step }: WantedAssembly,
+): Promise<readonly AssemblyProof[]> {
+  const range = step === undefined ? {} : { first: step, last: step };
+  const all = (await snapshot.assemblies(session, range)).filter((proof) => proof.turn === turn);
+  const last = all.at(-1)?.step;
+  return all.filter((proof) => proof.step === (step ?? last));
+}
+
+/**
+ * The context that was handed out in a turn of a session, at a step or as its last one, made again from the database (decision E7). Throws HistoryError
+ * `beyond-end` where none was handed out there, and what `AssemblyRebuilder.rebuild` throws.
+ */
+export async function rebuildAssembly(source: SnapshotSource, session: SessionId, wanted: WantedAssembly): Promise<RebuiltAssembly> {
+  const proof = (await assembliesAt(await source.snapshot({ validTime: END_OF_TIME }), session, wanted)).at(-1);
+  if (proof === undefined) {
+    const step = wanted.step === undefined ? '' : `, step ${wanted.step}`;
+    throw new HistoryError('beyond-end', `no context of session ${session} was handed out in turn ${wanted.turn}${step}`);
+  }
+  return new AssemblyRebuilder(source).rebuild(proof);
+}

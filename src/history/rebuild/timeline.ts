@@ -1,0 +1,167 @@
+import { type SessionId, sessionObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import type { AskedBasis } from '../../store/object-store.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { VersionTimes } from '../../store/version-times.js';
+import { defined } from '../../values/defined.js';
+import type { Basis } from '../../xtdb/db-snapshot.js';
+import { XtdbError } from '../../xtdb/errors.js';
+import { HistoryError } from './history-error.js';
+import { formatMoment, type Moment, NOW } from './moment.js';
+import { type TurnSpan, turnSpans } from './turn-spans.js';
+
+/** Where snapshots come from: a client, which sees to it that what it acknowledged is in them. */
+export interface SnapshotSource {
+  snapshot(basis?: AskedBasis): Promise<StoreSnapshot>;
+}
+
+/** When something is asked for: a moment, and either clock by itself. */
+export interface When {
+  readonly moment?: Moment | undefined;
+  /** What was true then (decision F7). */
+  readonly validTime?: Date | undefined;
+  /** What the database knew after a transaction, or at a time. */
+  readonly tx?: number | Date | undefined;
+}
+
+/** A place in a session that a moment names. */
+export interface SessionPlace {
+  readonly session: SessionId;
+  /** The session that wrote the step; another one where a fork shares it. */
+  readonly holder: SessionId;
+  readonly turn: number;
+  /** The last step that counts, from the beginning of the session. */
+  readonly seq: number;
+  /** Whether it is the last step of the session. */
+  readonly isEnd: boolean;
+}
+
+/** A moment that was found: the objects as they stood then. */
+export interface Point {
+  readonly moment: Moment;
+  readonly snapshot: StoreSnapshot;
+  readonly basis: Basis;
+  readonly place: SessionPlace | undefined;
+}
+
+function beyond(what: string, asked: number, last: number, session: SessionId): HistoryError {
+  const has = last === 0 ? 'it has none yet' : `its last one is ${last}`;
+  return new HistoryError('beyond-end', `session ${session} has no ${what} ${asked}: ${has}`);
+}
+
+function stepOf(session: SessionId, turns: readonly TurnSpan[], moment: Moment & { readonly kind: 'turn' | 'step' }): Step {
+  const last = turns.at(-1);
+  if (moment.kind === 'step') {
+    const step = turns.flatMap(({ steps }) => steps).find(({ seq }) => seq === moment.seq);
+    if (step === undefined) throw beyond('step', moment.seq, last?.last ?? 0, session);
+    return step;
+  }
+  const span = turns.find(({ turn }) => turn === moment.turn);
+  if (span === undefined) throw beyond('turn', moment.turn, last?.turn ?? 0, session);
+  const step = moment.step === undefined ? span.steps.at(-1) : span.steps[moment.step - 1];
+  if (step === undefined) throw beyond(`turn ${span.turn} with a step`, moment.step ?? 0, span.steps.length, session);
+  return step;
+}
+
+/**
+ * The one line of time that a question hangs on: the present is pinned once, and every moment is found from there. Whoever asks twice through the same
+ * timeline gets the same answer.
+ */
+export class Timeline {
+  readonly #steps = new Map<SessionId, Promise<readonly Step[]>>();
+
+  private constructor(
+    readonly source: SnapshotSource,
+    /** Everything that is known now. */
+    readonly present: StoreSnapshot,
+  ) {}
+
+  static async open(source: SnapshotSource): Promise<Timeline> {
+    return new Timeline(source, await source.snapshot());
+  }
+
+  /** The steps of a session as they are known now; they never change. Throws HistoryError `unknown-session` where there are none and no head. */
+  steps(session: SessionId): Promise<readonly Step[]> {
+    const known = this.#steps.get(session) ?? this.#readSteps(session);
+    this.#steps.set(session, known);
+    return known;
+  }
+
+  /** Called by their ids, which takes a fraction of a query for them; where some are missing that query says which. */
+  async #readSteps(session: SessionId): Promise<readonly Step[]> {
+    const id = sessionObjectId(session);
+    const [heads, lineage = []] = await Promise.all([this.present.heads([id]), this.present.lineage(session)]);
+    const steps = await this.present.stepsAlong(session, lineage, { first: 1, last: Number.MAX_SAFE_INTEGER });
+    return steps.length < (heads.get(id)?.marks.upto ?? 0) ? this.present.steps(session) : steps;
+  }
+
+  async turns(session: SessionId): Promise<readonly TurnSpan[]> {
+    return turnSpans(await this.steps(session));
+  }
+
+  /**
+   * Finds a moment. Turns and steps are those of `session`; they are found with the transaction that wrote them and the time of their acknowledgement,
+   * so that nothing that came later is in them. A time is one of valid time, with all that is known now. Throws HistoryError `beyond-end`,
+   * `which-session`.
+   */
+  async find(when: When, session: SessionId | undefined): Promise<Point> {
+    const moment = when.moment ?? NOW;
+    const place = moment.kind === 'turn' || moment.kind === 'step' ? await this.#place(moment, session) : undefined;
+    const asked: AskedBasis = { ...place?.basis, ...(await this.#clocks(moment, when)) };
+    const snapshot = await this.#at(asked);
+    const isPlaced = place !== undefined && snapshot.basis.txId === place.times.txId;
+    const basis = isPlaced ? { ...snapshot.basis, txTime: place.times.txTime } : snapshot.basis;
+    return { moment, snapshot, basis, place: place?.place };
+  }
+
+  async #place(
+    moment: Moment & { readonly kind: 'turn' | 'step' },
+    session: SessionId | undefined,
+  ): Promise<{ readonly place: SessionPlace; readonly basis: AskedBasis; readonly times: VersionTimes }> {
+    if (session === undefined) {
+      throw new HistoryError('which-session', `${formatMoment(moment)} is a place in a session: say in which one (--session)`);
+    }
+    const turns = await this.turns(session);
+    const step = stepOf(session, turns, moment);
+    const times = (await this.present.stepTimes(session, [step.seq])).get(step.seq);
+    if (times === undefined) throw new HistoryError('not-yet', `step ${step.seq} of session ${session} is not in the database yet`);
+    return {
+      place: { session, holder: times.holder, turn: step.turn, seq: step.seq, isEnd: step.seq === turns.at(-1)?.last },
+      basis: { validTime: new Date(step.at), txId: times.txId },
+      times,
+    };
+  }
+
+  /** What the moment and the two clocks say; a clock that is set by itself wins. */
+  async #clocks(moment: Moment, { validTime, tx }: When): Promise<AskedBasis> {
+    const valid = validTime ?? (moment.kind === 'time' ? moment.time : undefined);
+    const known = tx ?? (moment.kind === 'tx' ? moment.txId : undefined);
+    const latest = this.present.basis.txId;
+    if (typeof known === 'number' && known > (latest ?? -1)) {
+      throw new HistoryError('beyond-end', `there is no transaction ${known} yet: the last one is ${latest ?? 'none'}`);
+    }
+    return {
+      ...defined({ validTime: valid }),
+      ...(typeof known === 'number' ? { txId: known } : {}),
+      ...(known instanceof Date ? { txTime: known } : {}),
+    };
+  }
+
+  async #at(asked: AskedBasis): Promise<StoreSnapshot> {
+    if (Object.keys(asked).length === 0) return this.present;
+    const { validTime, txId } = this.present.basis;
+    // Whatever is left out is that of the present, so that all of one answer hangs together.
+    const whole: AskedBasis = {
+      validTime: asked.validTime ?? validTime,
+      ...(asked.txTime !== undefined ? { txTime: asked.txTime } : { txId: asked.txId ?? txId ?? 0 }),
+    };
+    try {
+      return await this.source.snapshot(whole);
+    } catch (error) {
+      if (!(error instanceof XtdbError) || error.code !== 'out-of-sync' || asked.txTime === undefined) throw error;
+      // A time after the last transaction: everything that is known.
+      const { txTime: _later, ...rest } = whole;
+      return this.source.snapshot(txId === undefined ? rest : { ...rest, txId });
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import { DocumentError } from '../../objects/errors.js';
+import { hashText } from '../../objects/hashes.js';
+import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
+import type { AnswerProof, Step } from '../../objects/step.js';
+import { StoreError } from '../../store/errors.js';
+import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { SnapshotSource } from '../rebuild/timeline.js';
+import { joinedPieces } from './joined-pieces.js';
+import type { VerifyOptions } from './verify-options.js';
+
+/** An answer that is made from what is stored and is not what the agent was given. */
+export interface AnswerMismatch {
+  readonly turn: number;
+  readonly step: number;
+  readonly call: ObjectId;
+  readonly sha256: Sha256;
+  readonly cause: 'differs' | 'missing-part' | 'damaged';
+  readonly why: string;
+}
+
+/** What was found of the answers of tools: over plain MCP they are what a model saw (decision E7). */
+export interface AnswersReport {
+  readonly total: number;
+  /** Made again from the stored call, the same. */
+  readonly equal: number;
+  /** Of these, those that needed texts of other objects. */
+  readonly fromOthers: number;
+  /** The hash is kept, but what was shown cannot be made from what is stored: nothing was compared. */
+  readonly keptOnly: number;
+  readonly unequal: readonly AnswerMismatch[];
+  /** Set where the steps cannot be read, so that nothing was compared; why, is among the parts. */
+  readonly unread?: true;
+}
+
+type Answered = Step & { readonly call: { readonly id: ObjectId; readonly answer: AnswerProof } };
+
+const isAnswered = (step: Step): step is Answered => step.call?.answer !== undefined;
+/** Calls whose outputs are held at once. */
+const AT_ONCE = 50;
+
+/** The whole text of an object, where more of it is kept than its content. */
+async function wholeText(snapshot: StoreSnapshot, { version, marks }: FoundVersion): Promise<string | undefined> {
+  const { content, content_hash, file_hash } = version;
+  if (content === null) return undefined;
+  const whole = marks.whole ?? (file_hash !== null && file_hash !== content_hash ? file_hash : undefined);
+  return whole === undefined ? content : ((await snapshot.text(whole)) ?? content);
+}
+
+/** Ids of other objects that an answer shows. */
+function othersOf({ call }: Answered): readonly ObjectId[] {
+  return [
+    ...new Set((call.answer.pieces ?? []).flatMap((piece) => (typeof piece === 'string' || piece.id === undefined ? [] : [piece.id]))),
+  ];
+}
+
+/** The texts of other objects as they stood when a step was written. */
+async function otherTexts(source: SnapshotSource, present: StoreSnapshot, step: Answered): Promise<ReadonlyMap<ObjectId, string>> {
+  const ids = othersOf(step);
+  const times = ids.length === 0 ? undefined : (await present.stepTimes(step.session, [step.seq])).get(step.seq);
+  if (times === undefined) return new Map();
+  const then = await source.snapshot({ validTime: new Date(step.at), txId: times.txId });
+  const texts = new Map<ObjectId, string>();
+  for (const [id, found] of await then.getMany(ids)) {
+    const text = await wholeText(then, found);
+    if (text !== undefined) texts.set(id, text);
+  }
+  return texts;
+}
+
+type Verdict = 'equal' | 'kept-only' | Pick<AnswerMismatch, 'cause' | 'why'>;
+
+async function verdictOn(source: SnapshotSource, present: StoreSnapshot, step: Answered, call: FoundVersion | undefined): Promise<Verdict> {
+  const { id, answer } = step.call;
+  if (call === undefined) return { cause: 'missing-part', why: `the call ${JSON.stringify(id)} is not in the database` };
+  const { content_hash } = call.version;
+  if (content_hash === answer.sha256) return 'equal';
+  const output = await wholeText(present, call);
+  if (answer.pieces === undefined) return output !== undefined && hashText(output) === answer.sha256 ? 'equal' : 'kept-only';
+  const others = await otherTexts(source, present, step);
+  const made = joinedPieces(answer.pieces, (other) => (other === undefined ? output : others.get(other)));
+  if (made === undefined)
+    return { cause: 'missing-part', why: `a text that the answer of ${JSON.stringify(id)} shows is not in the database` };
+  if (hashText(made.toWellFormed()) === answer.sha256) return 'equal';
+  return { cause: 'differs', why: `the answer made from the stored call ${JSON.stringify(id)} is another one` };
+}
+
+/** The calls of some steps; one by one where some of them are damaged, so that the others are still compared. */
+async function callsOf(present: StoreSnapshot, steps: readonly Answered[]): Promise<ReadonlyMap<ObjectId, FoundVersion | Error>> {
+  const ids = steps.map(({ call }) => call.id);
+  try {
+    return await present.getMany(ids);
+  } catch (error) {
+    if (!(error instanceof StoreError) && !(error instanceof DocumentError)) throw error;
+  }
+  const found = new Map<ObjectId, FoundVersion | Error>();
+  for (const id of ids) {
+    try {
+      const version = await present.get(id);
+      if (version !== undefined) found.set(id, version);
+    } catch (error) {
+      if (!(error instanceof StoreError) && !(error instanceof DocumentError)) throw error;
+      found.set(id, error);
+    }
+  }
+  return found;
+}
+
+async function verdict(
+  source: SnapshotSource,
+  present: StoreSnapshot,
+  step: Answered,
+  call: FoundVersion | Error | undefined,
+): Promise<Verdict> {
+  const damage = (error: Error): Verdict => ({
+    cause: error instanceof StoreError && error.code === 'missing-part' ? 'missing-part' : 'damaged',
+    why: error.message,
+  });
+  if (call instanceof Error) return damage(call);
+  try {
+    return await verdictOn(source, present, step, call);
+  } catch (error) {
+    if (error instanceof StoreError || error instanceof DocumentError) return damage(error);
+    throw error;
+  }
+}
+
+/** Undefined when they cannot be read. */
+async function answeredSteps(present: StoreSnapshot, session: SessionId): Promise<readonly Answered[] | undefined> {
+  try {
+    return (await present.steps(session)).filter(isAnswered);
+  } catch (error) {
+    if (error instanceof StoreError || error instanceof DocumentError) return undefined;
+    throw error;
+  }
+}
+
+/** Makes the answers of a session's tool calls again where what is stored gives them, and compares them with what the agent was given. */
+export async function verifyAnswers(
+  source: SnapshotSource,
+  present: StoreSnapshot,
+  session: SessionId,
+  { onProgress, signal }: VerifyOptions,
+): Promise<AnswersReport> {
+  const steps = await answeredSteps(present, session);
+  if (steps === undefined) return { total: 0, equal: 0, fromOthers: 0, keptOnly: 0, unequal: [], unread: true };
+  const unequal: AnswerMismatch[] = [];
+  let [equal, fromOthers, keptOnly] = [0, 0, 0];
+  for (let first = 0; first < steps.length; first += AT_ONCE) {
+    signal?.throwIfAborted();
+    onProgress?.({ what: 'answers', done: first, total: steps.length });
+    const page = steps.slice(first, first + AT_ONCE);
+    const calls = await callsOf(present, page);
+    for (const step of page) {
+      const found = await verdict(source, present, step, calls.get(step.call.id));
+      if (found === 'equal') {
+        equal += 1;
+        if (othersOf(step).length > 0) fromOthers += 1;
+      } else if (found === 'kept-only') keptOnly += 1;
+      else unequal.push({ turn: step.turn, step: step.seq, call: step.call.id, sha256: step.call.answer.sha256, ...found });
+    }
+  }
+  onProgress?.({ what: 'answers', done: steps.length, total: steps.length });
+  return { total: steps.length, equal, fromOthers, keptOnly, unequal };
+}

@@ -1,0 +1,167 @@
+import type { Rendered } from '../../assembly/renderers.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
+import { DocumentError } from '../../objects/errors.js';
+import { chatObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import { StoreError } from '../../store/errors.js';
+import { END_OF_TIME } from '../../store/object-store.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { defined } from '../../values/defined.js';
+import { XtdbError } from '../../xtdb/errors.js';
+import { HistoryError, type HistoryErrorCode } from '../rebuild/history-error.js';
+import type { AssemblyRebuilder, PinnedBasis, RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
+import { namedIn } from './verify-parts.js';
+
+/** Why a context that was handed out cannot be made again as it was. */
+export type MismatchCause =
+  /** Its renderer or layout is of a later version. */
+  | 'newer-renderer'
+  /** The database does not reach to its basis: an older copy of it, or another one. */
+  | 'basis-not-reachable'
+  /** Its session has other steps at its basis than its record says. */
+  | 'steps-differ'
+  /** Something that it is made of is not there. */
+  | 'missing-part'
+  /** Something that it is made of does not fit its own hash. */
+  | 'damaged'
+  /** It is equal when read at another basis: something was written into the past of its own, or its basis is wrong. */
+  | 'other-basis'
+  /** It was assembled from what its process knew while the database was away, and the database decided otherwise. */
+  | 'made-while-away'
+  /** Everything is there and fits its hash, and yet it is another text. */
+  | 'differs';
+
+/** A context that is not, byte for byte, what was handed out; section and object are named where they can be told. */
+export interface AssemblyMismatch {
+  readonly session: SessionId;
+  readonly turn: number;
+  readonly step: number;
+  readonly at: Date;
+  readonly delivered: string;
+  readonly sha256: Sha256;
+  readonly cause: MismatchCause;
+  /** One sentence. */
+  readonly why: string;
+  readonly rebuilt?: Sha256;
+  readonly section?: string;
+  readonly object?: string;
+  /** The first differing line of that section, from 1, where another basis tells it. */
+  readonly line?: number;
+}
+
+type Told = Pick<AssemblyMismatch, 'cause' | 'why'> & Partial<AssemblyMismatch>;
+
+const OF_HISTORY: Readonly<Partial<Record<HistoryErrorCode, MismatchCause>>> = {
+  'newer-renderer': 'newer-renderer',
+  'not-yet': 'steps-differ',
+  'other-steps': 'steps-differ',
+};
+
+/** What a failure says of the database; rethrows one that says nothing of it, such as a database that is away. */
+function causeOf(error: unknown): Told {
+  const told = (cause: MismatchCause): Told => {
+    const why = error instanceof Error ? error.message : String(error);
+    const object = namedIn(why);
+    return { cause, why, ...defined({ object }) };
+  };
+  if (error instanceof HistoryError) {
+    const cause = OF_HISTORY[error.code];
+    if (cause !== undefined) return told(cause);
+  }
+  if (error instanceof StoreError && error.code === 'missing-part') return told('missing-part');
+  if (error instanceof StoreError && error.code === 'corrupt-part') return told('damaged');
+  if (error instanceof DocumentError) return told('damaged');
+  if (error instanceof XtdbError && error.code === 'out-of-sync') return told('basis-not-reachable');
+  throw error;
+}
+
+interface Difference {
+  readonly section: string;
+  readonly line: number;
+  readonly object?: string;
+}
+
+/** Where two renderings of a context part. */
+function firstDifference(ours: Rendered, theirs: Rendered): Difference | undefined {
+  const others = new Map(theirs.sections.map(({ name, text }) => [name as string, text]));
+  const names = [...new Set([...ours.sections, ...theirs.sections].map(({ name }) => name as string))];
+  for (const name of names) {
+    const a = ours.sections.find((section) => section.name === name)?.text ?? '';
+    const b = others.get(name) ?? '';
+    if (a === b) continue;
+    let at = 0;
+    while (at < a.length && a[at] === b[at]) at += 1;
+    const upto = a.slice(0, at + 1 + Math.max(0, a.slice(at + 1).search(/\n|\\n|$/)));
+    const object = [...upto.matchAll(/\bid=("(?:[^"\\]|\\.)*"|[^\s"\\]+)/g)].at(-1)?.[1];
+    return { section: name, line: a.slice(0, at).split('\n').length, ...defined({ object }) };
+  }
+  return undefined;
+}
+
+/** The first section that is not as the record has it. */
+function differingSection(proof: AssemblyProof, { record }: Rendered): string | undefined {
+  const kept = new Map(proof.sections.map(({ name, sha256 }) => [name, sha256]));
+  const made = new Map<string, Sha256>(record.sections.map(({ name, sha256 }) => [name, sha256]));
+  return [...new Set([...kept.keys(), ...made.keys()])].find((name) => kept.get(name) !== made.get(name));
+}
+
+/** Bases at which a context may be equal that is not at its own. */
+function otherBases({ validTime, txId }: PinnedBasis, present: StoreSnapshot): readonly PinnedBasis[] {
+  const latest = present.basis.txId ?? txId;
+  return [
+    { validTime, txId: latest },
+    { validTime: END_OF_TIME, txId },
+    { validTime: END_OF_TIME, txId: latest },
+  ];
+}
+
+const OBJECT_OF_SECTION: Readonly<Record<string, (session: SessionId) => string>> = {
+  system: systemPromptObjectId,
+  chat: chatObjectId,
+  pool: sessionObjectId,
+  active: sessionObjectId,
+};
+
+/** Why a context that could be made is another one. */
+async function explain(rebuilder: AssemblyRebuilder, rebuilt: RebuiltAssembly, present: StoreSnapshot): Promise<Told> {
+  const { proof, rendered, basis } = rebuilt;
+  const section = differingSection(proof, rendered);
+  const place = { rebuilt: rendered.record.sha256, ...defined({ section }) };
+  for (const other of proof.ahead === undefined ? otherBases(basis, present) : []) {
+    const again = await rebuilder.at({ ...proof, basis: null }, other).catch(() => undefined);
+    if (again?.equal !== true) continue;
+    const where = `valid time ${other.validTime.toISOString()}, transaction ${other.txId}`;
+    return { ...place, ...firstDifference(rendered, again.rendered), cause: 'other-basis', why: `it is equal when it is read at ${where}` };
+  }
+  const object = section === undefined ? undefined : OBJECT_OF_SECTION[section]?.(proof.session);
+  const told = { ...place, ...defined({ object }) };
+  if (proof.basis === null && proof.ahead === undefined) {
+    return { ...told, cause: 'made-while-away', why: 'it was made while the database was away, from what its process knew then' };
+  }
+  return { ...told, cause: 'differs', why: `section ${section ?? 'none'} is not what was handed out, though everything fits its own hash` };
+}
+
+/**
+ * Makes a context that was handed out again and compares it. Undefined when it is the same, byte for byte. Throws what says nothing of the proof, such as
+ * XtdbError `unreachable`.
+ */
+export async function verifyAssembly(
+  rebuilder: AssemblyRebuilder,
+  proof: AssemblyProof,
+  present: StoreSnapshot,
+): Promise<AssemblyMismatch | undefined> {
+  const mismatch = (told: Told): AssemblyMismatch => {
+    const { session, turn, step, at, delivered, sha256 } = proof;
+    return { session, turn, step, at: new Date(at), delivered, sha256, ...told };
+  };
+  const latest = present.basis.txId ?? -1;
+  if (proof.basis !== null && proof.basis.txId > latest) {
+    const why = `it was read at transaction ${proof.basis.txId}; the last one of this database is ${latest}`;
+    return mismatch({ cause: 'basis-not-reachable', why });
+  }
+  try {
+    const rebuilt = await rebuilder.rebuild(proof);
+    return rebuilt.equal ? undefined : mismatch(await explain(rebuilder, rebuilt, present));
+  } catch (error) {
+    return mismatch(causeOf(error));
+  }
+}

@@ -1,0 +1,120 @@
+import { canonicalJson } from '../../objects/canonical-json.js';
+import { DocumentError } from '../../objects/errors.js';
+import { hashText } from '../../objects/hashes.js';
+import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import { StoreError } from '../../store/errors.js';
+import { contentPartHash } from '../../store/head.js';
+import { stepId } from '../../store/step-part.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { INLINE_UNITS } from '../../store/text-parts.js';
+
+/** Something written once that the database does not hold, or does not hold as it was written. */
+export interface PartDamage {
+  /** The id of the part or object. */
+  readonly part: string;
+  readonly what: 'missing' | 'damaged' | 'rewritten';
+  /** What needs it. */
+  readonly of: string;
+}
+
+/** What was checked of the parts of a session, and what is wrong. */
+export interface PartsReport {
+  readonly checked: number;
+  readonly damages: readonly PartDamage[];
+}
+
+/** The object or part that a message names first. */
+export function namedIn(message: string): string | undefined {
+  return (
+    /\b((?:chunks?|step|snapshot|session|chat|system_prompt|assembly):[^\s,"]+)/.exec(message)?.[1] ??
+    /"((?:[^"\\]|\\.)+)"/.exec(message)?.[1]
+  );
+}
+
+/** Objects whose hashes cover what their session's steps say. */
+async function checkHeads(present: StoreSnapshot, session: SessionId): Promise<readonly PartDamage[]> {
+  const damages: PartDamage[] = [];
+  for (const id of [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)]) {
+    try {
+      if ((await present.get(id)) === undefined) damages.push({ part: id, what: 'missing', of: session });
+    } catch (error) {
+      if (!(error instanceof DocumentError) && !(error instanceof StoreError)) throw error;
+      const missing = error instanceof StoreError && error.code === 'missing-part';
+      damages.push({ part: id, what: missing ? 'missing' : 'damaged', of: error.message });
+    }
+  }
+  return damages;
+}
+
+/** Steps are written once: what they say now is what they said. */
+function rewrittenSteps(session: SessionId, before: readonly Step[], now: readonly Step[]): readonly PartDamage[] {
+  const known = new Map(now.map((step) => [step.seq, step]));
+  return before.flatMap((step): readonly PartDamage[] => {
+    const current = known.get(step.seq);
+    const part = stepId(session, step.seq);
+    if (current === undefined) return [{ part, what: 'missing', of: session }];
+    return canonicalJson(current) === canonicalJson(step) ? [] : [{ part, what: 'rewritten', of: session }];
+  });
+}
+
+/** The texts that steps, calls and what contexts were made with hold in parts of their own, and what each belongs to. */
+async function textsOf(
+  present: StoreSnapshot,
+  session: SessionId,
+  steps: readonly Step[],
+  seen: ReadonlyMap<Sha256, ObjectId>,
+): Promise<ReadonlyMap<Sha256, string>> {
+  const texts = new Map<Sha256, string>(seen);
+  for (const { seq, message } of steps) {
+    if (message !== undefined && message.text.length > INLINE_UNITS) texts.set(hashText(message.text), stepId(session, seq));
+  }
+  const calls = steps.flatMap(({ call }) => call?.id ?? []);
+  for (const [id, { document, marks }] of await present.heads(calls)) {
+    const hash = contentPartHash(document);
+    if (hash !== undefined) texts.set(hash, id);
+    if (marks.whole !== undefined) texts.set(marks.whole, id);
+  }
+  return texts;
+}
+
+/** Calls are written once, with the step that they belong to. */
+async function rewrittenCalls(before: StoreSnapshot, present: StoreSnapshot, steps: readonly Step[]): Promise<readonly PartDamage[]> {
+  const ids = steps.flatMap(({ call }) => call?.id ?? []);
+  const [then, now] = await Promise.all([before.heads(ids), present.heads(ids)]);
+  return ids.flatMap((part): readonly PartDamage[] => {
+    const [old, current] = [then.get(part)?.document, now.get(part)?.document];
+    if (current === undefined) return [{ part, what: 'missing', of: 'the chat' }];
+    return old === undefined || canonicalJson(old) === canonicalJson(current) ? [] : [{ part, what: 'rewritten', of: 'the chat' }];
+  });
+}
+
+/**
+ * Checks what a session is made of as the database holds it now: texts are what they are called by, steps and calls are what they were at an earlier
+ * basis, the hashes of chat, session and prompt fit. A context of the past is read at its own basis and may be whole although this finds damage: then
+ * what was written over it came later.
+ */
+export async function verifyParts(
+  present: StoreSnapshot,
+  before: StoreSnapshot,
+  session: SessionId,
+  seen: ReadonlyMap<Sha256, ObjectId>,
+): Promise<PartsReport> {
+  const damages: PartDamage[] = [...(await checkHeads(present, session))];
+  let steps: readonly Step[];
+  try {
+    const now = await present.steps(session);
+    steps = await before.steps(session);
+    damages.push(...rewrittenSteps(session, steps, now), ...(await rewrittenCalls(before, present, steps)));
+    steps = now;
+  } catch (error) {
+    if (!(error instanceof StoreError) && !(error instanceof DocumentError)) throw error;
+    const what = error instanceof StoreError && error.code === 'missing-part' ? 'missing' : 'damaged';
+    return { checked: 3, damages: [...damages, { part: namedIn(error.message) ?? chatObjectId(session), what, of: error.message }] };
+  }
+  const texts = await textsOf(present, session, steps, seen);
+  for (const [hash, what] of await present.damagedTexts([...texts.keys()])) {
+    damages.push({ part: `chunk:${hash}`, what, of: texts.get(hash) ?? session });
+  }
+  return { checked: 3 + 2 * steps.length + texts.size, damages };
+}

@@ -1,0 +1,103 @@
+import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
+import type { SessionId } from '../../objects/ids.js';
+import type { StoreError } from '../../store/errors.js';
+import { END_OF_TIME } from '../../store/object-store.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { requireSession } from '../rebuild/find-session.js';
+import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
+import type { SnapshotSource } from '../rebuild/timeline.js';
+import { type AnswersReport, verifyAnswers } from './verify-answers.js';
+import { type AssemblyMismatch, verifyAssembly } from './verify-assembly.js';
+import type { VerifyOptions } from './verify-options.js';
+import { type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
+
+/** What was found of the contexts that were handed out. */
+export interface ContextsReport {
+  readonly total: number;
+  /** Made again, byte for byte the same. */
+  readonly equal: number;
+  /** Of all of them, those of sessions that this one was forked from. */
+  readonly inherited: number;
+  readonly byDelivery: Readonly<Partial<Record<Delivery, number>>>;
+  /** Lists that a harness mixed with messages of its own: the context in them was compared, of the whole list the hash is kept. */
+  readonly handedLists: number;
+  readonly unequal: readonly AssemblyMismatch[];
+}
+
+/** Everything that was checked of a session (decision E7), and nothing else. */
+export interface SessionVerification {
+  readonly session: SessionId;
+  readonly contexts: ContextsReport;
+  readonly answers: AnswersReport;
+  readonly parts: PartsReport;
+  /** Nothing that was checked is wrong. */
+  readonly ok: boolean;
+}
+
+function countByDelivery(proofs: readonly AssemblyProof[]): ContextsReport['byDelivery'] {
+  const counts: Partial<Record<Delivery, number>> = {};
+  for (const { delivered } of proofs) counts[delivered] = (counts[delivered] ?? 0) + 1;
+  return counts;
+}
+
+async function verifyContexts(
+  rebuilder: AssemblyRebuilder,
+  session: SessionId,
+  proofs: readonly AssemblyProof[],
+  present: StoreSnapshot,
+  { onProgress, signal }: VerifyOptions,
+): Promise<ContextsReport> {
+  const unequal: AssemblyMismatch[] = [];
+  for (const [done, proof] of proofs.entries()) {
+    signal?.throwIfAborted();
+    onProgress?.({ what: 'contexts', done, total: proofs.length });
+    const mismatch = await verifyAssembly(rebuilder, proof, present);
+    if (mismatch !== undefined) unequal.push(mismatch);
+  }
+  onProgress?.({ what: 'contexts', done: proofs.length, total: proofs.length });
+  return {
+    total: proofs.length,
+    equal: proofs.length - unequal.length,
+    inherited: proofs.filter((proof) => proof.session !== session).length,
+    byDelivery: countByDelivery(proofs),
+    handedLists: proofs.filter(({ handed }) => handed !== undefined).length,
+    unequal,
+  };
+}
+
+/** The latest moment that some context was read at: what was written once and seen then must still be the same. */
+async function lastRead(source: SnapshotSource, proofs: readonly AssemblyProof[], present: StoreSnapshot): Promise<StoreSnapshot> {
+  const latest = present.basis.txId ?? -1;
+  const last = proofs
+    .flatMap(({ basis }) => (basis === null || basis.txId > latest ? [] : [basis]))
+    .sort((a, b) => a.txId - b.txId)
+    .at(-1);
+  return last === undefined ? present : source.snapshot({ validTime: new Date(last.validTime), txId: last.txId });
+}
+
+/**
+ * Verifies a session from the database alone (decision E7): makes every context again that was handed out of it, and the answers of tools that can be
+ * made from what is stored, and checks the parts that all of it lies in. `name` is a session's id or its unique beginning. Throws HistoryError
+ * `unknown-session`, `ambiguous`, the abort's reason, and what says nothing of the session: XtdbError, SessionError `node-unavailable`.
+ */
+export async function verifySession(source: SnapshotSource, name: string, options: VerifyOptions = {}): Promise<SessionVerification> {
+  // The newest of everything, also of what a clock that ran ahead has dated later than now.
+  const present = await source.snapshot({ validTime: END_OF_TIME });
+  const session = await requireSession(present, name);
+  const damaged: PartDamage[] = [];
+  const onDamaged = ({ message }: StoreError): void => {
+    damaged.push({ part: 'assembly', what: 'damaged', of: message });
+  };
+  const proofs = await present.assemblies(session, {}, onDamaged);
+  const rebuilder = new AssemblyRebuilder(source);
+  const contexts = await verifyContexts(rebuilder, session, proofs, present, options);
+  const answers = await verifyAnswers(source, present, session, options);
+  options.signal?.throwIfAborted();
+  options.onProgress?.({ what: 'parts', done: 0, total: 1 });
+  const before = await lastRead(source, proofs, present);
+  const found = await verifyParts(present, before, session, rebuilder.texts);
+  const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
+  options.onProgress?.({ what: 'parts', done: 1, total: 1 });
+  const ok = answers.unread !== true && contexts.unequal.length === 0 && answers.unequal.length === 0 && parts.damages.length === 0;
+  return { session, contexts, answers, parts, ok };
+}

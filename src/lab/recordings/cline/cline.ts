@@ -1,0 +1,89 @@
+import { defined } from '../../../values/defined.js';
+import { idAt, momentOf, objectAt, textAt } from '../entries/fields.js';
+import { recordingId } from '../entries/recording-id.js';
+import type { Importer, OnItem, OnLoss, RecordingSource } from '../importer.js';
+import { documentItems } from '../json/json-document.js';
+import { isJsonObject, type JsonObject } from '../json/json-text.js';
+import { headObject, headObjects, recordingHead } from '../json/recording-head.js';
+import type { EntryOf, RecordedEntry } from '../neutral-session.js';
+import { ClineMessages } from './messages.js';
+
+/** The file beside a session that tells about it and holds none of it. */
+const isManifest = (head: JsonObject): boolean =>
+  typeof head.session_id === 'string' && ('messages_path' in head || 'workspace_root' in head);
+
+function recognise(source: RecordingSource): number {
+  if (source.members !== undefined || recordingHead(source).several) return 0;
+  const head = headObject(source);
+  if (head === undefined) return 0;
+  if (isManifest(head)) return 0.95;
+  const hasMessages =
+    Array.isArray(head.messages) && headObjects(head.messages).every((message) => 'role' in message || Object.keys(message).length < 2);
+  if (hasMessages && typeof head.sessionId === 'string' && ('agent' in head || 'system_prompt' in head || 'updated_at' in head))
+    return 0.95;
+  return hasMessages && headObjects(head.messages).some((message) => 'modelInfo' in message && 'ts' in message) ? 0.8 : 0;
+}
+
+function manifestSession(source: RecordingSource, head: JsonObject): EntryOf<'session'> {
+  const origin = idAt(objectAt(objectAt(head, 'metadata'), 'fork'), 'forkedFromSessionId');
+  return {
+    kind: 'session',
+    format: 'cline',
+    native_id: idAt(head, 'session_id') ?? recordingId(source),
+    place: 'manifest',
+    agent: 'Cline',
+    ...defined({
+      model: textAt(head, 'model'),
+      cwd: textAt(head, 'cwd') ?? textAt(head, 'workspace_root'),
+      started_at: momentOf(head.started_at),
+      parent: origin === undefined ? undefined : { native_id: origin, relation: 'fork' as const },
+    }),
+  };
+}
+
+function sessionOf(source: RecordingSource, head: JsonObject | undefined): EntryOf<'session'> {
+  const messages = headObjects(head?.messages);
+  const model = messages.map((message) => textAt(objectAt(message, 'modelInfo'), 'id')).find((id) => id !== undefined);
+  const started_at = messages.map((message) => momentOf(message.ts)).find((ts) => ts !== undefined);
+  const native_id = idAt(head, 'sessionId') ?? recordingId(source);
+  const rest = defined({ model, started_at, system_prompt: textAt(head, 'system_prompt') });
+  return { kind: 'session', format: 'cline', native_id, place: 'header', agent: 'Cline', ...rest };
+}
+
+async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): AsyncIterable<RecordedEntry> {
+  const head = headObject(source);
+  if (head !== undefined && isManifest(head)) {
+    yield manifestSession(source, head);
+    onLoss({
+      reason: 'opaque-content',
+      place: 'manifest',
+      detail: 'it tells about a session and holds none of its messages: import the file beside it',
+    });
+    return;
+  }
+  const session = sessionOf(source, head);
+  yield session;
+  const messages = new ClineMessages(session.native_id, onLoss);
+  let prompt = session.system_prompt;
+  for await (const { path, value } of documentItems(source.open(), { items: ['messages.*', 'system_prompt'] }, onLoss)) {
+    if (path[0] === 'system_prompt') {
+      // Behind the first messages it comes too late for the session.
+      if (prompt === undefined && typeof value === 'string') {
+        prompt = value;
+        yield { kind: 'message', session: session.native_id, place: 'system_prompt', role: 'system', origin: 'harness', text: value };
+      }
+      continue;
+    }
+    const place = `messages[${path[1]}]`;
+    if (isJsonObject(value)) onItem(session.native_id);
+    if (isJsonObject(value)) yield* messages.entries(value, place);
+    else onLoss({ reason: 'malformed-record', place, detail: `a ${value === null ? 'null' : typeof value} where a message was expected` });
+  }
+  messages.finish();
+}
+
+/**
+ * Sessions of Cline (`session.messages.json`), also those that a compaction wrote; of a manifest (`session.json`) its header alone. A file in a prompt is a
+ * read without a call and becomes the event `file-attached`.
+ */
+export const cline: Importer = { format: 'cline', recognise, read };

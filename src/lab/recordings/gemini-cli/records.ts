@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { defined } from '../../../values/defined.js';
+import { callArguments } from '../entries/call-arguments.js';
+import { idAt, momentOf, numberAt, objectAt, objectsAt, textAt } from '../entries/fields.js';
+import { type OtherPart, partsText } from '../entries/message-parts.js';
+import type { OnLoss } from '../importer.js';
+import { isJsonObject, type JsonObject } from '../json/json-text.js';
+import type { EntryOf, RecordedEntry } from '../neutral-session.js';
+import { geminiEvidence, referencedFiles } from './evidence.js';
+
+type Common = { session: string; place: string; at?: number; native_id?: string };
+
+/** Parts that are kept elsewhere: calls, their answers, thoughts. */
+const elsewhere: OtherPart = (part) => ('functionCall' in part || 'functionResponse' in part || part.thought === true ? '' : undefined);
+const partsOf = (content: unknown): readonly JsonObject[] => (Array.isArray(content) ? content.filter(isJsonObject) : []);
+const HARNESS_TEXT = /^\s*<(?:session_context|hook_context|state_snapshot|environment_context)>/;
+
+/** Turns messages of Gemini CLI into entries, each of them once: a message that is written again gives only what is new in it. */
+export class GeminiRecords {
+  /** Messages that were told and are in the model's context. */
+  private readonly live = new Set<string>();
+  private readonly told = new Set<string>();
+  private readonly texts = new Set<string>();
+  /** Calls that were told; one that has its answer without itself. */
+  private readonly calls = new Map<string, { readonly tool: string; readonly call: JsonObject | undefined }>();
+  private model: string | undefined;
+
+  constructor(
+    private readonly session: string,
+    private readonly onLoss: OnLoss,
+  ) {}
+
+  entries(message: JsonObject, place: string): readonly RecordedEntry[] {
+    const id = idAt(message, 'id');
+    const common: Common = { session: this.session, place, ...defined({ at: momentOf(message.timestamp), native_id: id }) };
+    const known = id !== undefined && this.told.has(id);
+    if (id !== undefined) {
+      this.live.add(id);
+      this.told.add(id);
+    }
+    const type = textAt(message, 'type');
+    if (type === 'user') return this.user(message, common, known);
+    if (type === 'gemini' || type === 'model') return this.gemini(message, common, known);
+    if (type === 'info' || type === 'warning' || type === 'error') {
+      return known ? [] : [{ ...common, kind: 'event', name: type, text: partsText(message.content, place, this.onLoss) }];
+    }
+    this.onLoss({ reason: 'unknown-record', place, detail: `a message of the type ${JSON.stringify(message.type)}: left out` });
+    return [];
+  }
+
+  /** The model's context becomes another list of messages: what is no longer in it is dropped, what was never told is told. */
+  replaced(messages: readonly JsonObject[], place: string): readonly RecordedEntry[] {
+    const ids = new Set(messages.flatMap((message) => idAt(message, 'id') ?? []));
+    const dropped = [...this.live].filter((id) => !ids.has(id));
+    for (const id of dropped) this.live.delete(id);
+    const compacted = dropped.length > 0;
+    const summary = messages
+      .map((message) => partsText(message.content, place, () => undefined, elsewhere))
+      .find((text) => /<state_snapshot>/.test(text));
+    const entries: RecordedEntry[] = [];
+    if (compacted)
+      entries.push({ kind: 'compaction', session: this.session, place, trigger: 'replaced', dropped, ...defined({ summary }) });
+    for (const [index, message] of messages.entries()) {
+      const id = idAt(message, 'id');
+      if (id === undefined || this.told.has(id)) continue;
+      const text = partsText(message.content, place, () => undefined, elsewhere);
+      // After a compaction the messages that stay are written under new ids.
+      const copy = compacted && (this.texts.has(digest(textAt(message, 'type'), text)) || text === summary);
+      if (copy) {
+        this.told.add(id);
+        this.live.add(id);
+      } else entries.push(...this.entries(message, `${place}.messages[${index}]`));
+    }
+    return entries;
+  }
+
+  /** A message and everything behind it is taken back. */
+  rewound(id: string, place: string): readonly RecordedEntry[] {
+    const ids = [...this.live];
+    const from = ids.indexOf(id);
+    for (const gone of from < 0 ? ids : ids.slice(from)) this.live.delete(gone);
+    const parent_id = from < 0 ? undefined : ids[from - 1];
+    return [{ kind: 'event', session: this.session, place, name: 'rewind', text: id, undone_from: id, ...defined({ parent_id }) }];
+  }
+
+  private user(message: JsonObject, common: Common, known: boolean): readonly RecordedEntry[] {
+    const answers = partsOf(message.content).flatMap((part): readonly JsonObject[] => {
+      const answer = objectAt(part, 'functionResponse');
+      return answer === undefined ? [] : [answer];
+    });
+    const results = answers.flatMap((answer) => {
+      const id = idAt(answer, 'id') ?? this.openOf(textAt(answer, 'name')) ?? common.place;
+      return [...this.result(id, [{ functionResponse: answer }], undefined, common)];
+    });
+    const text = partsText(message.content, common.place, known ? () => undefined : this.onLoss, elsewhere);
+    if (known || (text === '' && answers.length > 0)) return results;
+    this.texts.add(digest('user', text));
+    const files = referencedFiles(text);
+    const said: RecordedEntry = { ...common, kind: 'message', role: 'user', origin: HARNESS_TEXT.test(text) ? 'harness' : 'person', text };
+    const attached: RecordedEntry[] = files.length === 0 ? [] : [{ ...common, kind: 'event', name: 'file-attached', files: [...files] }];
+    return [...results, said, ...attached];
+  }
+
+  private gemini(message: JsonObject, common: Common, known: boolean): readonly RecordedEntry[] {
+    const entries: RecordedEntry[] = known ? [] : [...this.said(message, common)];
+    const calls: { readonly call: JsonObject; readonly common: Common }[] = [];
+    const listed = Array.isArray(message.toolCalls) ? message.toolCalls : [];
+    for (const [index, call] of listed.entries()) {
+      const place = `${common.place}.toolCalls[${index}]`;
+      if (isJsonObject(call)) calls.push({ call, common: { ...common, place } });
+      else
+        this.onLoss({ reason: 'malformed-record', place, detail: `a ${call === null ? 'null' : typeof call} where a call was expected` });
+    }
+    for (const [index, part] of partsOf(message.content).entries()) {
+      const call = objectAt(part, 'functionCall');
+      const place = `${common.place}.content[${index}]`;
+      if (call !== undefined && !listed.some((one) => isJsonObject(one) && one.id === call.id))
+        calls.push({ call, common: { ...common, place } });
+    }
+    for (const { call, common: own } of calls) entries.push(...this.begun(call, own));
+    // Calls of one message run side by side; their answers come in the order of their ends.
+    const results = calls.flatMap(({ call, common: own }) => [...this.ended(call, own)]);
+    return [...entries, ...results.sort((a, b) => (a.at ?? 0) - (b.at ?? 0))];
+  }
+
+  private *said(message: JsonObject, common: Common): Iterable<RecordedEntry> {
+    const model = textAt(message, 'model');
+    if (model !== undefined && this.model !== undefined && model !== this.model)
+      yield { ...common, kind: 'event', name: 'model-change', text: model };
+    this.model = model ?? this.model;
+    const text = partsText(message.content, common.place, this.onLoss, elsewhere);
+    this.texts.add(digest('gemini', text));
+    const thoughts = objectsAt(message, 'thoughts').map((thought) =>
+      [textAt(thought, 'subject'), textAt(thought, 'description')].filter(Boolean).join('\n'),
+    );
+    const inText = partsOf(message.content).flatMap((part) => (part.thought === true ? (textAt(part, 'text') ?? []) : []));
+    const thinking = [...thoughts, ...inText].filter((thought) => thought !== '').join('\n\n');
+    const usage = usageOf(objectAt(message, 'tokens'));
+    const more = defined({ thinking: thinking === '' ? undefined : thinking, usage });
+    yield { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...more };
+  }
+
+  private *begun(call: JsonObject, common: Common): Iterable<RecordedEntry> {
+    const { place } = common;
+    const id = idAt(call, 'id') ?? place;
+    if (this.calls.has(id)) return;
+    const tool = textAt(call, 'name') ?? 'unknown';
+    this.calls.set(id, { tool, call });
+    yield { ...common, kind: 'call', call_id: id, tool, args: callArguments(call.args, place, this.onLoss) };
+  }
+
+  private *ended(call: JsonObject, common: Common): Iterable<EntryOf<'result'>> {
+    const result = call.result ?? call.response;
+    if (result === undefined || result === null) return;
+    const at = defined({ at: momentOf(call.timestamp) ?? common.at });
+    yield* this.result(idAt(call, 'id') ?? common.place, Array.isArray(result) ? result : [result], call, { ...common, ...at });
+  }
+
+  private *result(id: string, parts: readonly unknown[], given: JsonObject | undefined, common: Common): Iterable<EntryOf<'result'>> {
+    const known = this.calls.get(id);
+    if (known !== undefined && known.call === undefined) return;
+    if (known !== undefined) this.calls.set(id, { tool: known.tool, call: undefined });
+    const call = given ?? known?.call ?? {};
+    const outputs = parts.map((part) => answerOf(part, common.place, this.onLoss));
+    const text = outputs
+      .map((output) => output.text)
+      .filter((output) => output !== '')
+      .join('\n');
+    const status = textAt(call, 'status');
+    const exit = Number(/(?:^|\n)Exit Code: (-?\d+)/.exec(text)?.[1] ?? 0);
+    const is_error = status === 'error' || status === 'cancelled' || outputs.some((output) => output.failed) || exit > 0;
+    const evidence = is_error ? {} : geminiEvidence(known?.tool ?? '', call, text);
+    const cut =
+      /^IMPORTANT: The file content has been truncated|\.\.\. \[CONTENT TRUNCATED\] \.\.\.|\[WARNING: This file was truncated/.test(text);
+    yield { ...common, kind: 'result', call_id: id, text, is_error, ...(cut ? { truncated: true } : {}), ...evidence };
+  }
+
+  /** The call that an answer without an id belongs to: the oldest open one of its tool. */
+  private openOf(tool: string | undefined): string | undefined {
+    for (const [id, known] of this.calls) if (known.call !== undefined && known.tool === tool) return id;
+    return undefined;
+  }
+}
+
+function answerOf(part: unknown, place: string, onLoss: OnLoss): { readonly text: string; readonly failed: boolean } {
+  const answer = isJsonObject(part) ? objectAt(part, 'functionResponse') : undefined;
+  if (answer === undefined) return { text: partsText([part], place, onLoss), failed: false };
+  const response = objectAt(answer, 'response');
+  const error = response?.error;
+  const given = response?.output ?? error ?? response?.result ?? response ?? answer.response;
+  const text = typeof given === 'string' ? given : given === undefined ? '' : JSON.stringify(given);
+  return { text, failed: error !== undefined && error !== null && response?.output === undefined };
+}
+
+function usageOf(tokens: JsonObject | undefined): EntryOf<'message'>['usage'] {
+  const total = numberAt(tokens, 'total');
+  if (tokens === undefined || total === 0) return undefined;
+  return defined({ input: numberAt(tokens, 'input'), output: numberAt(tokens, 'output'), cache_read: numberAt(tokens, 'cached'), total });
+}
+
+const digest = (role: string | undefined, text: string): string =>
+  createHash('sha256').update(`${role}\0${text}`).digest('base64').slice(0, 16);

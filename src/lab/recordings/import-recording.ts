@@ -1,0 +1,91 @@
+import { isUtf8 } from 'node:buffer';
+import { systemCode } from '../../process/system-code.js';
+import { excerpt } from './entries/excerpt.js';
+import { createEntryChecks } from './entry-checks.js';
+import type { Importer, OnItem, OnLoss, RecordingSource } from './importer.js';
+import { IMPORTERS } from './importers.js';
+import type { RecordedEntry } from './neutral-session.js';
+import { RecordingError } from './recording-error.js';
+
+/** How a recording is imported. */
+export interface ImportOptions {
+  readonly onLoss: OnLoss;
+  readonly onItem?: OnItem;
+  /** Told how far the reading is, bytes. */
+  readonly onProgress?: (bytesDone: number, total: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Room for the last character of a head, which may be cut. */
+const CUT_CHARACTER_BYTES = 3;
+
+function isText(head: Buffer): boolean {
+  if (head.includes(0)) return false;
+  return [0, 1, 2, CUT_CHARACTER_BYTES].some((cut) => isUtf8(head.subarray(0, Math.max(0, head.length - cut))));
+}
+
+/**
+ * The importer that is surest of the content of a recording. Throws `RecordingError`: `empty`, `binary` or `unrecognised`.
+ */
+export function recogniseRecording(source: RecordingSource): Importer {
+  const { name, head } = source;
+  if (head.toString('utf8').replace('\uFEFF', '').trim() === '' && source.size <= head.length) {
+    throw new RecordingError('empty', name, `The recording ${name} is empty.`);
+  }
+  let best: { readonly importer: Importer; readonly certainty: number } | undefined;
+  for (const importer of IMPORTERS) {
+    const certainty = importer.recognise(source);
+    if (certainty > (best?.certainty ?? 0)) best = { importer, certainty };
+  }
+  if (best !== undefined) return best.importer;
+  if (!isText(head)) {
+    throw new RecordingError('binary', name, `The recording ${name} is no UTF-8 text: give it uncompressed, as the agent wrote it.`);
+  }
+  const formats = IMPORTERS.map(({ format }) => format).join(', ');
+  const start = excerpt(head.toString('utf8').trim());
+  throw new RecordingError('unrecognised', name, `The recording ${name} is of no known format (${formats}); it begins: ${start}`);
+}
+
+/** The same recording with its bytes counted; a failed read ends the bytes and is told as a loss. */
+function watched(source: RecordingSource, { onLoss, onProgress, signal }: ImportOptions): RecordingSource {
+  let done = 0;
+  return {
+    ...source,
+    async *open(member) {
+      let own = 0;
+      try {
+        for await (const chunk of source.open(member)) {
+          signal?.throwIfAborted();
+          own += chunk.length;
+          // A file may be read twice, side by side: it is as far as the furthest of them. Of a folder each member is read once.
+          done = member === undefined ? Math.max(done, own) : done + chunk.length;
+          onProgress?.(Math.min(done, source.size), source.size);
+          yield chunk;
+        }
+      } catch (cause) {
+        const code = systemCode(cause);
+        if (signal?.aborted === true || code === undefined) throw cause;
+        const place = member === undefined ? `byte ${own}` : `${member}, byte ${own}`;
+        onLoss({ reason: 'truncated-file', place, detail: `it cannot be read further (${code})` });
+      }
+    },
+  };
+}
+
+/**
+ * The entries of a recording, streamed, whatever its format. Holds for all: every entry is of the schema and its texts are well formed; a session comes once
+ * and before everything of it; call ids are unique in their session (a repeated one gets `~2`, its result likewise); every result follows its call, one at
+ * most for each (others become the events `orphan-result` and `further-result`). Whatever had to be left out or changed for that, calls without a result
+ * and clocks that run backwards are told to `onLoss`. Throws `RecordingError` before the first entry only, and the reason of an aborted `signal`.
+ */
+export async function* importRecording(source: RecordingSource, options: ImportOptions): AsyncIterable<RecordedEntry> {
+  const importer = recogniseRecording(source);
+  const { onLoss, onItem = () => undefined, signal } = options;
+  signal?.throwIfAborted();
+  const checks = createEntryChecks(onLoss);
+  for await (const entry of importer.read(watched(source, options), onLoss, onItem)) {
+    const checked = checks.check(entry);
+    if (checked !== undefined) yield checked;
+  }
+  checks.finish();
+}

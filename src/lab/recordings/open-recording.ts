@@ -1,0 +1,67 @@
+import { createReadStream } from 'node:fs';
+import { open, readdir, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { systemCode } from '../../process/system-code.js';
+import type { RecordingSource } from './importer.js';
+import { RecordingError } from './recording-error.js';
+
+/** How much of a recording is looked at to tell its format, bytes. */
+export const HEAD_BYTES = 256 * 1024;
+
+async function readHead(path: string): Promise<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    const buffer = Buffer.alloc(HEAD_BYTES);
+    let filled = 0;
+    while (filled < HEAD_BYTES) {
+      const { bytesRead } = await file.read(buffer, filled, HEAD_BYTES - filled, filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return buffer.subarray(0, filled);
+  } finally {
+    await file.close();
+  }
+}
+
+async function openFile(path: string, size: number): Promise<RecordingSource> {
+  // An agent may be writing on: every reading sees the same bytes.
+  const range = size === 0 ? {} : { end: size - 1 };
+  return { name: path, size, head: await readHead(path), members: undefined, open: () => createReadStream(path, range) };
+}
+
+async function openFolder(path: string): Promise<RecordingSource> {
+  const found = await readdir(path, { recursive: true, withFileTypes: true });
+  const members = found
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(path, join(entry.parentPath, entry.name)))
+    .sort((a, b) => (a < b ? -1 : 1));
+  const [first] = members;
+  if (first === undefined) throw new RecordingError('empty', path, `No file in the folder ${path}: give a recording or the folder of one.`);
+  let size = 0;
+  for (const member of members) size += (await stat(join(path, member))).size;
+  return {
+    name: path,
+    size,
+    head: await readHead(join(path, first)),
+    members,
+    open: (member = first) => createReadStream(join(path, member)),
+  };
+}
+
+/**
+ * Opens the recording at a path: a file as it is now, or a folder with one file for each event. Nothing stays open between reads.
+ * Throws `RecordingError` (`unreadable`, `empty`).
+ */
+export async function openRecording(path: string): Promise<RecordingSource> {
+  try {
+    const found = await stat(path);
+    return found.isDirectory() ? await openFolder(path) : await openFile(path, found.size);
+  } catch (cause) {
+    if (cause instanceof RecordingError) throw cause;
+    const code = systemCode(cause) ?? 'unknown error';
+    const next =
+      code === 'ESPIPE' ? 'it is read more than once, so save what the pipe gives in a file' : 'see that it exists and may be read';
+    throw new RecordingError('unreadable', path, `The recording ${path} cannot be read (${code}): ${next}.`, { cause });
+  }
+}

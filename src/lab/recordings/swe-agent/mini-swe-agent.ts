@@ -1,0 +1,171 @@
+import { defined } from '../../../values/defined.js';
+import { chatCalls, chatThinking, chatUsage } from '../entries/chat-calls.js';
+import { idAt, numberAt, objectAt, objectsAt, textAt } from '../entries/fields.js';
+import { partsText } from '../entries/message-parts.js';
+import { recordingId } from '../entries/recording-id.js';
+import { printedFile } from '../evidence/printed-file.js';
+import type { Importer, OnLoss, RecordingSource } from '../importer.js';
+import { documentItems } from '../json/json-document.js';
+import { isJsonObject, type JsonObject } from '../json/json-text.js';
+import { headObject, headObjects, recordingHead } from '../json/recording-head.js';
+import type { EntryOf, RecordedEntry } from '../neutral-session.js';
+import { commandAnswer, fencedCommand } from './mini-swe-answer.js';
+
+const MARKS = /mswea_bash_command|COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGENT_FINAL_OUTPUT/;
+const contentText = (message: JsonObject): string => partsText(message.content, '', () => undefined);
+
+function recognise(source: RecordingSource): number {
+  const { value, several } = recordingHead(source);
+  if (several) return 0;
+  if (isJsonObject(value) && /^mini-swe-agent/.test(textAt(value, 'trajectory_format') ?? '')) return 1;
+  const messages = headObjects(isJsonObject(value) ? value.messages : value).filter(({ role }) => typeof role === 'string');
+  const texts = messages.slice(0, 8).map(contentText);
+  if (isJsonObject(value) && objectAt(value, 'info') !== undefined && 'exit_status' in (objectAt(value, 'info') ?? {})) {
+    if (messages.length > 0 && texts.some((text) => MARKS.test(text) || /^<returncode>/.test(text))) return 0.97;
+  }
+  if (messages.length === 0) return 0;
+  return texts.some((text) => /^<returncode>/.test(text)) && texts.some((text) => MARKS.test(text))
+    ? 0.9
+    : texts.some((text) => MARKS.test(text))
+      ? 0.85
+      : 0;
+}
+
+/** A call that waits for its answer. */
+interface OpenCall {
+  readonly id: string;
+  readonly command: string | undefined;
+  /** Whether the recording has an id for it: then nothing goes with it by order. */
+  readonly named: boolean;
+}
+
+/** Turns the messages of a run, one by one, into entries. */
+class MiniSweMessages {
+  /** Calls of the last answer, by id or in order. */
+  private open: OpenCall[] = [];
+  private asked = false;
+
+  constructor(
+    private readonly session: string,
+    private readonly onLoss: OnLoss,
+  ) {}
+
+  entries(message: JsonObject, place: string): readonly RecordedEntry[] {
+    const role = textAt(message, 'role');
+    if (role === 'assistant') return this.answered(message, place);
+    const text = partsText(message.content, place, this.onLoss);
+    const id = idAt(message, 'tool_call_id');
+    if (role === 'exit') return this.exit(message, text, place);
+    if (role === 'tool' || id !== undefined || (role === 'user' && this.open[0]?.named === false))
+      return [this.result(message, text, id, place)];
+    if (role !== 'user' && role !== 'system') {
+      this.onLoss({
+        reason: 'unknown-record',
+        place,
+        detail: `a message with the role ${JSON.stringify(message.role)}: kept as what the program said`,
+      });
+    }
+    const origin = role === 'user' && !this.asked ? 'person' : 'harness';
+    this.asked ||= role === 'user';
+    return [{ ...this.common(message, place), kind: 'message', role: role === 'system' ? 'system' : 'user', origin, text }];
+  }
+
+  private common(message: JsonObject, place: string): { session: string; place: string; at?: number } {
+    const seconds = numberAt(objectAt(message, 'extra'), 'timestamp');
+    return { session: this.session, place, ...defined({ at: seconds === undefined ? undefined : Math.round(seconds * 1000) }) };
+  }
+
+  private answered(message: JsonObject, place: string): readonly RecordedEntry[] {
+    const common = this.common(message, place);
+    const text = partsText(message.content, place, this.onLoss);
+    const extra = objectAt(message, 'extra');
+    const thinking = chatThinking(message);
+    const usage = chatUsage(objectAt(extra, 'response'));
+    const calls = this.calls(message, text, place);
+    this.open = calls.map(({ call_id, args, place: at }) => ({ id: call_id, command: textAt(args, 'command'), named: call_id !== at }));
+    const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...defined({ thinking, usage }) };
+    return [said, ...calls.map((call) => ({ ...common, ...call }))];
+  }
+
+  private calls(message: JsonObject, text: string, place: string): readonly EntryOf<'call'>[] {
+    const call = (id: string, tool: string, args: JsonObject, at: string): EntryOf<'call'> => {
+      return { kind: 'call', session: this.session, place: at, call_id: id, tool, args };
+    };
+    const made = chatCalls(message, place, this.onLoss);
+    if (made.length > 0) return made.map(({ id, tool, args, place: at }) => call(id, tool, args, at));
+    const actions = objectsAt(objectAt(message, 'extra'), 'actions').filter(({ command }) => typeof command === 'string');
+    if (actions.length > 0) {
+      return actions.map((action, index) => {
+        const at = `${place}.extra.actions[${index}]`;
+        return call(idAt(action, 'tool_call_id') ?? at, 'bash', { command: action.command }, at);
+      });
+    }
+    const command = fencedCommand(text);
+    return command === undefined ? [] : [call(place, 'bash', { command }, place)];
+  }
+
+  private result(message: JsonObject, text: string, id: string | undefined, place: string): RecordedEntry {
+    const at = id === undefined ? 0 : this.open.findIndex((call) => call.id === id);
+    const [call] = at < 0 ? [] : this.open.splice(at, 1);
+    const { output, failed, cut } = commandAnswer(text, message.extra);
+    const shown = call?.command === undefined || output === undefined || failed ? undefined : printedFile(call.command, output);
+    return {
+      ...this.common(message, place),
+      kind: 'result',
+      call_id: call?.id ?? id ?? place,
+      text,
+      is_error: failed,
+      ...(cut ? { truncated: true } : {}),
+      ...defined({ files: shown === undefined ? undefined : [shown] }),
+    };
+  }
+
+  private exit(message: JsonObject, text: string, place: string): readonly RecordedEntry[] {
+    const status = textAt(objectAt(message, 'extra'), 'exit_status');
+    const event = { ...this.common(message, place), kind: 'event', name: 'exit' } as const;
+    return [{ ...event, text: [status, text].filter((part) => part !== undefined && part !== '').join('\n') }];
+  }
+}
+
+function sessionOf(source: RecordingSource, system: string | undefined): EntryOf<'session'> {
+  const head = headObject(source);
+  const info = objectAt(head, 'info');
+  const config = objectAt(info, 'config');
+  return {
+    kind: 'session',
+    format: 'mini-swe-agent',
+    native_id: recordingId(source),
+    place: 'messages',
+    agent: 'mini-swe-agent',
+    ...defined({
+      agent_version: textAt(info, 'mini_version'),
+      model: textAt(objectAt(config, 'model'), 'model_name'),
+      cwd: textAt(objectAt(config, 'environment'), 'cwd') || undefined,
+      system_prompt: system,
+    }),
+  };
+}
+
+async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
+  const messages = new MiniSweMessages(recordingId(source), onLoss);
+  let begun = false;
+  for await (const { path, value } of documentItems(source.open(), { items: ['messages.*', '*'] }, onLoss)) {
+    const place = `messages[${path.at(-1)}]`;
+    if (!isJsonObject(value)) {
+      onLoss({ reason: 'malformed-record', place, detail: `a ${value === null ? 'null' : typeof value} where a message was expected` });
+      continue;
+    }
+    const prompt = !begun && value.role === 'system';
+    if (!begun) yield sessionOf(source, prompt ? partsText(value.content, place, onLoss) : undefined);
+    begun = true;
+    if (!prompt) yield* messages.entries(value, place);
+  }
+  if (!begun) yield sessionOf(source, undefined);
+}
+
+/**
+ * Runs of mini-swe-agent (`*.traj.json`), also the older bare lists of messages, with calls and with commands in fenced blocks. Each command is a call of
+ * `bash`; without ids it goes with the next message. An answer is what the model saw; where that was cut, a file that a plain command printed is evidence out
+ * of the raw output.
+ */
+export const miniSweAgent: Importer = { format: 'mini-swe-agent', recognise, read };

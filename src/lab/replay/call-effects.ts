@@ -1,0 +1,101 @@
+import type { CallReport } from '../../client/session/call-report.js';
+import { readingOfText } from '../../harness/carried-file.js';
+import { MOST_DISCOVERED } from '../../indexing/most-discovered.js';
+import type { CanonicalPath, FilesystemId } from '../../objects/ids.js';
+import { filesystemSource } from '../../objects/source.js';
+import type { EntryOf } from '../recordings/neutral-session.js';
+import { applyActs, type SeenFile } from './files/apply-acts.js';
+import type { FileAct } from './files/file-act.js';
+import type { FileTree } from './files/file-tree.js';
+import type { UndoTexts } from './files/undo-texts.js';
+import type { WholeText } from './mapped-call.js';
+import { recordedPath } from './recorded-path.js';
+import { type RecordedToolKind, recordedTool } from './recorded-tools.js';
+
+/** What a finished call did, as the recording shows it. */
+export interface CallEffects {
+  readonly kind: RecordedToolKind;
+  readonly acts: readonly FileAct[];
+  readonly seen: readonly SeenFile[];
+  readonly readings: NonNullable<CallReport['readings']>;
+  readonly mentions: NonNullable<CallReport['mentions']>;
+  /** The one file that the call read, where it is nothing but a read. */
+  readonly read: WholeText | undefined;
+  /** Files whose text after the call is not known. */
+  readonly unknown: number;
+  /** Files beyond the cap of decision C7. */
+  readonly left: number;
+}
+
+/** What effects are judged by. */
+export interface EffectContext {
+  readonly tree: FileTree;
+  readonly undo: UndoTexts;
+  readonly cwd: string | undefined;
+  readonly filesystem: FilesystemId;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** The literal behaviour: a part of a file activates it too (decision D8). */
+  readonly strict: boolean;
+}
+
+function folderOf(call: EntryOf<'call'>, cwd: string | undefined): string | undefined {
+  const own = [call.cwd, call.args.workdir, call.args.cwd, call.args.working_directory].find(
+    (one) => typeof one === 'string' && one !== '',
+  );
+  if (typeof own !== 'string') return cwd;
+  return recordedPath(cwd, own) ?? cwd;
+}
+
+/** An editing tool that works on the file that is open names none: its answer's own view of the file does. */
+function withSubject(call: EntryOf<'call'>, result: EntryOf<'result'>): Readonly<Record<string, unknown>> {
+  const subject = result.files?.at(-1)?.path;
+  const names = Object.keys(call.args).some((name) => /path|file/i.test(name));
+  return subject === undefined || names ? call.args : { ...call.args, path: subject };
+}
+
+interface Sorted {
+  readonly readings: NonNullable<CallReport['readings']>[number][];
+  readonly mentions: NonNullable<CallReport['mentions']>[number][];
+  unknown: number;
+}
+
+/** One file as the client takes it: by its text where that is known, else as a mention; a text that is not known leaves the last version as it is (§5.9). */
+function take({ path, how }: SeenFile, { tree, filesystem, now, strict }: EffectContext, sorted: Sorted): void {
+  const source = filesystemSource(filesystem, path);
+  if (how === 'deleted') {
+    sorted.readings.push({ source, reading: { kind: 'missing' }, activate: false });
+    return;
+  }
+  const text = how === 'named' ? undefined : tree.text(path);
+  if (text !== undefined) {
+    sorted.readings.push({ source, reading: readingOfText(text, now), activate: how === 'whole' || (strict && how === 'part') });
+    return;
+  }
+  if (how === 'written') sorted.unknown += 1;
+  sorted.mentions.push({ source, mtimeMs: now });
+}
+
+/**
+ * Follows one finished call through the file tree and tells what the client is to be reported (decisions C1, C7, D8): whole texts as readings, the rest of
+ * what certainly exists as mentions. A failed call did nothing to files, as far as anybody knows.
+ */
+export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, context: EffectContext): CallEffects {
+  const tool = recordedTool(call.tool);
+  const none = { kind: tool.kind, acts: [], seen: [], readings: [], mentions: [], read: undefined, unknown: 0, left: 0 };
+  if (result.is_error && tool.kind !== 'shell') return none;
+  const cwd = folderOf(call, context.cwd);
+  const resolve = (name: string): CanonicalPath | undefined => recordedPath(cwd, name);
+  const finished = { tool: call.tool, args: withSubject(call, result), output: result.text, truncated: result.truncated === true };
+  const acts = tool.acts(finished).filter((act) => !result.is_error || (act.kind !== 'show' && act.kind !== 'name' && act.kind !== 'list'));
+  const reading = tool.kind === 'read' || (tool.kind === 'edit' && call.args.command === 'view');
+  const evidence = { files: result.files ?? [], listed: result.listed ?? [], reading };
+  const seen = applyActs(acts, evidence, { tree: context.tree, resolve, undo: context.undo });
+  const sorted: Sorted = { readings: [], mentions: [], unknown: 0 };
+  for (const file of seen.slice(0, MOST_DISCOVERED)) take(file, context, sorted);
+  const [only, second] = seen;
+  const isRead = second === undefined && (only?.how === 'whole' || only?.how === 'part');
+  const read =
+    only !== undefined && isRead ? { path: only.path, text: only.how === 'whole' ? context.tree.text(only.path) : undefined } : undefined;
+  return { kind: tool.kind, acts, seen, ...sorted, read, left: Math.max(0, seen.length - MOST_DISCOVERED) };
+}

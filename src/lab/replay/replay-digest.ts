@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import pLimit from 'p-limit';
+import { chatObjectId, type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { ContextMeasure } from './report/context-measure.js';
+
+/** What a digest is made of for one session. */
+export interface DigestedSession {
+  readonly id: SessionId;
+  readonly contexts: readonly ContextMeasure[];
+  /** The session index in its order. */
+  readonly index: readonly ObjectId[];
+}
+
+/** Objects of a replay as the database holds them at its end. */
+export interface ReplayObjects {
+  readonly files: number;
+  /** Versions beyond the first of each file. */
+  readonly fileUpdates: number;
+  /** Files that were never read. */
+  readonly stubs: number;
+  readonly deleted: number;
+  readonly toolcalls: number;
+}
+
+/** One hash over what a replay left behind, with the number of objects that went into it. */
+export interface ReplayDigest {
+  readonly digest: string;
+  readonly objects: ReplayObjects;
+}
+
+const AT_ONCE = 6;
+
+interface Version {
+  readonly hash: unknown;
+  readonly validTime: Date;
+}
+
+/** Heads that are asked for at once: those of a long session are many megabytes. */
+const HEADS_AT_ONCE = 500;
+
+/** Every version of a file, by its head alone: all their texts together may be more than a process should hold. */
+async function versionsOf(snapshot: StoreSnapshot, id: ObjectId): Promise<readonly Version[]> {
+  const history = await snapshot.historyOfHeads(id);
+  return history.map(({ document, validTime }) => ({ hash: document?.object_hash ?? null, validTime }));
+}
+
+type Counted = { -readonly [K in keyof ReplayObjects]: ReplayObjects[K] };
+
+/** The versions of an object, counted: of a tool call and of a stub its head is the only one. */
+async function countedVersions(
+  snapshot: StoreSnapshot,
+  id: ObjectId,
+  head: Head | undefined,
+  counts: Counted,
+): Promise<readonly Version[]> {
+  if (head === undefined) return [];
+  const { document, marks, validTime } = head;
+  const only = [{ hash: document.object_hash, validTime }];
+  if (document.type !== 'file') {
+    counts.toolcalls += 1;
+    return only;
+  }
+  counts.files += 1;
+  if (marks.gone === true) counts.deleted += 1;
+  else if (document.file_hash === null) {
+    counts.stubs += 1;
+    return only;
+  }
+  const all = await versionsOf(snapshot, id);
+  counts.fileUpdates += all.length - 1;
+  return all;
+}
+
+/**
+ * SHA-256 over what a replay brought forth, in order: every assembled context, every version of every content object with its valid time, and the final
+ * chat, sets and prompt of every session. Transaction times and the versions that only opening or pausing a session makes are not in it: two replays of one
+ * recording have the same digest, on any machine, whether one was interrupted or not.
+ */
+export async function replayDigest(snapshot: StoreSnapshot, sessions: readonly DigestedSession[]): Promise<ReplayDigest> {
+  const hash = createHash('sha256');
+  const line = (...words: readonly unknown[]): void => {
+    hash.update(`${JSON.stringify(words)}\n`);
+  };
+  for (const { contexts } of sessions) {
+    for (const { session, turn, step, sha256 } of contexts) line('context', session, turn, step, sha256);
+  }
+  const all = [...new Set(sessions.flatMap(({ index }) => index))];
+  const limit = pLimit(AT_ONCE);
+  const objects: Counted = { files: 0, fileUpdates: 0, stubs: 0, deleted: 0, toolcalls: 0 };
+  for (let from = 0; from < all.length; from += HEADS_AT_ONCE) {
+    const ids = all.slice(from, from + HEADS_AT_ONCE);
+    const heads = await snapshot.heads(ids);
+    const versions = await Promise.all(ids.map((id) => limit(() => countedVersions(snapshot, id, heads.get(id), objects))));
+    for (const [i, id] of ids.entries()) {
+      for (const version of versions[i] ?? []) line('version', id, version.hash, version.validTime.getTime());
+    }
+  }
+  for (const { id } of sessions) {
+    // One after another: the chat of a long session is large.
+    for (const key of [sessionObjectId(id), chatObjectId(id), systemPromptObjectId(id)])
+      line('session', key, (await snapshot.get(key))?.version.object_hash ?? null);
+  }
+  return { digest: hash.digest('hex'), objects };
+}

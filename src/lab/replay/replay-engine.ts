@@ -1,0 +1,325 @@
+import type { ContextClient } from '../../client/session/context-client.js';
+import { fileObjectId } from '../../client/session/file-access.js';
+import { quoted } from '../../objects/errors.js';
+import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
+import { filesystemSource } from '../../objects/source.js';
+import { defined } from '../../values/defined.js';
+import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
+import { type CallEffects, callEffects } from './call-effects.js';
+import { FileTree } from './files/file-tree.js';
+import { withoutGutter } from './files/gutter.js';
+import { UndoTexts } from './files/undo-texts.js';
+import { wrappedCall } from './mapped-call.js';
+import { RecordedSession } from './recorded-session.js';
+import type { ReplayClock } from './replay-clock.js';
+import type { ReplayConfig } from './replay-config.js';
+import { ReplayError } from './replay-error.js';
+import { nthSession, type ReplayIdentity } from './replay-identity.js';
+import { ReplayTally } from './replay-tally.js';
+import type { ContextMeasure } from './report/context-measure.js';
+import { UseEvidence } from './report/use-evidence.js';
+import { SessionDriver } from './session-driver.js';
+
+/** Takes and gives the measures of contexts, so that an interrupted replay has those of its first part. */
+export interface ContextLog {
+  /** The measure that an earlier replay kept of the context after a step. */
+  earlier(session: SessionId, step: number): ContextMeasure | undefined;
+  /** Keeps a measure before the session goes on. */
+  keep(measure: ContextMeasure): Promise<void>;
+}
+
+/** What a replay works with. */
+export interface EngineOptions {
+  readonly client: ContextClient;
+  readonly clock: ReplayClock;
+  readonly identity: ReplayIdentity;
+  readonly config: ReplayConfig;
+  readonly log: ContextLog;
+  /** Counts tokens; absent where they are not counted. */
+  readonly countTokens?: (text: string) => number;
+  readonly signal?: AbortSignal;
+}
+
+type Entry<K extends RecordedEntry['kind']> = EntryOf<K>;
+type Rules = { readonly [K in RecordedEntry['kind']]: (entry: Entry<K>) => Promise<void> };
+
+/** How long the database may take for one write of a replay: nobody waits for an answer, and a busy machine may be slow. */
+export const DATABASE_WAIT_MS = 120_000;
+
+/** Events that say that the agent's own history was changed (decision F1). */
+const HISTORY_EVENTS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
+
+/**
+ * Runs the entries of one recording through the real client [§6]: messages and calls become steps, before each answer of the model the context is assembled.
+ * One entry after another, each awaited, so that the same recording always gives the same steps.
+ */
+export class ReplayEngine {
+  readonly tally = new ReplayTally();
+  readonly tree = new FileTree();
+  readonly evidence: UseEvidence;
+  readonly #options: EngineOptions;
+  /** By the recording's id: of a session that went back, the branch that goes on. */
+  readonly #sessions = new Map<string, RecordedSession>();
+  readonly #all: RecordedSession[] = [];
+  /** Sessions that nothing was said in yet: they begin with their first entry, whose moment may lie before the one that the recording's head names. */
+  readonly #announced = new Map<string, Entry<'session'>>();
+  readonly #undo = new UndoTexts();
+  readonly #rules: Rules;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    this.evidence = new UseEvidence(options.identity.filesystemId);
+    this.#rules = {
+      session: async (entry) => {
+        this.#announced.set(entry.native_id, entry);
+      },
+      message: (entry) => this.#message(entry),
+      call: (entry) => this.#call(entry),
+      result: (entry) => this.#result(entry),
+      compaction: (entry) => this.#compaction(entry),
+      event: (entry) => this.#event(entry),
+    };
+  }
+
+  /** The sessions that were replayed, in the order of the recording. */
+  get sessions(): readonly RecordedSession[] {
+    return this.#all;
+  }
+
+  /** Takes one entry. Throws ReplayError, SessionError, XtdbError. */
+  async take(entry: RecordedEntry): Promise<void> {
+    this.#options.signal?.throwIfAborted();
+    this.tally.take(entry);
+    if (entry.kind === 'session') {
+      await this.#rules.session(entry);
+      return;
+    }
+    await this.#beginAnnounced(entry.session, entry.at);
+    this.#options.clock.advance(entry.at);
+    const before = this.#of(entry).driver.state.seq;
+    await (this.#rules[entry.kind] as (entry: RecordedEntry) => Promise<void>)(entry);
+    if (entry.kind !== 'event' || !HISTORY_EVENTS.has(entry.name)) this.#of(entry).note(entry, before);
+  }
+
+  /** Ends every session: calls that never had a result are recorded as failed, then the sessions are paused [§3.6]. */
+  async finish(): Promise<void> {
+    for (const announced of [...this.#announced.keys()]) await this.#beginAnnounced(announced, undefined);
+    for (const session of this.#sessions.values()) await this.#end(session);
+  }
+
+  async #beginAnnounced(native: string, first: number | undefined): Promise<void> {
+    const entry = this.#announced.get(native);
+    if (entry === undefined) return;
+    this.#announced.delete(native);
+    const { client, clock, identity, countTokens } = this.#options;
+    const moments = [entry.started_at, first].filter((at) => at !== undefined);
+    if (moments.length > 0) clock.advance(Math.min(...moments));
+    const id = nthSession(identity, this.#all.length + 1);
+    // What a killed replay had acknowledged: the session is read with all of it, however long a busy database takes.
+    await client.room(0, DATABASE_WAIT_MS);
+    const session = await client.openSession({ id });
+    const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
+    const driver = new SessionDriver(session, known);
+    this.#keep(new RecordedSession(entry, driver, countTokens));
+    if (entry.system_prompt !== undefined) await driver.prompt(entry.system_prompt);
+  }
+
+  #keep(session: RecordedSession): void {
+    this.#sessions.set(session.entry.native_id, session);
+    this.#all.push(session);
+  }
+
+  async #end(session: RecordedSession): Promise<void> {
+    await this.#unanswered(session);
+    await session.driver.close();
+  }
+
+  /** The agent went back: what it left stays as it is, and it goes on in a fork at the last step that both share, as a live session does (decision F2). */
+  async #branch(left: RecordedSession, from: RecordedSession, kept: number): Promise<void> {
+    const { client, identity } = this.#options;
+    await this.#end(left);
+    await client.room(0, DATABASE_WAIT_MS);
+    const id = nthSession(identity, this.#all.length + 1);
+    const key = sessionObjectId(id);
+    const isThere = (await (await client.store.latest()).heads([key])).has(key);
+    const session = isThere ? await client.openSession({ id }) : await client.forkSession(from.driver.id, { id, at: kept });
+    const driver = new SessionDriver(session, await (await client.store.latest()).steps(id), kept);
+    this.#keep(from.branch(driver, kept));
+    this.evidence.branch(from.driver.id, id);
+    await driver.event({ kind: 'forked', kept, detail: from.driver.id });
+  }
+
+  #of(entry: { readonly session: string }): RecordedSession {
+    const session = this.#sessions.get(entry.session);
+    if (session === undefined)
+      throw new ReplayError('no-session', `an entry belongs to the session ${quoted(entry.session)}, which the recording did not begin`);
+    return session;
+  }
+
+  /** The model is called: before the first of its words or calls. */
+  async #answering(session: RecordedSession): Promise<void> {
+    if (session.answering) return;
+    session.answering = true;
+    session.seen = session.driver.state;
+    const { log } = this.#options;
+    const context = await session.driver.context();
+    const known = log.earlier(session.driver.id, session.driver.state.seq);
+    if (context.kind === 'earlier' && known === undefined) {
+      throw new ReplayError(
+        'lost-measures',
+        `the measures of session ${quoted(session.driver.id)} up to step ${context.step} are gone; replay the recording into a data folder of its own`,
+      );
+    }
+    const made = context.kind === 'assembled' ? session.meter.measure(context.assembly, session.driver.state.sets.index.length) : known;
+    if (made === undefined) return;
+    session.contexts.push(made);
+    // A replay that was killed may have kept the measure and nothing after it.
+    if (made.sha256 !== known?.sha256) await log.keep(made);
+  }
+
+  async #message(entry: Entry<'message'>): Promise<void> {
+    const session = this.#of(entry);
+    const answer = entry.role === 'assistant';
+    if (answer) await this.#answering(session);
+    else session.answering = false;
+    if (entry.role === 'user' && entry.origin === 'person') await this.#unanswered(session);
+    // An answer that only calls tools says nothing: its calls join the chat when they are recorded.
+    if (answer && entry.text === '') return;
+    if (answer) this.evidence.said(session.seen, entry.text);
+    const { role, text, name } = entry;
+    await session.driver.message({ role, text, ...defined({ name }) }, entry.native_id);
+  }
+
+  async #call(entry: Entry<'call'>): Promise<void> {
+    const session = this.#of(entry);
+    await this.#answering(session);
+    session.open.set(entry.call_id, { entry, at: this.#options.clock.now });
+  }
+
+  async #result(entry: Entry<'result'>): Promise<void> {
+    const session = this.#of(entry);
+    const open = session.open.get(entry.call_id);
+    if (open === undefined) return;
+    session.open.delete(entry.call_id);
+    session.answering = false;
+    await this.#record(session, open.entry, entry, open.at);
+  }
+
+  async #record(session: RecordedSession, call: Entry<'call'>, result: Entry<'result'>, startedAt: number): Promise<void> {
+    const { clock, identity, config } = this.#options;
+    const context = {
+      tree: this.tree,
+      undo: this.#undo,
+      cwd: session.cwd,
+      filesystem: identity.filesystemId,
+      now: clock.now,
+      strict: config.strict,
+    };
+    const effects = callEffects(call, result, context);
+    this.#count(effects, result);
+    this.#useBy(session, effects);
+    const mapped =
+      config.tools === 'recorded'
+        ? { tool: call.tool, args: call.args as never, content: result.text }
+        : wrappedCall(call, effects.kind, effects.acts, effects.read, result.text);
+    const callId = `${call.call_id.slice(0, 300)}@${session.driver.id}`;
+    await session.driver.call({
+      ...mapped,
+      tool: mapped.tool.toWellFormed(),
+      status: result.is_error ? 'fail' : 'ok',
+      callId,
+      startedAt,
+      readings: effects.readings,
+      mentions: effects.mentions,
+      answer: () => result.text.toWellFormed(),
+    });
+    for (const { path, how } of effects.seen) {
+      if (how === 'whole' || how === 'part')
+        this.evidence.shown(session.driver.id, path, callId as ObjectId, this.tree.text(path) ?? withoutGutter(result.text).text);
+    }
+  }
+
+  /** What the agent edits, by what it had in its context when it decided to. */
+  #useBy(session: RecordedSession, { kind, seen }: CallEffects): void {
+    if (kind !== 'edit' && kind !== 'patch' && kind !== 'write') return;
+    for (const { path, how } of seen) {
+      const object = fileObjectId(filesystemSource(this.#options.identity.filesystemId, path));
+      // A file that is written for the first time was nowhere before.
+      const isNew = kind === 'write' && !session.seen.has(object);
+      if ((how === 'written' || how === 'deleted') && !isNew) this.evidence.edited(session.seen, path);
+    }
+  }
+
+  #count({ kind, seen, readings, mentions, unknown, left }: CallEffects, { is_error: failed }: Entry<'result'>): void {
+    const { tally } = this;
+    tally.kinds[kind] += 1;
+    if (failed) tally.failed += 1;
+    for (const { how } of seen) {
+      if (how === 'whole' || how === 'part') tally.reads[how] += 1;
+      if (kind === 'shell' && (how === 'whole' || how === 'part')) tally.shellReads += 1;
+    }
+    tally.changes.unknown += unknown;
+    tally.changes.followed += seen.filter(({ how }) => how === 'written').length - unknown;
+    tally.observations.readings += readings.length;
+    tally.observations.mentions += mentions.length;
+    tally.observations.left += left;
+  }
+
+  /** Calls that nothing answered: they were made, and nothing is known of what they did. */
+  async #unanswered(session: RecordedSession): Promise<void> {
+    const open = [...session.open.values()];
+    session.open.clear();
+    for (const { entry, at } of open) {
+      this.tally.unanswered += 1;
+      const { session: of, place, call_id } = entry;
+      await this.#record(session, entry, { kind: 'result', session: of, place, call_id, text: '', is_error: true }, at);
+    }
+  }
+
+  async #compaction(entry: Entry<'compaction'>): Promise<void> {
+    const session = this.#of(entry);
+    session.answering = false;
+    await session.driver.event({
+      kind: 'compacted',
+      ...(entry.dropped === undefined ? {} : { missing: entry.dropped.length }),
+      ...(entry.summary === undefined ? {} : { detail: entry.summary.toWellFormed() }),
+    });
+  }
+
+  /** A file that was put into the context without a call becomes one on behalf of who put it there; a history that went back branches; the rest is only counted. */
+  async #event(entry: Entry<'event'>): Promise<void> {
+    const session = this.#of(entry);
+    if (HISTORY_EVENTS.has(entry.name)) {
+      session.answering = false;
+      // Back to the conversation itself, or over to one that was left before.
+      const all = [session, ...this.#all.filter(({ entry: { native_id } }) => native_id === entry.session).reverse()];
+      for (const one of all) {
+        const kept = one.keptBy(entry);
+        if (kept !== undefined) return this.#branch(session, one, kept);
+      }
+      await session.driver.event({ kind: 'diverged', detail: (entry.text ?? entry.name).toWellFormed() });
+      return;
+    }
+    const files = entry.files ?? [];
+    if (files.length === 0) return;
+    session.answering = false;
+    session.attached += 1;
+    const { place } = entry;
+    const call_id = `${entry.name}:${session.attached}`;
+    const call: Entry<'call'> = {
+      kind: 'call',
+      session: entry.session,
+      place,
+      call_id,
+      tool: 'read',
+      args: { paths: files.map(({ path }) => path) },
+    };
+    const text = entry.text ?? files.map((file) => file.text ?? '').join('\n');
+    await this.#record(
+      session,
+      call,
+      { kind: 'result', session: entry.session, place, call_id, text, is_error: false, files },
+      this.#options.clock.now,
+    );
+  }
+}

@@ -1,0 +1,85 @@
+import { basename } from 'node:path';
+import type { ContextClient } from '../../client/session/context-client.js';
+import { defined } from '../../values/defined.js';
+import type { OnItem, RecordingSource } from '../recordings/importer.js';
+import type { RecordedEntry } from '../recordings/neutral-session.js';
+import type { ReplayClock } from './replay-clock.js';
+import type { ReplayConfig } from './replay-config.js';
+import { replayDigest } from './replay-digest.js';
+import { type ContextLog, DATABASE_WAIT_MS, ReplayEngine } from './replay-engine.js';
+import type { ReplayIdentity } from './replay-identity.js';
+import { LossList, makeReport } from './report/make-report.js';
+import type { ReplayReport } from './report/replay-report.js';
+
+/** How far a replay is. */
+export interface ReplayProgress {
+  readonly entries: number;
+  readonly steps: number;
+  readonly contexts: number;
+}
+
+/** One recording on its way through the real client. */
+export interface ReplayWork {
+  readonly client: ContextClient;
+  readonly clock: ReplayClock;
+  readonly source: Pick<RecordingSource, 'name' | 'size'>;
+  readonly sha256: string;
+  readonly identity: ReplayIdentity;
+  readonly config: ReplayConfig;
+  readonly variant: string;
+  readonly log: ContextLog;
+  /** Opens the recording; losses and items of its transcripts are told as they are found. */
+  readonly entries: (losses: LossList, onItem: OnItem) => AsyncIterable<RecordedEntry>;
+  readonly onProgress?: (progress: ReplayProgress) => void;
+  readonly signal?: AbortSignal;
+}
+
+const TELL_EVERY = 64;
+/** Steps and contexts that may be on their way to the database. */
+const MOST_WAITING = 48;
+/**
+ * Replays a recording to its end and reports what came of it [§6]. Throws RecordingError before the first entry, ReplayError, SessionError, XtdbError; what was
+ * replayed until then stays, and the next replay of the same recording into the same database goes on from there.
+ */
+export async function replayRecording(work: ReplayWork): Promise<ReplayReport> {
+  const { client, clock, source, config, identity, log, onProgress, signal } = work;
+  const counter = config.tokens ? await import('../../history/ask/token-count.js') : undefined;
+  const engine = new ReplayEngine({
+    client,
+    clock,
+    identity,
+    config,
+    log,
+    ...(counter === undefined ? {} : { countTokens: (text: string) => counter.countTokens(text).tokens }),
+    ...defined({ signal }),
+  });
+  const losses = new LossList();
+  let entries = 0;
+  const tell = (): void => {
+    const contexts = engine.sessions.reduce((sum, session) => sum + session.contexts.length, 0);
+    const steps = engine.sessions.reduce((sum, { driver }) => sum + driver.state.seq, 0);
+    onProgress?.({ entries, steps, contexts });
+  };
+  for await (const entry of work.entries(losses, (session) => engine.tally.item(session))) {
+    await engine.take(entry);
+    entries += 1;
+    // The database follows behind; it must not fall back without end.
+    if (client.status.waiting > MOST_WAITING) await client.room(MOST_WAITING, DATABASE_WAIT_MS);
+    if (entries % TELL_EVERY === 0) tell();
+  }
+  await engine.finish();
+  tell();
+  await client.room(0, DATABASE_WAIT_MS);
+  const snapshot = await client.snapshot();
+  const sessions = engine.sessions.map(({ driver, contexts }) => ({ id: driver.id, contexts, index: driver.state.sets.index }));
+  return makeReport({
+    recording: { name: basename(source.name), sha256: work.sha256, bytes: source.size },
+    config,
+    variant: work.variant,
+    engine,
+    digest: await replayDigest(snapshot, sessions),
+    losses,
+    clock: clock.repairs,
+    tokenizer: counter?.TOKENIZER,
+  });
+}

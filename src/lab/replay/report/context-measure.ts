@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import type { SessionAssembly } from '../../../client/session/assemble-session.js';
+import { defined } from '../../../values/defined.js';
+
+const count = z.int().nonnegative();
+
+/** Sizes of one section of a context. */
+export const sectionMeasureSchema = z.strictObject({
+  name: z.enum(['system', 'pool', 'chat', 'active']),
+  chars: count.describe('UTF-16 units'),
+  bytes: count.describe('UTF-8'),
+  tokens: count.optional().describe('By the tokenizer of the report; absent where tokens were not counted'),
+});
+
+/** One assembled context of a replay. */
+export const contextMeasureSchema = z.strictObject({
+  session: z.string(),
+  turn: count,
+  step: count.describe('The last step that it includes'),
+  sha256: z.string(),
+  active: count.describe('Objects with their content in it'),
+  pool: count.describe('Objects that it lists'),
+  sections: z.array(sectionMeasureSchema).describe('Without empty ones'),
+});
+
+export type SectionMeasure = z.infer<typeof sectionMeasureSchema>;
+export type ContextMeasure = z.infer<typeof contextMeasureSchema>;
+
+/** Counts the tokens of a text. */
+export type CountTokens = (text: string) => number;
+
+/** A counted text: where its lines end, and how many tokens stand before each end. */
+interface Counted {
+  readonly text: string;
+  readonly ends: readonly number[];
+  readonly tokens: readonly number[];
+}
+
+const NOTHING: Counted = { text: '', ends: [0], tokens: [0] };
+
+function sharedLength(a: string, b: string): number {
+  const most = Math.min(a.length, b.length);
+  if (b.startsWith(a)) return a.length;
+  // Halving finds the first difference with few comparisons of long texts.
+  let [same, differs] = [0, most];
+  while (same < differs) {
+    const middle = Math.ceil((same + differs) / 2);
+    if (a.startsWith(b.slice(same, middle), same)) same = middle;
+    else differs = middle - 1;
+  }
+  return same;
+}
+
+/**
+ * Counts tokens of texts that grow from one context to the next: what stood at the beginning of the text before is not counted again. Texts are cut at line
+ * ends for that, which changes a count by far less than one in a hundred.
+ */
+export class GrowingCount {
+  readonly #count: CountTokens;
+  #before: Counted = NOTHING;
+
+  constructor(count: CountTokens) {
+    this.#count = count;
+  }
+
+  of(text: string): number {
+    const { ends, tokens, text: before } = this.#before;
+    const shared = sharedLength(before, text);
+    let kept = ends.length - 1;
+    while ((ends[kept] ?? 0) > shared) kept -= 1;
+    const newEnds = ends.slice(0, kept + 1);
+    const newTokens = tokens.slice(0, kept + 1);
+    let from = newEnds.at(-1) ?? 0;
+    let sum = newTokens.at(-1) ?? 0;
+    while (from < text.length) {
+      const end = nextCut(text, from);
+      sum += this.#count(text.slice(from, end));
+      newEnds.push(end);
+      newTokens.push(sum);
+      from = end;
+    }
+    this.#before = { text, ends: newEnds, tokens: newTokens };
+    return sum;
+  }
+}
+
+const PIECE_UNITS = 512;
+
+/** The end of the line in which a piece of some size ends. */
+function nextCut(text: string, from: number): number {
+  const end = text.indexOf('\n', from + PIECE_UNITS);
+  return end < 0 ? text.length : end + 1;
+}
+
+/** Measures the contexts of one session, one after another. */
+export class ContextMeter {
+  readonly #counts: Readonly<Record<SectionMeasure['name'], GrowingCount>> | undefined;
+  readonly #blocks: CountTokens | undefined;
+
+  /** Without `count` no tokens are counted. */
+  constructor(count: CountTokens | undefined) {
+    this.#blocks = count;
+    this.#counts =
+      count === undefined
+        ? undefined
+        : {
+            system: new GrowingCount(count),
+            pool: new GrowingCount(count),
+            chat: new GrowingCount(count),
+            active: new GrowingCount(count),
+          };
+  }
+
+  measure({ sections, record }: SessionAssembly, pool: number): ContextMeasure {
+    return {
+      session: record.session,
+      turn: record.turn,
+      step: record.step,
+      sha256: record.sha256,
+      active: record.blocks.length,
+      pool,
+      sections: sections.map((section) => {
+        const { name, text } = section;
+        const tokens = name === 'active' ? this.#active(text) : this.#counts?.[name].of(text);
+        return { name, chars: text.length, bytes: Buffer.byteLength(text), ...defined({ tokens }) };
+      }),
+    };
+  }
+
+  /** Active blocks come and go in the middle: each is counted by itself, and remembered by the counter. */
+  #active(text: string): number | undefined {
+    const count = this.#blocks;
+    if (count === undefined) return undefined;
+    return text.split(/\n(?=ACTIVE_CONTENT id=)/).reduce((sum, block) => sum + count(block), 0);
+  }
+}

@@ -1,0 +1,161 @@
+import type { SessionId } from '../../../objects/ids.js';
+import { defined } from '../../../values/defined.js';
+import type { Loss, LossReason } from '../../recordings/importer.js';
+import type { EntryOf } from '../../recordings/neutral-session.js';
+import type { ClockRepairs } from '../replay-clock.js';
+import type { ReplayConfig } from '../replay-config.js';
+import type { ReplayDigest } from '../replay-digest.js';
+import type { ReplayEngine } from '../replay-engine.js';
+import type { ContextMeasure, SectionMeasure } from './context-measure.js';
+import type { Quantiles, ReplayReport, Sizes } from './replay-report.js';
+
+const KEPT_LOSSES = 1_000;
+
+/** Losses as they come: all counted, the first ones kept. */
+export class LossList {
+  readonly each: Loss[] = [];
+  readonly byReason: Partial<Record<LossReason, number>> = {};
+  total = 0;
+
+  add(loss: Loss): void {
+    this.total += 1;
+    this.byReason[loss.reason] = (this.byReason[loss.reason] ?? 0) + 1;
+    if (this.each.length < KEPT_LOSSES) this.each.push(loss);
+  }
+}
+
+function quantiles(values: readonly number[]): Quantiles {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0;
+  return {
+    p50: sorted.length === 0 ? 0 : at(0.5),
+    p95: sorted.length === 0 ? 0 : at(0.95),
+    max: sorted.at(-1) ?? 0,
+    sum: sorted.reduce((a, b) => a + b, 0),
+  };
+}
+
+type Size = Pick<SectionMeasure, 'chars' | 'bytes' | 'tokens'>;
+
+function sizesOf(all: readonly Size[], withTokens: boolean): Sizes {
+  return {
+    chars: quantiles(all.map(({ chars }) => chars)),
+    bytes: quantiles(all.map(({ bytes }) => bytes)),
+    ...(withTokens ? { tokens: quantiles(all.map(({ tokens = 0 }) => tokens)) } : {}),
+  };
+}
+
+const NOTHING: Size = { chars: 0, bytes: 0, tokens: 0 };
+
+function total(context: ContextMeasure): Size {
+  return context.sections.reduce<Size>(
+    (sum, { chars, bytes, tokens = 0 }) => ({ chars: sum.chars + chars, bytes: sum.bytes + bytes, tokens: (sum.tokens ?? 0) + tokens }),
+    NOTHING,
+  );
+}
+
+function contextsOf(each: readonly ContextMeasure[], tokenizer: string | undefined): ReplayReport['contexts'] {
+  const withTokens = tokenizer !== undefined;
+  const section = (name: SectionMeasure['name']): Sizes =>
+    sizesOf(
+      each.map(({ sections }) => sections.find((one) => one.name === name) ?? NOTHING),
+      withTokens,
+    );
+  return {
+    count: each.length,
+    ...defined({ tokenizer }),
+    total: sizesOf(each.map(total), withTokens),
+    sections: { system: section('system'), pool: section('pool'), chat: section('chat'), active: section('active') },
+    each: [...each],
+  };
+}
+
+/** What a report is made of. */
+export interface ReportParts {
+  readonly recording: Pick<ReplayReport['recording'], 'name' | 'sha256' | 'bytes'>;
+  readonly config: ReplayConfig;
+  readonly variant: string;
+  readonly engine: ReplayEngine;
+  readonly digest: ReplayDigest;
+  readonly losses: LossList;
+  readonly clock: ClockRepairs;
+  readonly tokenizer: string | undefined;
+}
+
+/** Which session another one came from, and how. */
+function cameFrom(parent: EntryOf<'session'>['parent'], branchOf: SessionId | undefined, ids: ReadonlyMap<string, SessionId>) {
+  if (branchOf !== undefined) return { relation: 'branch', parent: branchOf };
+  if (parent === undefined) return {};
+  const replayed = ids.get(parent.native_id);
+  return { relation: parent.relation, ...defined({ parent: replayed }) };
+}
+
+/** The report of a finished replay. */
+export function makeReport({ recording, config, variant, engine, digest, losses, clock, tokenizer }: ReportParts): ReplayReport {
+  const { tally, tree, evidence, sessions } = engine;
+  const { objects } = digest;
+  // Of a session with branches the first.
+  const ids = new Map([...sessions].reverse().map(({ entry, driver }) => [entry.native_id, driver.id]));
+  const counted = tally.counted;
+  const observed = tally.observations.readings + tally.observations.mentions;
+  const sessionReports = sessions.map(({ entry, driver, contexts, branchOf }) => ({
+    session: driver.id,
+    native_id: entry.native_id,
+    ...cameFrom(entry.parent, branchOf, ids),
+    ...defined({ model: entry.model }),
+    turns: driver.state.turn,
+    steps: driver.state.seq,
+    contexts: contexts.length,
+  }));
+  return {
+    report: 'replay',
+    version: 1,
+    recording: { ...recording, formats: [...tally.formats] },
+    config,
+    variant,
+    digest: digest.digest,
+    sessions: sessionReports,
+    turns: sessionReports.reduce((sum, { turns }) => sum + turns, 0),
+    steps: sessionReports.reduce((sum, { steps }) => sum + steps, 0),
+    recorded: {
+      messages: tally.messages,
+      items: counted.items,
+      read_files: counted.reads,
+      main: counted.main,
+      shell_reads: counted.shellReads,
+      attached_files: counted.attachedFiles,
+      copied: counted.copied,
+      calls: tally.calls,
+      results: tally.results,
+      failed: tally.failed,
+      unanswered: tally.unanswered,
+      compactions: tally.compactions,
+      events: tally.events,
+      tools: tally.tools,
+      kinds: tally.kinds,
+      reads: { ...tally.reads, by_shell: tally.shellReads },
+      changes: tally.changes,
+      usage: tally.usage,
+    },
+    objects: {
+      files: {
+        created: objects.files,
+        updated: objects.fileUpdates,
+        unchanged: Math.max(0, observed - objects.files - objects.fileUpdates),
+        stubs: objects.stubs,
+        deleted: objects.deleted,
+      },
+      toolcalls: { created: objects.toolcalls },
+      not_discovered: tally.observations.left,
+    },
+    tree: { ...tree.states, forgotten: tree.forgotten },
+    clock,
+    contexts: contextsOf(
+      sessions.flatMap(({ contexts }) => contexts),
+      tokenizer,
+    ),
+    uses: { ...evidence.counts, each: [...evidence.uses] },
+    losses: { total: losses.total, by_reason: losses.byReason, each: losses.each },
+    complete: (losses.byReason['truncated-file'] ?? 0) === 0,
+  };
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { fileObjectId } from '../../../client/session/file-access.js';
+import type { CanonicalPath, FilesystemId, ObjectId, SessionId } from '../../../objects/ids.js';
+import { filesystemSource } from '../../../objects/source.js';
+import type { SessionState } from '../../../session/session-state.js';
+import { QuotedLines } from './quoted-lines.js';
+
+/** Where the text of a file was when the agent used it. */
+export const STANDINGS = ['active', 'shown', 'one-step', 'absent'] as const;
+export type Standing = (typeof STANDINGS)[number];
+
+/** One use of a file by the agent. */
+export const fileUseSchema = z.strictObject({
+  session: z.string(),
+  turn: z.int().nonnegative(),
+  step: z.int().nonnegative().describe('The last step before it'),
+  use: z.enum(['edited', 'quoted']),
+  path: z.string(),
+  object: z.string().describe('The id that the file has or would have'),
+  standing: z
+    .enum(STANDINGS)
+    .describe(
+      '`active`: the file was in the context; `shown`: a tool result in the context showed it; `one-step`: only its line was, one activate away; `absent`: the session had never met it',
+    ),
+});
+export type FileUse = z.infer<typeof fileUseSchema>;
+
+/** How often uses are kept one by one; beyond that they are only counted. */
+const KEPT_USES = 20_000;
+/** Tool results that are remembered for each file. */
+const REMEMBERED_RESULTS = 8;
+
+/** What an agent edited or quoted, and whether the context that it had then held it. */
+export class UseEvidence {
+  readonly #filesystem: FilesystemId;
+  readonly #lines = new QuotedLines();
+  readonly #results = new Map<string, ObjectId[]>();
+  readonly #uses: FileUse[] = [];
+  readonly #counts: Record<FileUse['use'], Record<Standing, number>> = {
+    edited: { active: 0, shown: 0, 'one-step': 0, absent: 0 },
+    quoted: { active: 0, shown: 0, 'one-step': 0, absent: 0 },
+  };
+
+  constructor(filesystem: FilesystemId) {
+    this.#filesystem = filesystem;
+  }
+
+  get uses(): readonly FileUse[] {
+    return this.#uses;
+  }
+
+  get counts(): Readonly<Record<FileUse['use'], Readonly<Record<Standing, number>>>> {
+    return this.#counts;
+  }
+
+  /** A tool result showed text of a file. */
+  shown(session: SessionId, path: CanonicalPath, call: ObjectId, text: string): void {
+    this.#lines.learn(path, text);
+    const key = `${session} ${path}`;
+    const results = this.#results.get(key) ?? [];
+    results.push(call);
+    if (results.length > REMEMBERED_RESULTS) results.shift();
+    this.#results.set(key, results);
+  }
+
+  /** A branch shares what its session was shown. */
+  branch(from: SessionId, to: SessionId): void {
+    const prefix = `${from} `;
+    for (const [key, results] of [...this.#results]) {
+      if (key.startsWith(prefix)) this.#results.set(`${to} ${key.slice(prefix.length)}`, [...results]);
+    }
+  }
+
+  /** The agent says something: files whose lines it repeats are quoted. */
+  said(state: SessionState, text: string): void {
+    for (const path of this.#lines.quotedIn(text)) this.#note(state, 'quoted', path);
+  }
+
+  /** The agent edits a file. */
+  edited(state: SessionState, path: CanonicalPath): void {
+    this.#note(state, 'edited', path);
+  }
+
+  #note(state: SessionState, use: FileUse['use'], path: CanonicalPath): void {
+    const object = fileObjectId(filesystemSource(this.#filesystem, path));
+    const results = this.#results.get(`${state.id} ${path}`) ?? [];
+    const standing: Standing = state.isActive(object)
+      ? 'active'
+      : results.some((call) => state.isActive(call))
+        ? 'shown'
+        : state.has(object)
+          ? 'one-step'
+          : 'absent';
+    this.#counts[use][standing] += 1;
+    if (this.#uses.length < KEPT_USES)
+      this.#uses.push({ session: state.id, turn: state.turn, step: state.seq, use, path, object, standing });
+  }
+}
