@@ -1,33 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { roomOf, type SourceFile, sourceFiles } from './source-tree.js';
+import { sidewaysArrow } from './figures.js';
+import { floorOf, HOUSE, partOf, roomOf, type SourceFile, sourceFiles } from './source-tree.js';
 
-/** Rooms by layer, lowest first: a file imports its own room or rooms of lower layers. */
-const LAYERS: readonly (readonly string[])[] = [
-  ['values'],
-  ['objects', 'xtdb', 'edn', 'process'],
-  ['store', 'node', 'filesystem', 'lease', 'journal'],
-  ['session', 'assembly', 'indexing'],
-  ['client'],
-  ['tools', 'harness', 'history'],
-  ['host'],
-  ['mcp', 'http', 'cli', 'extensions'],
-  ['lab'],
-  ['index', 'main'],
-];
-/** Imports inside one layer that the architecture draws as arrows. */
-const ARROWS: ReadonlySet<string> = new Set([
-  'xtdb>edn',
-  'assembly>session',
-  'harness>tools',
-  'history>tools',
-  'cli>mcp',
-  'extensions>cli',
-  'cli>http',
-  'http>mcp',
-]);
 /** Who may touch the world. */
 const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; readonly rooms: readonly string[] }[] = [
-  { what: 'process.env or process.argv', pattern: /process\.(env|argv)\b/, rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'main'] },
+  {
+    what: 'process.env or process.argv',
+    pattern: /process\.(env|argv)\b/,
+    rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'main'],
+  },
   { what: 'the console', pattern: /\bconsole\./, rooms: ['cli', 'lab'] },
   {
     what: 'the disk',
@@ -38,14 +19,20 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
 ];
 
 const files = sourceFiles('src');
-const layerOf = (room: string): number => LAYERS.findIndex((layer) => layer.includes(room));
+/** Every arrow of the drawing, as `sidewaysArrow` writes them. */
+const ARROWS: ReadonlySet<string> = new Set([
+  ...HOUSE.arrows,
+  ...Object.entries(HOUSE.inside).flatMap(([room, arrows]) => arrows.map((arrow) => `${room}: ${arrow}`)),
+]);
 
-function forbidden(file: SourceFile): readonly string[] {
-  const from = roomOf(file.path);
-  return file.imports
-    .map(roomOf)
-    .filter((to) => to !== from && !(layerOf(to) < layerOf(from)) && !ARROWS.has(`${from}>${to}`))
-    .map((to) => `${file.path} imports ${to}`);
+function forbidden({ path, imports }: SourceFile): readonly string[] {
+  return imports
+    .filter((to) => {
+      const arrow = sidewaysArrow(path, to);
+      if (arrow !== undefined) return !ARROWS.has(arrow);
+      return floorOf(roomOf(to)) > floorOf(roomOf(path));
+    })
+    .map((to) => `${path} imports ${to}`);
 }
 
 function cycles(): readonly string[] {
@@ -62,22 +49,26 @@ function cycles(): readonly string[] {
   return found;
 }
 
-describe('layers', () => {
+describe('floors', () => {
   test('the walk sees the source', () => {
     expect(files.length).toBeGreaterThan(60);
     expect(files.some(({ imports }) => imports.length > 5)).toBe(true);
   });
 
   test('every arrow is used', () => {
-    const used = new Set(files.flatMap((file) => file.imports.map((to) => `${roomOf(file.path)}>${roomOf(to)}`)));
+    const used = new Set(files.flatMap(({ path, imports }) => imports.map((to) => sidewaysArrow(path, to))));
     expect([...ARROWS].filter((arrow) => !used.has(arrow))).toEqual([]);
   });
 
-  test('every room has a layer', () => {
-    expect([...new Set(files.map(({ path }) => roomOf(path)))].filter((room) => layerOf(room) < 0)).toEqual([]);
+  test('every room has a floor', () => {
+    expect([...new Set(files.map(({ path }) => roomOf(path)))].filter((room) => floorOf(room) < 0)).toEqual([]);
   });
 
-  test('no file imports a room above or beside its own', () => {
+  test('a divided room has no file outside its parts', () => {
+    expect(files.filter(({ path }) => HOUSE.inside[roomOf(path)] !== undefined && partOf(path) === '').map(({ path }) => path)).toEqual([]);
+  });
+
+  test('no file imports a room above its own, or beside it where no arrow is drawn', () => {
     expect(files.flatMap(forbidden)).toEqual([]);
   });
 

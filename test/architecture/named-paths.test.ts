@@ -10,7 +10,7 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 function isThere(path: string): boolean {
   const at = join(root, path);
   if (existsSync(at)) return true;
-  return ['.ts', '.test.ts', '.mjs'].some((ending) => existsSync(`${at}${ending}`));
+  return ['.ts', '.test.ts', '.mjs', '.json'].some((ending) => existsSync(`${at}${ending}`));
 }
 
 /** What stands in backquotes. */

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, posix, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join, posix, relative } from 'node:path';
 
-const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+/** The folder of the project: where the tests and `npm run check` start. */
+const root = process.cwd();
 
 /** One source file with what it imports from the project. */
 export interface SourceFile {
@@ -36,8 +36,32 @@ export function sourceFiles(folder: string): readonly SourceFile[] {
     .map((entry) => read(relative(root, join(entry.parentPath, entry.name)).split('\\').join('/')));
 }
 
-/** The room of a file below `src`: its folder, or `index` for the public surface. */
+/** The house as the architecture draws it: floors of rooms, lowest first, and the imports that are allowed on one floor and inside one room. */
+export interface House {
+  /** Rooms by floor: a file imports its own room or rooms of lower floors. */
+  readonly floors: readonly (readonly string[])[];
+  /** Imports between rooms of one floor, `from>to`. */
+  readonly arrows: readonly string[];
+  /** For a room that is divided: imports between its parts, `from>to`. */
+  readonly inside: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The drawing that `docs/architecture.md` explains. */
+export const HOUSE: House = JSON.parse(readFileSync(join(root, 'test/architecture/house.json'), 'utf8'));
+
+/** The room of a file below `src`: its folder, or its own name for a file directly below `src`. */
 export function roomOf(path: string): string {
   const [, room = '', rest] = path.split('/');
   return rest === undefined ? room.replace(/\.ts$/, '') : room;
+}
+
+/** The part of a divided room that a file stands in: the folder below the room; empty for a file directly in the room. */
+export function partOf(path: string): string {
+  const [, , part = '', rest] = path.split('/');
+  return rest === undefined ? '' : part;
+}
+
+/** The floor of a room; -1 for one that the drawing lacks. */
+export function floorOf(room: string): number {
+  return HOUSE.floors.findIndex((floor) => floor.includes(room));
 }
