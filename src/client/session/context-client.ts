@@ -27,6 +27,7 @@ import { listSessions, type SessionSummary } from './list-sessions.js';
 import { type LeaseSettings, lockSession } from './lock-session.js';
 import { createHeldSession, openHeldSession } from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
+import { type BorrowedSession, SessionRegistry } from './session-registry.js';
 
 /** What a client left behind when it closed. */
 export interface CloseReport {
@@ -119,7 +120,7 @@ export class ContextClient {
   readonly store: ObjectStore;
   readonly #xtdb: XtdbClient;
   readonly #environment: SessionEnvironment;
-  readonly #sessions = new Map<SessionId, Promise<ContextSession>>();
+  readonly #sessions = new SessionRegistry((id: SessionId, options: OpenSessionOptions) => this.#open(id, options));
   readonly #lease: LeaseSettings | undefined;
   readonly #journal: ClientJournal | undefined;
   readonly #publisher: TrackingPublisher | undefined;
@@ -176,15 +177,18 @@ export class ContextClient {
    * it here; XtdbError; DocumentError `invalid-id`. A client that tracks files brings in what changed while the session was paused [§3.6], for at most a
    * second before the session is there, then beside it.
    */
-  openSession(options: OpenSessionOptions = {}): Promise<ContextSession> {
-    if (this.#closing !== undefined) return Promise.reject(new SessionError('closed', 'the client is closed; make a new one'));
-    const id = options.id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(options.id);
-    const open = this.#sessions.get(id);
-    if (open !== undefined) return this.#again(id, open, options);
-    const opening = this.#open(id, options);
-    this.#sessions.set(id, opening);
-    opening.catch(() => this.#sessions.delete(id));
-    return opening;
+  async openSession(options: OpenSessionOptions = {}): Promise<ContextSession> {
+    this.#requireOpen();
+    return this.#sessions.open(this.#idOf(options), options);
+  }
+
+  /**
+   * Opens a session as `openSession` does and shares it with everybody who borrows it: the last one to release it closes it. Rejects as `openSession`
+   * does.
+   */
+  async borrowSession(options: OpenSessionOptions = {}): Promise<BorrowedSession<ContextSession>> {
+    this.#requireOpen();
+    return this.#sessions.borrow(this.#idOf(options), options);
   }
 
   /**
@@ -193,9 +197,9 @@ export class ContextClient {
    * `sequence-gap` for a step that the parent does not have, `session-exists`, `node-unavailable`; XtdbError.
    */
   async forkSession(parent: string, options: { readonly at?: number; readonly id?: string } = {}): Promise<ContextSession> {
-    if (this.#closing !== undefined) throw new SessionError('closed', 'the client is closed; make a new one');
+    this.#requireOpen();
     const parentId = sessionId(parent);
-    const id = options.id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(options.id);
+    const id = this.#idOf(options);
     if (this.#sessions.has(id)) throw new SessionError('session-exists', `session ${id} is open already; choose another id for the fork`);
     if (!(await this.#environment.outbox.drained(parentId, DELIVERY_WAIT_MS))) {
       throw new SessionError(
@@ -228,9 +232,11 @@ export class ContextClient {
 
   /** All sessions of the database and those that are open here, the one that was worked with last first. Throws XtdbError. */
   async listSessions(): Promise<readonly SessionSummary[]> {
-    const open = await Promise.allSettled(this.#sessions.values());
-    const states = open.flatMap((session) => (session.status === 'fulfilled' ? [session.value.state] : []));
-    return listSessions(await this.snapshot(), states);
+    const open = await this.#sessions.all();
+    return listSessions(
+      await this.snapshot(),
+      open.map(({ state }) => state),
+    );
   }
 
   /**
@@ -246,11 +252,8 @@ export class ContextClient {
   }
 
   /** Closes one session and forgets it, so that opening it again reads it afresh. */
-  async closeSession(session: ContextSession): Promise<void> {
-    const open = this.#sessions.get(session.id);
-    // Another one may be open by this id, after this one was lost to another process.
-    if ((await open?.catch(() => undefined)) === session && this.#sessions.get(session.id) === open) this.#sessions.delete(session.id);
-    await session.close();
+  closeSession(session: ContextSession): Promise<void> {
+    return this.#sessions.close(session.id, session);
   }
 
   /** When this client has time for what nobody waits for: whoever lets a model wait says so here. */
@@ -292,14 +295,12 @@ export class ContextClient {
     );
   }
 
-  /** What is open already, unless it was lost. */
-  async #again(id: SessionId, open: Promise<ContextSession>, options: OpenSessionOptions): Promise<ContextSession> {
-    const session = await open;
-    if (!session.isLost) return session;
-    if (this.#sessions.get(id) === open) this.#sessions.delete(id);
-    // What it failed with was told at each of its steps.
-    await session.close().catch(() => undefined);
-    return this.openSession({ ...options, id });
+  #requireOpen(): void {
+    if (this.#closing !== undefined) throw new SessionError('closed', 'the client is closed; make a new one');
+  }
+
+  #idOf({ id }: Pick<OpenSessionOptions, 'id'>): SessionId {
+    return id === undefined ? newSessionId(new Date(this.#environment.clock())) : sessionId(id);
   }
 
   async #open(id: SessionId, options: OpenSessionOptions): Promise<ContextSession> {
@@ -330,8 +331,7 @@ export class ContextClient {
   }
 
   async #close(): Promise<CloseReport> {
-    const sessions = await Promise.allSettled(this.#sessions.values());
-    const closed = await Promise.allSettled(sessions.flatMap((session) => (session.status === 'fulfilled' ? [session.value.close()] : [])));
+    const [closed] = await Promise.allSettled([this.#sessions.closeAll()]);
     await this.#environment.tracking?.close();
     await this.#publisher?.close();
     await this.#environment.outbox.drained(undefined, CLOSE_WAIT_MS);
@@ -340,8 +340,7 @@ export class ContextClient {
     await stored;
     const unflushed = this.#journal?.waiting ?? 0;
     await this.#journal?.close();
-    const failed = closed.find((result) => result.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+    if (closed.status === 'rejected') throw closed.reason;
     return { unflushed };
   }
 }

@@ -1,0 +1,97 @@
+import { describe, expect, test } from '@jest/globals';
+import { SessionRegistry } from '../../../../src/client/session/session-registry.js';
+
+class Session {
+  isLost = false;
+  closed = 0;
+
+  async close(): Promise<void> {
+    this.closed += 1;
+  }
+}
+
+function registry(): { readonly sessions: SessionRegistry<string, Session, string>; readonly opened: (readonly [string, Session])[] } {
+  const opened: (readonly [string, Session])[] = [];
+  const sessions = new SessionRegistry<string, Session, string>(async (id, options) => {
+    if (options === 'refused') throw new Error(`${id} is refused`);
+    const session = new Session();
+    opened.push([options, session]);
+    return session;
+  });
+  return { sessions, opened };
+}
+
+describe('open sessions of a client', () => {
+  test('a session is opened once for all who ask for it at the same time', async () => {
+    const { sessions, opened } = registry();
+    const [a, b] = await Promise.all([sessions.open('s', 'first'), sessions.open('s', 'second')]);
+    expect(a).toBe(b);
+    expect(opened.map(([options]) => options)).toEqual(['first']);
+  });
+
+  test('the last one to release a shared session closes it', async () => {
+    const { sessions } = registry();
+    const [a, b] = await Promise.all([sessions.borrow('s', ''), sessions.borrow('s', '')]);
+    await a.release();
+    await a.release();
+    expect(a.session.closed).toBe(0);
+    expect(sessions.has('s')).toBe(true);
+    await b.release();
+    expect(a.session.closed).toBe(1);
+    expect(sessions.has('s')).toBe(false);
+  });
+
+  test('a lost session is forgotten and opened anew; releasing the lost one leaves the new one alone', async () => {
+    const { sessions } = registry();
+    const lost = await sessions.borrow('s', '');
+    lost.session.isLost = true;
+    const fresh = await sessions.borrow('s', '');
+    expect(fresh.session).not.toBe(lost.session);
+    expect(lost.session.closed).toBe(1);
+    await lost.release();
+    expect(sessions.has('s')).toBe(true);
+    expect(fresh.session.closed).toBe(0);
+  });
+
+  test('a session that could not be opened can be asked for again', async () => {
+    const { sessions, opened } = registry();
+    await expect(sessions.borrow('s', 'refused')).rejects.toThrow('s is refused');
+    await (await sessions.borrow('s', 'again')).release();
+    expect(opened).toHaveLength(1);
+    expect(opened[0]?.[1].closed).toBe(1);
+  });
+
+  test('what is being closed is opened again only afterwards', async () => {
+    const { sessions, opened } = registry();
+    const session = await sessions.open('s', '');
+    let finish: () => void = () => undefined;
+    session.close = () =>
+      new Promise((resolve) => {
+        finish = resolve;
+      });
+    const closing = sessions.close('s', session);
+    const again = sessions.open('s', 'later');
+    await new Promise(setImmediate);
+    expect(opened).toHaveLength(1);
+    finish();
+    await closing;
+    expect(await again).not.toBe(session);
+  });
+
+  test('who borrows while the last user releases gets an open session', async () => {
+    const { sessions } = registry();
+    const a = await sessions.borrow('s', '');
+    const [b] = await Promise.all([sessions.borrow('s', ''), a.release()]);
+    expect(b.session.closed).toBe(0);
+  });
+
+  test('closing all closes those too that are still being opened, and reports a failure after all are closed', async () => {
+    const { sessions, opened } = registry();
+    await sessions.open('a', '');
+    const failing = await sessions.open('b', '');
+    failing.close = () => Promise.reject(new Error('cannot'));
+    void sessions.open('c', '');
+    await expect(sessions.closeAll()).rejects.toThrow('cannot');
+    expect(opened.map(([, session]) => session.closed)).toEqual([1, 0, 1]);
+  });
+});
