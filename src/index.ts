@@ -5,7 +5,7 @@
  */
 export type { Assembly, AssemblySection } from './assembly/assemble.js';
 export type { AssemblyRecord } from './assembly/assembly-record.js';
-export type { ObjectMetadata } from './assembly/metadata.js';
+export type { DisplayPaths, ObjectMetadata } from './assembly/metadata.js';
 export { metadataLine } from './assembly/metadata-line.js';
 export type { RenderedMessage, RenderedPart } from './assembly/render-messages.js';
 export type { AssembleOptions, SessionAssembly, SessionAssemblyRecord, SessionMessageAssembly } from './client/session/assemble-session.js';
@@ -45,7 +45,6 @@ export {
   askTurns,
   askVersions,
   askWho,
-  type Desk,
   type Question,
 } from './history/ask/ask.js';
 export type { ObjectDiff } from './history/ask/object-diff.js';

@@ -99,7 +99,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
     if (proof === undefined) throw new Error('no context was handed out');
     return proof;
   };
-  const known = new AssemblyRebuilder(reader);
+  const known = new AssemblyRebuilder(reader.store);
   const rebuild = async (rebuilder: AssemblyRebuilder, proof: ReturnType<typeof any>) => {
     const { equal, rendered } = await rebuilder.rebuild(proof);
     if (!equal) throw new Error(`the context of turn ${proof.turn} is not the same`);
@@ -119,7 +119,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
         name: names.now,
         prepare: async () => async () => ({ bytes: Buffer.byteLength((await reader.contextAsOf(session.id, {}))?.text ?? '') }),
       },
-      { name: names.any, prepare: async (round) => () => rebuild(new AssemblyRebuilder(reader), any(round)) },
+      { name: names.any, prepare: async (round) => () => rebuild(new AssemblyRebuilder(reader.store), any(round)) },
       { name: names.nowKnown, prepare: async () => () => rebuild(known, last) },
       { name: names.anyKnown, prepare: async (round) => () => rebuild(known, any(round)) },
     ],

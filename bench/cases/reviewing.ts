@@ -11,25 +11,25 @@ export async function measureReviewing(
 ): Promise<CaseResult['cases'][number]> {
   const { turns, rounds } = workshop.sizes.history;
   workshop.tell('questions of reviewers');
-  const desk = async () => ({ timeline: await Timeline.open(reader), display: ({ path }: { readonly path: string }) => path });
-  const [newest] = (await askTurns(await desk(), { session })).turns;
+  const open = async () => Timeline.open(await reader.delivered());
+  const [newest] = (await askTurns(await open(), { session })).turns;
   const [object = ''] = newest?.changes.index ?? [];
   const samples = await interleave(
     [
-      { name: 'log, all turns', prepare: async () => async () => ({ bytes: (await askTurns(await desk(), { session })).turns.length }) },
+      { name: 'log, all turns', prepare: async () => async () => ({ bytes: (await askTurns(await open(), { session })).turns.length }) },
       {
         name: 'log, newest 20 turns',
-        prepare: async () => async () => ({ bytes: (await askTurns(await desk(), { session, limit: 20 })).turns.length }),
+        prepare: async () => async () => ({ bytes: (await askTurns(await open(), { session, limit: 20 })).turns.length }),
       },
       {
         name: 'who saw an object',
-        prepare: async () => async () => ({ bytes: (await askWho(await desk(), { object })).sightings.length }),
+        prepare: async () => async () => ({ bytes: (await askWho(await open(), { object })).sightings.length }),
       },
       {
         name: 'diff of a session between two turns',
         prepare: async (round) => async () => {
           const turn = 1 + ((round * 37) % (turns - 1));
-          await askDiff(await desk(), { name: session, range: `turn:${turn}..turn:${turn + 1}` });
+          await askDiff(await open(), { name: session, range: `turn:${turn}..turn:${turn + 1}` });
           return {};
         },
       },

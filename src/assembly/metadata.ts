@@ -1,5 +1,6 @@
 import type { ObjectId, Sha256 } from '../objects/ids.js';
 import type { ContentType } from '../objects/object-type.js';
+import { type FilesystemSource, parseSource } from '../objects/source.js';
 
 /** What is known of a file's text: only mentioned, read as text, read but no text (decision C2), confirmed deleted (decision C3). */
 export type FileState = 'stub' | 'indexed' | 'not-text' | 'deleted';
@@ -31,3 +32,60 @@ interface MetadataByType {
 export type ObjectMetadata<T extends ContentType = ContentType> = {
   readonly [K in ContentType]: { readonly type: K; readonly id: ObjectId } & MetadataByType[K];
 }[T];
+
+/** How the agent sees the path of a source [§5.3]. */
+export interface DisplayPaths {
+  display(source: FilesystemSource): string;
+}
+
+/** What the store keeps beside a document that its metadata depends on: a confirmed deletion, and the length of a call's output in UTF-16 units. */
+export interface MetadataMarks {
+  readonly gone?: boolean;
+  readonly size?: number;
+}
+
+/** A version or head, read by its fields. */
+type Described = Readonly<Record<string, unknown>>;
+
+function fileState(document: Described, marks: MetadataMarks): FileState {
+  if (marks.gone === true) return 'deleted';
+  if (document.file_hash === null) return 'stub';
+  return document.content_hash === null ? 'not-text' : 'indexed';
+}
+
+/** Whether a call read one file from beginning to end (decision E4). */
+function isWholeRead(document: Described): boolean {
+  const args = document.args as Described;
+  const refs = document.file_refs as readonly unknown[] | undefined;
+  return document.tool === 'read' && refs?.length === 1 && args.offset === undefined && args.limit === undefined;
+}
+
+/** The metadata of a content object [§4.1], from its head or its version; undefined for infrastructure. */
+export function metadataOf(versionOrHead: object, marks: MetadataMarks, paths: DisplayPaths): ObjectMetadata | undefined {
+  const document = versionOrHead as Described;
+  const id = document['xt/id'] as ObjectId;
+  const contentHash = document.content_hash as Sha256 | null;
+  if (document.type === 'file') {
+    return {
+      type: 'file',
+      id,
+      displayPath: paths.display(parseSource(document.source) as FilesystemSource),
+      fileType: String(document.file_type),
+      charCount: Number(document.char_count),
+      state: fileState(document, marks),
+      fileHash: document.file_hash as Sha256 | null,
+      contentHash,
+    };
+  }
+  if (document.type !== 'toolcall') return undefined;
+  return {
+    type: 'toolcall',
+    id,
+    tool: String(document.tool),
+    status: document.status as ObjectMetadata<'toolcall'>['status'],
+    contentHash,
+    charCount: marks.size ?? 0,
+    fileRefs: (document.file_refs as readonly ObjectId[] | undefined) ?? [],
+    wholeRead: isWholeRead(document),
+  };
+}

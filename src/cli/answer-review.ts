@@ -1,4 +1,4 @@
-import type { Desk } from '../history/ask/ask.js';
+import type { Timeline } from '../history/rebuild/timeline.js';
 import type { ObjectId } from '../objects/ids.js';
 import { parseSource } from '../objects/source.js';
 import { escapedJson } from './escape-text.js';
@@ -44,12 +44,12 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
 }
 
 /** What objects are called: files by their paths, all else by id. One query. */
-export async function namesFor({ timeline, display }: Desk, ids: readonly ObjectId[]): Promise<NameOf> {
+export async function namesFor({ present, paths }: Timeline, ids: readonly ObjectId[]): Promise<NameOf> {
   const digests = [...new Set(ids)].filter((id) => /^[0-9a-f]{64}$/.test(id));
   const names = new Map<string, string>();
-  for (const [id, { document }] of await timeline.present.heads(digests)) {
+  for (const [id, { document }] of await present.heads(digests)) {
     const source = parseSource(document.source);
-    if (source !== null) names.set(id, display(source));
+    if (source !== null) names.set(id, paths.display(source));
   }
   return (id) => names.get(id) ?? shortName(id);
 }

@@ -35,8 +35,8 @@ function shownText({ renderer, text }: PastContext): string {
 
 /** `context <session>[@when]` */
 export async function contextAction(reference: string, flags: ReviewFlags): Promise<void> {
-  await answerReview(flags, async (review) => {
-    const context = await askContext(review, reference, flags);
+  await answerReview(flags, async ({ timeline }) => {
+    const context = await askContext(timeline, reference, flags);
     return {
       lines: (colours) => [...headLines(context, colours), shownText(context)],
       json: pastContextAnswer(context),
@@ -47,13 +47,13 @@ export async function contextAction(reference: string, flags: ReviewFlags): Prom
 
 /** `report list <session>` */
 export async function reportListAction(reference: string, flags: ReviewFlags): Promise<void> {
-  await answerReview(flags, async (review) => {
-    const { session, contexts } = await askContexts(review, reference, flags);
+  await answerReview(flags, async ({ timeline }) => {
+    const { session, contexts } = await askContexts(timeline, reference, flags);
     const [{ reportList }, { TOKENIZER }] = await Promise.all([
       import('../history/ask/context-report.js'),
       import('../history/ask/token-count.js'),
     ]);
-    const reported = await reportList(review.timeline, contexts, session, flags.limit);
+    const reported = await reportList(timeline, contexts, session, flags.limit);
     return {
       lines: (colours) => reportLines(reported, colours),
       holds: `tokens by ${TOKENIZER}, counted piece by piece`,
@@ -64,8 +64,8 @@ export async function reportListAction(reference: string, flags: ReviewFlags): P
 
 /** `report detail <session>[@when]` */
 export async function reportDetailAction(reference: string, flags: ReviewFlags): Promise<void> {
-  await answerReview(flags, async (review) => {
-    const { session, when, contexts } = await askContexts(review, reference, flags);
+  await answerReview(flags, async ({ timeline }) => {
+    const { session, when, contexts } = await askContexts(timeline, reference, flags);
     const { reportDetail } = await import('../history/ask/context-report.js');
     const reported = await reportDetail(contexts, session, when);
     return {

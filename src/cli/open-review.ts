@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ContextClient } from '../client/session/context-client.js';
 import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
 import { parseMount } from '../filesystem/access/mounts.js';
-import type { Desk } from '../history/ask/ask.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { Timeline } from '../history/rebuild/timeline.js';
 import { type InspectedJournal, inspectJournals } from '../journal/inspect-journals.js';
@@ -16,8 +15,8 @@ import { nodeOptions, readSettings, type Settings } from './settings.js';
 import { readGiven } from './usage-error.js';
 
 /** What a question is answered from. Whoever opens it closes it. */
-export interface Review extends Desk {
-  readonly client: ContextClient;
+export interface Review {
+  readonly timeline: Timeline;
   /** What the answer may lack, in sentences. */
   readonly notes: readonly string[];
   readonly dataDir: string;
@@ -80,12 +79,9 @@ export async function openReview(flags: ReviewFlags): Promise<Review> {
       track: false,
     });
     const notes = await waitForJournals(clientFolder(settings.dataDir, settings.xtdbUrl));
-    const { files } = client;
     const opened = client;
     return {
-      client,
-      timeline: await Timeline.open(client),
-      display: (source) => files.display(source),
+      timeline: await Timeline.open(client.store, client.files),
       notes,
       dataDir: settings.dataDir,
       close: async () => {

@@ -1,6 +1,7 @@
-import { askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../history/ask/ask.js';
+import { askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../history/ask/ask.js';
 import { type ObjectView, requireText } from '../history/ask/object-view.js';
 import type { LoggedTurn } from '../history/ask/session-log.js';
+import type { Timeline } from '../history/rebuild/timeline.js';
 import { logAnswer, objectDiffAnswer, queryAnswer, sessionDiffAnswer, showAnswer, whoAnswer } from '../http/review-answers.js';
 import type { ObjectId } from '../objects/ids.js';
 import { type Answer, answerReview, namesFor } from './answer-review.js';
@@ -18,13 +19,17 @@ const idsOf = (turns: readonly LoggedTurn[]): readonly ObjectId[] => turns.flatM
 /** Turns of a session that are shown where nobody says how many: the transaction of each is a look-up of its own. */
 const LISTED_TURNS = 100;
 
-async function logTurns(desk: Desk, session: string | undefined, { object, limit, at, validTime, tx }: ReviewFlags): Promise<Answer> {
+async function logTurns(
+  timeline: Timeline,
+  session: string | undefined,
+  { object, limit, at, validTime, tx }: ReviewFlags,
+): Promise<Answer> {
   const isBounded = session !== undefined && limit === undefined;
-  const found = await askTurns(desk, { session, object, limit: isBounded ? LISTED_TURNS + 1 : limit, at, validTime, tx });
+  const found = await askTurns(timeline, { session, object, limit: isBounded ? LISTED_TURNS + 1 : limit, at, validTime, tx });
   const isCut = isBounded && found.turns.length > LISTED_TURNS;
   const { point } = found;
   const turns = isCut ? found.turns.slice(0, LISTED_TURNS) : found.turns;
-  const nameOf = await namesFor(desk, idsOf(turns));
+  const nameOf = await namesFor(timeline, idsOf(turns));
   return {
     lines: (colours) => (turns.length === 0 ? ['no turns'] : turns.flatMap((turn) => turnLines(turn, nameOf, colours))),
     holds: pointText(point),
@@ -33,8 +38,8 @@ async function logTurns(desk: Desk, session: string | undefined, { object, limit
   };
 }
 
-async function logVersions(desk: Desk, object: string, { session, limit, at, validTime, tx }: ReviewFlags): Promise<Answer> {
-  const { point, versions } = await askVersions(desk, { session, object, limit, at, validTime, tx });
+async function logVersions(timeline: Timeline, object: string, { session, limit, at, validTime, tx }: ReviewFlags): Promise<Answer> {
+  const { point, versions } = await askVersions(timeline, { session, object, limit, at, validTime, tx });
   return {
     lines: (colours) => (versions.length === 0 ? ['no versions then'] : versions.flatMap((version) => versionLines(version, colours))),
     holds: pointText(point),
@@ -45,65 +50,65 @@ async function logVersions(desk: Desk, object: string, { session, limit, at, val
 /** `log [session] [--object ID]` */
 export async function logAction(session: string | undefined, flags: ReviewFlags): Promise<void> {
   const { object } = flags;
-  await answerReview(flags, (desk) =>
-    session === undefined && object !== undefined ? logVersions(desk, object, flags) : logTurns(desk, session, flags),
+  await answerReview(flags, ({ timeline }) =>
+    session === undefined && object !== undefined ? logVersions(timeline, object, flags) : logTurns(timeline, session, flags),
   );
 }
 
-const viewOf = (desk: Desk, object: string, { session, at, validTime, tx }: ReviewFlags): Promise<ObjectView> =>
-  askObject(desk, { session, object, at, validTime, tx });
+const viewOf = (timeline: Timeline, object: string, { session, at, validTime, tx }: ReviewFlags): Promise<ObjectView> =>
+  askObject(timeline, { session, object, at, validTime, tx });
 
 /** `show <object>[@when]` */
 export async function showAction(reference: string, flags: ReviewFlags): Promise<void> {
-  await answerReview(flags, async (desk) => {
-    const view = await viewOf(desk, reference, flags);
+  await answerReview(flags, async ({ timeline }) => {
+    const view = await viewOf(timeline, reference, flags);
     const text = flags.content === false ? undefined : await view.text();
     const { source } = view.version;
-    const display = source === null ? undefined : desk.display(source);
+    const display = source === null ? undefined : timeline.paths.display(source);
     return {
       lines: (colours) => objectLines(view, display, text, flags.content ?? true, colours),
       holds: pointText(view.point),
-      json: showAnswer(view, text, desk.display),
+      json: showAnswer(view, text, timeline.paths),
     };
   });
 }
 
 /** `cat <object>[@when]`: to a pipe or file the exact bytes, to a terminal with control characters as escapes. */
 export async function catAction(reference: string, flags: ReviewFlags): Promise<void> {
-  await answerReview(flags, async (desk) => {
-    const view = await viewOf(desk, reference, flags);
+  await answerReview(flags, async ({ timeline }) => {
+    const view = await viewOf(timeline, reference, flags);
     const { text, whole } = await requireText(view);
     if (!whole) process.stderr.write('# only the head and the tail of this text were kept\n');
-    return { lines: () => [escapedText(text)], exact: text, json: showAnswer(view, { text, whole }, desk.display) };
+    return { lines: () => [escapedText(text)], exact: text, json: showAnswer(view, { text, whole }, timeline.paths) };
   });
 }
 
 /** `diff <object> [A..B]`, `diff <session> [turnA..turnB]` */
 export async function diffAction(name: string, range: string | undefined, { context, session, ...flags }: ReviewFlags): Promise<void> {
-  await answerReview(flags, async (desk): Promise<Answer> => {
-    const asked = await askDiff(desk, { name, session, range, context });
+  await answerReview(flags, async ({ timeline }): Promise<Answer> => {
+    const asked = await askDiff(timeline, { name, session, range, context });
     if (asked.kind === 'object') {
       const { diff } = asked;
-      const nameOf = await namesFor(desk, [diff.id]);
+      const nameOf = await namesFor(timeline, [diff.id]);
       return {
         lines: (colours) => objectDiffLines(diff, nameOf(diff.id), colours),
         holds: `${pointText(diff.before.point)} .. ${pointText(diff.after.point)}`,
-        json: objectDiffAnswer(diff, desk.display),
+        json: objectDiffAnswer(diff, timeline.paths),
       };
     }
     const { diff } = asked;
     const { index, active, pinned } = diff.sets;
     const changed = [index, active, pinned].flatMap(({ added, removed }) => [...added, ...removed]);
-    const nameOf = await namesFor(desk, [...changed, ...diff.active.map(({ id }) => id)]);
+    const nameOf = await namesFor(timeline, [...changed, ...diff.active.map(({ id }) => id)]);
     return { lines: (colours) => sessionDiffLines(diff, nameOf, colours), json: sessionDiffAnswer(diff) };
   });
 }
 
 /** `who <object>` */
 export async function whoAction(object: string, flags: ReviewFlags): Promise<void> {
-  await answerReview(flags, async (desk) => {
-    const { id, sightings } = await askWho(desk, { object, session: flags.session });
-    const { basis } = desk.timeline.present;
+  await answerReview(flags, async ({ timeline }) => {
+    const { id, sightings } = await askWho(timeline, { object, session: flags.session });
+    const { basis } = timeline.present;
     return {
       lines: (colours) => (sightings.length === 0 ? ['no session has met it'] : sightings.flatMap((one) => sightingLines(one, colours))),
       holds: basisText(basis),
@@ -118,8 +123,8 @@ export async function queryAction(
   { at, asOf, validTime, tx, session, limit, args, timeout, ...flags }: ReviewFlags,
 ): Promise<void> {
   const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
-  await answerReview(flags, async (desk) => {
-    const { point, answer } = await askQuery(desk, text, { at: at ?? asOf, validTime, tx, session, limit, args, timeoutMs });
+  await answerReview(flags, async ({ timeline }) => {
+    const { point, answer } = await askQuery(timeline, text, { at: at ?? asOf, validTime, tx, session, limit, args, timeoutMs });
     return { lines: (colours) => rowLines(answer, colours), holds: pointText(point), json: queryAnswer(point.basis, answer) };
   });
 }

@@ -77,7 +77,7 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
       const found: SessionVerification[] = [];
       for (const [i, session] of sessions.entries()) {
         const line = progressLine(session, sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '');
-        const verified = await verifySession(review.timeline.source, session, { onProgress: line.tell, signal: stop.signal });
+        const verified = await verifySession(review.timeline.store, session, { onProgress: line.tell, signal: stop.signal });
         line.end();
         found.push(verified);
         if (flags.json !== true) console.log(reportLines(verified).join('\n'));

@@ -1,3 +1,4 @@
+import type { DisplayPaths } from '../assembly/metadata.js';
 import type { ObjectDiff } from '../history/ask/object-diff.js';
 import type { LoggedVersion } from '../history/ask/object-log.js';
 import type { ObjectView, VersionText } from '../history/ask/object-view.js';
@@ -8,13 +9,9 @@ import type { LoggedTurn } from '../history/ask/session-log.js';
 import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
 import type { Point } from '../history/rebuild/timeline.js';
 import type { ObjectId } from '../objects/ids.js';
-import type { FilesystemSource } from '../objects/source.js';
 import type { VersionTimes } from '../store/version-times.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import type { ReviewAnswer } from './review-schemas.js';
-
-/** A file's path as it is shown [§5.3]. */
-export type Display = (source: FilesystemSource) => string;
 
 /** A basis as it is answered. */
 export function basisAnswer({ validTime, txId, txTime }: Basis): ReviewAnswer<'Log'>['basis'] {
@@ -68,18 +65,18 @@ export function logAnswer(
   return { basis: basisAnswer(basis), turns, versions: 'versions' in found ? found.versions.map(versionAnswer) : null };
 }
 
-function viewAnswer(view: ObjectView, display: Display) {
+function viewAnswer(view: ObjectView, paths: DisplayPaths) {
   const { source } = view.version;
-  const shown = source === null ? null : display(source);
+  const shown = source === null ? null : paths.display(source);
   return { gone: view.gone, number: view.number, ...timesAnswer(view.times), place: placeAnswer(view.point), display: shown };
 }
 
 /** An object at a moment, with its whole text where there is one. */
-export function showAnswer(view: ObjectView, text: VersionText | undefined, display: Display): ReviewAnswer<'Show'> {
+export function showAnswer(view: ObjectView, text: VersionText | undefined, paths: DisplayPaths): ReviewAnswer<'Show'> {
   return {
     basis: basisAnswer(view.point.basis),
     object: { ...(view.version as unknown as Record<string, unknown>) },
-    version: viewAnswer(view, display),
+    version: viewAnswer(view, paths),
     text: text?.text ?? null,
     whole: text?.whole ?? true,
   };
@@ -100,10 +97,10 @@ function textDiffAnswer(diff: TextDiff) {
 const pointAnswer = (point: Point) => ({ basis: basisAnswer(point.basis), place: placeAnswer(point) });
 
 /** How an object changed. */
-export function objectDiffAnswer({ id, before, after, diff }: ObjectDiff, display: Display): ReviewAnswer<'Diff'> {
+export function objectDiffAnswer({ id, before, after, diff }: ObjectDiff, paths: DisplayPaths): ReviewAnswer<'Diff'> {
   const side = ({ point, view }: ObjectDiff['before']) => ({
     ...pointAnswer(point),
-    version: view === undefined ? null : viewAnswer(view, display),
+    version: view === undefined ? null : viewAnswer(view, paths),
   });
   return { object: { id, before: side(before), after: side(after), diff: textDiffAnswer(diff) }, session: null };
 }

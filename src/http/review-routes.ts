@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ContextClient } from '../client/session/context-client.js';
-import { askContext, askContexts, askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../history/ask/ask.js';
+import { askContext, askContexts, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../history/ask/ask.js';
 import { requireText } from '../history/ask/object-view.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { Timeline } from '../history/rebuild/timeline.js';
@@ -19,7 +19,7 @@ type AnswerOf<Id extends ReviewOperationId> = Operations[Id]['answer'] extends i
   : string;
 type AnswersByName = { readonly [Name in NonNullable<Operations[ReviewOperationId]['answer']>]: ReviewAnswer<Name> };
 type Handlers = {
-  readonly [Id in ReviewOperationId]: (desk: Desk, parameters: ParametersOf<Id>, signal: AbortSignal) => Promise<AnswerOf<Id>>;
+  readonly [Id in ReviewOperationId]: (timeline: Timeline, parameters: ParametersOf<Id>, signal: AbortSignal) => Promise<AnswerOf<Id>>;
 };
 
 /** Turns and versions that one answer holds where nobody says how many. */
@@ -40,50 +40,53 @@ const moment = ({
 });
 
 const HANDLERS: Handlers = {
-  log: async (desk, { session, object, limit = LISTED, ...when }) => {
+  log: async (timeline, { session, object, limit = LISTED, ...when }) => {
     if (session === undefined && object !== undefined) {
-      const { point, versions } = await askVersions(desk, { object, limit, ...moment(when) });
+      const { point, versions } = await askVersions(timeline, { object, limit, ...moment(when) });
       return logAnswer(point.basis, { versions });
     }
-    const { point, turns } = await askTurns(desk, { session, object, limit, ...moment(when) });
+    const { point, turns } = await askTurns(timeline, { session, object, limit, ...moment(when) });
     return logAnswer(point.basis, { turns });
   },
-  show: async (desk, { object, session, ...when }) => {
-    const view = await askObject(desk, { object, session, ...moment(when) });
-    return showAnswer(view, await view.text(), desk.display);
+  show: async (timeline, { object, session, ...when }) => {
+    const view = await askObject(timeline, { object, session, ...moment(when) });
+    return showAnswer(view, await view.text(), timeline.paths);
   },
-  cat: async (desk, { object, session, ...when }) => (await requireText(await askObject(desk, { object, session, ...moment(when) }))).text,
-  diff: async (desk, { object, session, range, context }) => {
+  cat: async (timeline, { object, session, ...when }) =>
+    (await requireText(await askObject(timeline, { object, session, ...moment(when) }))).text,
+  diff: async (timeline, { object, session, range, context }) => {
     const name = object ?? session;
     if (name === undefined) throw new HistoryError('malformed-moment', 'say what is compared: object, or session');
-    const asked = await askDiff(desk, { name, session: object === undefined ? undefined : session, range, context });
-    return asked.kind === 'object' ? objectDiffAnswer(asked.diff, desk.display) : sessionDiffAnswer(asked.diff);
+    const asked = await askDiff(timeline, { name, session: object === undefined ? undefined : session, range, context });
+    return asked.kind === 'object' ? objectDiffAnswer(asked.diff, timeline.paths) : sessionDiffAnswer(asked.diff);
   },
-  pastContext: async (desk, { session, ...when }) => pastContextAnswer(await askContext(desk, session, moment(when))),
-  who: async (desk, parameters) => {
-    const { id, sightings } = await askWho(desk, parameters);
-    return whoAnswer(desk.timeline.present.basis, id, sightings);
+  pastContext: async (timeline, { session, ...when }) => pastContextAnswer(await askContext(timeline, session, moment(when))),
+  who: async (timeline, parameters) => {
+    const { id, sightings } = await askWho(timeline, parameters);
+    return whoAnswer(timeline.present.basis, id, sightings);
   },
-  query: async (desk, { query, session, limit, timeout, args, ...when }) => {
+  query: async (timeline, { query, session, limit, timeout, args, ...when }) => {
     const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
-    const { point, answer } = await askQuery(desk, query, { session, limit, timeoutMs, args, ...moment(when) });
+    const { point, answer } = await askQuery(timeline, query, { session, limit, timeoutMs, args, ...moment(when) });
     return queryAnswer(point.basis, answer);
   },
-  verify: async (desk, { session, timeout }, signal) => {
+  verify: async (timeline, { session, timeout }, signal) => {
     const { askVerify } = await import('../history/ask/ask-verify.js');
-    return verifyAnswer(await askVerify(desk, session, { signal, timeoutMs: timeout === undefined ? undefined : timeout * 1_000 }));
+    return verifyAnswer(
+      await askVerify(timeline.store, session, { signal, timeoutMs: timeout === undefined ? undefined : timeout * 1_000 }),
+    );
   },
-  reportList: async (desk, { session: name, limit }) => {
+  reportList: async (timeline, { session: name, limit }) => {
     const [{ reportList }, { TOKENIZER }] = await Promise.all([
       import('../history/ask/context-report.js'),
       import('../history/ask/token-count.js'),
     ]);
-    const { session, contexts } = await askContexts(desk, name, {});
-    return reportListAnswer(session, TOKENIZER, await reportList(desk.timeline, contexts, session, limit));
+    const { session, contexts } = await askContexts(timeline, name, {});
+    return reportListAnswer(session, TOKENIZER, await reportList(timeline, contexts, session, limit));
   },
-  reportDetail: async (desk, { session: name, ...when }) => {
+  reportDetail: async (timeline, { session: name, ...when }) => {
     const { reportDetail } = await import('../history/ask/context-report.js');
-    const { session, when: asked, contexts } = await askContexts(desk, name, moment(when));
+    const { session, when: asked, contexts } = await askContexts(timeline, name, moment(when));
     return reportDetailAnswer(await reportDetail(contexts, session, asked));
   },
 };
@@ -107,12 +110,12 @@ export async function answerReviewRequest(
 ): Promise<void> {
   const { parameters, answer } = REVIEW_OPERATIONS[id];
   const asked = readParameters(REVIEW_PARAMETERS[parameters], query);
-  const desk: Desk = { timeline: await Timeline.open(client), display: (source) => client.files.display(source) };
+  const timeline = await Timeline.open(await client.delivered(), client.files);
   const signal = goneSignal(response);
-  const handler = HANDLERS[id] as (desk: Desk, parameters: unknown, signal: AbortSignal) => Promise<unknown>;
+  const handler = HANDLERS[id] as (timeline: Timeline, parameters: unknown, signal: AbortSignal) => Promise<unknown>;
   let body: unknown;
   try {
-    body = await handler(desk, asked, signal);
+    body = await handler(timeline, asked, signal);
   } catch (error) {
     if (signal.aborted) return;
     throw error;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { similarNames } from '../values/similar-names.js';
 import { aliasesFor, IGNORED } from './argument-aliases.js';
 import type { ArgumentShape } from './input-schema.js';
-import { similarNames } from './similar-names.js';
 import { ToolError } from './tool-error.js';
 
 /** Arguments as the tool understands them, and what was not understood. */

@@ -4,8 +4,8 @@ import { listDirectory } from '../filesystem/access/list-directory.js';
 import { DocumentError } from '../objects/errors.js';
 import { SessionError } from '../session/errors.js';
 import { defined } from '../values/defined.js';
+import { similarNames } from '../values/similar-names.js';
 import { didYouMean, similarPaths } from './require-object.js';
-import { similarNames } from './similar-names.js';
 import type { ToolContext } from './tool.js';
 import { ToolError } from './tool-error.js';
 

@@ -2,7 +2,7 @@ import type { ContextSession } from '../client/session/context-session.js';
 import { SourceError } from '../filesystem/access/errors.js';
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
-import { similarNames } from './similar-names.js';
+import { similarNames } from '../values/similar-names.js';
 import type { ToolContext } from './tool.js';
 import { ToolError } from './tool-error.js';
 

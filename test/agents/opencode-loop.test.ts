@@ -107,7 +107,7 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
 
   test('every context can be made again from the database alone', async () => {
     for (const id of [run.session, run.fork]) {
-      const { contexts } = await verifySession(run.client, id);
+      const { contexts } = await verifySession(await run.client.delivered(), id);
       expect(contexts.unequal).toEqual([]);
       expect(contexts.handedLists).toBe(contexts.total);
     }

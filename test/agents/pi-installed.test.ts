@@ -84,7 +84,7 @@ describe('pi with Palimpsest installed as a package', () => {
       );
     expect(await words(session)).toEqual(['request one', 'This is the first.', 'request two', 'This is the second.']);
     expect(await words(`${session}.2`)).toEqual(['request one', 'This is the first.', 'request two, otherwise', 'This is another second.']);
-    for (const id of [session, `${session}.2`]) expect((await verifySession(client, id)).contexts.unequal).toEqual([]);
+    for (const id of [session, `${session}.2`]) expect((await verifySession(await client.delivered(), id)).contexts.unequal).toEqual([]);
     await client.close();
   });
 });

@@ -110,7 +110,7 @@ describe('pi on the context that Palimpsest assembles', () => {
 
   test('every context can be made again from the database alone', async () => {
     for (const id of [run.session, run.fork]) {
-      const { contexts, answers, parts } = await verifySession(run.client, id);
+      const { contexts, answers, parts } = await verifySession(await run.client.delivered(), id);
       expect(contexts.unequal).toEqual([]);
       expect(contexts.handedLists).toBe(contexts.total);
       expect([answers.unequal, parts.damages]).toEqual([[], []]);

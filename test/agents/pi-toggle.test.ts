@@ -130,7 +130,7 @@ describe('Palimpsest turned off and on in a session of pi', () => {
     const events = state.marks.flatMap(({ event }) => event?.kind ?? []);
     expect(events.filter((kind) => kind === 'paused' || kind === 'resumed')).toEqual(['paused', 'resumed']);
     expect(await loopTroubles(run.dataDir)).toEqual([]);
-    const { contexts, answers, parts } = await verifySession(run.client, run.session);
+    const { contexts, answers, parts } = await verifySession(await run.client.delivered(), run.session);
     expect([contexts.unequal, answers.unequal, parts.damages]).toEqual([[], [], []]);
   });
 

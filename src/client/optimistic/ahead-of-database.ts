@@ -1,3 +1,4 @@
+import { metadataOf } from '../../assembly/metadata.js';
 import type { ShownAhead } from '../../objects/assembly-proof.js';
 import { type ObjectId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
 import { systemPromptVersion } from '../../objects/infrastructure.js';
@@ -8,7 +9,6 @@ import type { MarkedVersion, SessionWrite } from '../delivery/session-write.js';
 import type { HeldSession } from '../session/open-session.js';
 import type { SessionEnvironment } from '../session/session-environment.js';
 import { type CommittedHeads, type KnownHead, KnownHeads } from './known-heads.js';
-import { metadataOf } from './metadata-cache.js';
 
 /** What a context is made of that no transaction was waited for. */
 export interface AheadContext {

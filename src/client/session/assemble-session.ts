@@ -2,7 +2,7 @@ import { type AroundTail, renderAround } from '../../assembly/around-tail.js';
 import { type Assembly, assemble } from '../../assembly/assemble.js';
 import type { AssemblyRecord, FrozenTail, LayoutName } from '../../assembly/assembly-record.js';
 import type { AssemblyInput } from '../../assembly/layout.js';
-import type { ObjectMetadata } from '../../assembly/metadata.js';
+import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import { type MessageAssembly, renderMessages } from '../../assembly/render-messages.js';
 import type { Delivery, HandedList, ShownAhead } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
@@ -15,7 +15,6 @@ import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError, type XtdbErrorCode } from '../../xtdb/errors.js';
 import type { MarkedVersion } from '../delivery/session-write.js';
 import type { AheadContext } from '../optimistic/ahead-of-database.js';
-import { metadataOf } from '../optimistic/metadata-cache.js';
 import { type HeldSession, readHeldSession } from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
 

@@ -213,13 +213,18 @@ export class ContextClient {
   }
 
   /**
-   * The objects as they stood at a basis, now by default, with everything that this client has acknowledged (decision F4): waits until it is delivered.
-   * Throws SessionError `node-unavailable` when that takes longer than ten seconds, XtdbError.
+   * The store, once everything that this client has acknowledged is in it (decision F4): what questions about the past are asked of. Throws SessionError
+   * `node-unavailable` when that takes longer than ten seconds.
    */
+  async delivered(): Promise<ObjectStore> {
+    if (!(await this.#environment.outbox.drained(undefined, DELIVERY_WAIT_MS))) throw this.#behind();
+    return this.store;
+  }
+
+  /** The objects as they stood at a basis, now by default, with everything that this client has acknowledged. Throws as `delivered`, and XtdbError. */
   async snapshot(basis: AskedBasis = {}): Promise<StoreSnapshot> {
-    const { outbox } = this.#environment;
-    if (!(await outbox.drained(undefined, DELIVERY_WAIT_MS))) throw this.#behind();
-    return Object.keys(basis).length === 0 ? this.store.now() : this.store.asOf(basis);
+    const store = await this.delivered();
+    return Object.keys(basis).length === 0 ? store.now() : store.asOf(basis);
   }
 
   /**

@@ -1,10 +1,9 @@
-import type { ObjectMetadata } from '../../assembly/metadata.js';
+import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { SourceReading } from '../../filesystem/access/read-source.js';
 import { indexedFile } from '../../objects/file.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { Verb } from '../../session/verb-outcome.js';
-import { metadataOf } from '../optimistic/metadata-cache.js';
 import { loadObject } from './load-object.js';
 import type { ReportedReading } from './reported-files.js';
 import { resolveInSession } from './resolve-in-session.js';

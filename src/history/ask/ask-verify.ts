@@ -1,7 +1,7 @@
+import type { ObjectStore } from '../../store/object-store.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import type { VerifyProgress } from '../verify/verify-options.js';
 import { type SessionVerification, verifySession } from '../verify/verify-session.js';
-import type { Desk } from './ask.js';
 
 /** How long a verification over a protocol may take unless told otherwise, milliseconds. */
 export const DEFAULT_VERIFY_MS = 60_000;
@@ -19,7 +19,7 @@ export interface VerifyLimits {
  * Verifies a session within a limit of time; see `verifySession`. What is under way when the limit comes is ended first: a request or a context. Throws
  * HistoryError `verify-timeout`, the reason of the signal, and what `verifySession` throws.
  */
-export async function askVerify({ timeline }: Desk, session: string, { timeoutMs, signal }: VerifyLimits): Promise<SessionVerification> {
+export async function askVerify(store: ObjectStore, session: string, { timeoutMs, signal }: VerifyLimits): Promise<SessionVerification> {
   const limitMs = Math.min(timeoutMs ?? DEFAULT_VERIFY_MS, MOST_VERIFY_MS);
   const limit = AbortSignal.timeout(limitMs);
   let reached: VerifyProgress | undefined;
@@ -27,7 +27,7 @@ export async function askVerify({ timeline }: Desk, session: string, { timeoutMs
     reached = progress;
   };
   try {
-    return await verifySession(timeline.source, session, { onProgress, signal: AbortSignal.any([signal, limit]) });
+    return await verifySession(store, session, { onProgress, signal: AbortSignal.any([signal, limit]) });
   } catch (error) {
     if (!limit.aborted || error !== limit.reason) throw error;
     const far = reached === undefined ? 'before anything was compared' : `at ${reached.what} ${reached.done} of ${reached.total}`;

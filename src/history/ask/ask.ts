@@ -1,5 +1,4 @@
 import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
-import type { FilesystemSource } from '../../objects/source.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { type PastContext, PastContexts } from '../rebuild/past-context.js';
@@ -16,12 +15,6 @@ import { type Sighting, seenBy } from './seen-by.js';
 import { diffSession, type SessionDiff } from './session-diff.js';
 import { type LoggedTurn, latestTurns, sessionLog } from './session-log.js';
 
-/** Where questions are asked: one line of time, and how paths are shown. */
-export interface Desk {
-  readonly timeline: Timeline;
-  readonly display: (source: FilesystemSource) => string;
-}
-
 /** A question as its reader wrote it: names may carry a moment behind an `@`. */
 export interface Question extends MomentText {
   readonly session?: string | undefined;
@@ -31,25 +24,24 @@ export interface Question extends MomentText {
 /** Turns that are shown where no session is named. */
 const LATEST = 20;
 
-async function sessionIn({ timeline }: Desk, name: string | undefined): Promise<SessionId | undefined> {
+async function sessionIn(timeline: Timeline, name: string | undefined): Promise<SessionId | undefined> {
   return name === undefined ? undefined : requireSession(timeline.present, name);
 }
 
 /** The object that is named; a session's name stands for its session object. */
-async function objectNamed({ timeline, display }: Desk, name: string, session: SessionId | undefined): Promise<ObjectId> {
-  const subject = await findSubject(timeline.present, name, { session, display });
+async function objectNamed(timeline: Timeline, name: string, session: SessionId | undefined): Promise<ObjectId> {
+  const subject = await findSubject(timeline.present, name, { session, paths: timeline.paths });
   return subject.kind === 'object' ? subject.id : sessionObjectId(subject.session);
 }
 
 /** The turns of a session, or the latest of all, newest first; with an object only those that touched it. */
 export async function askTurns(
-  desk: Desk,
+  timeline: Timeline,
   { session: reference, object, limit, ...text }: Question & { readonly object?: string | undefined },
 ): Promise<{ readonly point: Point; readonly turns: readonly LoggedTurn[] }> {
-  const { timeline, display } = desk;
   const { name, moment } = parseReference(reference ?? '');
-  const session = await sessionIn(desk, reference === undefined ? undefined : name);
-  const id = object === undefined ? undefined : await requireObject(timeline.present, object, { session, display });
+  const session = await sessionIn(timeline, reference === undefined ? undefined : name);
+  const id = object === undefined ? undefined : await requireObject(timeline.present, object, { session, paths: timeline.paths });
   const point = await timeline.find(askedMoment(text, moment), session);
   const latest = point.basis.validTime.getTime();
   const wanted = point.place === undefined ? { until: latest } : { upto: point.place.seq };
@@ -62,28 +54,30 @@ export async function askTurns(
 
 /** The versions of an object up to a moment, newest first. */
 export async function askVersions(
-  desk: Desk,
+  timeline: Timeline,
   { session: of, object, limit, ...text }: Question & { readonly object: string },
 ): Promise<{ readonly point: Point; readonly versions: readonly LoggedVersion[] }> {
-  const { timeline } = desk;
   const { name, moment } = parseReference(object);
-  const session = await sessionIn(desk, of);
-  const id = await objectNamed(desk, name, session);
+  const session = await sessionIn(timeline, of);
+  const id = await objectNamed(timeline, name, session);
   const point = await timeline.find(askedMoment(text, moment), session ?? (await ownSession(timeline.present, id)));
   return { point, versions: await objectLog(point.snapshot, id, limit) };
 }
 
 /** An object at a moment. */
-export async function askObject(desk: Desk, { session: of, object, ...text }: Question & { readonly object: string }): Promise<ObjectView> {
+export async function askObject(
+  timeline: Timeline,
+  { session: of, object, ...text }: Question & { readonly object: string },
+): Promise<ObjectView> {
   const { name, moment } = parseReference(object);
-  const session = await sessionIn(desk, of);
-  return viewObject(desk.timeline, await objectNamed(desk, name, session), askedMoment(text, moment), session);
+  const session = await sessionIn(timeline, of);
+  return viewObject(timeline, await objectNamed(timeline, name, session), askedMoment(text, moment), session);
 }
 
 /** How an object or a session changed. */
 export type AskedDiff = { readonly kind: 'object'; readonly diff: ObjectDiff } | { readonly kind: 'session'; readonly diff: SessionDiff };
 
-async function diffOfSession({ timeline }: Desk, session: SessionId, range: string | undefined): Promise<AskedDiff> {
+async function diffOfSession(timeline: Timeline, session: SessionId, range: string | undefined): Promise<AskedDiff> {
   const before = (await timeline.turns(session)).at(-2)?.turn ?? 1;
   const { from, to } = parseRange(range ?? `turn:${before}..`);
   if (from === undefined) throw new HistoryError('malformed-moment', 'a session has no moment before: write A..B, such as 3..7');
@@ -93,7 +87,7 @@ async function diffOfSession({ timeline }: Desk, session: SessionId, range: stri
 
 /** How an object changed from one moment to another, by default since the version before; or a session, by default since the turn before. */
 export async function askDiff(
-  desk: Desk,
+  timeline: Timeline,
   {
     name,
     session: of,
@@ -106,13 +100,12 @@ export async function askDiff(
     readonly context?: number | undefined;
   },
 ): Promise<AskedDiff> {
-  const { timeline, display } = desk;
-  const session = await sessionIn(desk, of);
-  const subject = await findSubject(timeline.present, name, { session, display });
-  if (subject.kind === 'session') return diffOfSession(desk, subject.session, range);
+  const session = await sessionIn(timeline, of);
+  const subject = await findSubject(timeline.present, name, { session, paths: timeline.paths });
+  if (subject.kind === 'session') return diffOfSession(timeline, subject.session, range);
   const { id } = subject;
   const own = await ownSession(timeline.present, id);
-  if (own !== undefined && id === sessionObjectId(own)) return diffOfSession(desk, own, range);
+  if (own !== undefined && id === sessionObjectId(own)) return diffOfSession(timeline, own, range);
   const { from, to } = parseRange(range ?? '..now');
   const whose = session ?? own;
   const after = await timeline.find({ moment: to }, whose);
@@ -122,21 +115,21 @@ export async function askDiff(
 
 /** Who saw an object. */
 export async function askWho(
-  desk: Desk,
+  timeline: Timeline,
   { object, session }: { readonly object: string; readonly session?: string | undefined },
 ): Promise<{ readonly id: ObjectId; readonly sightings: readonly Sighting[] }> {
-  const id = await objectNamed(desk, object, await sessionIn(desk, session));
+  const id = await objectNamed(timeline, object, await sessionIn(timeline, session));
   if (id.startsWith('session:')) throw new HistoryError('wrong-kind', `${id} is a session: who asks about a file or a tool call`);
-  return { id, sightings: await seenBy(desk.timeline, id) };
+  return { id, sightings: await seenBy(timeline, id) };
 }
 
 /** The rows of a query at a moment. */
 export async function askQuery(
-  desk: Desk,
+  timeline: Timeline,
   query: string,
   { session: of, limit, timeoutMs, args, ...text }: Question & QueryLimits,
 ): Promise<{ readonly point: Point; readonly answer: QueryAnswer }> {
-  const point = await desk.timeline.find(askedMoment(text), await sessionIn(desk, of));
+  const point = await timeline.find(askedMoment(text), await sessionIn(timeline, of));
   return { point, answer: await runQuery(point.snapshot, query, { limit, timeoutMs, args }) };
 }
 
@@ -148,14 +141,14 @@ export interface AskedContexts {
 }
 
 /** The contexts of a session; its name may carry a moment. */
-export async function askContexts({ timeline, display }: Desk, reference: string, text: MomentText): Promise<AskedContexts> {
+export async function askContexts(timeline: Timeline, reference: string, text: MomentText): Promise<AskedContexts> {
   const { name, moment } = parseReference(reference);
   const session = await requireSession(timeline.present, name);
-  return { session, when: askedMoment(text, moment), contexts: new PastContexts(timeline, { display }) };
+  return { session, when: askedMoment(text, moment), contexts: new PastContexts(timeline) };
 }
 
 /** The context of a session at a moment. */
-export async function askContext(desk: Desk, reference: string, text: MomentText): Promise<PastContext> {
-  const { session, when, contexts } = await askContexts(desk, reference, text);
+export async function askContext(timeline: Timeline, reference: string, text: MomentText): Promise<PastContext> {
+  const { session, when, contexts } = await askContexts(timeline, reference, text);
   return contexts.at(session, when);
 }

@@ -1,6 +1,6 @@
+import type { DisplayPaths } from '../../assembly/metadata.js';
 import { quoted } from '../../objects/errors.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
-import type { FilesystemSource } from '../../objects/source.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { HistoryError } from '../rebuild/history-error.js';
 
@@ -12,8 +12,8 @@ const SHOWN = 5;
 export interface ObjectSearch {
   /** Only objects that this session has met. */
   readonly session?: SessionId | undefined;
-  /** A file's path as it is shown [§5.3]. */
-  readonly display: (source: FilesystemSource) => string;
+  /** How the paths of files are shown [§5.3]. */
+  readonly paths: DisplayPaths;
 }
 
 function ambiguous(name: string, candidates: readonly string[]): HistoryError {
@@ -32,13 +32,13 @@ async function byPath(
   snapshot: StoreSnapshot,
   name: string,
   members: ReadonlySet<string> | undefined,
-  { display }: ObjectSearch,
+  { paths: shown }: ObjectSearch,
 ): Promise<ObjectId | undefined> {
   const wanted = pathLike(name);
   if (wanted === '') return undefined;
   const files = (await snapshot.sources())
     .filter(({ id }) => members === undefined || members.has(id))
-    .map(({ id, source }) => ({ id, paths: [display(source), source.path] }));
+    .map(({ id, source }) => ({ id, paths: [shown.display(source), source.path] }));
   const exact = files.filter(({ paths }) => paths.includes(name));
   const found = exact.length > 0 ? exact : files.filter(({ paths }) => paths.some((path) => fits(path, wanted)));
   const [one, ...others] = found;

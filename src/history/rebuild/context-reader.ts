@@ -1,6 +1,5 @@
 import type { AssemblyInput } from '../../assembly/layout.js';
-import type { ObjectMetadata } from '../../assembly/metadata.js';
-import { type DisplayPaths, metadataOf } from '../../client/optimistic/metadata-cache.js';
+import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { ShownAhead } from '../../objects/assembly-proof.js';
 import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';

@@ -1,7 +1,7 @@
 import { quoted } from '../../objects/errors.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { similarNames } from '../../tools/similar-names.js';
+import { similarNames } from '../../values/similar-names.js';
 import { HistoryError } from './history-error.js';
 
 const SHOWN = 5;

@@ -1,6 +1,5 @@
 import type { AssemblyInput } from '../../assembly/layout.js';
 import { RENDERERS, type RendererName } from '../../assembly/renderers.js';
-import type { DisplayPaths } from '../../client/optimistic/metadata-cache.js';
 import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
 import type { SessionId, Sha256 } from '../../objects/ids.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
@@ -32,18 +31,16 @@ const LITERAL = { strict: false, shortIds: false } as const;
 
 /**
  * Reads contexts of one timeline. Keeps what never changes, so that many contexts of a session cost little more than what differs between them.
- * Without a record the paths are shown as those of the session's records are, or by `display` where it has none.
+ * Where no record was kept, paths are shown as in the session's records, or as the timeline shows them if it has none.
  */
 export class PastContexts {
   readonly #timeline: Timeline;
-  readonly #display: DisplayPaths;
   readonly #rebuilder: AssemblyRebuilder;
   readonly #reader = new ContextReader();
 
-  constructor(timeline: Timeline, display: DisplayPaths) {
+  constructor(timeline: Timeline) {
     this.#timeline = timeline;
-    this.#display = display;
-    this.#rebuilder = new AssemblyRebuilder(timeline.source);
+    this.#rebuilder = new AssemblyRebuilder(timeline.store);
   }
 
   /**
@@ -80,7 +77,7 @@ export class PastContexts {
     const steps = point.place === undefined ? await point.snapshot.steps(session) : undefined;
     const place = point.place ?? { holder: session, seq: steps?.at(-1)?.seq ?? 0, turn: steps?.at(-1)?.turn ?? 0 };
     const last = (await this.records(session)).at(-1);
-    const paths = last === undefined ? this.#display : shownPaths(last);
+    const paths = last === undefined ? this.#timeline.paths : shownPaths(last);
     const read = await this.#reader.read(point.snapshot, place.holder, place.seq, paths);
     if (read === undefined) throw new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(point.moment)}`);
     const input: AssemblyInput = { ...read.input, options: LITERAL };

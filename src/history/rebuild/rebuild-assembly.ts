@@ -1,16 +1,15 @@
 import type { AssemblyInput } from '../../assembly/layout.js';
+import type { DisplayPaths } from '../../assembly/metadata.js';
 import { type Rendered, rendererOf } from '../../assembly/renderers.js';
-import type { DisplayPaths } from '../../client/optimistic/metadata-cache.js';
 import { MountTable } from '../../filesystem/access/mounts.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { filesystemId, type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
 import { assemblyId } from '../../store/assembly-part.js';
-import { END_OF_TIME } from '../../store/object-store.js';
+import { END_OF_TIME, type ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { ContextReader, type ReadContext } from './context-reader.js';
 import { HistoryError } from './history-error.js';
 import { renamedInput } from './renamed-input.js';
-import type { SnapshotSource } from './timeline.js';
 
 /** A context that was made again from the database. */
 export interface RebuiltAssembly {
@@ -68,12 +67,12 @@ function rebuiltOf(proof: AssemblyProof, input: ReadContext['input'], basis: Pin
  * never changes, so that many contexts of a session cost little more than what differs between them.
  */
 export class AssemblyRebuilder {
-  readonly #source: SnapshotSource;
+  readonly #store: ObjectStore;
   readonly #reader = new ContextReader();
   #latest: Promise<StoreSnapshot> | undefined;
 
-  constructor(source: SnapshotSource) {
-    this.#source = source;
+  constructor(store: ObjectStore) {
+    this.#store = store;
   }
 
   /** The texts in parts of their own that contexts were made with so far, and an object that each belongs to. */
@@ -137,7 +136,7 @@ export class AssemblyRebuilder {
 
   /** The newest of everything that is known since the first look. */
   #newest(): Promise<StoreSnapshot> {
-    this.#latest ??= this.#source.snapshot({ validTime: END_OF_TIME });
+    this.#latest ??= this.#store.latest();
     return this.#latest.catch((error: unknown) => {
       this.#latest = undefined;
       throw error;
@@ -151,13 +150,13 @@ export class AssemblyRebuilder {
     if (known !== undefined) return known;
     // It was taken before that transaction.
     this.#latest = undefined;
-    return (await this.#newest()).earlier(basis) ?? this.#source.snapshot(basis);
+    return (await this.#newest()).earlier(basis) ?? this.#store.asOf(basis);
   }
 
   /** Without a basis of its own: the transaction of its record, which came right after its steps, then that of its last step. */
   async #basesOfStep(proof: AssemblyProof): Promise<readonly PinnedBasis[]> {
     const { session, step } = proof;
-    const present = await this.#source.snapshot({ validTime: END_OF_TIME });
+    const present = await this.#store.latest();
     const id = assemblyId(proof);
     const [records, steps] = await Promise.all([present.times([id]), present.stepTimes(session, [step])]);
     const ends = [records.get(id), steps.get(step)].flatMap((times) => (times === undefined ? [] : [times.txId]));
@@ -194,11 +193,11 @@ export async function assembliesAt(
  * The context that was handed out in a turn of a session, at a step or as its last one, made again from the database (decision E7). Throws HistoryError
  * `beyond-end` where none was handed out there, and what `AssemblyRebuilder.rebuild` throws.
  */
-export async function rebuildAssembly(source: SnapshotSource, session: SessionId, wanted: WantedAssembly): Promise<RebuiltAssembly> {
-  const proof = (await assembliesAt(await source.snapshot({ validTime: END_OF_TIME }), session, wanted)).at(-1);
+export async function rebuildAssembly(store: ObjectStore, session: SessionId, wanted: WantedAssembly): Promise<RebuiltAssembly> {
+  const proof = (await assembliesAt(await store.latest(), session, wanted)).at(-1);
   if (proof === undefined) {
     const step = wanted.step === undefined ? '' : `, step ${wanted.step}`;
     throw new HistoryError('beyond-end', `no context of session ${session} was handed out in turn ${wanted.turn}${step}`);
   }
-  return new AssemblyRebuilder(source).rebuild(proof);
+  return new AssemblyRebuilder(store).rebuild(proof);
 }

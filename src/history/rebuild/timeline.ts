@@ -1,6 +1,7 @@
+import type { DisplayPaths } from '../../assembly/metadata.js';
 import { type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
-import type { AskedBasis } from '../../store/object-store.js';
+import type { AskedBasis, ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { VersionTimes } from '../../store/version-times.js';
 import { defined } from '../../values/defined.js';
@@ -9,11 +10,6 @@ import { XtdbError } from '../../xtdb/errors.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment, type Moment, NOW } from './moment.js';
 import { type TurnSpan, turnSpans } from './turn-spans.js';
-
-/** Where snapshots come from: a client, which sees to it that what it acknowledged is in them. */
-export interface SnapshotSource {
-  snapshot(basis?: AskedBasis): Promise<StoreSnapshot>;
-}
 
 /** When something is asked for: a moment, and either clock by itself. */
 export interface When {
@@ -63,21 +59,30 @@ function stepOf(session: SessionId, turns: readonly TurnSpan[], moment: Moment &
   return step;
 }
 
+/** Shows each file by its canonical path. */
+const CANONICAL: DisplayPaths = { display: ({ path }) => path };
+
 /**
- * The one line of time that a question hangs on: the present is pinned once, and every moment is found from there. Whoever asks twice through the same
- * timeline gets the same answer.
+ * What questions about the past are asked of: a store whose present is pinned once, and the way paths are shown in answers. Every moment is resolved
+ * against that present, so the same question asked twice of one timeline has the same answer.
  */
 export class Timeline {
   readonly #steps = new Map<SessionId, Promise<readonly Step[]>>();
 
   private constructor(
-    readonly source: SnapshotSource,
-    /** Everything that is known now. */
+    readonly store: ObjectStore,
+    /** How answers show the paths of files [§5.3]. */
+    readonly paths: DisplayPaths,
+    /** Everything that was known when the timeline was opened. */
     readonly present: StoreSnapshot,
   ) {}
 
-  static async open(source: SnapshotSource): Promise<Timeline> {
-    return new Timeline(source, await source.snapshot());
+  /**
+   * Pins the present of a store. Paths are shown as `paths` says, as canonical paths if left out. A process that writes through a client of its own
+   * passes what `ContextClient.delivered` gives. Throws XtdbError.
+   */
+  static async open(store: ObjectStore, paths: DisplayPaths = CANONICAL): Promise<Timeline> {
+    return new Timeline(store, paths, await store.now());
   }
 
   /** The steps of a session as they are known now; they never change. Throws HistoryError `unknown-session` where there are none and no head. */
@@ -156,12 +161,12 @@ export class Timeline {
       ...(asked.txTime !== undefined ? { txTime: asked.txTime } : { txId: asked.txId ?? txId ?? 0 }),
     };
     try {
-      return await this.source.snapshot(whole);
+      return await this.store.asOf(whole);
     } catch (error) {
       if (!(error instanceof XtdbError) || error.code !== 'out-of-sync' || asked.txTime === undefined) throw error;
       // A time after the last transaction: everything that is known.
       const { txTime: _later, ...rest } = whole;
-      return this.source.snapshot(txId === undefined ? rest : { ...rest, txId });
+      return this.store.asOf(txId === undefined ? rest : { ...rest, txId });
     }
   }
 }

@@ -3,8 +3,8 @@ import { hashText } from '../../objects/hashes.js';
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import type { AnswerProof, Step } from '../../objects/step.js';
 import { StoreError } from '../../store/errors.js';
+import type { ObjectStore } from '../../store/object-store.js';
 import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
-import type { SnapshotSource } from '../rebuild/timeline.js';
 import { joinedPieces } from './joined-pieces.js';
 import type { VerifyOptions } from './verify-options.js';
 
@@ -54,11 +54,11 @@ function othersOf({ call }: Answered): readonly ObjectId[] {
 }
 
 /** The texts of other objects as they stood when a step was written. */
-async function otherTexts(source: SnapshotSource, present: StoreSnapshot, step: Answered): Promise<ReadonlyMap<ObjectId, string>> {
+async function otherTexts(store: ObjectStore, present: StoreSnapshot, step: Answered): Promise<ReadonlyMap<ObjectId, string>> {
   const ids = othersOf(step);
   const times = ids.length === 0 ? undefined : (await present.stepTimes(step.session, [step.seq])).get(step.seq);
   if (times === undefined) return new Map();
-  const then = await source.snapshot({ validTime: new Date(step.at), txId: times.txId });
+  const then = await store.asOf({ validTime: new Date(step.at), txId: times.txId });
   const texts = new Map<ObjectId, string>();
   for (const [id, found] of await then.getMany(ids)) {
     const text = await wholeText(then, found);
@@ -69,14 +69,14 @@ async function otherTexts(source: SnapshotSource, present: StoreSnapshot, step: 
 
 type Verdict = 'equal' | 'kept-only' | Pick<AnswerMismatch, 'cause' | 'why'>;
 
-async function verdictOn(source: SnapshotSource, present: StoreSnapshot, step: Answered, call: FoundVersion | undefined): Promise<Verdict> {
+async function verdictOn(store: ObjectStore, present: StoreSnapshot, step: Answered, call: FoundVersion | undefined): Promise<Verdict> {
   const { id, answer } = step.call;
   if (call === undefined) return { cause: 'missing-part', why: `the call ${JSON.stringify(id)} is not in the database` };
   const { content_hash } = call.version;
   if (content_hash === answer.sha256) return 'equal';
   const output = await wholeText(present, call);
   if (answer.pieces === undefined) return output !== undefined && hashText(output) === answer.sha256 ? 'equal' : 'kept-only';
-  const others = await otherTexts(source, present, step);
+  const others = await otherTexts(store, present, step);
   const made = joinedPieces(answer.pieces, (other) => (other === undefined ? output : others.get(other)));
   if (made === undefined)
     return { cause: 'missing-part', why: `a text that the answer of ${JSON.stringify(id)} shows is not in the database` };
@@ -106,7 +106,7 @@ async function callsOf(present: StoreSnapshot, steps: readonly Answered[]): Prom
 }
 
 async function verdict(
-  source: SnapshotSource,
+  store: ObjectStore,
   present: StoreSnapshot,
   step: Answered,
   call: FoundVersion | Error | undefined,
@@ -117,7 +117,7 @@ async function verdict(
   });
   if (call instanceof Error) return damage(call);
   try {
-    return await verdictOn(source, present, step, call);
+    return await verdictOn(store, present, step, call);
   } catch (error) {
     if (error instanceof StoreError || error instanceof DocumentError) return damage(error);
     throw error;
@@ -136,7 +136,7 @@ async function answeredSteps(present: StoreSnapshot, session: SessionId): Promis
 
 /** Makes the answers of a session's tool calls again where what is stored gives them, and compares them with what the agent was given. */
 export async function verifyAnswers(
-  source: SnapshotSource,
+  store: ObjectStore,
   present: StoreSnapshot,
   session: SessionId,
   { onProgress, signal }: VerifyOptions,
@@ -151,7 +151,7 @@ export async function verifyAnswers(
     const page = steps.slice(first, first + AT_ONCE);
     const calls = await callsOf(present, page);
     for (const step of page) {
-      const found = await verdict(source, present, step, calls.get(step.call.id));
+      const found = await verdict(store, present, step, calls.get(step.call.id));
       if (found === 'equal') {
         equal += 1;
         if (othersOf(step).length > 0) fromOthers += 1;

@@ -1,11 +1,10 @@
 import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { StoreError } from '../../store/errors.js';
-import { END_OF_TIME } from '../../store/object-store.js';
+import type { ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
-import type { SnapshotSource } from '../rebuild/timeline.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, verifyAssembly } from './verify-assembly.js';
 import type { VerifyOptions } from './verify-options.js';
@@ -66,35 +65,35 @@ async function verifyContexts(
 }
 
 /** The latest moment that some context was read at: what was written once and seen then must still be the same. */
-async function lastRead(source: SnapshotSource, proofs: readonly AssemblyProof[], present: StoreSnapshot): Promise<StoreSnapshot> {
+async function lastRead(store: ObjectStore, proofs: readonly AssemblyProof[], present: StoreSnapshot): Promise<StoreSnapshot> {
   const latest = present.basis.txId ?? -1;
   const last = proofs
     .flatMap(({ basis }) => (basis === null || basis.txId > latest ? [] : [basis]))
     .sort((a, b) => a.txId - b.txId)
     .at(-1);
-  return last === undefined ? present : source.snapshot({ validTime: new Date(last.validTime), txId: last.txId });
+  return last === undefined ? present : store.asOf({ validTime: new Date(last.validTime), txId: last.txId });
 }
 
 /**
  * Verifies a session from the database alone (decision E7): makes every context again that was handed out of it, and the answers of tools that can be
  * made from what is stored, and checks the parts that all of it lies in. `name` is a session's id or its unique beginning. Throws HistoryError
- * `unknown-session`, `ambiguous`, the abort's reason, and what says nothing of the session: XtdbError, SessionError `node-unavailable`.
+ * `unknown-session`, `ambiguous`, the abort's reason, and what says nothing of the session: XtdbError.
  */
-export async function verifySession(source: SnapshotSource, name: string, options: VerifyOptions = {}): Promise<SessionVerification> {
+export async function verifySession(store: ObjectStore, name: string, options: VerifyOptions = {}): Promise<SessionVerification> {
   // The newest of everything, also of what a clock that ran ahead has dated later than now.
-  const present = await source.snapshot({ validTime: END_OF_TIME });
+  const present = await store.latest();
   const session = await requireSession(present, name);
   const damaged: PartDamage[] = [];
   const onDamaged = ({ message }: StoreError): void => {
     damaged.push({ part: 'assembly', what: 'damaged', of: message });
   };
   const proofs = await present.assemblies(session, {}, onDamaged);
-  const rebuilder = new AssemblyRebuilder(source);
+  const rebuilder = new AssemblyRebuilder(store);
   const contexts = await verifyContexts(rebuilder, session, proofs, present, options);
-  const answers = await verifyAnswers(source, present, session, options);
+  const answers = await verifyAnswers(store, present, session, options);
   options.signal?.throwIfAborted();
   options.onProgress?.({ what: 'parts', done: 0, total: 1 });
-  const before = await lastRead(source, proofs, present);
+  const before = await lastRead(store, proofs, present);
   const found = await verifyParts(present, before, session, rebuilder.texts);
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
   options.onProgress?.({ what: 'parts', done: 1, total: 1 });

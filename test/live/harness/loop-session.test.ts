@@ -194,7 +194,7 @@ describe('a session in a harness’s loop', () => {
     const record = await session.handed({ sha256: 'c'.repeat(64) as never, chars: 1, messages: 1 });
     expect(record?.layout).toBe('chat-first');
     await client.room(0);
-    expect(await verifySession(client, name)).toMatchObject({ ok: true, contexts: { total: 1, equal: 1, unequal: [] } });
+    expect(await verifySession(await client.delivered(), name)).toMatchObject({ ok: true, contexts: { total: 1, equal: 1, unequal: [] } });
     await session.close();
   });
 

@@ -59,24 +59,24 @@ describe('questions about a longer session', () => {
 
   test.each([1, 2, 7, 8, 9, 31, 59, 60, 61, 400])('the newest %d turns are the end of the whole log', async (limit) => {
     for (const id of [session, fork]) {
-      const all = await sessionLog(await Timeline.open(client), id);
-      expect(await sessionLog(await Timeline.open(client), id, { limit })).toEqual(all.slice(0, limit));
+      const all = await sessionLog(await Timeline.open(await client.delivered()), id);
+      expect(await sessionLog(await Timeline.open(await client.delivered()), id, { limit })).toEqual(all.slice(0, limit));
     }
-    expect(await sessionLog(await Timeline.open(client), session)).toHaveLength(TURNS);
+    expect(await sessionLog(await Timeline.open(await client.delivered()), session)).toHaveLength(TURNS);
   });
 
   test('the newest turns up to a moment are those that had begun by then', async () => {
-    const timeline = await Timeline.open(client);
+    const timeline = await Timeline.open(await client.delivered());
     const all = await sessionLog(timeline, session);
     const until = all[40]?.from.getTime() ?? 0;
-    expect(await sessionLog(await Timeline.open(client), session, { limit: 3, until })).toEqual(
+    expect(await sessionLog(await Timeline.open(await client.delivered()), session, { limit: 3, until })).toEqual(
       all.filter(({ from }) => from.getTime() <= until).slice(0, 3),
     );
-    expect(await sessionLog(await Timeline.open(client), session, { limit: 3, until: 0 })).toEqual([]);
+    expect(await sessionLog(await Timeline.open(await client.delivered()), session, { limit: 3, until: 0 })).toEqual([]);
   });
 
   test('the latest turns of all sessions have the calls and times of their own logs', async () => {
-    const timeline = await Timeline.open(client);
+    const timeline = await Timeline.open(await client.delivered());
     const own = (await latestTurns(timeline, 500)).filter((turn) => turn.session === session);
     expect(own).toEqual((await sessionLog(timeline, session)).slice(0, own.length));
     expect(own.length).toBeGreaterThan(20);
@@ -86,7 +86,7 @@ describe('questions about a longer session', () => {
     const running = await client.openSession({ id: `${name}-running` });
     for (let step = 1; step <= 150; step += 1) await running.reportMessage({ role: step === 1 ? 'user' : 'assistant', text: `${step}` });
     await client.store.writes.flush();
-    const [turn, ...others] = await sessionLog(await Timeline.open(client), running.id, { limit: 1 });
+    const [turn, ...others] = await sessionLog(await Timeline.open(await client.delivered()), running.id, { limit: 1 });
     expect([turn?.firstStep, turn?.lastStep, turn?.messages.length, others]).toEqual([1, 150, 150, []]);
   });
 
@@ -100,7 +100,7 @@ describe('questions about a longer session', () => {
       }),
     );
     await client.store.writes.flush();
-    const timeline = await Timeline.open(client);
+    const timeline = await Timeline.open(await client.delivered());
     const { result, requests } = await countRequests(() => latestTurns(timeline, 25));
     const all = (await Promise.all(ids.map((id) => sessionLog(timeline, id)))).flat();
     const newest = all.map(({ from }) => from.getTime()).sort((a, b) => b - a);
@@ -119,7 +119,7 @@ describe('questions about a longer session', () => {
   });
 
   test('who tells for each turn the version that a look-up of its own transaction gives', async () => {
-    const timeline = await Timeline.open(client);
+    const timeline = await Timeline.open(await client.delivered());
     const { present } = timeline;
     const versions = await present.versions(file);
     expect(versions).toHaveLength(CHANGES.length);
@@ -142,7 +142,7 @@ describe('questions about a longer session', () => {
   };
 
   test('steps that are called by their ids are those of the session, of a fork too, and end where it ends', async () => {
-    const { present } = await Timeline.open(client);
+    const { present } = await Timeline.open(await client.delivered());
     for (const id of [session, fork]) {
       const all = await present.steps(id);
       const lineage = (await present.lineage(id)) ?? [];
@@ -161,7 +161,7 @@ describe('questions about a longer session', () => {
   });
 
   test('a log of versions, read from heads alone, says what the versions themselves say', async () => {
-    const { present } = await Timeline.open(client);
+    const { present } = await Timeline.open(await client.delivered());
     for (const id of [file, `chat:${session}` as ObjectId, `system_prompt:${session}` as ObjectId]) {
       const whole = (await present.history(id)).map(({ version, validTime, txId }, i) => ({
         number: i + 1,
@@ -180,7 +180,7 @@ describe('questions about a longer session', () => {
   });
 
   test('a snapshot of an earlier transaction, made without a request, reads as one that was asked for', async () => {
-    const { present } = await Timeline.open(client);
+    const { present } = await Timeline.open(await client.delivered());
     const [, second] = await present.versions(file);
     const basis = { validTime: new Date(), txId: second?.txId ?? 0 };
     const earlier = present.earlier(basis);

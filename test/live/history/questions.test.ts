@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho, type Desk } from '../../../src/history/ask/ask.js';
+import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../../../src/history/ask/ask.js';
 import { requireText } from '../../../src/history/ask/object-view.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
@@ -13,12 +13,9 @@ describe('questions about the past', () => {
   const name = `ask${randomUUID().slice(0, 8)}`;
   const first = `${name}-first`;
   let made: ReviewedSessions;
-  let desk: Desk;
+  let timeline: Timeline;
 
-  const freshDesk = async (): Promise<Desk> => ({
-    timeline: await Timeline.open(made.client),
-    display: (source) => made.client.files.display(source),
-  });
+  const open = async (): Promise<Timeline> => Timeline.open(await made.client.delivered(), made.client.files);
   const codeOf = async (work: Promise<unknown>): Promise<string> => {
     try {
       await work;
@@ -29,16 +26,16 @@ describe('questions about the past', () => {
     return 'none';
   };
   const textAt = async (object: string, at: string, session?: string): Promise<string> =>
-    (await requireText(await askObject(desk, { object, at, session }))).text;
+    (await requireText(await askObject(timeline, { object, at, session }))).text;
 
   beforeAll(async () => {
     made = await reviewedSessions(name);
-    desk = await freshDesk();
+    timeline = await open();
   });
   afterAll(() => made.close());
 
   test('a fork is asked like its parent about the turns that they share, and by itself about its own (decision F2)', async () => {
-    const { turns } = await askTurns(desk, { session: first });
+    const { turns } = await askTurns(timeline, { session: first });
     const at = turns.find(({ turn }) => turn === 2)?.lastStep ?? 0;
     const fork = await made.client.forkSession(first, { at, id: `${name}-fork` });
     await fork.reportMessage({ role: 'user', text: 'Go another way' });
@@ -53,7 +50,7 @@ describe('questions about the past', () => {
     });
     await applied;
     await made.client.closeSession(fork);
-    const now = await freshDesk();
+    const now = await open();
 
     const log = (await askTurns(now, { session: fork.id })).turns;
     expect(log.map(({ turn }) => turn)).toEqual([3, 2, 1]);
@@ -72,7 +69,7 @@ describe('questions about the past', () => {
   });
 
   test('every boundary between two versions, on either clock', async () => {
-    const { versions } = await askVersions(desk, { object: made.file });
+    const { versions } = await askVersions(timeline, { object: made.file });
     const texts = ['three', 'two', 'one'].map((word) => `${word}\nshared\n`);
     for (const [i, { validTime, txId }] of versions.entries()) {
       const [own = '', before] = texts.slice(i);
@@ -87,9 +84,9 @@ describe('questions about the past', () => {
   });
 
   test('the transaction clock by time: between two transactions the earlier one, after the last the last, before the first nothing', async () => {
-    const { versions } = await askVersions(desk, { object: made.file });
+    const { versions } = await askVersions(timeline, { object: made.file });
     const [third, second] = versions;
-    const known = async (tx: string) => askObject(desk, { object: made.file, tx });
+    const known = async (tx: string) => askObject(timeline, { object: made.file, tx });
     expect((await known(third?.txTime.toISOString() ?? '')).times.txId).toBe(third?.txId);
     expect((await known(new Date((third?.txTime.getTime() ?? 0) - 1).toISOString())).times.txId).toBe(second?.txId);
     expect((await known('2999-01-01')).times.txId).toBe(third?.txId);
@@ -97,18 +94,18 @@ describe('questions about the past', () => {
   });
 
   test('a timeline gives the same answer however often it is asked, whatever is written meanwhile', async () => {
-    const pinned = await freshDesk();
+    const pinned = await open();
     const before = await askContext(pinned, `${name}-second`, {});
     const again = await made.client.openSession({ id: `${name}-second` });
     const { applied } = await again.recordCall({ tool: 'bash', args: {}, status: 'ok', content: 'later', answer: () => 'later' });
     await applied;
     expect((await askContext(pinned, `${name}-second`, {})).sha256).toBe(before.sha256);
-    expect((await askContext(await freshDesk(), `${name}-second`, {})).text).toContain('later');
+    expect((await askContext(await open(), `${name}-second`, {})).text).toContain('later');
     await made.client.closeSession(again);
   });
 
   test('names: ids, their beginnings, paths and their ends; what fits exactly wins', async () => {
-    const id = async (object: string, session?: string) => (await askObject(desk, { object, session })).version['xt/id'];
+    const id = async (object: string, session?: string) => (await askObject(timeline, { object, session })).version['xt/id'];
     expect(await id(made.file.slice(0, 10))).toBe(made.file);
     expect(await id(join(made.root, 'a.ts'))).toBe(made.file);
     expect(await id('a.ts', first)).toBe(made.file);
@@ -119,13 +116,13 @@ describe('questions about the past', () => {
     expect(await codeOf(id('a'.repeat(64)))).toBe('unknown-object');
     expect(await codeOf(id('zzz'))).toBe('unknown-object');
     expect(await codeOf(id('\ud83d'))).toBe('unknown-object');
-    expect(await codeOf(askWho(desk, { object: first }))).toBe('wrong-kind');
+    expect(await codeOf(askWho(timeline, { object: first }))).toBe('wrong-kind');
   });
 
   test('a query that would keep the node busy is over when its limit is, and others are answered meanwhile', async () => {
     const cross = '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}';
-    const heavy = codeOf(askQuery(desk, cross, { timeoutMs: 400 }));
-    const light = await askQuery(desk, '{:find [?n] :in [?e] :where [[?e :char_count ?n]]}', { args: `["${made.file}"]` });
+    const heavy = codeOf(askQuery(timeline, cross, { timeoutMs: 400 }));
+    const light = await askQuery(timeline, '{:find [?n] :in [?e] :where [[?e :char_count ?n]]}', { args: `["${made.file}"]` });
     expect(light.answer.rows).toEqual([[13]]);
     expect(await heavy).toBe('query-timeout');
   });

@@ -71,7 +71,7 @@ describe('what was handed out to a model', () => {
     await client.snapshot();
     await rm(root, { recursive: true, force: true });
     const other = await reviewer();
-    const report = await verifySession(other, session.id);
+    const report = await verifySession(await other.delivered(), session.id);
     expect(report).toMatchObject({
       ok: true,
       contexts: { total: 16, equal: 16, byDelivery: { library: 8, http: 8 }, inherited: 0, unequal: [] },
@@ -82,7 +82,7 @@ describe('what was handed out to a model', () => {
       const [proof] = (await (await other.snapshot()).assemblies(session.id)).filter(
         (kept) => kept.turn === turn && kept.renderer === 'text',
       );
-      const rebuilt = await rebuildAssembly(other, session.id, { turn, step: proof?.step as number });
+      const rebuilt = await rebuildAssembly(await other.delivered(), session.id, { turn, step: proof?.step as number });
       expect(rebuilt.equal).toBe(true);
       if (rebuilt.proof.renderer === 'text') expect(rebuilt.rendered.whole).toBe(text);
       expect(proof?.sha256).toBe(hashText(text));
@@ -122,11 +122,11 @@ describe('what was handed out to a model', () => {
     cpSync(join(root, 'data', 'journal'), join(copy, 'journal'), { recursive: true });
     for (const name of await readdir(join(copy, 'journal'))) if (name.endsWith('.lock')) await truncate(join(copy, 'journal', name));
     const second = await open({ dataDir: copy, track: false });
-    expect(await verifySession(second, session.id)).toMatchObject({ ok: true, contexts: { total: 2, equal: 2 } });
+    expect(await verifySession(await second.delivered(), session.id)).toMatchObject({ ok: true, contexts: { total: 2, equal: 2 } });
     // The first one lives on and delivers it too.
     await road.open();
     await first.snapshot();
-    expect((await verifySession(second, session.id)).contexts).toMatchObject({ total: 2, equal: 2 });
+    expect((await verifySession(await second.delivered(), session.id)).contexts).toMatchObject({ total: 2, equal: 2 });
   });
 
   test('while the database is away is made again by its step', async () => {
@@ -143,7 +143,7 @@ describe('what was handed out to a model', () => {
     }
     await road.open();
     await client.snapshot();
-    expect(await verifySession(await reviewer(), session.id)).toMatchObject({ ok: true, contexts: { total: 10, equal: 10 } });
+    expect(await verifySession((await reviewer()).store, session.id)).toMatchObject({ ok: true, contexts: { total: 10, equal: 10 } });
   });
 
   test('by a writer that was overtaken is proved in the fork that keeps its steps [decision F6]', async () => {
@@ -166,9 +166,12 @@ describe('what was handed out to a model', () => {
     await expect(lost.applied).rejects.toMatchObject({ code: 'taken-over' });
     await first.snapshot();
     const fork = (await elsewhere.listSessions()).find(({ parent }) => parent?.session === session.id);
-    const report = await verifySession(elsewhere, fork?.id ?? '');
+    const report = await verifySession(await elsewhere.delivered(), fork?.id ?? '');
     expect(report).toMatchObject({ ok: true, contexts: { total: 2, equal: 2, inherited: 1 } });
-    expect(await verifySession(elsewhere, session.id)).toMatchObject({ ok: true, contexts: { total: 2, equal: 2, inherited: 0 } });
+    expect(await verifySession(await elsewhere.delivered(), session.id)).toMatchObject({
+      ok: true,
+      contexts: { total: 2, equal: 2, inherited: 0 },
+    });
     const own = (await (await elsewhere.snapshot()).assemblies(fork?.id as never)).at(-1);
     expect(own).toMatchObject({ session: fork?.id, rescuedFrom: session.id, sha256: hashText(text) });
   });
@@ -191,8 +194,14 @@ describe('what was handed out to a model', () => {
       [fork.id, 2],
       [fork.id, 3],
     ]);
-    expect(await verifySession(client, fork.id)).toMatchObject({ ok: true, contexts: { total: 4, equal: 4, inherited: 2 } });
-    expect(await verifySession(client, parent.id)).toMatchObject({ ok: true, contexts: { total: 4, equal: 4, inherited: 0 } });
+    expect(await verifySession(await client.delivered(), fork.id)).toMatchObject({
+      ok: true,
+      contexts: { total: 4, equal: 4, inherited: 2 },
+    });
+    expect(await verifySession(await client.delivered(), parent.id)).toMatchObject({
+      ok: true,
+      contexts: { total: 4, equal: 4, inherited: 0 },
+    });
   });
 
   test('of a clock that stepped back is made again', async () => {
@@ -209,7 +218,7 @@ describe('what was handed out to a model', () => {
     expect(text).toContain('\none');
     await resumed.reportMessage({ role: 'user', text: 'go on' });
     await resumed.assemble({ deliver: 'library' });
-    expect(await verifySession(await reviewer(), session.id)).toMatchObject({ ok: true, contexts: { total: 3, equal: 3 } });
+    expect(await verifySession((await reviewer()).store, session.id)).toMatchObject({ ok: true, contexts: { total: 3, equal: 3 } });
   });
 
   test('is found to be damaged where the database was written to by hand, and what is damaged is named', async () => {
@@ -225,7 +234,7 @@ describe('what was handed out to a model', () => {
       await xtdb.execute([
         { op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: content.replace('line', 'lie') }, validTime: new Date(0) },
       ]);
-      const report = await verifySession(await reviewer(), session.id);
+      const report = await verifySession((await reviewer()).store, session.id);
       // What was read before is still read as it was; what is there now is not what it is called.
       expect(report).toMatchObject({ ok: false, contexts: { total: 1, equal: 1 } });
       expect(report.parts.damages).toEqual([{ part: chunk, what: 'damaged', of: expect.any(String) }]);
@@ -233,7 +242,7 @@ describe('what was handed out to a model', () => {
       await xtdb.execute([{ op: 'put', doc: { 'xt/id': chunk, type: 'chunk', text: content }, validTime: new Date(0) }]);
       await xtdb.close();
     }
-    expect((await verifySession(await reviewer(), session.id)).ok).toBe(true);
+    expect((await verifySession((await reviewer()).store, session.id)).ok).toBe(true);
   });
 
   test('cannot be proved once something of it is gone, and it is said what', async () => {
@@ -257,13 +266,13 @@ describe('what was handed out to a model', () => {
           },
         },
       ]);
-      expect((await verifySession(await reviewer(), session.id)).parts.damages).toContainEqual({
+      expect((await verifySession((await reviewer()).store, session.id)).parts.damages).toContainEqual({
         part: `step:${session.id}:2`,
         what: 'rewritten',
         of: session.id,
       });
       await xtdb.execute([{ op: 'evict', id: String(file) }]);
-      const { contexts, ok } = await verifySession(await reviewer(), session.id);
+      const { contexts, ok } = await verifySession((await reviewer()).store, session.id);
       expect(ok).toBe(false);
       expect(contexts).toMatchObject({ total: 1, equal: 0, unequal: [{ step: 2, sha256: record.sha256, section: 'pool' }] });
     } finally {

@@ -21,7 +21,7 @@ afterEach(async () => {
 
 async function verified(report: ReplayReport) {
   const found = [];
-  for (const { session } of report.sessions) found.push(await verifySession(reviewer, session));
+  for (const { session } of report.sessions) found.push(await verifySession(reviewer.store, session));
   return found;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { editDistance, similarNames } from '../../../src/tools/similar-names.js';
+import { editDistance, similarNames } from '../../../src/values/similar-names.js';
 
 describe('names like another', () => {
   test('a swap of neighbours counts as one edit', () => {
