@@ -1,8 +1,8 @@
 /** Runs an experiment over recordings below PALIMPSEST_CORPUS: `npm run experiment -- scripts/experiments/window.json [--out FOLDER] [--reports]`. */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { parseExperiment } from '../src/lab/replay/experiments/experiment-config.js';
-import { runExperiment } from '../src/lab/replay/experiments/run-experiment.js';
+import { parseExperiment } from '../src/lab/experiments/experiment.js';
+import { runExperiment } from '../src/lab/experiments/run-experiment.js';
 import { openReplayDatabase } from '../src/lab/replay/replay-database.js';
 import { describeRun } from './describe-run.js';
 

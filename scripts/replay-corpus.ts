@@ -3,7 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { replayCorpus } from '../src/lab/replay/experiments/replay-corpus.js';
+import { replayCorpus } from '../src/lab/experiments/replay-corpus.js';
 import { describeRun } from './describe-run.js';
 
 const { values } = parseArgs({

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseReplayConfig } from '../../src/lab/replay/replay-config.js';
 import { openReplayDatabase } from '../../src/lab/replay/replay-database.js';
-import { replayFile } from '../../src/lab/replay/replay-file.js';
+import { replayFile } from '../../src/lab/report/replay-file.js';
 import { createXtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { median } from '../quantile.js';
 import { makeRecording } from '../recordings.js';

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { importRecording } from '../../src/lab/recordings/import-recording.js';
+import { ImportCounter, LossList } from '../../src/lab/recordings/import-counts.js';
+import { importRecording, recogniseRecording } from '../../src/lab/recordings/import-recording.js';
 import type { Loss, RecordingSource } from '../../src/lab/recordings/importer.js';
 import type { EntryKind, EntryOf, RecordedEntry } from '../../src/lab/recordings/neutral-session.js';
 import { HEAD_BYTES, openRecording } from '../../src/lab/recordings/open-recording.js';
@@ -41,6 +42,27 @@ export async function importAll(recording: string | RecordingSource): Promise<Im
   const entries: RecordedEntry[] = [];
   for await (const entry of importRecording(source, { onLoss: (loss) => losses.push(loss) })) entries.push(entry);
   return { entries, losses };
+}
+
+/** What a recording holds: counts by session and together, and its losses. */
+export async function describeSource(source: RecordingSource) {
+  const { format } = recogniseRecording(source);
+  const counter = new ImportCounter();
+  const losses = new LossList();
+  const heads: EntryOf<'session'>[] = [];
+  const options = { onLoss: (loss: Loss) => losses.add(loss), onItem: (session: string) => counter.addItem(session) };
+  for await (const entry of importRecording(source, options)) {
+    counter.add(entry);
+    if (entry.kind === 'session') heads.push(entry);
+  }
+  const total = counter.total();
+  const sessions = heads.map((head) => ({ ...head, counts: counter.session(head.native_id) ?? total }));
+  return { format, sessions, counts: { ...total, sessions: heads.length, losses: losses.byReason }, losses: losses.each };
+}
+
+/** The same of the recording at a path. */
+export async function describeRecording(path: string) {
+  return describeSource(await openRecording(path));
 }
 
 /** The entries of one kind, of one session where it is given. */

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseReplayConfig, type ReplayConfig } from '../../src/lab/replay/replay-config.js';
 import type { ReplayDatabase } from '../../src/lab/replay/replay-database.js';
-import { type ReplayFileOptions, replayFile } from '../../src/lab/replay/replay-file.js';
-import type { ReplayReport } from '../../src/lab/replay/report/replay-report.js';
+import { type ReplayFileOptions, replayFile } from '../../src/lab/report/replay-file.js';
+import type { ReplayReport } from '../../src/lab/report/replay-report.js';
 import { testAddress } from './context.js';
 
 /** The suite's node as the database of a replay that keeps nothing beside it. */

@@ -10,12 +10,11 @@ import { systemCode } from '../../process/system-code.js';
 import { defined } from '../../values/defined.js';
 import { excerpt } from '../recordings/entries/excerpt.js';
 import { findRecordings } from '../replay/find-recordings.js';
-import { replayInBatches } from '../replay/replay-batches.js';
 import { parseReplayConfig, type ReplayConfig } from '../replay/replay-config.js';
 import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
-import { type ReplayOutcome, writeReports } from '../replay/replay-many.js';
-import { reportMarkdown } from '../replay/report/report-markdown.js';
+import { type ReplayOutcome, replayInBatches, writeReports } from '../report/replay-many.js';
+import { reportMarkdown } from '../report/report-markdown.js';
 import { dryRun, tellFailure, tellMissing } from './replay-dry-run.js';
 import type { ReplayFlags } from './replay-flags.js';
 

@@ -4,35 +4,31 @@ import { isShell, readsOfCall } from './read-calls.js';
 
 type Role = EntryOf<'message'>['role'];
 
-/** What a session, or several together, hold. Entries copied from a parent session are counted too, and once more under `copied`. */
+/** What one session or several hold. Entries copied from a parent session are counted like the others, and once more under `copied`. */
 export interface SessionCounts {
   readonly messages: Readonly<Record<Role, number>>;
-  /** System prompts that stand in the session itself. */
+  /** System prompts that the session entries carry themselves. */
   readonly prompts: number;
-  /** Items of the transcript as its format counts them; 0 where the importer leaves them to be counted by the entries. */
+  /** Items of the transcript that the importer counted itself (`OnItem`); 0 for formats whose items follow from the entries. */
   readonly items: number;
   readonly calls: number;
   readonly results: number;
   /** Reads of files by calls: see `readsOfCall`. */
   readonly reads: number;
-  /** Those of them that stand in a command line. */
+  /** Those of `reads` that a command line did. */
   readonly shell_reads: number;
-  /** Files that were attached to prompts, or put into the context by the program: no calls. */
+  /** Files that were attached to a prompt, or that the program put into the context, without a call. */
   readonly attached_files: number;
   readonly compactions: number;
   readonly events: number;
   readonly copied: number;
 }
 
-/** What an import brought and lost. */
-export interface ImportCounts extends SessionCounts {
-  readonly sessions: number;
-  readonly losses: Readonly<Partial<Record<LossReason, number>>>;
-}
-
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends object ? Mutable<T[K]> : T[K] };
 
-const none = (): Mutable<SessionCounts> => ({
+const keysOf = <T extends object>(record: T): (keyof T)[] => Object.keys(record) as (keyof T)[];
+
+const noCounts = (): Mutable<SessionCounts> => ({
   messages: { user: 0, assistant: 0, system: 0, developer: 0 },
   prompts: 0,
   items: 0,
@@ -76,54 +72,37 @@ function count<K extends RecordedEntry['kind']>(counts: Mutable<SessionCounts>, 
   if ('copied' in entry && entry.copied === true) counts.copied += 1;
 }
 
-/** Counts an import while it runs. */
+/** Counts the entries of an import, session by session, while it runs. */
 export class ImportCounter {
   readonly #sessions = new Map<string, Mutable<SessionCounts>>();
-  readonly #losses: Partial<Record<LossReason, number>> = {};
 
   add(entry: RecordedEntry): void {
     const id = entry.kind === 'session' ? entry.native_id : entry.session;
     count(this.#of(id), entry.kind, entry);
   }
 
-  /** An item of the transcript of a session, as its importer tells them. */
+  /** Counts an item that the importer reported to `OnItem`. */
   addItem(session: string): void {
     this.#of(session).items += 1;
   }
 
-  addLoss({ reason }: Loss): void {
-    this.#losses[reason] = (this.#losses[reason] ?? 0) + 1;
-  }
-
-  /** Of one session; undefined where it is unknown. */
+  /** The counts of one session; undefined where it has no entry. */
   session(id: string): SessionCounts | undefined {
     return this.#sessions.get(id);
   }
 
-  /** Of all of them. */
-  total(): ImportCounts {
-    const sum = none();
+  /** The sum over all sessions. */
+  total(): SessionCounts {
+    const sum = noCounts();
     for (const counts of this.#sessions.values()) {
-      for (const role of ['user', 'assistant', 'system', 'developer'] as const) sum.messages[role] += counts.messages[role];
-      for (const field of [
-        'prompts',
-        'items',
-        'calls',
-        'results',
-        'reads',
-        'shell_reads',
-        'attached_files',
-        'compactions',
-        'events',
-        'copied',
-      ] as const)
-        sum[field] += counts[field];
+      for (const role of keysOf(sum.messages)) sum.messages[role] += counts.messages[role];
+      for (const field of keysOf(sum)) if (field !== 'messages') sum[field] += counts[field];
     }
-    return { ...sum, sessions: this.#sessions.size, losses: { ...this.#losses } };
+    return sum;
   }
 
   #of(session: string): Mutable<SessionCounts> {
-    const counts = this.#sessions.get(session) ?? none();
+    const counts = this.#sessions.get(session) ?? noCounts();
     this.#sessions.set(session, counts);
     return counts;
   }
@@ -131,7 +110,6 @@ export class ImportCounter {
 
 const messages = ({ messages: { user, assistant, system, developer } }: SessionCounts): number => user + assistant + system + developer;
 
-/** Items of a transcript as its own format counts them. */
 const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: SessionCounts) => number>>> = {
   // Records of the user and of the assistant; the messages of the file.
   'claude-code': ({ items }) => items,
@@ -149,9 +127,24 @@ const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: Sessio
 };
 
 /**
- * How many items the transcript of a session has in the words of its own format: for comparing with what others counted. As its importer told them, else by a
- * rule over the entries; where a format has no rule of its own, messages and results.
+ * The length of a session's transcript as its own format counts it, for comparing with counts made by others: what the importer counted itself, else a rule
+ * over the entries, else messages and results.
  */
 export function transcriptItems(format: RecordingFormat, counts: SessionCounts): number {
   return (TRANSCRIPT_ITEMS[format] ?? ((all: SessionCounts) => messages(all) + all.results))(counts);
+}
+
+const KEPT_LOSSES = 1_000;
+
+/** The losses of an import: all of them are counted, the first thousand are kept. */
+export class LossList {
+  readonly each: Loss[] = [];
+  readonly byReason: Partial<Record<LossReason, number>> = {};
+  total = 0;
+
+  add(loss: Loss): void {
+    this.total += 1;
+    this.byReason[loss.reason] = (this.byReason[loss.reason] ?? 0) + 1;
+    if (this.each.length < KEPT_LOSSES) this.each.push(loss);
+  }
 }

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { SessionId } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-code.js';
+import { type ContextMeasure, contextMeasureSchema } from './context-measure.js';
 import type { ContextLog } from './replay-engine.js';
-import { type ContextMeasure, contextMeasureSchema } from './report/context-measure.js';
 
 /** A log that can be closed. */
 export interface OpenContextLog extends ContextLog {

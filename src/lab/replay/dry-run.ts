@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
 import { defined } from '../../values/defined.js';
+import { LossList } from '../recordings/import-counts.js';
 import { type ImportOptions, importRecording } from '../recordings/import-recording.js';
 import { openRecording } from '../recordings/open-recording.js';
 import { recordingHash } from './replay-identity.js';
 import { ReplayTally } from './replay-tally.js';
-import { LossList } from './report/make-report.js';
 
 /** What a recording holds, without replaying it. */
 export interface RecordingSummary {

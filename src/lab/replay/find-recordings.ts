@@ -1,17 +1,87 @@
-import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import type { Dirent } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join, relative, resolve } from 'node:path';
+import { systemCode } from '../../process/system-code.js';
 import { recogniseRecording } from '../recordings/import-recording.js';
+import type { RecordingFormat } from '../recordings/neutral-session.js';
 import { openRecording } from '../recordings/open-recording.js';
 import { RecordingError } from '../recordings/recording-error.js';
-import { findCorpus } from './experiments/corpus.js';
+import { ReplayError } from './replay-error.js';
 
-/** What was found at the paths that somebody named. */
+/** A recording of a corpus. */
+export interface CorpusFile {
+  readonly path: string;
+  /** Relative to the corpus folder. */
+  readonly name: string;
+}
+
+/** The files below a folder: recordings, and everything else with the reason why it is none. */
+export interface Corpus {
+  readonly files: readonly CorpusFile[];
+  readonly others: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** Formats that store a conversation as a folder with a file for each event. */
+const FOLDER_FORMATS: ReadonlySet<RecordingFormat> = new Set(['openhands-sdk', 'openhands-legacy']);
+
+/** Whether a folder may be such a conversation: it holds files of events, or a folder of them. */
+const hasEvents = (entries: readonly Dirent[]): boolean =>
+  entries.some((entry) => (entry.isFile() ? /^(?:event-)?\d+[^.]*\.json$/.test(entry.name) : entry.name === 'events'));
+
+/** The format of the recording at a path, or the reason why it is none. */
+async function formatAt(path: string): Promise<{ readonly format: RecordingFormat } | { readonly reason: string }> {
+  try {
+    return { format: recogniseRecording(await openRecording(path)).format };
+  } catch (error) {
+    if (!(error instanceof RecordingError)) throw error;
+    return { reason: error.code };
+  }
+}
+
+/**
+ * Finds the recordings below a folder by their content, sorted by name. A folder with a file for each event counts as one recording.
+ * @throws {ReplayError} bad-target – the folder cannot be read
+ */
+export async function findCorpus(folder: string): Promise<Corpus> {
+  const files: CorpusFile[] = [];
+  const others: { readonly name: string; readonly reason: string }[] = [];
+  const visit = async (at: string): Promise<void> => {
+    const entries = (await readdir(at, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const whole = hasEvents(entries) ? await formatAt(at) : undefined;
+    if (whole !== undefined && 'format' in whole && FOLDER_FORMATS.has(whole.format)) {
+      files.push({ path: at, name: relative(folder, at) || basename(folder) });
+      return;
+    }
+    for (const entry of entries) {
+      const path = join(at, entry.name);
+      if (entry.isDirectory()) await visit(path);
+      else if (entry.isFile()) {
+        const found = await formatAt(path);
+        if ('format' in found) files.push({ path, name: relative(folder, path) });
+        else others.push({ name: relative(folder, path), reason: found.reason });
+      }
+    }
+  };
+  try {
+    await visit(folder);
+  } catch (cause) {
+    if (cause instanceof ReplayError) throw cause;
+    throw new ReplayError(
+      'bad-target',
+      `the folder ${folder} cannot be read (${systemCode(cause) ?? String(cause)}); name a folder of recordings`,
+      { cause },
+    );
+  }
+  return { files, others };
+}
+
+/** What was found at the paths that the user named. */
 export interface FoundRecordings {
   /** Each once, in the order in which they were named. */
   readonly paths: readonly string[];
-  /** What can be read by no importer, and why. */
+  /** Paths at which no importer can read anything, and why. */
   readonly failures: readonly { readonly path: string; readonly error: Error }[];
-  /** Files beside the recordings of a folder that are none. */
+  /** Files in the named folders that are no recordings. */
   readonly others: readonly { readonly folder: string; readonly names: readonly string[] }[];
 }
 
@@ -41,8 +111,8 @@ async function recordingsAt(path: string): Promise<{ readonly paths: readonly st
 }
 
 /**
- * Looks at every path before anything is begun: what is no recording is told with its reason, and does not keep the others from being replayed. Throws what is
- * not about recordings.
+ * Checks every named path before the first replay begins. A path without a recording becomes one of the `failures`, with the reason, so that the others are
+ * replayed all the same.
  */
 export async function findRecordings(named: readonly string[]): Promise<FoundRecordings> {
   const paths = new Map<string, string>();

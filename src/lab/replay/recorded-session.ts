@@ -1,7 +1,7 @@
 import type { SessionId } from '../../objects/ids.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
-import { type ContextMeasure, ContextMeter, type CountTokens } from './report/context-measure.js';
+import { type ContextMeasure, ContextMeter, type CountTokens } from './context-measure.js';
 import type { SessionDriver } from './session-driver.js';
 
 /** A call that waits for its result. */

@@ -6,6 +6,7 @@ import { filesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type CallEffects, callEffects } from './call-effects.js';
+import type { ContextMeasure } from './context-measure.js';
 import { FileTree } from './files/file-tree.js';
 import { withoutGutter } from './files/gutter.js';
 import { UndoTexts } from './files/undo-texts.js';
@@ -16,9 +17,8 @@ import type { ReplayConfig } from './replay-config.js';
 import { ReplayError } from './replay-error.js';
 import { nthSession, type ReplayIdentity } from './replay-identity.js';
 import { ReplayTally } from './replay-tally.js';
-import type { ContextMeasure } from './report/context-measure.js';
-import { UseEvidence } from './report/use-evidence.js';
 import { SessionDriver } from './session-driver.js';
+import { UseEvidence } from './use-evidence.js';
 
 /** Takes and gives the measures of contexts, so that an interrupted replay has those of its first part. */
 export interface ContextLog {

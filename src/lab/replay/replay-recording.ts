@@ -1,15 +1,14 @@
 import { basename } from 'node:path';
 import type { ContextClient } from '../../client/session/context-client.js';
 import { defined } from '../../values/defined.js';
+import { LossList } from '../recordings/import-counts.js';
 import type { OnItem, RecordingSource } from '../recordings/importer.js';
 import type { RecordedEntry } from '../recordings/neutral-session.js';
-import type { ReplayClock } from './replay-clock.js';
+import type { ClockRepairs, ReplayClock } from './replay-clock.js';
 import type { ReplayConfig } from './replay-config.js';
-import { replayDigest } from './replay-digest.js';
+import { type ReplayDigest, replayDigest } from './replay-digest.js';
 import { type ContextLog, DATABASE_WAIT_MS, ReplayEngine } from './replay-engine.js';
 import type { ReplayIdentity } from './replay-identity.js';
-import { LossList, makeReport } from './report/make-report.js';
-import type { ReplayReport } from './report/replay-report.js';
 
 /** How far a replay is. */
 export interface ReplayProgress {
@@ -34,14 +33,27 @@ export interface ReplayWork {
   readonly signal?: AbortSignal;
 }
 
+/** A recording that was replayed to its end, for a report. */
+export interface FinishedReplay {
+  readonly recording: { readonly name: string; readonly sha256: string; readonly bytes: number };
+  readonly config: ReplayConfig;
+  readonly variant: string;
+  readonly engine: ReplayEngine;
+  readonly digest: ReplayDigest;
+  readonly losses: LossList;
+  readonly clock: ClockRepairs;
+  /** The tokenizer that counted; undefined where tokens were not counted. */
+  readonly tokenizer: string | undefined;
+}
+
 const TELL_EVERY = 64;
 /** Steps and contexts that may be on their way to the database. */
 const MOST_WAITING = 48;
 /**
- * Replays a recording to its end and reports what came of it [§6]. Throws RecordingError before the first entry, ReplayError, SessionError, XtdbError; what was
+ * Replays a recording to its end [§6]. Throws RecordingError before the first entry, ReplayError, SessionError, XtdbError; what was
  * replayed until then stays, and the next replay of the same recording into the same database goes on from there.
  */
-export async function replayRecording(work: ReplayWork): Promise<ReplayReport> {
+export async function replayRecording(work: ReplayWork): Promise<FinishedReplay> {
   const { client, clock, source, config, identity, log, onProgress, signal } = work;
   const counter = config.tokens ? await import('../../history/ask/token-count.js') : undefined;
   const engine = new ReplayEngine({
@@ -72,7 +84,7 @@ export async function replayRecording(work: ReplayWork): Promise<ReplayReport> {
   await client.room(0, DATABASE_WAIT_MS);
   const snapshot = await client.snapshot();
   const sessions = engine.sessions.map(({ driver, contexts }) => ({ id: driver.id, contexts, index: driver.state.sets.index }));
-  return makeReport({
+  return {
     recording: { name: basename(source.name), sha256: work.sha256, bytes: source.size },
     config,
     variant: work.variant,
@@ -81,5 +93,5 @@ export async function replayRecording(work: ReplayWork): Promise<ReplayReport> {
     losses,
     clock: clock.repairs,
     tokenizer: counter?.TOKENIZER,
-  });
+  };
 }

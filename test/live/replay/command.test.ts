@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { replayFile } from '../../../src/lab/replay/replay-file.js';
-import { replayReportSchema } from '../../../src/lab/replay/report/replay-report.js';
+import { replayFile } from '../../../src/lab/report/replay-file.js';
+import { replayReportSchema } from '../../../src/lab/report/replay-report.js';
 import { config, longRecording, recordingFolder, suiteDatabase } from '../../support/replays.js';
 import { runCli } from '../../support/run-cli.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
-import type { ReplayReport } from '../../../src/lab/replay/report/replay-report.js';
+import type { ReplayReport } from '../../../src/lab/report/replay-report.js';
 import { type ObjectId, sessionId } from '../../../src/objects/ids.js';
 import { countRequests, openClient } from '../../support/context.js';
 import { config, longRecording, RecordingLines, recordingFolder, replay } from '../../support/replays.js';

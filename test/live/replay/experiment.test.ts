@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { parseExperiment } from '../../../src/lab/replay/experiments/experiment-config.js';
-import { runExperiment } from '../../../src/lab/replay/experiments/run-experiment.js';
+import { parseExperiment } from '../../../src/lab/experiments/experiment.js';
+import { runExperiment } from '../../../src/lab/experiments/run-experiment.js';
 import { longRecording, recordingFolder, suiteDatabase } from '../../support/replays.js';
 
 let recordings: Awaited<ReturnType<typeof recordingFolder>>;

@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { RECORDING_FORMATS } from '../../../src/lab/recordings/neutral-session.js';
-import { findCorpus } from '../../../src/lab/replay/experiments/corpus.js';
+import { findCorpus } from '../../../src/lab/replay/find-recordings.js';
 import { openReplayDatabase, type ReplayDatabase } from '../../../src/lab/replay/replay-database.js';
-import { replayFile } from '../../../src/lab/replay/replay-file.js';
-import { replayReportSchema } from '../../../src/lab/replay/report/replay-report.js';
+import { replayFile } from '../../../src/lab/report/replay-file.js';
+import { replayReportSchema } from '../../../src/lab/report/replay-report.js';
 import { config, fixtures, suiteDatabase } from '../../support/replays.js';
 
 const all = await fixtures();

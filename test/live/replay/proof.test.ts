@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
-import type { ReplayReport } from '../../../src/lab/replay/report/replay-report.js';
+import type { ReplayReport } from '../../../src/lab/report/replay-report.js';
 import { openClient } from '../../support/context.js';
 import { fixtures, RecordingLines, recordingFolder, replay } from '../../support/replays.js';
 

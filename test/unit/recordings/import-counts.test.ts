@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { describeRecording, describeSource } from '../../../src/lab/recordings/describe-recording.js';
 import { transcriptItems } from '../../../src/lab/recordings/import-counts.js';
 import { readsOfCall } from '../../../src/lab/recordings/read-calls.js';
-import { bytesSource, linesOf, recordingPath } from '../../support/recordings.js';
+import { bytesSource, describeRecording, describeSource, linesOf, recordingPath } from '../../support/recordings.js';
 
 describe('reads of a call', () => {
   test.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { GrowingCount } from '../../../src/lab/replay/report/context-measure.js';
+import { GrowingCount } from '../../../src/lab/replay/context-measure.js';
 
 /** Counts words, and how much text it was given. */
 function counter() {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { readProvenance } from '../../../src/lab/replay/experiments/corpus.js';
+import { readProvenance } from '../../../src/lab/experiments/listed-counts.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 test('of the list of a corpus only counts are taken, so that its words get into no report', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { countDifferences } from '../../../src/lab/replay/experiments/count-differences.js';
+import { countDifferences } from '../../../src/lab/experiments/listed-counts.js';
 
 const counts = { items: 20, calls: 9, read_files: 6, shell_reads: 2, attached_files: 1, main: { items: 12, calls: 5, reads: 4 } };
 const report = (given: Partial<typeof counts> = {}, agents = 0, bytes = 1_000) =>

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import { parseExperiment } from '../../../src/lab/replay/experiments/experiment-config.js';
+import { parseExperiment } from '../../../src/lab/experiments/experiment.js';
 import { parseReplayConfig } from '../../../src/lab/replay/replay-config.js';
 
 const experiment = { name: 'window', question: 'what for?', sessions: ['*'], parameters: [{ name: 'a', config: {} }] };

@@ -1,11 +1,10 @@
 import { appendFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { describeRecording, describeSource } from '../../../src/lab/recordings/describe-recording.js';
 import { openRecording } from '../../../src/lab/recordings/open-recording.js';
 import { findRecordings } from '../../../src/lab/replay/find-recordings.js';
 import { recordingHash } from '../../../src/lab/replay/replay-identity.js';
-import { recordingPath } from '../../support/recordings.js';
+import { describeRecording, describeSource, recordingPath } from '../../support/recordings.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 test('a folder of events is one recording, two of them below one folder are two, and nothing is found twice', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { QuotedLines } from '../../../src/lab/replay/report/quoted-lines.js';
+import { QuotedLines } from '../../../src/lab/replay/use-evidence.js';
 import { canonicalPath } from '../../../src/objects/ids.js';
 
 const A = canonicalPath('/p/a.ts');

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { replayInBatches } from '../../../src/lab/replay/replay-batches.js';
+import { replayInBatches } from '../../../src/lab/report/replay-many.js';
 import { config, longRecording, recordingFolder } from '../../support/replays.js';
 
 test('recordings go into one database up to a size, then into the next, and each is closed behind its batch', async () => {

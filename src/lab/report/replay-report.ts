@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { LOSS_REASONS } from '../../recordings/importer.js';
-import { RECORDING_FORMATS } from '../../recordings/neutral-session.js';
-import { replayConfigSchema } from '../replay-config.js';
-import { contextMeasureSchema } from './context-measure.js';
-import { fileUseSchema, STANDINGS } from './use-evidence.js';
+import { LOSS_REASONS } from '../recordings/importer.js';
+import { RECORDING_FORMATS } from '../recordings/neutral-session.js';
+import { contextMeasureSchema } from '../replay/context-measure.js';
+import { replayConfigSchema } from '../replay/replay-config.js';
+import { fileUseSchema, STANDINGS } from '../replay/use-evidence.js';
 
 const count = z.int().nonnegative();
 const counts = z.record(z.string(), count);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { SessionAssembly } from '../../../client/session/assemble-session.js';
-import { defined } from '../../../values/defined.js';
+import type { SessionAssembly } from '../../client/session/assemble-session.js';
+import { defined } from '../../values/defined.js';
 
 const count = z.int().nonnegative();
 

@@ -7,13 +7,14 @@ import { DEFAULT_POLICY } from '../../session/plan-step.js';
 import { defined } from '../../values/defined.js';
 import { importRecording } from '../recordings/import-recording.js';
 import { openRecording } from '../recordings/open-recording.js';
-import { memoryContextLog, openContextLog } from './context-log.js';
-import { ReplayClock } from './replay-clock.js';
-import type { ReplayConfig } from './replay-config.js';
-import type { ReplayDatabase } from './replay-database.js';
-import { recordingHash, replayIdentity } from './replay-identity.js';
-import { type ReplayProgress, replayRecording } from './replay-recording.js';
-import type { ReplayReport } from './report/replay-report.js';
+import { memoryContextLog, openContextLog } from '../replay/context-log.js';
+import { ReplayClock } from '../replay/replay-clock.js';
+import type { ReplayConfig } from '../replay/replay-config.js';
+import type { ReplayDatabase } from '../replay/replay-database.js';
+import { recordingHash, replayIdentity } from '../replay/replay-identity.js';
+import { type ReplayProgress, replayRecording } from '../replay/replay-recording.js';
+import { makeReport } from './make-report.js';
+import type { ReplayReport } from './replay-report.js';
 
 /** How one recording is replayed. */
 export interface ReplayFileOptions {
@@ -65,7 +66,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
   const log = dataDir === undefined ? memoryContextLog() : await openContextLog(dataDir, identity.session, hashText(canonicalJson(config)));
   let bytes = 0;
   try {
-    return await replayRecording({
+    const finished = await replayRecording({
       client,
       clock,
       source,
@@ -86,6 +87,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
       onProgress: (progress) => onProgress?.({ ...progress, bytes, total: source.size }),
       ...defined({ signal }),
     });
+    return makeReport(finished);
   } finally {
     await client.close();
     await log.close();

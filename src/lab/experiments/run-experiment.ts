@@ -2,16 +2,15 @@ import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
-import { defined } from '../../../values/defined.js';
-import { replayInBatches } from '../replay-batches.js';
-import type { ReplayDatabase } from '../replay-database.js';
-import { ReplayError } from '../replay-error.js';
-import { type ReplayOutcome, writeReports } from '../replay-many.js';
+import { defined } from '../../values/defined.js';
+import { type CorpusFile, findCorpus } from '../replay/find-recordings.js';
+import type { ReplayDatabase } from '../replay/replay-database.js';
+import { ReplayError } from '../replay/replay-error.js';
+import { type ReplayOutcome, replayInBatches, writeReports } from '../report/replay-many.js';
 import type { ReplayReport } from '../report/replay-report.js';
-import { type CorpusFile, findCorpus } from './corpus.js';
-import type { Experiment } from './experiment-config.js';
+import type { Experiment } from './experiment.js';
+import { experimentResult } from './experiment.js';
 import { experimentMarkdown } from './experiment-markdown.js';
-import { experimentResult } from './experiment-result.js';
 
 /** Where and with what an experiment runs. */
 export interface ExperimentRun {

@@ -1,28 +1,11 @@
-import type { SessionId } from '../../../objects/ids.js';
-import { defined } from '../../../values/defined.js';
-import type { Loss, LossReason } from '../../recordings/importer.js';
-import type { EntryOf } from '../../recordings/neutral-session.js';
-import type { ClockRepairs } from '../replay-clock.js';
-import type { ReplayConfig } from '../replay-config.js';
-import type { ReplayDigest } from '../replay-digest.js';
-import type { ReplayEngine } from '../replay-engine.js';
-import type { ContextMeasure, SectionMeasure } from './context-measure.js';
+import type { SessionId } from '../../objects/ids.js';
+import { defined } from '../../values/defined.js';
+
+import type { EntryOf } from '../recordings/neutral-session.js';
+import type { ContextMeasure, SectionMeasure } from '../replay/context-measure.js';
+
+import type { FinishedReplay } from '../replay/replay-recording.js';
 import type { Quantiles, ReplayReport, Sizes } from './replay-report.js';
-
-const KEPT_LOSSES = 1_000;
-
-/** Losses as they come: all counted, the first ones kept. */
-export class LossList {
-  readonly each: Loss[] = [];
-  readonly byReason: Partial<Record<LossReason, number>> = {};
-  total = 0;
-
-  add(loss: Loss): void {
-    this.total += 1;
-    this.byReason[loss.reason] = (this.byReason[loss.reason] ?? 0) + 1;
-    if (this.each.length < KEPT_LOSSES) this.each.push(loss);
-  }
-}
 
 function quantiles(values: readonly number[]): Quantiles {
   const sorted = [...values].sort((a, b) => a - b);
@@ -70,18 +53,6 @@ function contextsOf(each: readonly ContextMeasure[], tokenizer: string | undefin
   };
 }
 
-/** What a report is made of. */
-export interface ReportParts {
-  readonly recording: Pick<ReplayReport['recording'], 'name' | 'sha256' | 'bytes'>;
-  readonly config: ReplayConfig;
-  readonly variant: string;
-  readonly engine: ReplayEngine;
-  readonly digest: ReplayDigest;
-  readonly losses: LossList;
-  readonly clock: ClockRepairs;
-  readonly tokenizer: string | undefined;
-}
-
 /** Which session another one came from, and how. */
 function cameFrom(parent: EntryOf<'session'>['parent'], branchOf: SessionId | undefined, ids: ReadonlyMap<string, SessionId>) {
   if (branchOf !== undefined) return { relation: 'branch', parent: branchOf };
@@ -91,7 +62,7 @@ function cameFrom(parent: EntryOf<'session'>['parent'], branchOf: SessionId | un
 }
 
 /** The report of a finished replay. */
-export function makeReport({ recording, config, variant, engine, digest, losses, clock, tokenizer }: ReportParts): ReplayReport {
+export function makeReport({ recording, config, variant, engine, digest, losses, clock, tokenizer }: FinishedReplay): ReplayReport {
   const { tally, tree, evidence, sessions } = engine;
   const { objects } = digest;
   // Of a session with branches the first.

@@ -1,6 +1,5 @@
-import { STANDINGS } from '../report/use-evidence.js';
-import type { Experiment } from './experiment-config.js';
-import type { ExperimentResult } from './experiment-result.js';
+import { STANDINGS } from '../replay/use-evidence.js';
+import type { Experiment, ExperimentResult } from './experiment.js';
 
 /** An experiment and how it was run. */
 export interface ExperimentAbout {

@@ -1,5 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ReplayReport } from '../report/replay-report.js';
-import type { ListedCounts } from './corpus.js';
+
+/** What the list that comes with a corpus says of one recording. */
+export interface ListedCounts {
+  readonly bytes: number;
+  readonly messages: number;
+  readonly calls: number;
+  readonly reads: number;
+}
+
+/** Reads `PROVENANCE.tsv` of a corpus: counts by file name, and none of its words; empty where there is none. */
+export async function readProvenance(folder: string): Promise<ReadonlyMap<string, ListedCounts>> {
+  const text = await readFile(join(folder, 'PROVENANCE.tsv'), 'utf8').catch(() => '');
+  const [head = '', ...rows] = text.split('\n').filter((line) => line !== '');
+  const columns = head.split('\t');
+  return new Map(
+    rows.map((line) => {
+      const cells = line.split('\t');
+      const cell = (name: string): string => cells[columns.indexOf(name)] ?? '';
+      const counts = {
+        bytes: Number(cell('bytes')),
+        messages: Number(cell('messages')),
+        calls: Number(cell('tool_calls')),
+        reads: Number(cell('reads')),
+      };
+      return [cell('file').replace(/\/$/, ''), counts] as const;
+    }),
+  );
+}
 
 type Recorded = Pick<ReplayReport, 'recording' | 'recorded' | 'sessions'>;
 type Field = 'items' | 'calls' | 'reads';
