@@ -63,7 +63,10 @@ export type { AssemblyMismatch, MismatchCause } from './history/verify/verify-as
 export type { VerifyOptions, VerifyProgress } from './history/verify/verify-options.js';
 export type { PartDamage, PartsReport } from './history/verify/verify-parts.js';
 export { type ContextsReport, type SessionVerification, verifySession } from './history/verify/verify-session.js';
-export { type EnsureNodeOptions, ensureNode, NodeError, type NodeErrorCode, type NodeHandle, nodeStatus, stopNode } from './node/index.js';
+export { type EnsureNodeOptions, ensureNode, type NodeHandle } from './node/ensure-node.js';
+export { NodeError, type NodeErrorCode } from './node/errors.js';
+export { nodeStatus } from './node/node-status.js';
+export { stopNode } from './node/stop-node.js';
 export type { AssemblyProof, Delivery, HandedList } from './objects/assembly-proof.js';
 export { canonicalJson, type Json } from './objects/canonical-json.js';
 export { DocumentError, type DocumentErrorCode } from './objects/errors.js';

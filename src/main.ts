@@ -10,7 +10,7 @@ import { serveCommand } from './cli/serve-command.js';
 import { endUsageErrors } from './cli/usage-error.js';
 import { verifyCommand } from './cli/verify-command.js';
 import { replayCommand } from './lab/cli/replay-command.js';
-import { refuseBeyondFileSizeLimit } from './process/file-size-limit.js';
+import { refuseBeyondFileSizeLimit } from './process/system-error.js';
 
 /** The version in package.json, which lies above the built program. */
 function packageVersion(): string {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { hashSource } from '../../src/filesystem/access/hash-source.js';
+import { hashSource } from '../../src/filesystem/access/read-source.js';
 import { ContextClient, localFilesystemId } from '../../src/index.js';
 import { makeFolders, settleDisk, textOf } from '../fixtures.js';
 import { type Contender, interleave } from '../interleave.js';

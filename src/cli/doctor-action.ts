@@ -1,12 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type InspectedJournal, inspectJournals, type JournalState } from '../journal/inspect-journals.js';
-import type { LockOwner } from '../lease/lock-file.js';
-import { type LoopTrouble, loopTroubles } from '../lease/loop-troubles.js';
-import { sessionLockOwners } from '../lease/session-lock.js';
-import { type TrackerReport, trackerReports } from '../lease/tracker-report.js';
-import { type NodeStatusReport, nodeStatus } from '../node/index.js';
+import { type InspectedJournal, inspectJournals, type JournalState } from '../journal/journals.js';
+import { type LockOwner, sessionLockOwners } from '../lease/session-lock.js';
+import { type NodeStatusReport, nodeStatus } from '../node/node-status.js';
 import { remoteFolders } from '../process/data-folder.js';
+import { type LoopTrouble, loopTroubles, type TrackerReport, trackerReports } from '../process/process-reports.js';
 import type { DoctorFlags } from './doctor-flags.js';
 import { escapedJson, escapedLine } from './escape-text.js';
 import { reportFailure } from './report-failure.js';

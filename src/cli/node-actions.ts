@@ -1,4 +1,6 @@
-import { ensureNode, type NodeStatusReport, nodeLogs, nodeStatus, stopNode } from '../node/index.js';
+import { ensureNode } from '../node/ensure-node.js';
+import { type NodeStatusReport, nodeLogs, nodeStatus } from '../node/node-status.js';
+import { stopNode } from '../node/stop-node.js';
 import { defined } from '../values/defined.js';
 import type { NodeFlags } from './node-flags.js';
 import { reportFailure } from './report-failure.js';

@@ -1,5 +1,5 @@
 import { errorText } from '../node/errors.js';
-import { systemCode } from '../process/system-code.js';
+import { systemCode } from '../process/system-error.js';
 import { CodedError } from '../values/coded-error.js';
 import { escapedJson, escapedText } from './escape-text.js';
 import { USAGE_EXIT_CODE } from './usage-error.js';

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { NODE_PROFILES, type NodeProfile } from '../node/state-file.js';
+import { NODE_PROFILES, type NodeProfile } from '../node/node-state.js';
 import { dataFolder } from '../process/data-folder.js';
 import { defined } from '../values/defined.js';
 import { parseNodeUrl } from '../xtdb/address.js';

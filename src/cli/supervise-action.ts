@@ -1,4 +1,5 @@
-import { parseLaunchPlan, superviseNode } from '../node/index.js';
+import { parseLaunchPlan } from '../node/launch.js';
+import { superviseNode } from '../node/supervise.js';
 import { reportFailure } from './report-failure.js';
 
 /** `node supervise`: what `node start` leaves running in the background. SIGTERM and SIGINT stop the node; a closed terminal does not. */

@@ -1,6 +1,6 @@
 import { ContextClient, type ContextClientOptions } from '../client/session/context-client.js';
 import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
-import { type EnsureNodeOptions, ensureNode, type NodeHandle } from '../node/index.js';
+import { type EnsureNodeOptions, ensureNode, type NodeHandle } from '../node/ensure-node.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import { HarnessClient } from './harness-client.js';
 import type { HarnessSettings } from './harness-session.js';

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { FileAccess, LocatedFile } from '../client/session/file-access.js';
 import type { ReportedMention } from '../client/session/reported-files.js';
 import { SourceError } from '../filesystem/access/errors.js';
-import { datedFiles } from '../filesystem/access/file-times.js';
+import { datedFiles } from '../filesystem/access/regular-files.js';
 import { ignoredNames, isInGitFolder } from '../filesystem/search/ignore-rules.js';
 import { MOST_DISCOVERED } from '../indexing/most-discovered.js';
 import { DocumentError } from '../objects/errors.js';

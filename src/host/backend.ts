@@ -1,6 +1,6 @@
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
-import type { NodeHandle } from '../node/index.js';
+import type { NodeHandle } from '../node/ensure-node.js';
 import { clientFolder } from '../process/data-folder.js';
 import { withinLimit } from '../process/within-limit.js';
 import { defined } from '../values/defined.js';
@@ -224,7 +224,7 @@ export class Backend {
       const { parseNodeUrl } = await import('../xtdb/address.js');
       return parseNodeUrl(this.#settings.nodeUrl);
     }
-    const { ensureNode } = await import('../node/index.js');
+    const { ensureNode } = await import('../node/ensure-node.js');
     const before = this.#node;
     this.#node = await ensureNode({ ...this.#settings.node, signal: this.#stop.signal, onProgress: (message) => this.#tell(message) });
     await before?.release();

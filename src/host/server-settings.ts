@@ -1,5 +1,5 @@
 import type { MountSetting } from '../filesystem/access/mounts.js';
-import type { EnsureNodeOptions } from '../node/index.js';
+import type { EnsureNodeOptions } from '../node/ensure-node.js';
 import type { StepPolicy } from '../session/plan-step.js';
 import type { ToolOptions } from '../tools/create-tools.js';
 

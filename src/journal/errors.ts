@@ -1,4 +1,4 @@
-import { systemCode } from '../process/system-code.js';
+import { systemCode } from '../process/system-error.js';
 import { CodedError } from '../values/coded-error.js';
 
 /**

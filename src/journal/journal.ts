@@ -1,13 +1,9 @@
-import type { DoneRecords } from './done-records.js';
 import { type JournalDamage, JournalError, journalFailure } from './errors.js';
 import { encodeFrameHeader, FRAME_HEADER_BYTES } from './frame.js';
-import { syncFolder } from './journal-folder.js';
-import type { JournalLock } from './journal-lock.js';
-import type { JournalScan, WaitingRecord } from './journal-scan.js';
-import { type PendingLimits, PendingRecords } from './pending-records.js';
-import { type JournalRecord, readRecords } from './read-journal.js';
-import { SegmentChain } from './segment-chain.js';
-import type { SegmentFile } from './segment-file.js';
+import { type JournalLock, syncFolder } from './journal-folder.js';
+import { type JournalRecord, type JournalScan, readRecords, type WaitingRecord } from './read-journal.js';
+import { type DoneRecords, type PendingLimits, PendingRecords } from './record-progress.js';
+import { SegmentChain, type SegmentFile } from './segment-chain.js';
 
 /** What an acknowledged record survives: the death of every process, or the loss of power as well. */
 export type Durability = 'process' | 'power';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm } from 'node:fs/promises';
 import { z } from 'zod';
-import { createWholeFile } from '../process/create-whole-file.js';
+import { createWholeFile } from '../process/owned-file.js';
 import { identifySelf, isAlive, processIdentitySchema } from '../process/process-identity.js';
-import { systemCode } from '../process/system-code.js';
+import { systemCode } from '../process/system-error.js';
 import { NodeError } from './errors.js';
 import { waitFor } from './pause.js';
 

@@ -1,11 +1,11 @@
 import { isAlive } from '../process/process-identity.js';
 import type { DataFolder } from './data-folder.js';
-import { endProcess } from './end-process.js';
 import { NodeError } from './errors.js';
+import { type NodeState, readState } from './node-state.js';
+import { probeNode } from './node-status.js';
 import { waitFor } from './pause.js';
-import { probeNode } from './probe.js';
 import { DEFAULT_READY_TIMEOUT_MS, failureOf, type RunningNode, readyTimeout, runningNode, type StartOptions } from './start-node.js';
-import { type NodeState, readState } from './state-file.js';
+import { endProcess } from './stop-node.js';
 
 const PROBE_LIMIT_MS = 10_000;
 

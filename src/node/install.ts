@@ -1,16 +1,78 @@
-import { randomUUID } from 'node:crypto';
-import { access, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import { access, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { z } from 'zod';
-import { systemCode } from '../process/system-code.js';
-import { removeOldInstallations } from './cache-cleanup.js';
-import { compileFront, makeArchive } from './compile-front.js';
+import { systemCode } from '../process/system-error.js';
+import { compileFront, copyDependencies, makeArchive } from './build-front.js';
 import { errorText, NodeError } from './errors.js';
 import { withLock } from './file-lock.js';
-import { installationKey, readFrontFiles } from './installation-key.js';
 import type { Java } from './java.js';
-import { copyDependencies } from './maven.js';
+
+/** Raised when the layout of an installation changes, so that older ones are not taken for current. */
+const LAYOUT = 'installation-1';
+
+/** The key of an installation: equal only when the jars, the sources and the JVM are. */
+export function installationKey(parts: { readonly java: string; readonly files: ReadonlyMap<string, Buffer> }): string {
+  const hash = createHash('sha256');
+  // Lengths in front keep two different lists of parts from ever reading alike.
+  const add = (part: string | Buffer): void => {
+    const bytes = Buffer.from(part);
+    hash.update(`${bytes.length}:`).update(bytes);
+  };
+  add(LAYOUT);
+  add(parts.java);
+  for (const [name, bytes] of [...parts.files].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    add(name);
+    add(bytes);
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** The files that an installation is made from, `pom.xml` and everything under `src`, by their path in `frontDir` (with `/`). */
+export async function readFrontFiles(frontDir: string): Promise<ReadonlyMap<string, Buffer>> {
+  const entries = await readdir(join(frontDir, 'src'), { recursive: true, withFileTypes: true });
+  const paths = [
+    join(frontDir, 'pom.xml'),
+    ...entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)),
+  ];
+  const files = await Promise.all(
+    paths.map(async (path) => [relative(frontDir, path).split(sep).join('/'), await readFile(path)] as const),
+  );
+  return new Map(files);
+}
+
+/** How long an installation stays although nothing has started from it. */
+export const UNUSED_DAYS = 30;
+/** A draft older than this was left by a build that died. */
+const DRAFT_HOURS = 24;
+
+/** Which names of a cache folder can go: drafts of dead builds and installations unused for long, never the current one and nothing unknown. */
+export function expiredEntries(
+  entries: readonly { readonly name: string; readonly usedMs: number }[],
+  currentKey: string,
+  nowMs: number,
+): readonly string[] {
+  const olderThan = (entry: { readonly usedMs: number }, hours: number): boolean => nowMs - entry.usedMs > hours * 3_600_000;
+  return entries
+    .filter((entry) => {
+      if (/^\.draft-[0-9a-f-]{36}$/.test(entry.name)) return olderThan(entry, DRAFT_HOURS);
+      const key = /^node-([0-9a-f]{16})$/.exec(entry.name)?.[1];
+      return key !== undefined && key !== currentKey && olderThan(entry, UNUSED_DAYS * 24);
+    })
+    .map((entry) => entry.name);
+}
+
+/** Removes what no one needs any more from the cache folder. Failures are left for the next time. */
+export async function removeOldInstallations(cacheDir: string, currentKey: string): Promise<void> {
+  const names = await readdir(cacheDir).catch(() => []);
+  const entries = await Promise.all(
+    names.map(async (name) => ({ name, usedMs: (await stat(join(cacheDir, name)).catch(() => undefined))?.mtimeMs ?? Date.now() })),
+  );
+  for (const name of expiredEntries(entries, currentKey, Date.now())) {
+    await rm(join(cacheDir, name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
 
 /** A node ready to be started: everything that the first start makes and later ones reuse. */
 export interface Installation {

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { systemCode } from '../process/system-code.js';
+import { systemCode } from '../process/system-error.js';
 
 /** The log of a node. */
 export interface LogFile {

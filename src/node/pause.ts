@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemCode } from '../process/system-code.js';
+import { systemCode } from '../process/system-error.js';
 import { NodeError } from './errors.js';
 
 /** How long one look at another process's files lasts: other processes give no event that can be awaited. */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { systemCode } from '../process/system-code.js';
+import { systemCode } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 import { NodeError, throwIfAborted } from './errors.js';
 

@@ -1,22 +1,44 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { identifyProcess } from '../process/process-identity.js';
-import { systemCode } from '../process/system-code.js';
-import type { DataFolder } from './data-folder.js';
+import { systemCode } from '../process/system-error.js';
+import { type DataFolder, makeRuntimeFolder, socketIn } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { ensureInstallation } from './install.js';
 import { findJava } from './java.js';
 import { DEFAULT_HEAP_MEGABYTES, type LaunchPlan } from './launch.js';
 import { readLogTail } from './log-file.js';
-import { type PackageFiles, packageFiles } from './package-root.js';
+import { announceState, type NodeProfile, type NodeState, type OwnNodeAddress, readState, startingState } from './node-state.js';
 import { waitFor } from './pause.js';
-import { makeRuntimeFolder, socketIn } from './runtime-folder.js';
-import { announceState, type NodeProfile, type NodeState, type OwnNodeAddress, readState, startingState } from './state-file.js';
 import { NO_SPACE_EXIT } from './supervise.js';
+
+/** The files of this package that the node is built and started from. */
+export interface PackageFiles {
+  /** Folder with `pom.xml`, `src/` and the node configurations. */
+  readonly frontDir: string;
+  /** The built command line program, which the supervisor runs from. */
+  readonly cli: string;
+}
+
+/** Finds the files of this package from wherever this module was bundled to. Throws NodeError `incomplete-package` when some are missing. */
+export function packageFiles(): PackageFiles {
+  let dir = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(dir, 'xtdb', 'pom.xml'))) {
+    const parent = dirname(dir);
+    if (parent === dir) {
+      throw new NodeError('incomplete-package', `No xtdb/pom.xml above ${fileURLToPath(import.meta.url)}. Install the package again.`);
+    }
+    dir = parent;
+  }
+  const cli = join(dir, 'dist', 'cli.js');
+  if (!existsSync(cli)) throw new NodeError('incomplete-package', `${cli} is missing. Build it with: npm run build`);
+  return { frontDir: join(dir, 'xtdb'), cli };
+}
 
 /** How a node is started when there is none. */
 export interface StartOptions {

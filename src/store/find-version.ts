@@ -1,7 +1,6 @@
 import type { ShownAhead } from '../objects/assembly-proof.js';
 import { fileStub } from '../objects/file.js';
-import type { FilesystemSource } from '../objects/source.js';
-import { parseSource } from '../objects/source.js';
+import { type FilesystemSource, parseSource } from '../objects/source.js';
 import { StoreError } from './errors.js';
 import { toStored } from './head.js';
 import type { Head, StoreSnapshot } from './store-snapshot.js';

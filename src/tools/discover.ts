@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { LocatedFile } from '../client/session/file-access.js';
 import type { ReportedMention } from '../client/session/reported-files.js';
-import { datedFiles } from '../filesystem/access/file-times.js';
+import { datedFiles } from '../filesystem/access/regular-files.js';
 import { MOST_DISCOVERED } from '../indexing/most-discovered.js';
 import { canonicalPath } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';

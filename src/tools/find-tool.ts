@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { unreachableError } from '../filesystem/access/access.js';
-import { findFiles } from '../filesystem/search/find-files.js';
+import { findFiles } from '../filesystem/search/walk.js';
 import type { ToolSettings, Work } from './define-tool.js';
 import { asGiven, discover } from './discover.js';
 import { type Listing, listingTool } from './listing.js';

@@ -5,8 +5,7 @@ import type { VerbEntry, VerbFailure, VerbPlan } from '../client/session/verb-pl
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
-import type { Done } from './activated-contents.js';
-import { activatedContents } from './activated-contents.js';
+import { activatedContents, type Done } from './activated-contents.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
 import { headerValue } from './framing.js';
 import { candidateLines, didYouMean, knownReference, similarPaths } from './require-object.js';

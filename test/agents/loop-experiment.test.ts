@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { LayoutName } from '../../src/assembly/assembly-record.js';
 import { countTokens } from '../../src/history/ask/token-count.js';
-import { stopNode } from '../../src/node/index.js';
+import { stopNode } from '../../src/node/stop-node.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type Move, startLoopModel } from './loop-model.js';
 import { linesOf, startNode } from './loop-project.js';

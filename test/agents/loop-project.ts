@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ContextClient } from '../../src/client/session/context-client.js';
 import { localFilesystemId } from '../../src/filesystem/access/filesystem-id.js';
-import { nodeStatus } from '../../src/node/index.js';
+import { nodeStatus } from '../../src/node/node-status.js';
 import { cliPath } from '../support/mcp-clients.js';
 
 const run = promisify(execFile);

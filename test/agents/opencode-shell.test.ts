@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../src/client/session/context-client.js';
-import { loopTroubles } from '../../src/lease/loop-troubles.js';
-import { stopNode } from '../../src/node/index.js';
+import { stopNode } from '../../src/node/stop-node.js';
+import { loopTroubles } from '../../src/process/process-reports.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type Move, startLoopModel } from './loop-model.js';
 import { makeProject, reader, startNode } from './loop-project.js';

@@ -1,10 +1,10 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../src/client/session/context-client.js';
-import { loopTroubles } from '../../src/lease/loop-troubles.js';
-import { stopNode } from '../../src/node/index.js';
+import { stopNode } from '../../src/node/stop-node.js';
 import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
+import { loopTroubles } from '../../src/process/process-reports.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, type Move, startLoopModel } from './loop-model.js';
 import { makeProject, palimpsest, reader, startNode } from './loop-project.js';

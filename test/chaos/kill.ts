@@ -1,5 +1,5 @@
 import { dataFolderAt } from '../../src/node/data-folder.js';
-import { type NodeState, readState } from '../../src/node/state-file.js';
+import { type NodeState, readState } from '../../src/node/node-state.js';
 import { isAlive, type ProcessIdentity } from '../../src/process/process-identity.js';
 import type { Random } from './random.js';
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { stopNode } from '../../src/node/index.js';
+import { stopNode } from '../../src/node/stop-node.js';
 import { filesystemId, type SessionId, sessionId } from '../../src/objects/ids.js';
 import type { Line } from './acknowledged.js';
 import { type CheckCounts, checkEverything } from './check-everything.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { FRAME_HEADER_BYTES, frameSalt, payloadAt } from '../../src/journal/frame.js';
 import { journalFolder, listJournalFolder } from '../../src/journal/journal-folder.js';
 import { decodePayload } from '../../src/journal/payload.js';
-import { scanSegment } from '../../src/journal/segment-scan.js';
+import { scanSegment } from '../../src/journal/segment-format.js';
 import type { Line } from './acknowledged.js';
 import type { Random } from './random.js';
 

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ContextClient } from '../../src/client/session/context-client.js';
 import type { ContextSession } from '../../src/client/session/context-session.js';
-import { ensureNode, type NodeHandle } from '../../src/node/index.js';
+import { ensureNode, type NodeHandle } from '../../src/node/ensure-node.js';
 import { hashText } from '../../src/objects/hashes.js';
 import type { SessionId } from '../../src/objects/ids.js';
 import { SessionError } from '../../src/session/errors.js';

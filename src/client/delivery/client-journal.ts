@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JournalDamage } from '../../journal/errors.js';
-import { inspectJournals } from '../../journal/inspect-journals.js';
 import type { Durability, Journal } from '../../journal/journal.js';
-import { adoptableJournals, adoptJournal, openJournal } from '../../journal/open-journal.js';
+import { adoptableJournals, adoptJournal, inspectJournals, openJournal } from '../../journal/journals.js';
 import { decodePayload, encodePayload } from '../../journal/payload.js';
-import type { PendingLimits } from '../../journal/pending-records.js';
+import type { PendingLimits } from '../../journal/record-progress.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { Outbox, WriteJournal } from './outbox.js';
 import { decodeWrite } from './write-record.js';

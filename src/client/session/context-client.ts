@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import type { Durability } from '../../journal/journal.js';
-import type { PendingLimits } from '../../journal/pending-records.js';
-import { TrackerReportFile } from '../../lease/tracker-report.js';
+import type { PendingLimits } from '../../journal/record-progress.js';
 import { type SessionId, sessionId } from '../../objects/ids.js';
+import { TrackerReportFile } from '../../process/process-reports.js';
 import { SessionError } from '../../session/errors.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../../session/plan-step.js';
 import { type AskedBasis, ObjectStore } from '../../store/object-store.js';

@@ -1,5 +1,4 @@
-import { LeaseError } from '../../lease/errors.js';
-import { acquireSessionLock, type SessionLock } from '../../lease/session-lock.js';
+import { acquireSessionLock, LeaseError, type SessionLock } from '../../lease/session-lock.js';
 import type { SessionId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
 

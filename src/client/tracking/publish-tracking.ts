@@ -1,4 +1,4 @@
-import type { TrackerReportFile, TrackerState } from '../../lease/tracker-report.js';
+import type { TrackerReportFile, TrackerState } from '../../process/process-reports.js';
 import type { TrackingStatus } from './tracking.js';
 
 /** How long changes are gathered before they are told, and how many unreadable sources are named. */

@@ -1,5 +1,4 @@
-import { hashSource } from '../../filesystem/access/hash-source.js';
-import type { SourceReading, UnreachableReason } from '../../filesystem/access/read-source.js';
+import { hashSource, type SourceReading, type UnreachableReason } from '../../filesystem/access/read-source.js';
 import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';

@@ -1,4 +1,4 @@
-import { refuseBeyondFileSizeLimit } from '../../process/file-size-limit.js';
+import { refuseBeyondFileSizeLimit } from '../../process/system-error.js';
 import { serveBeside } from './serve-sidecar.js';
 
 // Keys pressed in the harness's terminal concern the harness; this process ends when the harness closes its pipe.

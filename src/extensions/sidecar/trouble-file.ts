@@ -1,6 +1,6 @@
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { LoopTrouble } from '../../lease/loop-troubles.js';
+import type { LoopTrouble } from '../../process/process-reports.js';
 
 const KEPT_MS = 7 * 24 * 3_600_000;
 

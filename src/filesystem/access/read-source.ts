@@ -4,12 +4,99 @@ import type { BigIntStats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { hashBytes, hashedText } from '../../objects/hashes.js';
 import { type CanonicalPath, type Sha256, sha256 } from '../../objects/ids.js';
-import { chunkPieces, LARGE_TEXT_BYTES } from '../../objects/large-text.js';
+import { type Abridged, abridgeEnds, chunkPieces, HEAD_UNITS, LARGE_TEXT_BYTES, TAIL_UNITS } from '../../objects/large-text.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import type { FilesystemAccess } from './access.js';
-import { SourceError, type SourceErrorCode, sourceErrorFrom } from './errors.js';
+import { errnoOf, SourceError, type SourceErrorCode, sourceErrorFrom } from './errors.js';
 import { type IrregularKind, irregularKind, leave, type OpenInside, openInside, statsOf } from './open-inside.js';
-import { TextScan } from './text-scan.js';
+
+/**
+ * Reads bytes in pieces and keeps what can be said of them as text: whether they are UTF-8 without NUL (decision C2), their length in
+ * UTF-16 units, and both ends. Memory is bounded by the ends, not by the text.
+ */
+export class TextScan {
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  #isText = true;
+  #length = 0;
+  #start = '';
+  #end = '';
+
+  /** False as soon as something was seen that is not text. */
+  get isText(): boolean {
+    return this.#isText;
+  }
+
+  /** UTF-16 units so far. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Takes the next bytes. */
+  push(bytes: Uint8Array): void {
+    if (!this.#isText) return;
+    if (bytes.includes(0)) {
+      this.#isText = false;
+      return;
+    }
+    this.#take(() => this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** Says that no more bytes come; gives head and tail (decision C6), or `undefined` where the bytes are not text. */
+  end(): Abridged | undefined {
+    this.#take(() => this.#decoder.decode());
+    return this.#isText ? abridgeEnds(this.#start, this.#end, this.#length) : undefined;
+  }
+
+  #take(decode: () => string): void {
+    if (!this.#isText) return;
+    try {
+      const text = decode();
+      this.#length += text.length;
+      if (this.#start.length <= HEAD_UNITS) this.#start += text.slice(0, HEAD_UNITS + 1 - this.#start.length);
+      this.#end = (this.#end + text.slice(-(TAIL_UNITS + 2))).slice(-(TAIL_UNITS + 2));
+    } catch {
+      this.#isText = false;
+    }
+  }
+}
+
+const HASHED_PIECE_BYTES = 256 * 1024;
+
+/** The hash of as many bytes as the file had when it was opened; undefined when it has fewer by now, or is no regular file. */
+async function hashOpen({ handle, stats }: OpenInside, signal: AbortSignal | undefined): Promise<Sha256 | undefined> {
+  if (irregularKind(stats) !== undefined) return undefined;
+  const size = Number(stats.size);
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(Math.min(HASHED_PIECE_BYTES, size));
+  for (let done = 0; done < size; ) {
+    signal?.throwIfAborted();
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, size - done), done);
+    if (bytesRead === 0) return undefined;
+    hash.update(buffer.subarray(0, bytesRead));
+    done += bytesRead;
+  }
+  return sha256(hash.digest('hex'));
+}
+
+/**
+ * The SHA-256 of a source's bytes (decision A3) in bounded memory, whatever its size: enough to tell that a source still holds the bytes of a known
+ * hash, and for nothing else, because it does not ask whether the file was written to meanwhile. Undefined when it cannot be told, for whatever
+ * reason: `readSource` then says what is so. Rejects only on an abort of `signal`.
+ */
+export async function hashSource(access: FilesystemAccess, source: FilesystemSource, signal?: AbortSignal): Promise<Sha256 | undefined> {
+  signal?.throwIfAborted();
+  if (!access.mounts.isReachable(source.path, source.filesystemId)) return undefined;
+  let opened: OpenInside | undefined;
+  try {
+    opened = await openInside(access.roots, source.path);
+    return await hashOpen(opened, signal);
+  } catch (error) {
+    if (error instanceof SourceError || errnoOf(error) !== undefined) return undefined;
+    throw error;
+  } finally {
+    await opened?.handle.close();
+  }
+}
 
 /** A text larger than this is kept as head and tail only (decision C6). */
 export const WHOLE_TEXT_BYTES = 64 * 1024 * 1024;

@@ -3,8 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { RE2JS } from 're2js';
 import { SourceError } from '../access/errors.js';
 import { openFileInside } from '../access/open-inside.js';
-import { LineCollector } from './line-collector.js';
-import { type FoundText, invalidRegex, LARGEST_SEARCHED, type SearchTask } from './search-task.js';
+import { type FoundText, invalidRegex, LARGEST_SEARCHED, LineCollector, type SearchTask } from './search-task.js';
 import { walkFiles } from './walk.js';
 
 const LINES_AT_ONCE = 2000;

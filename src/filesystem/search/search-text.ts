@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import type { CanonicalPath } from '../../objects/ids.js';
 import { sourceErrorFrom } from '../access/errors.js';
-import { isRegularInside } from '../access/regular-inside.js';
+import { isRegularInside } from '../access/regular-files.js';
 import type { AllowedRoots } from '../access/roots.js';
 import { compileGlob } from './glob.js';
 import { ripgrepPath } from './ripgrep.js';

@@ -2,9 +2,8 @@ import { posix } from 'node:path';
 import { SourceError } from '../access/errors.js';
 import { entryPath, openFolderInside } from '../access/open-inside.js';
 import { nameGlob } from './glob.js';
-import { LineCollector } from './line-collector.js';
 import { runProgram, walkArgs } from './ripgrep.js';
-import { type FoundText, invalidRegex, LARGEST_SEARCHED, type SearchTask } from './search-task.js';
+import { type FoundText, invalidRegex, LARGEST_SEARCHED, LineCollector, type SearchTask } from './search-task.js';
 
 /** Text in ripgrep's records: as text, or in base64 where it is not UTF-8. */
 type RecordText = { readonly text: string } | { readonly bytes: string };

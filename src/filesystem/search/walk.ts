@@ -4,7 +4,9 @@ import { readdir } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { SourceError } from '../access/errors.js';
 import { entryPath, openFolderInside } from '../access/open-inside.js';
+import { regularInside } from '../access/regular-files.js';
 import type { AllowedRoots } from '../access/roots.js';
+import { compileGlob } from './glob.js';
 import { IgnoreRules } from './ignore-rules.js';
 import { ripgrepPath, runProgram, walkArgs } from './ripgrep.js';
 
@@ -143,4 +145,31 @@ async function walkInProcess(roots: AllowedRoots, top: string, collector: Collec
     return true;
   };
   await visit(top, await folderEntries(top, options.shown), await IgnoreRules.load(top));
+}
+
+/** What a glob found below a folder. */
+export interface FoundFiles {
+  /** Canonical paths of regular files inside the roots, depth first, names in the order of their bytes. */
+  readonly paths: readonly string[];
+  readonly truncated: boolean;
+  readonly timedOut: boolean;
+  /** Files whose names are not UTF-8 and that no path can name. */
+  readonly unaddressable: number;
+}
+
+const FOUND_LIMIT = 1000;
+
+/**
+ * Finds files by a glob below a canonical folder; see {@link compileGlob} for the pattern and {@link walkFiles} for what is walked.
+ * `limit` is 1,000 if left out. Throws {@link PatternError} `invalid-glob` and {@link SourceError} for the folder.
+ */
+export async function findFiles(
+  roots: AllowedRoots,
+  folder: string,
+  pattern: string,
+  options: Omit<WalkOptions, 'accept'> = {},
+): Promise<FoundFiles> {
+  const walked = await walkFiles(roots, folder, { ...options, limit: options.limit ?? FOUND_LIMIT, accept: compileGlob(pattern) });
+  const paths = walked.paths.map((path) => posix.join(folder, path));
+  return { ...walked, paths: await regularInside(roots, paths) };
 }

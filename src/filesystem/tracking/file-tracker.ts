@@ -3,9 +3,15 @@ import type { FilesystemSource } from '../../objects/source.js';
 import type { FilesystemAccess } from '../access/access.js';
 import { named } from '../access/errors.js';
 import { ChangeQueue, type StillAtRest } from './change-queue.js';
-import { monitorStalls, type StallMonitor } from './stall-monitor.js';
 import { type KnownContent, type TrackedFile, TrackedFolder, type TrackerState } from './track-folder.js';
-import { type FolderListener, type FolderWatch, type FolderWatchKind, watchFolder } from './watch-folder.js';
+import {
+  type FolderListener,
+  type FolderWatch,
+  type FolderWatchKind,
+  monitorStalls,
+  type StallMonitor,
+  watchFolder,
+} from './watch-folder.js';
 
 /** How files are tracked; all times in milliseconds. */
 export interface FileTrackerOptions {

@@ -6,7 +6,7 @@ import { reportFailure } from '../../cli/report-failure.js';
 import { nodeOptions, readSettings } from '../../cli/settings.js';
 import { limitYoungGeneration } from '../../cli/young-generation.js';
 import { sessionId } from '../../objects/ids.js';
-import { systemCode } from '../../process/system-code.js';
+import { systemCode } from '../../process/system-error.js';
 import { defined } from '../../values/defined.js';
 import { excerpt } from '../recordings/entries/excerpt.js';
 import { findRecordings } from '../replay/find-recordings.js';

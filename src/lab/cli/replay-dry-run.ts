@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { escapedJson, escapedLine, escapedText } from '../../cli/escape-text.js';
-import { systemCode } from '../../process/system-code.js';
+import { systemCode } from '../../process/system-error.js';
 import { summariseRecording } from '../replay/dry-run.js';
 import type { ReplayFlags } from './replay-flags.js';
 

@@ -8,8 +8,7 @@ import type { ReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
 import { type ReplayOutcome, replayInBatches, writeReports } from '../report/replay-many.js';
 import type { ReplayReport } from '../report/replay-report.js';
-import type { Experiment } from './experiment.js';
-import { experimentResult } from './experiment.js';
+import { type Experiment, experimentResult } from './experiment.js';
 import { experimentMarkdown } from './experiment-markdown.js';
 
 /** Where and with what an experiment runs. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { systemCode } from '../../process/system-code.js';
+import { systemCode } from '../../process/system-error.js';
 import { excerpt } from './entries/excerpt.js';
 import { createEntryChecks } from './entry-checks.js';
 import type { Importer, OnItem, OnLoss, RecordingSource } from './importer.js';

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { systemCode } from '../../process/system-code.js';
+import { systemCode } from '../../process/system-error.js';
 import type { RecordingSource } from './importer.js';
 import { RecordingError } from './recording-error.js';
 

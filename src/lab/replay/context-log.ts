@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { SessionId } from '../../objects/ids.js';
-import { systemCode } from '../../process/system-code.js';
+import { systemCode } from '../../process/system-error.js';
 import { type ContextMeasure, contextMeasureSchema } from './context-measure.js';
 import type { ContextLog } from './replay-engine.js';
 

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
-import { systemCode } from '../../process/system-code.js';
+import { systemCode } from '../../process/system-error.js';
 import { recogniseRecording } from '../recordings/import-recording.js';
 import type { RecordingFormat } from '../recordings/neutral-session.js';
 import { openRecording } from '../recordings/open-recording.js';

@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EnsureNodeOptions, ensureNode, stopNode } from '../../node/index.js';
+import { type EnsureNodeOptions, ensureNode } from '../../node/ensure-node.js';
+import { stopNode } from '../../node/stop-node.js';
 import type { NodeAddress } from '../../xtdb/address.js';
 
 /** An isolated database of replays [§6.3]. */

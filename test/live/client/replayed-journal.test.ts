@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
-import { adoptableJournals } from '../../../src/journal/open-journal.js';
+import { adoptableJournals } from '../../../src/journal/journals.js';
 import { filesystemId, systemPromptObjectId } from '../../../src/objects/ids.js';
 import { Road } from '../../support/road.js';
 import { until } from '../../support/tracked-project.js';

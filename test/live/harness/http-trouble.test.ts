@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { inspectJournals } from '../../../src/journal/inspect-journals.js';
+import { inspectJournals } from '../../../src/journal/journals.js';
 import { HarnessApi } from '../../support/harness-api.js';
 import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
 import { Road } from '../../support/road.js';

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { inspectJournals } from '../../../src/journal/inspect-journals.js';
-import { nodeStatus, stopNode } from '../../../src/node/index.js';
+import { inspectJournals } from '../../../src/journal/journals.js';
+import { nodeStatus } from '../../../src/node/node-status.js';
+import { stopNode } from '../../../src/node/stop-node.js';
 import { stdioAgent } from '../../support/mcp-clients.js';
 import { runCli } from '../../support/run-cli.js';
 

@@ -3,7 +3,9 @@ import { mkdtemp, readdir, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ensureNode, nodeStatus, stopNode } from '../../../src/node/index.js';
+import { ensureNode } from '../../../src/node/ensure-node.js';
+import { nodeStatus } from '../../../src/node/node-status.js';
+import { stopNode } from '../../../src/node/stop-node.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 let dataDir: string;

@@ -2,9 +2,10 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ensureNode, nodeStatus, stopNode } from '../../../src/node/index.js';
+import { ensureNode } from '../../../src/node/ensure-node.js';
+import { nodeStatus, probeNode } from '../../../src/node/node-status.js';
 import { waitFor } from '../../../src/node/pause.js';
-import { probeNode } from '../../../src/node/probe.js';
+import { stopNode } from '../../../src/node/stop-node.js';
 
 let root: string;
 let dataDir: string;

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type HarnessList, InTheLoop } from '../../../src/extensions/sidecar/in-the-loop.js';
 import { BesideProcess } from '../../../src/extensions/sidecar/sidecar-process.js';
 import { TroubleFile } from '../../../src/extensions/sidecar/trouble-file.js';
-import { loopTroubles } from '../../../src/lease/loop-troubles.js';
+import { loopTroubles } from '../../../src/process/process-reports.js';
 
 interface Plain {
   readonly role: string;

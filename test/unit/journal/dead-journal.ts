@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Journal, JournalOptions } from '../../../src/journal/journal.js';
 import { journalFolder } from '../../../src/journal/journal-folder.js';
-import { type AdoptOptions, adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/open-journal.js';
+import { type AdoptOptions, adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/journals.js';
 
 /** The files of records in a data folder's journals, by name, with their bytes. */
 export type JournalFiles = ReadonlyMap<string, Buffer>;

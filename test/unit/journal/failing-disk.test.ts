@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { journalFolder } from '../../../src/journal/journal-folder.js';
-import { openJournal } from '../../../src/journal/open-journal.js';
+import { openJournal } from '../../../src/journal/journals.js';
 import { adoptOnly, journalFiles, waiting } from './dead-journal.js';
 
 const run = (command: string, ...args: readonly string[]): unknown => execFileSync(command, args, { stdio: 'ignore' });

@@ -9,7 +9,7 @@ const src = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))
 /** What the process does: opens or adopts a journal and does with it what it is asked. */
 const PROGRAM = `
 import { writeSync } from 'node:fs';
-import { adoptableJournals, adoptJournal, openJournal } from './journal/open-journal.js';
+import { adoptableJournals, adoptJournal, openJournal } from './journal/journals.js';
 let journal;
 const record = (n, size) => Buffer.from(n + ':' + 'x'.repeat(size));
 const answer = {

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { inspectJournals } from '../../../src/journal/inspect-journals.js';
 import { journalFolder } from '../../../src/journal/journal-folder.js';
-import { adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/open-journal.js';
+import { adoptableJournals, adoptJournal, inspectJournals, openJournal } from '../../../src/journal/journals.js';
 import { adoptOnly, journalFiles, putJournalFiles, waiting } from './dead-journal.js';
 
 const bytes = (size: number): Buffer => Buffer.alloc(size, 'r');

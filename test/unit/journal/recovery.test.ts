@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { JournalError } from '../../../src/journal/errors.js';
 import { journalFolder } from '../../../src/journal/journal-folder.js';
-import { adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/open-journal.js';
+import { adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/journals.js';
 import { type Acknowledged, adoptOnly, journalFiles, putJournalFiles, waiting, writeJournal } from './dead-journal.js';
 
 const asPairs = (records: readonly Acknowledged[]) =>

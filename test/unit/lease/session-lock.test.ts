@@ -2,9 +2,16 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { LeaseError } from '../../../src/lease/errors.js';
-import { lockFiles, lockName, lockPath, locksFolder } from '../../../src/lease/lock-file.js';
-import { acquireSessionLock, sessionLockOwner, sessionLockOwners } from '../../../src/lease/session-lock.js';
+import {
+  acquireSessionLock,
+  LeaseError,
+  lockFiles,
+  lockName,
+  lockPath,
+  locksFolder,
+  sessionLockOwner,
+  sessionLockOwners,
+} from '../../../src/lease/session-lock.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { identifyProcess } from '../../../src/process/process-identity.js';
 import { buildLockHolder, type LockHolder, startLockHolder } from './lock-holder.js';

@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { JournalError } from './errors.js';
+import { LONGEST_PAYLOAD } from './frame.js';
+import type { WaitingRecord } from './read-journal.js';
+
+/** Numbers from the first to the last, both included. */
+export type SequenceRange = readonly [first: number, last: number];
+
+const rangesSchema = z.array(z.tuple([z.int().positive(), z.int().positive()]));
+
+/**
+ * Which records the database has: all up to `prefix`, and some beyond it, since records of different sessions arrive out of order.
+ */
+export class DoneRecords {
+  #prefix = 0;
+  readonly #beyond = new Set<number>();
+
+  /** Every record up to this number is done. */
+  get prefix(): number {
+    return this.#prefix;
+  }
+
+  has(sequence: number): boolean {
+    return sequence <= this.#prefix || this.#beyond.has(sequence);
+  }
+
+  add(sequence: number): void {
+    if (this.has(sequence)) return;
+    this.#beyond.add(sequence);
+    while (this.#beyond.delete(this.#prefix + 1)) this.#prefix += 1;
+  }
+
+  /** Everything up to a number is done. */
+  addUpTo(sequence: number): void {
+    if (sequence <= this.#prefix) return;
+    this.#prefix = sequence;
+    for (const number of this.#beyond) if (number <= sequence) this.#beyond.delete(number);
+    while (this.#beyond.delete(this.#prefix + 1)) this.#prefix += 1;
+  }
+
+  /** What is done beyond the prefix, as bytes for a mark. */
+  encodeBeyond(): Buffer {
+    const ranges: [number, number][] = [];
+    for (const sequence of [...this.#beyond].sort((a, b) => a - b)) {
+      const range = ranges.at(-1);
+      if (range !== undefined && range[1] === sequence - 1) range[1] = sequence;
+      else ranges.push([sequence, sequence]);
+    }
+    return Buffer.from(JSON.stringify(ranges));
+  }
+
+  /** Takes in what `encodeBeyond` gave. */
+  addEncoded(bytes: Uint8Array): void {
+    const ranges = rangesSchema.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+    for (const [first, last] of ranges) for (let sequence = first; sequence <= last; sequence++) this.add(sequence);
+  }
+}
+
+/** How much may wait for the database. */
+export interface PendingLimits {
+  /** Bytes of waiting records, default 256 MiB. */
+  readonly maxPendingBytes?: number;
+  /** Waiting records, default 10,000. */
+  readonly maxPending?: number;
+}
+
+const NEAR = 0.8;
+
+/** The records of a journal that wait for the database, within their bound. */
+export class PendingRecords {
+  readonly #maxBytes: number;
+  readonly #maxCount: number;
+  /** In the order of their numbers. */
+  readonly #records = new Map<number, WaitingRecord>();
+  readonly #bySegment = new Map<number, number>();
+  #bytes = 0;
+  #reservedBytes = 0;
+  #reserved = 0;
+
+  constructor({ maxPendingBytes = 268_435_456, maxPending = 10_000 }: PendingLimits) {
+    this.#maxBytes = Math.min(maxPendingBytes, LONGEST_PAYLOAD);
+    this.#maxCount = maxPending;
+  }
+
+  get count(): number {
+    return this.#records.size;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get oldest(): WaitingRecord | undefined {
+    const [oldest] = this.#records.values();
+    return oldest;
+  }
+
+  /** Whether four fifths of the bound are used. */
+  get nearFull(): boolean {
+    return this.count + this.#reserved >= this.#maxCount * NEAR || this.#bytes + this.#reservedBytes >= this.#maxBytes * NEAR;
+  }
+
+  /** Makes room for a record that is to be written. Throws JournalError `full` when there is none. */
+  reserve(bytes: number): void {
+    const count = this.count + this.#reserved;
+    const total = this.#bytes + this.#reservedBytes;
+    if (count + 1 > this.#maxCount || total + bytes > this.#maxBytes) {
+      throw new JournalError(
+        'full',
+        `${count} records (${total} bytes) wait for the database; ${bytes} bytes more are over the bound of ${this.#maxCount} records or ${this.#maxBytes} bytes, and nothing was written: wait until the database is back, then repeat the call`,
+      );
+    }
+    this.#reserved += 1;
+    this.#reservedBytes += bytes;
+  }
+
+  /** Gives the room of a record back, before it is added or because it never will be. */
+  unreserve(bytes: number): void {
+    this.#reserved -= 1;
+    this.#reservedBytes -= bytes;
+  }
+
+  add(record: WaitingRecord): void {
+    this.#records.set(record.sequence, record);
+    this.#bytes += record.bytes;
+    this.#bySegment.set(record.segment, (this.#bySegment.get(record.segment) ?? 0) + 1);
+  }
+
+  /** Whether the record was there. */
+  remove(sequence: number): boolean {
+    const record = this.#records.get(sequence);
+    if (record === undefined) return false;
+    this.#records.delete(sequence);
+    this.#bytes -= record.bytes;
+    this.#bySegment.set(record.segment, (this.#bySegment.get(record.segment) ?? 0) - 1);
+    return true;
+  }
+
+  has(sequence: number): boolean {
+    return this.#records.has(sequence);
+  }
+
+  /** Whether a file holds waiting records. */
+  inSegment(segment: number): boolean {
+    return (this.#bySegment.get(segment) ?? 0) > 0;
+  }
+
+  /** Forgets a file that is gone. */
+  forgetSegment(segment: number): void {
+    this.#bySegment.delete(segment);
+  }
+
+  all(): readonly WaitingRecord[] {
+    return [...this.#records.values()];
+  }
+}

@@ -1,0 +1,166 @@
+import { cp, mkdir, rename, rm } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { NodeError, type NodeErrorCode } from './errors.js';
+import type { Java } from './java.js';
+import { commonJvmFlags } from './launch.js';
+import { lastLines, runProcess } from './run-process.js';
+
+const PROBLEMS: readonly { readonly pattern: RegExp; readonly code: NodeErrorCode }[] = [
+  { pattern: /No space left on device|not enough space|Disk quota exceeded/i, code: 'no-space' },
+  { pattern: /JAVA_HOME .*not defined correctly|JAVA_HOME .*is not set/i, code: 'no-java' },
+  {
+    pattern:
+      /Unknown host|UnknownHostException|Name or service not known|Temporary failure in name resolution|Network is unreachable|No route to host|Connection (?:refused|reset|timed out)|connect timed out|Read timed out|Could not transfer artifact|in offline mode|PKIX path building failed/i,
+    code: 'no-network',
+  },
+];
+
+/** What a failed run of Maven means, from what it printed. */
+export function classifyMavenFailure(output: string): NodeErrorCode {
+  return PROBLEMS.find(({ pattern }) => pattern.test(output))?.code ?? 'build-failed';
+}
+
+const NEXT_STEP: Readonly<Partial<Record<NodeErrorCode, string>>> = {
+  'no-space': 'Free some space on that disk (about 150 MB are needed), then try again.',
+  'no-java': 'Point JAVA_HOME at a JDK of version 17 or later, or unset it.',
+  'no-network': 'The first start needs the network once. Check the connection, proxy and ~/.m2/settings.xml, then try again.',
+};
+
+/** The lines in which Maven says what went wrong. */
+function essence(output: string): string {
+  const errors = output
+    .split('\n')
+    .filter((line) => line.includes('ERROR') && !/\[ERROR\]\s*$|Help 1|full stack trace|re-run Maven|-X switch/.test(line));
+  return lastLines(errors.length > 0 ? errors.slice(0, 3).join('\n') : output, 3).slice(0, 1_500);
+}
+
+/**
+ * Copies every jar of `pom` into `targetDir` with Maven, from the network only where the user's Maven cache lacks them.
+ * Throws NodeError `no-maven`, `no-network`, `no-space`, `no-java` or `build-failed`.
+ */
+export async function copyDependencies(pom: string, targetDir: string, signal: AbortSignal | undefined): Promise<void> {
+  const args = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${targetDir}`];
+  const result = await runProcess('mvn', args, { cwd: join(targetDir, '..'), limitMs: 600_000, signal });
+  if (result === undefined) {
+    throw new NodeError(
+      'no-maven',
+      'The first start fetches XTDB with Maven, and there is no `mvn` on the PATH. Install Apache Maven 3.6 or later (maven.apache.org), then try again.',
+    );
+  }
+  if (result.code === 0) return;
+  const code = classifyMavenFailure(result.output);
+  const nextStep = NEXT_STEP[code] ?? `Run it by hand to see more: mvn -f ${pom} dependency:copy-dependencies`;
+  throw new NodeError(
+    code,
+    `Maven could not fetch the libraries of the node (exit code ${result.code ?? result.signal}):\n${essence(result.output)}\n${nextStep}`,
+  );
+}
+
+const PATH_SEPARATOR = process.platform === 'win32' ? ';' : ':';
+
+/** Compiles the front and puts the classes into a jar; one JVM does both, so that a Java without the `jar` tool will do. */
+const COMPILE_AND_PACK = `
+(let [classes (System/getProperty "front.classes")
+      jar (System/getProperty "front.jar")
+      root (java.io.File. ^String classes)]
+  (binding [*compile-path* classes] (compile 'front.main))
+  (with-open [out (java.util.zip.ZipOutputStream. (java.io.FileOutputStream. ^String jar))]
+    (doseq [^java.io.File f (sort (filter #(.isFile ^java.io.File %) (file-seq root)))]
+      (.putNextEntry out (java.util.zip.ZipEntry. (.replace (str (.relativize (.toPath root) (.toPath f))) \\\\ \\/)))
+      (java.nio.file.Files/copy (.toPath f) out)
+      (.closeEntry out)))
+  (shutdown-agents))`;
+
+/**
+ * Compiles the Clojure sources of `frontDir` ahead of time, with all they require, and packs them into `jar`.
+ * Throws NodeError `build-failed` or `no-space`.
+ */
+export async function compileFront(
+  work: {
+    readonly java: Java;
+    readonly frontDir: string;
+    readonly jars: readonly string[];
+    readonly classesDir: string;
+    readonly jar: string;
+  },
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const sources = join(work.frontDir, 'src');
+  await mkdir(work.classesDir, { recursive: true });
+  // What is not Clojure (the logging configuration) goes into the jar as it is.
+  await cp(sources, work.classesDir, { recursive: true, filter: (from) => !['.clj', '.cljc'].includes(extname(from)) });
+  const args = [
+    '-Xmx1g',
+    '-XX:+UseSerialGC',
+    '-XX:TieredStopAtLevel=1',
+    '-Dclojure.main.report=stderr',
+    `-Dfront.classes=${work.classesDir}`,
+    `-Dfront.jar=${work.jar}`,
+    '-Dclojure.compiler.direct-linking=true',
+    '-Dclojure.compiler.elide-meta=[:doc,:file,:line,:added]',
+    '-cp',
+    [work.classesDir, sources, ...work.jars].join(PATH_SEPARATOR),
+    'clojure.main',
+    '-e',
+    COMPILE_AND_PACK,
+  ];
+  const result = await runProcess(work.java.command, args, { limitMs: 600_000, signal });
+  if (result?.code !== 0) throw buildFailure('compiling the front', result?.output ?? 'Java has gone');
+  await rm(work.classesDir, { recursive: true, force: true });
+}
+
+/**
+ * Makes the class-data archive by one warm run of the node. False when this JVM cannot: then the node starts without one, in twice the time.
+ * The jars must lie where they will be used, since the archive remembers their paths.
+ */
+export async function makeArchive(
+  work: {
+    readonly java: Java;
+    readonly jars: readonly string[];
+    readonly configFile: string;
+    readonly workDir: string;
+    readonly archive: string;
+  },
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  await mkdir(work.workDir, { recursive: true, mode: 0o700 });
+  const draft = join(work.workDir, 'front.jsa');
+  const args = [
+    ...commonJvmFlags(work.java.major),
+    '-Xmx1g',
+    `-XX:ArchiveClassesAtExit=${draft}`,
+    `-Djava.io.tmpdir=${work.workDir}`,
+    '-cp',
+    work.jars.join(PATH_SEPARATOR),
+    'clojure.main',
+    '-m',
+    'front.main',
+    '--config',
+    work.configFile,
+    '--lock',
+    join(work.workDir, 'node.lock'),
+    ...(process.platform === 'win32' ? ['--port', '0'] : ['--socket', join(work.workDir, 's')]),
+    '--warm',
+  ];
+  const result = await runProcess(work.java.command, args, { limitMs: 180_000, signal });
+  if (result?.code !== 0) throw buildFailure('the first trial run of the node', result?.output ?? 'Java has gone');
+  try {
+    await rename(draft, work.archive);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await rm(work.workDir, { recursive: true, force: true });
+  }
+}
+
+function buildFailure(what: string, output: string): NodeError {
+  const text = lastLines(output, 12);
+  if (/No space left on device/.test(output)) {
+    return new NodeError(
+      'no-space',
+      `There is no space left for ${what}:\n${text}\nFree about 200 MB in the cache folder's disk, then try again.`,
+    );
+  }
+  return new NodeError('build-failed', `Building the node failed at ${what}. Java said last:\n${text}`);
+}

@@ -1,0 +1,86 @@
+import { type DataFolder, folderProblem, openDataFolder } from './data-folder.js';
+import { lockHolder, withLock } from './file-lock.js';
+import { findNode } from './find-node.js';
+import { countUsers, type OwnNodeAddress, type Registration, registerUser } from './node-state.js';
+import { type RunningNode, type StartOptions, startNode } from './start-node.js';
+import { stopNodeOf } from './stop-node.js';
+
+/** What is asked of the node of a data folder. */
+export interface EnsureNodeOptions extends StartOptions {
+  readonly dataDir: string;
+  /** What happens when this process leaves: the node stays (`leave`, the default), or stops if no other process uses it (`stop-last`). */
+  readonly onExit?: 'leave' | 'stop-last';
+}
+
+/** A node that answers, and this process as a registered user of it. */
+export interface NodeHandle {
+  readonly address: OwnNodeAddress;
+  /** Pid of the JVM when the handle was made; another after a crash. */
+  readonly pid: number;
+  /** Whether this call started the node; false when it already ran. */
+  readonly started: boolean;
+  readonly profile: RunningNode['state']['profile'];
+  /** XTDB's version. */
+  readonly version: string | null;
+  /** Ends the use; idempotent. With `stop-last` it resolves when the node has stopped. */
+  release(): Promise<void>;
+}
+
+async function findOrStart(
+  folder: DataFolder,
+  options: EnsureNodeOptions,
+): Promise<{ readonly node: RunningNode; readonly started: boolean }> {
+  // A lock that is held means that somebody is starting or stopping this very node. This process is registered already, so that a process which
+  // is about to stop the node as its last user either sees the registration or is seen here by its lock.
+  if ((await lockHolder(folder.startLock)) === undefined) {
+    const node = await findNode(folder, options);
+    if (node !== undefined) return { node, started: false };
+  }
+  const onWait = (pid: number): void => options.onProgress?.(`Process ${pid} is starting or stopping the node; waiting for it …`);
+  return withLock(folder.startLock, { signal: options.signal, onWait }, async () => {
+    const node = await findNode(folder, options);
+    if (node !== undefined) return { node, started: false };
+    // Registrations of processes that died without leaving are swept out now and then; a start is slow anyway.
+    await countUsers(folder);
+    return { node: await startNode(folder, options), started: true };
+  });
+}
+
+async function leave(folder: DataFolder, registration: Registration, onExit: 'leave' | 'stop-last'): Promise<void> {
+  await registration.remove();
+  if (onExit === 'leave') return;
+  await withLock(folder.startLock, {}, async () => {
+    if ((await countUsers(folder)) === 0) await stopNodeOf(folder);
+  });
+}
+
+/**
+ * Finds the node of a data folder or starts it, and waits until it answers.
+ * All processes that name the folder share one node; of several that start it at once one does and the others wait. The very first start builds
+ * the node (about a minute), later ones take some seconds. What a crash left behind (lock, socket, state) is put right.
+ * Throws NodeError; see its codes.
+ */
+export async function ensureNode(options: EnsureNodeOptions): Promise<NodeHandle> {
+  const folder = await openDataFolder(options.dataDir);
+  const registration = await registerUser(folder).catch((error: unknown) => {
+    throw folderProblem(folder.dir, error);
+  });
+  try {
+    const { node, started } = await findOrStart(folder, options);
+    let leaving: Promise<void> | undefined;
+    return {
+      address: node.address,
+      pid: node.pid,
+      started,
+      profile: node.state.profile,
+      version: node.state.version,
+      release: () => {
+        leaving ??= leave(folder, registration, options.onExit ?? 'leave');
+        return leaving;
+      },
+    };
+  } catch (error) {
+    await registration.remove();
+    throw folderProblem(folder.dir, error);
+  }
+}

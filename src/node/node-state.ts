@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import { z } from 'zod';
+import { identifySelf, isAlive, type ProcessIdentity, processIdentitySchema } from '../process/process-identity.js';
+import { systemCode } from '../process/system-error.js';
+import type { DataFolder } from './data-folder.js';
+import type { NodeErrorCode } from './errors.js';
+
+/** What the node keeps: `memory` forgets everything when it stops, `rocksdb` is durable. */
+export type NodeProfile = 'memory' | 'rocksdb';
+/** All profiles, for messages and for reading one. */
+export const NODE_PROFILES: readonly NodeProfile[] = ['memory', 'rocksdb'];
+
+/** Where a started node stands: `restarting` means it crashed and will be back, `failed` is final. */
+export type NodePhase = 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
+
+const addressSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('unix'), socketPath: z.string() }),
+  z.object({ kind: z.literal('tcp'), origin: z.string(), token: z.string() }),
+]);
+
+const stateSchema = z.object({
+  format: z.literal(1),
+  phase: z.enum(['starting', 'ready', 'restarting', 'stopping', 'failed']),
+  supervisor: processIdentitySchema,
+  /** The JVM; null while none runs. */
+  jvm: processIdentitySchema.nullable(),
+  /** Null until the node has said it is ready. */
+  address: addressSchema.nullable(),
+  profile: z.enum(['memory', 'rocksdb']),
+  /** XTDB's version; null until the node has said it. */
+  version: z.string().nullable(),
+  /** ISO instant of the first start. */
+  startedAt: z.string(),
+  restarts: z.int().nonnegative(),
+  /** How the JVM ended last; null when it never did. */
+  frontExit: z.object({ code: z.int().nullable(), signal: z.string().nullable(), at: z.string() }).nullable(),
+  /** Set in phase `failed` only. */
+  failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+});
+
+/** The address of a node that we started ourselves. */
+export type OwnNodeAddress = z.infer<typeof addressSchema>;
+
+/** What `node.json` says: written by the supervisor alone, read by everybody else. */
+export type NodeState = Readonly<z.infer<typeof stateSchema>> & {
+  readonly failure: { readonly code: NodeErrorCode | string; readonly message: string } | null;
+};
+
+/** The state of a node whose supervisor has just been started. */
+export function startingState(supervisor: ProcessIdentity, profile: NodeProfile): NodeState {
+  return {
+    format: 1,
+    phase: 'starting',
+    supervisor,
+    jvm: null,
+    address: null,
+    profile,
+    version: null,
+    startedAt: new Date().toISOString(),
+    restarts: 0,
+    frontExit: null,
+    failure: null,
+  };
+}
+
+/** Reads a state out of the text of `node.json`; undefined when the text is not one (half written, or from another version). */
+export function parseState(text: string): NodeState | undefined {
+  try {
+    return stateSchema.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads the state file; undefined when there is none or it cannot be understood, which both mean that no node is known. */
+export async function readState(path: string): Promise<NodeState | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : parseState(text);
+}
+
+/** Replaces the state file in one step; readable by its owner alone, since an address may carry a token. */
+export async function writeState(path: string, state: NodeState): Promise<void> {
+  await writeFileAtomic(path, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600, fsync: false });
+}
+
+/** Writes the first state of a supervisor on its behalf, unless it has already done so itself. */
+export async function announceState(path: string, state: NodeState): Promise<void> {
+  await writeFile(path, JSON.stringify(state), { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
+    if (systemCode(error) !== 'EEXIST') throw error;
+  });
+}
+
+/** Removes the state file if it still belongs to that supervisor, so that nobody removes the state of a successor. */
+export async function removeState(path: string, supervisor: ProcessIdentity): Promise<void> {
+  const state = await readState(path);
+  if (state === undefined || (state.supervisor.pid === supervisor.pid && state.supervisor.started === supervisor.started)) {
+    await rm(path, { force: true });
+  }
+}
+
+/** A registration of this process as a user of a node. */
+export interface Registration {
+  /** Ends it; may be called any number of times. */
+  remove(): Promise<void>;
+}
+
+/** Registers this process as a user of the node, which matters to whoever stops the node when the last user leaves. */
+export async function registerUser(folder: DataFolder): Promise<Registration> {
+  const path = join(folder.usersDir, `${randomUUID()}.json`);
+  await writeFileAtomic(path, JSON.stringify(await identifySelf()), { mode: 0o600, fsync: false });
+  return { remove: () => rm(path, { force: true }) };
+}
+
+/** How many registrations of living processes there are; those of dead processes are removed. */
+export async function countUsers(folder: DataFolder): Promise<number> {
+  const names = await readdir(folder.usersDir).catch(() => []);
+  const alive = await Promise.all(
+    names
+      .filter((name) => name.endsWith('.json'))
+      .map(async (name) => {
+        const path = join(folder.usersDir, name);
+        try {
+          if (await isAlive(processIdentitySchema.parse(JSON.parse(await readFile(path, 'utf8'))))) return true;
+        } catch {
+          // Gone meanwhile, or cut off by a crash while it was written: no user either way.
+        }
+        await rm(path, { force: true });
+        return false;
+      }),
+  );
+  return alive.filter(Boolean).length;
+}

@@ -1,0 +1,94 @@
+import { stat, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type FilesystemAccess, locate, sourceOf, unreachableError } from '../../../../src/filesystem/access/access.js';
+import { MountTable } from '../../../../src/filesystem/access/mounts.js';
+import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
+import { filesystemId } from '../../../../src/objects/ids.js';
+import { type TempFolder, tempFolder } from '../temp-folder.js';
+
+const host = filesystemId('host');
+const overlay = filesystemId('overlay');
+const share = filesystemId('share');
+
+let folder: TempFolder;
+let roots: AllowedRoots;
+
+beforeEach(async () => {
+  folder = await tempFolder();
+  await folder.put('root/src/a.ts', 'a');
+  await folder.put('root/share/b.ts', 'b');
+  roots = await AllowedRoots.open([folder.inside]);
+});
+afterEach(() => folder.remove());
+
+const mapped = (more: Partial<ConstructorParameters<typeof MountTable>[0]> = {}): FilesystemAccess => ({
+  roots,
+  mounts: new MountTable({
+    mappings: [
+      { agentPrefix: '/workspace', canonicalPrefix: folder.inside },
+      { agentPrefix: '/share', canonicalPrefix: join(folder.inside, 'share'), filesystemId: 'share' },
+    ],
+    defaultFilesystemId: overlay,
+    localFilesystemId: host,
+    ...more,
+  }),
+});
+
+describe('locating what an agent names', () => {
+  test('relative to its own folder, through the mounts, to the canonical path', async () => {
+    const found = await locate(mapped(), '../src/./a.ts', { cwd: '/workspace/lib' });
+    const path = join(folder.inside, 'src/a.ts');
+    expect(found).toEqual({ path, filesystemId: host, exists: true, reachable: true, shown: '../src/./a.ts' });
+    expect(sourceOf(found)).toEqual({ type: 'filesystem', filesystemId: host, path });
+  });
+
+  test('a link into another mount belongs to that mount: one file, one source, whatever it is called', async () => {
+    await symlink('share', join(folder.inside, 'alias'));
+    const names = ['/workspace/alias/b.ts', '/workspace/share/b.ts', '/share/b.ts'];
+    const sources = await Promise.all(names.map(async (name) => sourceOf(await locate(mapped(), name, { cwd: '/' }))));
+    const source = { type: 'filesystem', filesystemId: share, path: join(folder.inside, 'share/b.ts') };
+    expect(sources).toEqual([source, source, source]);
+  });
+
+  test('a path that only the agent can see is normalised, never looked up here', async () => {
+    const found = await locate(mapped(), '/etc/../etc/passwd', { cwd: '/' });
+    expect(found).toEqual({ path: '/etc/passwd', filesystemId: overlay, exists: false, reachable: false, shown: '/etc/../etc/passwd' });
+    expect(unreachableError(found.shown)).toMatchObject({ code: 'unreachable', path: found.shown });
+  });
+
+  test('mounts do not widen the roots', async () => {
+    const wide = mapped({ mappings: [{ agentPrefix: '/all', canonicalPrefix: '/' }] });
+    await expect(locate(wide, '/all/etc/passwd', { cwd: '/' })).rejects.toMatchObject({ code: 'outside-roots', path: '/all/etc/passwd' });
+  });
+
+  test('messages hold the path as it was given, not the canonical one', async () => {
+    const error: unknown = await locate(mapped(), 'nope.ts', { cwd: '/workspace' }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'not-found', path: 'nope.ts', message: '"nope.ts" does not exist' });
+  });
+
+  test('what does not exist yet can be located for writing', async () => {
+    expect(await locate(mapped(), 'new/x.ts', { cwd: '/workspace', mustExist: false })).toMatchObject({
+      path: join(folder.inside, 'new/x.ts'),
+      filesystemId: host,
+      exists: false,
+      reachable: true,
+    });
+  });
+
+  test('an unmapped path is told apart by its device; a mapping comes first [§5.3]', async () => {
+    const { dev } = await stat(folder.inside, { bigint: true });
+    const devices = new Map([[dev, host]]);
+    const unmapped: FilesystemAccess = { roots, mounts: new MountTable({ defaultFilesystemId: overlay, devices }) };
+    const file = join(folder.inside, 'src/a.ts');
+    expect((await locate(unmapped, file, { cwd: '/' })).filesystemId).toBe(host);
+    const unmade = await locate(unmapped, join(folder.inside, 'new/x.ts'), { cwd: '/', mustExist: false });
+    expect(unmade.filesystemId).toBe(host);
+    const other: FilesystemAccess = {
+      roots,
+      mounts: new MountTable({ defaultFilesystemId: overlay, devices: new Map([[dev + 1n, host]]) }),
+    };
+    expect((await locate(other, file, { cwd: '/' })).filesystemId).toBe(overlay);
+    expect((await locate(mapped({ devices }), '/share/b.ts', { cwd: '/' })).filesystemId).toBe(share);
+  });
+});

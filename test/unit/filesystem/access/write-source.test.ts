@@ -1,0 +1,175 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmod, chown, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
+import { writeSource } from '../../../../src/filesystem/access/write-source.js';
+import { canonicalPath, sha256 } from '../../../../src/objects/ids.js';
+import { type TempFolder, tempFolder, unprivileged } from '../temp-folder.js';
+
+const sha = (text: string) => sha256(createHash('sha256').update(text).digest('hex'));
+
+let folder: TempFolder;
+let roots: AllowedRoots;
+
+beforeEach(async () => {
+  folder = await tempFolder();
+  roots = await AllowedRoots.open([folder.inside]);
+});
+afterEach(() => folder.remove());
+
+const inside = (name: string) => canonicalPath(join(folder.inside, name));
+const text = (path: string) => readFile(path, 'utf8');
+
+describe('writing', () => {
+  test('a new file in new folders: hash, size and time of what is on disk', async () => {
+    const written = await writeSource(roots, inside('a/b/c.txt'), 'grün\r\n');
+    const stats = await stat(inside('a/b/c.txt'));
+    expect(written).toEqual({
+      path: inside('a/b/c.txt'),
+      fileHash: sha('grün\r\n'),
+      size: 7,
+      mtimeMs: Math.floor(stats.mtimeMs),
+      created: true,
+    });
+    expect(await text(inside('a/b/c.txt'))).toBe('grün\r\n');
+    expect(await readdir(inside('a/b'))).toEqual(['c.txt']);
+  });
+
+  test('an existing file keeps its mode and owner; CRLF and a byte order mark are written as given', async () => {
+    const file = await folder.put('root/run.sh', 'old');
+    await chmod(file, 0o751);
+    if (process.geteuid?.() === 0) await chown(file, 1234, 4321);
+    const before = await stat(file);
+    expect((await writeSource(roots, inside('run.sh'), '\ufeffa\r\nb')).created).toBe(false);
+    const after = await stat(file);
+    expect([after.mode, after.uid, after.gid]).toEqual([before.mode, before.uid, before.gid]);
+    expect(await readFile(file)).toEqual(Buffer.from('\ufeffa\r\nb'));
+  });
+
+  test('bytes, nothing at all, and another hard link keeps the old content', async () => {
+    await writeSource(roots, inside('x.bin'), Buffer.from([0, 255]));
+    await link(inside('x.bin'), join(folder.inside, 'y.bin'));
+    await writeSource(roots, inside('x.bin'), '');
+    expect(await readFile(inside('x.bin'))).toEqual(Buffer.alloc(0));
+    expect(await readFile(inside('y.bin'))).toEqual(Buffer.from([0, 255]));
+  });
+
+  test('a reader never sees a half-written file', async () => {
+    const path = inside('a.txt');
+    await writeSource(roots, path, 'a'.repeat(300_000));
+    const writing = (async () => {
+      for (let round = 0; round < 30; round += 1) await writeSource(roots, path, 'ab'.charAt(round % 2).repeat(300_000));
+    })();
+    let finished = false;
+    const done = writing.then(() => {
+      finished = true;
+    });
+    while (!finished) {
+      const seen = await text(path);
+      expect([seen.length, new Set(seen).size]).toEqual([300_000, 1]);
+    }
+    await done;
+  });
+});
+
+describe('what must stand there before', () => {
+  test('absent: an existing file is kept', async () => {
+    await writeSource(roots, inside('a.txt'), 'first', { expected: 'absent' });
+    await expect(writeSource(roots, inside('a.txt'), 'second', { expected: 'absent' })).rejects.toMatchObject({ code: 'exists' });
+    expect(await text(inside('a.txt'))).toBe('first');
+  });
+
+  test('absent: of many writers at once exactly one wins', async () => {
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 8 }, (_, index) => writeSource(roots, inside('one.txt'), `${index}`, { expected: 'absent' })),
+    );
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await readdir(folder.inside)).toEqual(['one.txt']);
+  });
+
+  test('a hash: other bytes or no file are changed underneath', async () => {
+    await folder.put('root/a.txt', 'v1');
+    await writeSource(roots, inside('a.txt'), 'v2', { expected: sha('v1') });
+    await expect(writeSource(roots, inside('a.txt'), 'v3', { expected: sha('v1') })).rejects.toMatchObject({ code: 'changed-underneath' });
+    await expect(writeSource(roots, inside('none.txt'), 'x', { expected: sha('v1') })).rejects.toMatchObject({
+      code: 'changed-underneath',
+    });
+    expect(await text(inside('a.txt'))).toBe('v2');
+    expect(await readdir(folder.inside)).toEqual(['a.txt']);
+  });
+});
+
+describe('what is refused', () => {
+  test('a folder, a link, a file in the place of a folder, a root, a path outside, half a surrogate pair', async () => {
+    await mkdir(inside('d'));
+    await folder.put('root/file', 'x');
+    await symlink(join(folder.outside, 'new.txt'), inside('dangling'));
+    await symlink(folder.outside, inside('dir-link'));
+    const codes: readonly (readonly [string, string])[] = [
+      [inside('d'), 'is-directory'],
+      [inside('dangling'), 'not-regular'],
+      [inside('file/x'), 'not-regular'],
+      [inside('dir-link/x.txt'), 'changed-underneath'],
+      [folder.inside, 'outside-roots'],
+      [join(folder.outside, 'x'), 'outside-roots'],
+    ];
+    for (const [path, code] of codes) {
+      const outcome = await writeSource(roots, canonicalPath(path), 'x').catch((error: unknown) => error);
+      expect([path, outcome]).toMatchObject([path, { code }]);
+    }
+    await expect(writeSource(roots, inside('s.txt'), '\ud83d')).rejects.toMatchObject({ code: 'not-text' });
+    expect(await readdir(folder.outside)).toEqual([]);
+    expect(await readdir(folder.inside)).toEqual(['d', 'dangling', 'dir-link', 'file']);
+  });
+
+  test('a read-only file and a folder without permission', async () => {
+    await chmod(folder.base, 0o755);
+    await chmod(await folder.put('root/locked.txt', 'x'), 0o444);
+    await chmod(folder.inside, 0o777);
+    await mkdir(inside('closed'), { mode: 0o755 });
+    await unprivileged(async () => {
+      await expect(writeSource(roots, inside('locked.txt'), 'y')).rejects.toMatchObject({ code: 'no-permission' });
+      await expect(writeSource(roots, inside('closed/a.txt'), 'y')).rejects.toMatchObject({ code: 'no-permission' });
+      await expect(writeSource(roots, inside('closed/new/a.txt'), 'y')).rejects.toMatchObject({ code: 'no-permission' });
+    });
+    expect(await text(inside('locked.txt'))).toBe('x');
+  });
+});
+
+/** Swaps a folder for a link to the outside and back until its input ends. */
+const SWAPPER = `
+const fs = require('node:fs');
+const [dir, outside] = process.argv.slice(1);
+let on = true;
+process.stdin.on('end', () => { on = false; }).resume();
+process.stdout.write('go');
+(function round() {
+  for (let i = 0; i < 100; i += 1) {
+    fs.renameSync(dir, dir + '.kept'); fs.symlinkSync(outside, dir);
+    fs.unlinkSync(dir); fs.renameSync(dir + '.kept', dir);
+  }
+  if (on) setImmediate(round);
+})();`;
+
+describe('a folder swapped for a link during the writing', () => {
+  test('nothing is ever written outside', async () => {
+    const dir = inside('d');
+    await mkdir(dir);
+    const swapper = spawn(process.execPath, ['-e', SWAPPER, dir, folder.outside], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const exited = new Promise((done) => swapper.once('exit', done));
+    await new Promise((ready) => swapper.stdout.once('data', ready));
+    const outcomes = new Set<string>();
+    const until = Date.now() + 1200;
+    for (let round = 0; Date.now() < until; round += 1) {
+      const outcome = await writeSource(roots, canonicalPath(join(dir, `f${round % 5}.txt`)), 'x').catch((error: unknown) => error);
+      outcomes.add(outcome instanceof Error ? String((outcome as { readonly code?: string }).code) : 'written');
+    }
+    swapper.stdin.end();
+    await exited;
+    expect(await readdir(folder.outside)).toEqual([]);
+    expect(outcomes).toContain('written');
+    await writeFile(join(folder.outside, 'kept'), '');
+  });
+});

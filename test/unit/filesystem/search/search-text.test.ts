@@ -1,0 +1,156 @@
+import { execFileSync } from 'node:child_process';
+import { symlink } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
+import { type SearchOptions, searchText } from '../../../../src/filesystem/search/search-text.js';
+import { canonicalPath } from '../../../../src/objects/ids.js';
+import { type TempFolder, tempFolder } from '../temp-folder.js';
+
+let folder: TempFolder;
+let roots: AllowedRoots;
+
+beforeEach(async () => {
+  folder = await tempFolder();
+  const files: Readonly<Record<string, string | Uint8Array>> = {
+    '.gitignore': '*.log\nnode_modules/\n',
+    '.git/config': 'needle',
+    '.hidden': 'needle in a hidden file',
+    'a.ts': 'one\ntwo needle\nthree\nfour needle\nfive\nsix\nseven\nneedle last',
+    'b.log': 'needle in a log',
+    'binary.dat': Buffer.from('needle\n\0\nneedle\n'),
+    'crlf.txt': 'first\r\nNeedle\r\nlast\r\n',
+    'latin1.txt': Buffer.from([0x6e, 0x65, 0x65, 0x64, 0x6c, 0x65, 0x20, 0xe9, 0x0a]),
+    'node_modules/p/i.ts': 'needle',
+    'src/deep/c.ts': 'const needle = "a+b(c";\n',
+    'src/deep/d.md': '# needle\n',
+  };
+  for (const [path, content] of Object.entries(files)) await folder.put(`root/${path}`, content);
+  await folder.put('outside/secret.ts', 'needle outside');
+  await symlink(join(folder.outside, 'secret.ts'), join(folder.inside, 'link.ts'));
+  await symlink(folder.outside, join(folder.inside, 'dir-link'));
+  execFileSync('mkfifo', [join(folder.inside, 'pipe')]);
+  roots = await AllowedRoots.open([folder.inside]);
+});
+afterEach(() => folder.remove());
+
+describe.each([
+  ['with ripgrep', undefined],
+  ['in this process', null],
+])('a search %s', (_, ripgrep) => {
+  const search = (pattern: string, options: SearchOptions = {}, path = folder.inside) =>
+    searchText(roots, canonicalPath(path), pattern, { ripgrep, ...options });
+  const shown = async (pattern: string, options: SearchOptions = {}, path = folder.inside) =>
+    (await search(pattern, options, path)).lines.map(
+      (line) => `${relative(folder.inside, line.path)}${line.isContext ? '-' : ':'}${line.line} ${line.text}`,
+    );
+
+  test('finds lines in hidden files and in bytes that are not UTF-8; not in ignored or binary files, .git or links', async () => {
+    expect(await shown('needle')).toEqual([
+      '.hidden:1 needle in a hidden file',
+      'a.ts:2 two needle',
+      'a.ts:4 four needle',
+      'a.ts:8 needle last',
+      'latin1.txt:1 needle \ufffd',
+      'src/deep/c.ts:1 const needle = "a+b(c";',
+      'src/deep/d.md:1 # needle',
+    ]);
+  });
+
+  test('regular expressions, plain text, case, and line ends of both kinds', async () => {
+    expect(await shown('^n.{4}e$', { ignoreCase: true })).toEqual(['crlf.txt:2 Needle']);
+    expect(await shown('a+b(c', { literal: true })).toEqual(['src/deep/c.ts:1 const needle = "a+b(c";']);
+    expect(await shown('-e needle', { literal: true })).toEqual([]);
+    expect(await shown('(two|six)\\b')).toEqual(['a.ts:2 two needle', 'a.ts:6 six']);
+  });
+
+  test('globs choose files and never bring ignored ones back', async () => {
+    expect(await shown('needle', { glob: '*.{ts,md}' })).toHaveLength(5);
+    expect(await shown('needle', { glob: 'src/**/*.md' })).toEqual(['src/deep/d.md:1 # needle']);
+    expect(await shown('needle', { glob: '*.log' })).toEqual([]);
+  });
+
+  test('context is merged where it overlaps, and no line comes twice', async () => {
+    expect(await shown('needle', { context: 1 }, join(folder.inside, 'a.ts'))).toEqual([
+      'a.ts-1 one',
+      'a.ts:2 two needle',
+      'a.ts-3 three',
+      'a.ts:4 four needle',
+      'a.ts-5 five',
+      'a.ts-7 seven',
+      'a.ts:8 needle last',
+    ]);
+  });
+
+  test('the limit counts matching lines and is reported', async () => {
+    expect(await search('needle', { limit: 2 })).toMatchObject({ matches: 2, truncated: true, timedOut: false });
+    expect(await shown('needle', { limit: 1, context: 1 }, join(folder.inside, 'a.ts'))).toEqual([
+      'a.ts-1 one',
+      'a.ts:2 two needle',
+      'a.ts-3 three',
+    ]);
+    expect(await search('needle', { limit: 7 })).toMatchObject({ matches: 7, truncated: false });
+  });
+
+  test('a file that is named is searched although it is ignored', async () => {
+    expect(await shown('needle', {}, join(folder.inside, 'b.log'))).toEqual(['b.log:1 needle in a log']);
+    expect(await shown('needle', {}, join(folder.inside, 'node_modules'))).toEqual(['node_modules/p/i.ts:1 needle']);
+    expect(await shown('needle', {}, join(folder.inside, 'binary.dat'))).toEqual([]);
+  });
+
+  test('very long lines are cut around the match', async () => {
+    await folder.put('root/long.txt', `${'x'.repeat(50_000)}é needle here${'y'.repeat(50_000)}\n`);
+    const { lines } = await search('needle here');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ cut: true, line: 1 });
+    expect(lines[0]?.text).toContain('é needle here');
+    expect(lines[0]?.text.length).toBe(2000);
+  });
+
+  test.each(['foo(', '[z-a]', '(?=a)', 'a\nb', '', 'a\0', '*a'])('the pattern %j is refused with its reason', async (pattern) => {
+    const error: unknown = await search(pattern).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: 'PatternError', code: 'invalid-regex' });
+    expect((error as Error).message).toMatch(/cannot be searched for: .{5,}; correct it/);
+    expect((error as Error).message).not.toContain('\n');
+  });
+
+  test('paths outside, missing ones and broken globs are refused', async () => {
+    await expect(search('x', {}, folder.outside)).rejects.toMatchObject({ code: 'outside-roots' });
+    await expect(search('x', {}, join(folder.outside, 'secret.ts'))).rejects.toMatchObject({ code: 'outside-roots' });
+    await expect(search('x', {}, join(folder.inside, 'none'))).rejects.toMatchObject({ code: 'not-found' });
+    await expect(search('x', { glob: '{a' })).rejects.toMatchObject({ code: 'invalid-glob' });
+  });
+
+  test('an abort rejects, a time limit returns what there is', async () => {
+    await expect(search('x', { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
+    expect(await search('needle', { timeoutMs: 0 })).toMatchObject({ timedOut: true });
+    const abort = new AbortController();
+    const searching = search('needle', { signal: abort.signal });
+    abort.abort();
+    await expect(searching).rejects.toMatchObject({ name: 'AbortError' });
+  });
+});
+
+test('both ways find the same lines', async () => {
+  const word = fc.constantFrom('a', 'b', 'ab', 'ba', '');
+  const text = fc.array(word, { maxLength: 30 }).map((lines) => lines.join('\n'));
+  const options = fc.record({ context: fc.nat(3), limit: fc.integer({ min: 1, max: 12 }), ignoreCase: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(text, { minLength: 1, maxLength: 3 }),
+      fc.constantFrom('a', '^a$', 'ab|ba', 'B'),
+      options,
+      async (texts, pattern, some) => {
+        for (const [index, content] of texts.entries()) await folder.put(`root/both/${index}.txt`, content);
+        const there = canonicalPath(join(folder.inside, 'both'));
+        const [first, second] = [
+          await searchText(roots, there, pattern, some),
+          await searchText(roots, there, pattern, { ...some, ripgrep: null }),
+        ];
+        expect(second).toEqual(first);
+      },
+    ),
+    { numRuns: 40 },
+  );
+}, 60_000);

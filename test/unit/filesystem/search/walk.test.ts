@@ -1,0 +1,191 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { escapeName, listDirectory } from '../../../../src/filesystem/access/list-directory.js';
+import { regularInside } from '../../../../src/filesystem/access/regular-files.js';
+import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
+import { ignoredNames } from '../../../../src/filesystem/search/ignore-rules.js';
+import { ripgrepPath } from '../../../../src/filesystem/search/ripgrep.js';
+import { findFiles, walkFiles } from '../../../../src/filesystem/search/walk.js';
+import { type TempFolder, tempFolder, unprivileged } from '../temp-folder.js';
+
+let folder: TempFolder;
+let roots: AllowedRoots;
+const BAD_NAME = Buffer.from([0x62, 0xff, 0x2e, 0x74, 0x78, 0x74]);
+
+beforeEach(async () => {
+  folder = await tempFolder();
+  const files: Readonly<Record<string, string>> = {
+    '.gitignore': '*.log\n/build/\nnode_modules/\n# comment\n!keep.log\n',
+    '.git/config': '[core]',
+    '.hidden/x.ts': 'x',
+    'a.ts': 'a',
+    'b.log': 'log',
+    'keep.log': 'kept',
+    'build/out.js': 'out',
+    'node_modules/p/build/x.js': 'x',
+    'node_modules/p/y.log': 'x',
+    'src/build/in.js': 'in',
+    'src/.gitignore': '!b.log\n*.tmp\n/only-here.ts\n',
+    'src/b.log': 'kept by the deeper file',
+    'src/c.tmp': 'tmp',
+    'src/only-here.ts': 'x',
+    'src/deep/only-here.ts': 'x',
+    'src/deep/.git': 'gitdir: elsewhere',
+    'node_modules/p/index.js': 'x',
+    'src/node_modules/q/index.js': 'x',
+  };
+  for (const [path, content] of Object.entries(files)) await folder.put(`root/${path}`, content);
+  await folder.put('outside/secret.ts', 'secret');
+  await symlink(join(folder.outside, 'secret.ts'), join(folder.inside, 'file-link.ts'));
+  await symlink(folder.outside, join(folder.inside, 'dir-link'));
+  await symlink('src', join(folder.inside, 'src-link'));
+  execFileSync('mkfifo', [join(folder.inside, 'pipe.ts')]);
+  await writeFile(Buffer.concat([Buffer.from(`${folder.inside}/`), BAD_NAME]), 'x');
+  roots = await AllowedRoots.open([folder.inside]);
+});
+afterEach(() => folder.remove());
+
+const KEPT = ['.gitignore', '.hidden/x.ts', 'a.ts', 'keep.log', 'src/.gitignore', 'src/b.log', 'src/build/in.js', 'src/deep/only-here.ts'];
+
+test('the search program that is installed along is found', async () => {
+  expect(await ripgrepPath()).toMatch(/ripgrep.*rg/);
+});
+
+describe.each([
+  ['with ripgrep', undefined],
+  ['in this process', null],
+])('a walk %s', (_, ripgrep) => {
+  test('honours nested ignore files, includes hidden files, skips .git, links, pipes and names that are not UTF-8', async () => {
+    expect(await walkFiles(roots, folder.inside, { ripgrep })).toEqual({
+      paths: KEPT,
+      truncated: false,
+      timedOut: false,
+      unaddressable: 1,
+    });
+  });
+
+  test('of a subfolder honours the rules above it', async () => {
+    expect((await walkFiles(roots, join(folder.inside, 'src'), { ripgrep })).paths).toEqual(
+      KEPT.filter((path) => path.startsWith('src/')).map((path) => path.slice(4)),
+    );
+  });
+
+  test('of an ignored folder that is named itself shows what is in it', async () => {
+    expect((await walkFiles(roots, join(folder.inside, 'node_modules'), { ripgrep })).paths).toEqual([
+      'p/build/x.js',
+      'p/index.js',
+      'p/y.log',
+    ]);
+  });
+
+  test('stops at its limit and says so', async () => {
+    expect(await walkFiles(roots, folder.inside, { ripgrep, limit: 2 })).toMatchObject({ paths: KEPT.slice(0, 2), truncated: true });
+    expect(await walkFiles(roots, folder.inside, { ripgrep, limit: KEPT.length })).toMatchObject({ paths: KEPT, truncated: false });
+  });
+
+  test('refuses a folder outside, a file and a missing folder', async () => {
+    await expect(walkFiles(roots, folder.outside, { ripgrep })).rejects.toMatchObject({ code: 'outside-roots' });
+    await expect(walkFiles(roots, join(folder.inside, 'src-link'), { ripgrep })).rejects.toMatchObject({ code: 'changed-underneath' });
+    await expect(walkFiles(roots, join(folder.inside, 'a.ts'), { ripgrep })).rejects.toMatchObject({ code: 'not-regular' });
+    await expect(walkFiles(roots, join(folder.inside, 'none'), { ripgrep })).rejects.toMatchObject({ code: 'not-found' });
+  });
+
+  test('passes over a folder that may not be read', async () => {
+    await chmod(folder.base, 0o755);
+    await mkdir(join(folder.inside, 'closed'), { mode: 0o000 });
+    await unprivileged(async () => expect((await walkFiles(roots, folder.inside, { ripgrep })).paths).toEqual(KEPT));
+  });
+
+  test('rejects when it is aborted, and stops at its time limit', async () => {
+    await expect(walkFiles(roots, folder.inside, { ripgrep, signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
+    const abort = new AbortController();
+    const walking = walkFiles(roots, folder.inside, {
+      ripgrep,
+      signal: abort.signal,
+      accept: () => {
+        abort.abort();
+        return true;
+      },
+    });
+    await expect(walking).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await walkFiles(roots, folder.inside, { ripgrep, timeoutMs: 0 })).timedOut).toBe(true);
+  });
+
+  test('finds by glob', async () => {
+    const found = await findFiles(roots, folder.inside, '*.ts', { ripgrep });
+    expect(found.paths).toEqual(['.hidden/x.ts', 'a.ts', 'src/deep/only-here.ts'].map((path) => join(folder.inside, path)));
+    expect((await findFiles(roots, folder.inside, 'src/*', { ripgrep, limit: 1 })).truncated).toBe(true);
+    await expect(findFiles(roots, folder.inside, '[a', { ripgrep })).rejects.toMatchObject({ code: 'invalid-glob' });
+  });
+});
+
+describe('one folder', () => {
+  test('all entries in code unit order, links marked, odd names escaped and counted', async () => {
+    const { entries, unaddressable } = await listDirectory(roots, folder.inside);
+    const shown = entries.map(({ name, kind, target }) => [name, kind, target]);
+    expect(shown).toEqual([
+      ['.git', 'directory', undefined],
+      ['.gitignore', 'file', undefined],
+      ['.hidden', 'directory', undefined],
+      ['a.ts', 'file', undefined],
+      ['b.log', 'file', undefined],
+      ['b\\xff.txt', 'file', undefined],
+      ['build', 'directory', undefined],
+      ['dir-link', 'symlink', undefined],
+      ['file-link.ts', 'symlink', undefined],
+      ['keep.log', 'file', undefined],
+      ['node_modules', 'directory', undefined],
+      ['pipe.ts', 'fifo', undefined],
+      ['src', 'directory', undefined],
+      ['src-link', 'symlink', 'directory'],
+    ]);
+    expect(unaddressable).toBe(1);
+    expect(entries.find(({ name }) => name.includes('xff'))?.addressable).toBe(false);
+  });
+
+  test('a file, a missing folder and one outside are refused', async () => {
+    await expect(listDirectory(roots, join(folder.inside, 'a.ts'))).rejects.toMatchObject({ code: 'not-regular' });
+    await expect(listDirectory(roots, join(folder.inside, 'none'))).rejects.toMatchObject({ code: 'not-found' });
+    await expect(listDirectory(roots, folder.outside)).rejects.toMatchObject({ code: 'outside-roots' });
+    await expect(listDirectory(roots, join(folder.inside, 'dir-link'))).rejects.toMatchObject({ code: 'changed-underneath' });
+  });
+
+  test('names that are not UTF-8 keep what is valid', () => {
+    expect(escapeName(Buffer.from([0xc3, 0xa9, 0xc3, 0x28, 0x80]))).toBe('é\\xc3(\\x80');
+  });
+});
+
+describe('what may be discovered (decision C7)', () => {
+  test('ignored names of a folder; all of an ignored one and of .git', async () => {
+    const files = (...names: readonly string[]) => names.map((name) => ({ name, isFolder: false }));
+    const inside = (path: string) => join(folder.inside, path);
+    expect([...(await ignoredNames(folder.inside, [...files('a.ts', 'b.log', 'keep.log'), { name: 'build', isFolder: true }]))]).toEqual([
+      'b.log',
+      'build',
+    ]);
+    expect([...(await ignoredNames(inside('src'), files('b.log', 'c.tmp', 'only-here.ts', 'x.ts')))]).toEqual(['c.tmp', 'only-here.ts']);
+    expect([...(await ignoredNames(inside('node_modules/p'), files('index.js')))]).toEqual(['index.js']);
+    expect([...(await ignoredNames(inside('.git'), files('config')))]).toEqual(['config']);
+  });
+
+  test('only regular files inside the roots, reached without links', async () => {
+    const paths = [
+      'a.ts',
+      'none',
+      'src',
+      'file-link.ts',
+      'dir-link/secret.ts',
+      'src-link/b.log',
+      'pipe.ts',
+      'src/b.log',
+      '../outside/secret.ts',
+    ];
+    const found = await regularInside(
+      roots,
+      paths.map((path) => join(folder.inside, path)),
+    );
+    expect(found).toEqual([join(folder.inside, 'a.ts'), join(folder.inside, 'src/b.log')]);
+  });
+});

@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import { afterEach } from '@jest/globals';
+import { type MountSetting, MountTable } from '../../../../src/filesystem/access/mounts.js';
+import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
+import { createFileTracker, type FileTracker, type FileTrackerOptions } from '../../../../src/filesystem/tracking/file-tracker.js';
+import { canonicalPath, filesystemId } from '../../../../src/objects/ids.js';
+import { type FilesystemSource, filesystemSource } from '../../../../src/objects/source.js';
+import { type TempFolder, tempFolder } from '../temp-folder.js';
+
+export const HOST = filesystemId('host');
+
+/** What a tracker told: the path, and what reading it gave at that moment. */
+export interface Told {
+  readonly path: string;
+  /** `undefined` for a file that was not there. */
+  readonly content: string | undefined;
+}
+
+/** A tracker on a folder of its own that writes down all that it tells. */
+export interface TrackedTemp {
+  readonly folder: TempFolder;
+  readonly tracker: FileTracker;
+  readonly told: readonly Told[];
+  readonly notices: readonly string[];
+  readonly states: readonly string[];
+  source(path: string): FilesystemSource;
+  /** Writes files below the root and tracks them. */
+  trackFiles(...paths: readonly string[]): Promise<readonly string[]>;
+  /** Resolves as soon as `condition` holds; it is looked at after everything that is told. */
+  until(condition: () => boolean): Promise<void>;
+  /** The contents told of one path, in order. */
+  contents(path: string): readonly (string | undefined)[];
+  close(): Promise<void>;
+}
+
+export const contentOf = (path: string): Promise<string | undefined> => readFile(path, 'utf8').catch(() => undefined);
+
+export async function trackedTemp(
+  options: Partial<FileTrackerOptions> & { readonly mounts?: (folder: TempFolder) => readonly MountSetting[] } = {},
+): Promise<TrackedTemp> {
+  const folder = await tempFolder();
+  const mappings = options.mounts?.(folder) ?? [];
+  const mounts = new MountTable({ mappings, defaultFilesystemId: HOST });
+  const roots = await AllowedRoots.open(
+    [folder.inside],
+    mounts.mappings.map(({ canonicalPrefix }) => canonicalPrefix),
+  );
+  const told: Told[] = [];
+  const notices: string[] = [];
+  const states: string[] = [];
+  const conditions = new Map<() => boolean, () => void>();
+  const look = (): void => {
+    for (const [condition, resolve] of conditions) if (condition()) resolve();
+  };
+  const source = (path: string): FilesystemSource => filesystemSource(HOST, canonicalPath(path));
+  const tracker = createFileTracker(
+    { roots, mounts },
+    {
+      onChange: async ({ path }) => {
+        told.push({ path, content: await contentOf(path) });
+        look();
+      },
+      onState: ({ path }, state) => {
+        states.push(`${path} ${state}`);
+        look();
+      },
+      onNotice: (notice) => {
+        notices.push(notice);
+        look();
+      },
+      ...options,
+    },
+  );
+  return {
+    folder,
+    tracker,
+    told,
+    notices,
+    states,
+    source,
+    async trackFiles(...paths) {
+      const files = await Promise.all(paths.map((path) => folder.put(`root/${path}`, `first ${path}`)));
+      await tracker.trackMany(files.map((path) => ({ source: source(path) })));
+      return files;
+    },
+    async until(condition) {
+      while (!condition()) {
+        await new Promise<void>((resolve) => {
+          conditions.set(condition, resolve);
+        });
+        conditions.delete(condition);
+      }
+    },
+    contents: (path) => told.filter((one) => one.path === path).map(({ content }) => content),
+    async close() {
+      await tracker.close();
+      await folder.remove();
+    },
+  };
+}
+
+/** Makes such folders for the tests of a file; each is closed and removed after the test that made it. */
+export function trackedTemps(): typeof trackedTemp {
+  const opened: TrackedTemp[] = [];
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((one) => one.close()));
+  });
+  return async (options) => {
+    const made = await trackedTemp(options);
+    opened.push(made);
+    return made;
+  };
+}

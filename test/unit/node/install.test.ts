@@ -1,0 +1,67 @@
+import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { expiredEntries, installationKey, readFrontFiles } from '../../../src/node/install.js';
+import { withTemporaryFolder } from '../../support/temporary-folder.js';
+
+const DAY = 86_400_000;
+const now = 1_000 * DAY;
+const entry = (name: string, daysAgo: number): { readonly name: string; readonly usedMs: number } => ({
+  name,
+  usedMs: now - daysAgo * DAY,
+});
+const current = 'aaaaaaaaaaaaaaaa';
+const other = 'bbbbbbbbbbbbbbbb';
+const draft = '.draft-0f8fad5b-d9cb-469f-a165-70867728950e';
+
+describe('old installations in the cache', () => {
+  test('an installation unused for more than a month goes, the current one never', () => {
+    expect(expiredEntries([entry(`node-${current}`, 400), entry(`node-${other}`, 31)], current, now)).toEqual([`node-${other}`]);
+  });
+  test('a recently used installation stays, since its node may still run', () => {
+    expect(expiredEntries([entry(`node-${other}`, 29)], current, now)).toEqual([]);
+  });
+  test('the draft of a build that died a day ago goes, a fresh one stays', () => {
+    expect(expiredEntries([entry(draft, 2)], current, now)).toEqual([draft]);
+    expect(expiredEntries([entry(draft, 0.5)], current, now)).toEqual([]);
+  });
+  test('what is not known stays', () => {
+    expect(expiredEntries([entry('node-x', 900), entry('notes.txt', 900), entry(`node-${other}.lock`, 900)], current, now)).toEqual([]);
+  });
+});
+
+const files = (entries: Readonly<Record<string, string>>): ReadonlyMap<string, Buffer> =>
+  new Map(Object.entries(entries).map(([name, text]) => [name, Buffer.from(text)]));
+const base = { java: '17', files: files({ 'pom.xml': 'a', 'src/front/main.clj': 'b' }) };
+
+describe('the key of an installation', () => {
+  test('it depends on nothing but the parts, in no order', () => {
+    expect(installationKey(base)).toBe(installationKey({ java: '17', files: files({ 'src/front/main.clj': 'b', 'pom.xml': 'a' }) }));
+    expect(installationKey(base)).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  test.each([
+    ['another Java', { ...base, java: '21' }],
+    ['another library', { ...base, files: files({ 'pom.xml': 'a2', 'src/front/main.clj': 'b' }) }],
+    ['another source', { ...base, files: files({ 'pom.xml': 'a', 'src/front/main.clj': 'b2' }) }],
+    ['a renamed source', { ...base, files: files({ 'pom.xml': 'a', 'src/front/main2.clj': 'b' }) }],
+    ['one more source', { ...base, files: files({ 'pom.xml': 'a', 'src/front/main.clj': 'b', 'src/front/more.clj': '' }) }],
+    ['text moved from one part to the next', { ...base, files: files({ 'pom.xml': 'as', 'rc/front/main.clj': 'b' }) }],
+  ])('%s gives another key', (_name, parts) => {
+    expect(installationKey(parts)).not.toBe(installationKey(base));
+  });
+
+  test('a changed source on disk gives another key, an untouched copy the same', () =>
+    withTemporaryFolder(async (dir) => {
+      const front = join(dir, 'xtdb');
+      await mkdir(join(front, 'src', 'front'), { recursive: true });
+      await writeFile(join(front, 'pom.xml'), '<project/>');
+      await writeFile(join(front, 'src', 'front', 'main.clj'), '(ns front.main)');
+      const key = async (folder: string): Promise<string> => installationKey({ java: '17', files: await readFrontFiles(folder) });
+      const before = await key(front);
+      await cp(front, join(dir, 'copy'), { recursive: true });
+      expect(await key(join(dir, 'copy'))).toBe(before);
+      await writeFile(join(front, 'src', 'front', 'main.clj'), '(ns front.main) ; changed');
+      expect(await key(front)).not.toBe(before);
+    }));
+});

@@ -1,0 +1,72 @@
+import { describe, expect, test } from '@jest/globals';
+import { frontArguments, type LaunchPlan, parseLaunchPlan, parseReadyLine } from '../../../src/node/launch.js';
+import { parseStatus } from '../../../src/node/node-status.js';
+
+const plan: LaunchPlan = {
+  dataDir: '/data',
+  profile: 'rocksdb',
+  java: '/jdk/bin/java',
+  javaMajor: 17,
+  jars: ['/cache/front.jar', '/cache/lib/a.jar'],
+  archive: '/cache/front.jsa',
+  configFile: '/pkg/xtdb/xtdb.edn',
+  socketPath: '/data/run/xtdb.sock',
+  tokenFile: null,
+  idleExitSeconds: 60,
+  heapMegabytes: 512,
+};
+const following = (args: readonly string[], flag: string): string | undefined => args[args.indexOf(flag) + 1];
+
+describe('the command line of the JVM', () => {
+  test('the durable profile names its data folder, its socket, its lock and its own temporary folder', () => {
+    const args = frontArguments(plan);
+    expect(following(args, '--data')).toBe('/data');
+    expect(following(args, '--socket')).toBe('/data/run/xtdb.sock');
+    expect(following(args, '--lock')).toBe('/data/node.lock');
+    expect(following(args, '--idle-exit')).toBe('60');
+    expect(args).toContain('-Djava.io.tmpdir=/data/tmp');
+    expect(args).toContain('-Xmx512m');
+    expect(args).toContain('-XX:+ExitOnOutOfMemoryError');
+    expect(args).toContain('-XX:SharedArchiveFile=/cache/front.jsa');
+    expect(args).toContain('-Xshare:auto');
+  });
+
+  test('the memory profile has no data folder and only the first compiler', () => {
+    const args = frontArguments({ ...plan, profile: 'memory' });
+    expect(args).not.toContain('--data');
+    expect(args).toContain('-XX:TieredStopAtLevel=1');
+    expect(args).toContain('-XX:+UseSerialGC');
+  });
+
+  test('without an archive no flag names one', () => {
+    expect(frontArguments({ ...plan, archive: null }).join(' ')).not.toMatch(/Share/);
+  });
+
+  test('TCP comes with a token file and any free port', () => {
+    const args = frontArguments({ ...plan, socketPath: null, tokenFile: '/data/run/token' });
+    expect(following(args, '--port')).toBe('0');
+    expect(following(args, '--token-file')).toBe('/data/run/token');
+    expect(args).not.toContain('--socket');
+  });
+
+  test('a plan survives its way through a command line, anything else is refused', () => {
+    expect(parseLaunchPlan(JSON.stringify(plan))).toEqual(plan);
+    expect(() => parseLaunchPlan('{"dataDir":"/x"}')).toThrow(expect.objectContaining({ code: 'start-failed' }));
+  });
+});
+
+describe('what the node says', () => {
+  test('the ready line is told from other output', () => {
+    const line = '{"ready":true,"pid":7,"socket":"/s","port":null,"version":"1.24.3"}';
+    expect(parseReadyLine(line)).toEqual({ ready: true, pid: 7, socket: '/s', port: null, version: '1.24.3' });
+    expect(parseReadyLine('12:00 INFO ready')).toBeUndefined();
+    expect(parseReadyLine('{"ready":false}')).toBeUndefined();
+    expect(parseReadyLine('{"ready":true,')).toBeUndefined();
+  });
+
+  test('a dead indexer is seen in the status, and HTML is no status', () => {
+    expect(parseStatus('{"version":"1.24.3","ingesterFailed?":true}')).toEqual({ version: '1.24.3', ingesterFailed: true });
+    expect(parseStatus('{"version":"1.24.3","ingesterFailed?":false}')?.ingesterFailed).toBe(false);
+    expect(parseStatus('<html></html>')).toBeUndefined();
+  });
+});
