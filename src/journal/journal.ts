@@ -1,8 +1,8 @@
 import { type JournalDamage, JournalError, journalFailure } from './errors.js';
 import { encodeFrameHeader, FRAME_HEADER_BYTES } from './frame.js';
 import { type JournalLock, syncFolder } from './journal-folder.js';
-import { type JournalRecord, type JournalScan, readRecords, type WaitingRecord } from './read-journal.js';
-import { type DoneRecords, type PendingLimits, PendingRecords } from './record-progress.js';
+import { type JournalRecord, type JournalScan, readRecords } from './read-journal.js';
+import { type DoneRecords, type PendingLimits, PendingRecords, type WaitingRecord } from './record-progress.js';
 import { SegmentChain, type SegmentFile } from './segment-chain.js';
 
 /** What an acknowledged record survives: the death of every process, or the loss of power as well. */

@@ -4,19 +4,8 @@ import { systemCode } from '../process/system-error.js';
 import { corruptError, type JournalDamage, JournalError, journalFailure } from './errors.js';
 import { FRAME_HEADER_BYTES, frameAt, frameSalt, payloadAt } from './frame.js';
 import { type FolderListing, type SegmentName, segmentFile } from './journal-folder.js';
-import { DoneRecords } from './record-progress.js';
+import { DoneRecords, type WaitingRecord } from './record-progress.js';
 import { type BadStretch, JOURNAL_FORMAT, type ScannedFrame, type SegmentScan, scanSegment } from './segment-format.js';
-
-/** A record that waits for the database, and where it stands. */
-export interface WaitingRecord {
-  readonly sequence: number;
-  /** When it was acknowledged, milliseconds since 1970. */
-  readonly at: number;
-  readonly segment: number;
-  readonly offset: number;
-  /** Bytes of the whole frame. */
-  readonly bytes: number;
-}
 
 /** What the files of one journal hold together. */
 export interface JournalScan {

@@ -1,7 +1,17 @@
 import { z } from 'zod';
 import { JournalError } from './errors.js';
 import { LONGEST_PAYLOAD } from './frame.js';
-import type { WaitingRecord } from './read-journal.js';
+
+/** A record that waits for the database, and where it stands. */
+export interface WaitingRecord {
+  readonly sequence: number;
+  /** When it was acknowledged, milliseconds since 1970. */
+  readonly at: number;
+  readonly segment: number;
+  readonly offset: number;
+  /** Bytes of the whole frame. */
+  readonly bytes: number;
+}
 
 /** Numbers from the first to the last, both included. */
 export type SequenceRange = readonly [first: number, last: number];

@@ -1,37 +1,12 @@
-import { isAlive } from '../process/process-identity.js';
 import type { DataFolder } from './data-folder.js';
 import { NodeError } from './errors.js';
-import { type NodeState, readState } from './node-state.js';
+import { type NodeState, readLiveness } from './node-state.js';
 import { probeNode } from './node-status.js';
 import { waitFor } from './pause.js';
 import { DEFAULT_READY_TIMEOUT_MS, failureOf, type RunningNode, readyTimeout, runningNode, type StartOptions } from './start-node.js';
 import { endProcess } from './stop-node.js';
 
 const PROBE_LIMIT_MS = 10_000;
-
-/** What the state file and the processes it names say together. */
-export type NodeLiveness =
-  /** Nothing runs: no state, or one that a crash left behind. */
-  | { readonly kind: 'none'; readonly state: NodeState | undefined }
-  | { readonly kind: 'supervised'; readonly state: NodeState }
-  /** The supervisor was killed and the JVM was not: it works, but nobody would start it again. */
-  | { readonly kind: 'orphaned'; readonly state: NodeState };
-
-/** Judges a state by which of its processes live. */
-export function judgeLiveness(state: NodeState | undefined, alive: { readonly supervisor: boolean; readonly jvm: boolean }): NodeLiveness {
-  if (state === undefined) return { kind: 'none', state };
-  if (alive.supervisor && state.phase !== 'failed') return { kind: 'supervised', state };
-  if (alive.jvm) return { kind: 'orphaned', state };
-  return { kind: 'none', state };
-}
-
-/** Reads the state of a data folder and looks whether its processes live. */
-export async function readLiveness(folder: DataFolder): Promise<NodeLiveness> {
-  const state = await readState(folder.stateFile);
-  if (state === undefined) return judgeLiveness(undefined, { supervisor: false, jvm: false });
-  const [supervisor, jvm] = await Promise.all([isAlive(state.supervisor), state.jvm === null ? false : isAlive(state.jvm)]);
-  return judgeLiveness(state, { supervisor, jvm });
-}
 
 function checkProfile(folder: DataFolder, state: NodeState, options: StartOptions): void {
   if (state.profile === options.profile) return;

@@ -101,6 +101,30 @@ export async function removeState(path: string, supervisor: ProcessIdentity): Pr
   }
 }
 
+/** What the state file and the processes it names say together. */
+export type NodeLiveness =
+  /** Nothing runs: no state, or one that a crash left behind. */
+  | { readonly kind: 'none'; readonly state: NodeState | undefined }
+  | { readonly kind: 'supervised'; readonly state: NodeState }
+  /** The supervisor was killed and the JVM was not: it works, but nobody would start it again. */
+  | { readonly kind: 'orphaned'; readonly state: NodeState };
+
+/** Judges a state by which of its processes live. */
+export function judgeLiveness(state: NodeState | undefined, alive: { readonly supervisor: boolean; readonly jvm: boolean }): NodeLiveness {
+  if (state === undefined) return { kind: 'none', state };
+  if (alive.supervisor && state.phase !== 'failed') return { kind: 'supervised', state };
+  if (alive.jvm) return { kind: 'orphaned', state };
+  return { kind: 'none', state };
+}
+
+/** Reads the state of a data folder and looks whether its processes live. */
+export async function readLiveness(folder: DataFolder): Promise<NodeLiveness> {
+  const state = await readState(folder.stateFile);
+  if (state === undefined) return judgeLiveness(undefined, { supervisor: false, jvm: false });
+  const [supervisor, jvm] = await Promise.all([isAlive(state.supervisor), state.jvm === null ? false : isAlive(state.jvm)]);
+  return judgeLiveness(state, { supervisor, jvm });
+}
+
 /** A registration of this process as a user of a node. */
 export interface Registration {
   /** Ends it; may be called any number of times. */

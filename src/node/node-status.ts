@@ -2,9 +2,8 @@ import { request } from 'node:http';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { findDataFolder } from './data-folder.js';
-import { readLiveness } from './find-node.js';
 import { readLogTail } from './log-file.js';
-import { countUsers, type NodePhase, type NodeProfile, type OwnNodeAddress } from './node-state.js';
+import { countUsers, type NodePhase, type NodeProfile, type OwnNodeAddress, readLiveness } from './node-state.js';
 
 /** What a node says of itself. */
 export interface ProbeAnswer {

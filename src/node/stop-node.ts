@@ -2,8 +2,7 @@ import { rm } from 'node:fs/promises';
 import { isAlive, type ProcessIdentity, signalProcess } from '../process/process-identity.js';
 import { type DataFolder, findDataFolder } from './data-folder.js';
 import { NodeError } from './errors.js';
-import { readLiveness } from './find-node.js';
-import { removeState } from './node-state.js';
+import { readLiveness, removeState } from './node-state.js';
 import { waitFor } from './pause.js';
 
 /** A clean close may take XTDB ten seconds, and its supervisor waits twenty. */

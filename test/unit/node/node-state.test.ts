@@ -2,8 +2,16 @@ import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { openDataFolder } from '../../../src/node/data-folder.js';
-import { judgeLiveness } from '../../../src/node/find-node.js';
-import { countUsers, type NodeState, parseState, readState, registerUser, removeState, writeState } from '../../../src/node/node-state.js';
+import {
+  countUsers,
+  judgeLiveness,
+  type NodeState,
+  parseState,
+  readState,
+  registerUser,
+  removeState,
+  writeState,
+} from '../../../src/node/node-state.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const state: NodeState = {
