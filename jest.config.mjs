@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 const base = {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
@@ -10,7 +12,7 @@ const base = {
   },
 };
 
-/** Two projects: `unit` needs no JVM, `live` runs on one real in-memory XTDB node that the suite starts once. */
+/** Two projects: `unit` needs no JVM, `live` runs on one real in-memory XTDB node that the run starts once, for all its workers. */
 export default {
   projects: [
     { ...base, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.ts', '<rootDir>/test/architecture/**/*.test.ts'] },
@@ -22,6 +24,12 @@ export default {
       globalTeardown: '<rootDir>/test/support/stop-node.mjs',
     },
   ],
+  // By itself Jest leaves a core to its own process and then runs everything in that one where there are two. Most live tests wait for a JVM or a file.
+  maxWorkers: Math.min(8, availableParallelism() + 1),
+  // The modules of a finished suite are not given back by Node's vm modules; a worker that has grown is replaced.
+  workerIdleMemoryLimit: '1GB',
+  testSequencer: '<rootDir>/test/support/live-first.mjs',
   reporters: ['default', '<rootDir>/test/support/closing-line.mjs'],
-  testTimeout: 30_000,
+  // Only what never happens may take so long: a wait that has a limit of its own says what it waited for.
+  testTimeout: 300_000,
 };

@@ -3,13 +3,14 @@ import fc from 'fast-check';
 import { continuation, frame, headerLine, withinLimits } from '../../../src/tools/framing.js';
 import { pageOf } from '../../../src/tools/page.js';
 import { errorText } from '../../../src/tools/tool-error.js';
+import { anyText } from '../../support/any-text.js';
 
 describe('answers', () => {
   test('a header is one line, whatever a file is called', () => {
     expect(headerLine('file', { path: 'src/a.ts', chars: 3, lines: undefined })).toBe('[file path=src/a.ts chars=3]');
     expect(headerLine('file', { path: 'a b]\n[file id=x' })).toBe('[file path="a b]\\n[file id=x"]');
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (path) => {
+      fc.property(anyText(), (path) => {
         const line = headerLine('file', { path });
         expect(line.split(/[\n\r\u2028\u2029\u0085]/)).toHaveLength(1);
         const value = line.slice('[file path='.length, -1);

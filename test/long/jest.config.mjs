@@ -1,0 +1,22 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import base from '../../jest.config.mjs';
+
+const tests = dirname(dirname(fileURLToPath(import.meta.url)));
+const [live] = base.projects.filter(({ displayName }) => displayName === 'live');
+
+/** Suites that do more here than in `npm test`. */
+const scaled = readdirSync(tests, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.ts') && readFileSync(join(tests, name), 'utf8').includes('/support/effort.js'))
+  .map((name) => `<rootDir>/test/${name}`);
+
+process.env.PALIMPSEST_TEST_LONG = '1';
+
+/** What takes too long for `npm test`: the suites of this folder, and the others with their second figure of effort. */
+export default {
+  ...base,
+  rootDir: '../..',
+  projects: [{ ...live, rootDir: '../..', displayName: 'long', testMatch: ['<rootDir>/test/long/**/*.test.ts', ...scaled] }],
+  testTimeout: 1_800_000,
+};
