@@ -10,6 +10,7 @@ import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId, type SessionId } from '../../../src/objects/ids.js';
 import { countRequests, mentions } from '../../support/context.js';
+import { effort } from '../../support/effort.js';
 import { Road } from '../../support/road.js';
 
 const FILES = ['a.ts', 'b.ts', 'c.ts'] as const;
@@ -274,10 +275,10 @@ describe('a context that no transaction is waited for', () => {
       }),
       {
         endOnFailure: true,
-        numRuns: Number(process.env.PALIMPSEST_AHEAD_RUNS ?? 12),
+        numRuns: Number(process.env.PALIMPSEST_AHEAD_RUNS ?? effort(12, 60)),
         ...(process.env.PALIMPSEST_SEED === undefined ? {} : { seed: Number(process.env.PALIMPSEST_SEED) }),
       },
     );
     expect(ahead).toBeGreaterThan(0);
-  }, 120_000);
+  });
 });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { effort } from '../../support/effort.js';
 import { longRecording, RecordingLines, recordingFolder, replay } from '../../support/replays.js';
 
 let recordings: Awaited<ReturnType<typeof recordingFolder>>;
@@ -72,11 +73,12 @@ describe('what is wrong in a recording stands in the report', () => {
   });
 });
 
-test('ten thousand calls in one turn are replayed', async () => {
+test('any number of calls in one turn is replayed', async () => {
+  const count = effort(500, 10_000);
   const lines = new RecordingLines().user('go');
-  for (let i = 0; i < 10_000; i++) lines.calls(`c${i}`, 'TodoWrite', { n: i });
-  for (let i = 0; i < 10_000; i++) lines.answers(`c${i}`, `ok ${i}`);
+  for (let i = 0; i < count; i++) lines.calls(`c${i}`, 'TodoWrite', { n: i });
+  for (let i = 0; i < count; i++) lines.answers(`c${i}`, `ok ${i}`);
   const report = await run(lines.says('done').text);
-  expect(report).toMatchObject({ turns: 1, steps: 10_002, recorded: { calls: 10_000, results: 10_000 }, contexts: { count: 2 } });
-  expect(report.objects.toolcalls.created).toBe(10_000);
-}, 600_000);
+  expect(report).toMatchObject({ turns: 1, steps: count + 2, recorded: { calls: count, results: count }, contexts: { count: 2 } });
+  expect(report.objects.toolcalls.created).toBe(count);
+});

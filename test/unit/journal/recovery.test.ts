@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { JournalError } from '../../../src/journal/errors.js';
 import { journalFolder } from '../../../src/journal/journal-folder.js';
 import { adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/journals.js';
+import { effort } from '../../support/effort.js';
 import { type Acknowledged, adoptOnly, journalFiles, putJournalFiles, waiting, writeJournal } from './dead-journal.js';
 
 const asPairs = (records: readonly Acknowledged[]) =>
@@ -65,7 +66,7 @@ describe('what a dead process left', () => {
       }
       await rm(journalFolder(dataDir), { recursive: true });
     };
-    await fc.assert(fc.asyncProperty(fc.array(payload, { minLength: 1, maxLength: 5 }), run), { numRuns: 4 });
+    await fc.assert(fc.asyncProperty(fc.array(payload, { minLength: 1, maxLength: 5 }), run), { numRuns: effort(2, 8) });
   });
 
   test('with any bit turned round it gives the same, or all but the last record, or an error; and salvage loses at most one', async () => {
@@ -76,7 +77,7 @@ describe('what a dead process left', () => {
     const lastStart = acknowledged.filter(({ file }) => file === lastFile).at(-2)?.end ?? 0;
     const seen = new Set<string>();
     for (const [name, bytes] of files) {
-      for (let at = 0; at < bytes.length; at++) {
+      for (let at = 0; at < bytes.length; at += effort(3, 1)) {
         await putJournalFiles(dataDir, new Map([...files, [name, flipped(bytes, at, at % 8)]]));
         const { records, code } = await attempt();
         if (records === undefined) {

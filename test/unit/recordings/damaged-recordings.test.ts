@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RecordingError } from '../../../src/lab/recordings/recording-error.js';
+import { effort } from '../../support/effort.js';
 import { bytesSource, importAll, recordingPath } from '../../support/recordings.js';
 
 const LINES = ['claude-code', 'codex', 'pi'].flatMap((format) => readdirSync(recordingPath(format)).map((file) => `${format}/${file}`));
@@ -50,7 +51,7 @@ describe.each(LINES)('%s damaged', (name) => {
         }
         await importOrRefuse(content.join('\n'));
       }),
-      { numRuns: 40 },
+      { numRuns: effort(10, 100) },
     );
   });
 
@@ -64,7 +65,7 @@ describe.each(LINES)('%s damaged', (name) => {
           await importOrRefuse(content);
         },
       ),
-      { numRuns: 40 },
+      { numRuns: effort(10, 100) },
     );
     expect(bytes.length).toBeGreaterThan(0);
   });

@@ -4,6 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { recogniseRecording } from '../../../src/lab/recordings/import-recording.js';
 import { RecordingError } from '../../../src/lab/recordings/recording-error.js';
+import { effort } from '../../support/effort.js';
 import { bytesSource, type Imported, importAll, recordingPath } from '../../support/recordings.js';
 
 const NEWLINE = 0x0a;
@@ -42,7 +43,7 @@ describe.each(FILES)('%s', (name) => {
         if (run === undefined || run.entries.length >= whole || (betweenRecords && name.endsWith('.jsonl'))) return;
         expect(run.losses.map(({ reason }) => reason)).toContain('truncated-file');
       }),
-      { numRuns: 12 },
+      { numRuns: effort(6, 100) },
     );
   });
 
@@ -53,7 +54,7 @@ describe.each(FILES)('%s', (name) => {
         for (const [at, byte] of changes) changed[at] = byte;
         await imported(changed);
       }),
-      { numRuns: 12 },
+      { numRuns: effort(6, 100) },
     );
   });
 });

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RecordingError } from '../../../src/lab/recordings/recording-error.js';
+import { effort } from '../../support/effort.js';
 import { bytesSource, type Imported, importAll, recordingPath } from '../../support/recordings.js';
 
 const LINES = ['claude-code', 'codex', 'pi'].flatMap((format) => readdirSync(recordingPath(format)).map((file) => `${format}/${file}`));
@@ -44,7 +45,7 @@ describe.each(LINES)('%s cut at any byte', (name) => {
         if (tail !== '' && !tail.endsWith('}')) expect(found.losses.map(({ reason }) => reason)).toContain('truncated-file');
         if (tail === '') expect(found.losses.map(({ reason }) => reason)).not.toContain('truncated-file');
       }),
-      { numRuns: 150 },
+      { numRuns: effort(25, 400) },
     );
   });
 });
