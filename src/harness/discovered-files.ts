@@ -4,11 +4,11 @@ import type { ReportedMention } from '../client/session/reported-files.js';
 import { SourceError } from '../filesystem/access/errors.js';
 import { datedFiles } from '../filesystem/access/regular-files.js';
 import { ignoredNames, isInGitFolder } from '../filesystem/search/ignore-rules.js';
+import type { LineReadings } from '../foreign-tools/listed-names.js';
 import { MOST_DISCOVERED } from '../indexing/most-discovered.js';
 import { DocumentError } from '../objects/errors.js';
 import { canonicalPath } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
-import type { LineReadings } from './listed-paths.js';
 
 /** Places that are looked at for them. */
 const MOST_LOOKED_AT = 20_000;

@@ -3,14 +3,17 @@ import type { FileAccess } from '../client/session/file-access.js';
 import type { ReportedMention, ReportedReading } from '../client/session/reported-files.js';
 import { SourceError } from '../filesystem/access/errors.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
+import { possibleNames } from '../foreign-tools/listed-names.js';
+import { patchedPaths } from '../foreign-tools/patch-envelope.js';
+import { isWholeRead } from '../foreign-tools/read-output.js';
+import { namedPaths, pathArgument, type ToolArguments } from '../foreign-tools/tool-arguments.js';
+import { foreignTool, type ListingFormat, type ToolForm } from '../foreign-tools/tool-table.js';
 import { DocumentError } from '../objects/errors.js';
-import { argumentPaths, normalArgs, patchPaths } from './call-paths.js';
-import { carriedFile } from './carried-file.js';
+import { hashText } from '../objects/hashes.js';
+import { abridge, chunkText, isLargeText } from '../objects/large-text.js';
 import { discoverFiles } from './discovered-files.js';
 import type { CallItem } from './history-item.js';
-import { type ListingKind, namedPaths } from './listed-paths.js';
-import { isWholeRead } from './read-extent.js';
-import { type ToolKind, toolKind } from './tool-kinds.js';
+import type { ReportedFile } from './message-schema.js';
 
 /** What a reported call did to files. */
 export interface Observation {
@@ -31,12 +34,15 @@ export interface ObservationContext {
   readonly now: number;
 }
 
-type Observer = (call: CallItem, cwd: string, context: ObservationContext) => Promise<Observation>;
+/** A call at its place: names are relative to `cwd`. */
+interface ObservedCall extends ObservationContext {
+  readonly call: CallItem;
+  readonly cwd: string;
+}
+
+type Observer = (observed: ObservedCall) => Promise<Observation>;
 
 const NOTHING: Observation = { readings: [], mentions: [], notes: [] };
-
-const isReadable = (reading: SourceReading): reading is Extract<SourceReading, { content: string }> =>
-  reading.kind === 'text' || reading.kind === 'large-text';
 
 function together(parts: readonly Observation[]): Observation {
   return {
@@ -56,38 +62,39 @@ async function noting(path: string, work: () => Promise<Observation>): Promise<O
   }
 }
 
-function listing(kind: ListingKind): Observer {
-  return async ({ args, content }, cwd, { files }) => {
-    const named = argumentPaths(args);
-    const folders = [...named.map((path) => posix.resolve(cwd, path)), cwd];
+function listing(format: ListingFormat): Observer {
+  return async ({ call: { args, content }, cwd, files }) => {
+    const named = namedPaths(args);
+    const listed = pathArgument(args, 'folder');
+    const folders = [...(listed === undefined ? [] : [listed]), ...named, '.'].map((path) => posix.resolve(cwd, path));
     // A search in one file does not repeat its name.
-    const self = kind === 'search' && content !== '' ? [named] : [];
-    const { mentions, note } = await discoverFiles(files, [...self, ...namedPaths(kind, content)], [...new Set(folders)]);
+    const self = format === 'matches' && content !== '' ? [named] : [];
+    const { mentions, note } = await discoverFiles(files, [...self, ...possibleNames(format, content)], [...new Set(folders)]);
     return { readings: [], mentions, notes: note === undefined ? [] : [note] };
   };
 }
 
+const showsWhole = ({ args, content: output }: CallItem, text: string): boolean => isWholeRead({ args, output }, text);
+
 /** A file that a call read: by its source's own bytes; whole or in part as the call shows (decisions C1, D8). */
-async function readPath(path: string, call: CallItem, cwd: string, only: boolean, context: ObservationContext): Promise<Observation> {
-  const { files, strict } = context;
+async function readPath(path: string, only: boolean, observed: ObservedCall): Promise<Observation> {
+  const { call, cwd, files, strict } = observed;
   const { source, location } = await files.locate(posix.resolve(cwd, path));
   if (!location.reachable) return NOTHING;
   const reading = await files.read(source);
-  if (reading.kind === 'not-regular') return reading.what === 'directory' ? listing('list')(call, cwd, context) : NOTHING;
-  const shown = isReadable(reading) && reading.kind === 'text' ? reading.content : undefined;
-  const whole = shown !== undefined && (only ? isWholeRead(call.args, call.content, shown) : call.content.includes(shown.trimEnd()));
+  if (reading.kind === 'not-regular') return reading.what === 'directory' ? listing('listing')(observed) : NOTHING;
+  const text = reading.kind === 'text' ? reading.content : undefined;
+  const whole = text !== undefined && (only ? showsWhole(call, text) : call.content.includes(text.trimEnd()));
   return { ...NOTHING, readings: [{ source, reading, activate: whole || strict }] };
 }
 
-const observeRead: Observer = async (call, cwd, context) => {
-  const command = normalArgs(call.args).command;
-  if (typeof command === 'string' && command !== 'view') return observeWrite(call, cwd, context);
-  const paths = argumentPaths(call.args);
-  return together(await Promise.all(paths.map((path) => noting(path, () => readPath(path, call, cwd, paths.length === 1, context)))));
+const observeRead: Observer = async (observed) => {
+  const paths = namedPaths(observed.call.args);
+  return together(await Promise.all(paths.map((path) => noting(path, () => readPath(path, paths.length === 1, observed)))));
 };
 
 /** What stands on the disk after a write is indexed; the agent wrote it but did not read it [§5.6]. */
-async function writtenPaths(paths: readonly string[], cwd: string, { files }: ObservationContext): Promise<Observation> {
+async function writtenPaths(paths: readonly string[], { cwd, files }: ObservedCall): Promise<Observation> {
   const one = async (path: string): Promise<Observation> => {
     const { source, location } = await files.locate(posix.resolve(cwd, path), { mustExist: false });
     if (!location.reachable) return NOTHING;
@@ -96,44 +103,101 @@ async function writtenPaths(paths: readonly string[], cwd: string, { files }: Ob
   return together(await Promise.all(paths.map((path) => noting(path, () => one(path)))));
 }
 
-const observeWrite: Observer = (call, cwd, context) =>
-  normalArgs(call.args).command === 'view' ? observeRead(call, cwd, context) : writtenPaths(argumentPaths(call.args), cwd, context);
+const observeWrite: Observer = (observed) => writtenPaths(namedPaths(observed.call.args), observed);
 
-const observeShell: Observer = (call, cwd, context) =>
-  context.mineShell ? listing('shell')({ ...call, args: {} }, cwd, context) : Promise.resolve(NOTHING);
+/** Tools of many uses say in `command` which one is meant. */
+const byCommand =
+  (usual: Observer): Observer =>
+  (observed) => {
+    const { command } = observed.call.args;
+    if (typeof command !== 'string') return usual(observed);
+    return command === 'view' ? observeRead(observed) : observeWrite(observed);
+  };
 
-/** The one table of what a call means for files; wrapped tools obey the same rules [§5.1, §5.6]. */
-const OBSERVERS: Readonly<Record<ToolKind, Observer>> = {
-  read: observeRead,
-  list: listing('list'),
-  find: listing('find'),
-  search: listing('search'),
-  tree: listing('tree'),
-  write: observeWrite,
-  patch: (call, cwd, context) => writtenPaths(patchPaths(call.args), cwd, context),
-  shell: observeShell,
-  other: () => Promise.resolve(NOTHING),
+function patchTexts(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return Array.isArray(value) ? value.flatMap(patchTexts) : [];
+}
+
+/** The files that a patch in a call's arguments names. */
+export function patchPaths(args: ToolArguments): readonly string[] {
+  return [...new Set([...namedPaths(args), ...Object.values(args).flatMap(patchTexts).flatMap(patchedPaths)])];
+}
+
+const nothing: Observer = () => Promise.resolve(NOTHING);
+/** A command line names no folder that its output is relative to. */
+const shell: Observer = (observed) =>
+  observed.mineShell ? listing('words')({ ...observed, call: { ...observed.call, args: {} } }) : nothing(observed);
+const read = byCommand(observeRead);
+const write = byCommand(observeWrite);
+
+/** What a call of each form means for files; wrapped tools obey the same rules [§5.1, §5.6]. */
+const OBSERVERS: Readonly<Record<ToolForm, Observer>> = {
+  'read-file': read,
+  'read-files': read,
+  'move-window': nothing,
+  'view-image': read,
+  'write-file': write,
+  'delete-file': write,
+  'move-file': write,
+  'edit-file': write,
+  'edit-or-create': write,
+  'edit-by-command': write,
+  'edit-notebook': write,
+  'undo-edit': write,
+  'apply-patch': (observed) => writtenPaths(patchPaths(observed.call.args), observed),
+  'list-folder': listing('listing'),
+  'list-tree': listing('listing'),
+  'find-files': listing('paths'),
+  'search-text': listing('matches'),
+  'search-index': listing('matches'),
+  'search-in-file': listing('matches'),
+  'run-shell': shell,
+  'run-code': shell,
+  'type-input': shell,
+  delegate: nothing,
+  unknown: nothing,
 };
 
+/** The most of a text that is kept whole (decision C6), in bytes. */
+const WHOLE_TEXT_BYTES = 64 * 1024 * 1024;
+
+/** The reading that a complete text stands for: as if its bytes had been read (decision C1). */
+export function readingOfText(text: string, mtimeMs: number): SourceReading {
+  const content = text.toWellFormed();
+  const fileHash = hashText(content);
+  const size = Buffer.byteLength(content);
+  if (content.includes('\0')) return { kind: 'binary', fileHash, size, mtimeMs };
+  if (!isLargeText(content)) return { kind: 'text', content, fileHash, size, mtimeMs };
+  const chunks = size <= WHOLE_TEXT_BYTES ? () => chunkText(content) : undefined;
+  return { kind: 'large-text', content: abridge(content).content, length: content.length, chunks, fileHash, size, mtimeMs };
+}
+
+/**
+ * Takes up a file that a result brought along (decision C1). Where its source can be reached, that is read and the text that came with it is not used;
+ * elsewhere the text counts if it is said to be complete, and the file is only mentioned otherwise.
+ */
+async function carriedFile(file: ReportedFile, { call, cwd, files, strict, now }: ObservedCall): Promise<Observation> {
+  const { source, location } = await files.locate(posix.resolve(cwd, file.path), { mustExist: false });
+  const reads = foreignTool(call.tool).kind === 'read';
+  const whole = reads && file.content !== undefined && (call.files.length > 1 || showsWhole(call, file.content));
+  const activate = whole || (reads && strict);
+  if (location.reachable) return { ...NOTHING, readings: [{ source, reading: await files.read(source), activate }] };
+  const mtimeMs = Math.floor(file.mtime_ms ?? now);
+  if (file.content === undefined || file.complete !== true) return { ...NOTHING, mentions: [{ source, mtimeMs }] };
+  return { ...NOTHING, readings: [{ source, reading: readingOfText(file.content, mtimeMs), activate }] };
+}
+
 /** The files that a result brought along: they take the place of what this process cannot read itself. */
-async function carried(call: CallItem, cwd: string, context: ObservationContext): Promise<Observation> {
-  const reads = toolKind(call.tool) === 'read';
-  const parts = call.files.map((file) =>
-    noting(file.path, async () => {
-      const whole = reads && file.content !== undefined && (call.files.length > 1 || isWholeRead(call.args, call.content, file.content));
-      const taken = await carriedFile(context.files, file, posix.resolve(cwd, file.path), context.now, whole || (reads && context.strict));
-      if (taken.kind === 'mention') return { ...NOTHING, mentions: [taken.mention] };
-      return { ...NOTHING, readings: [taken.reading] };
-    }),
-  );
-  return together(await Promise.all(parts));
+async function carried(observed: ObservedCall): Promise<Observation> {
+  return together(await Promise.all(observed.call.files.map((file) => noting(file.path, () => carriedFile(file, observed)))));
 }
 
 function folderOf(call: CallItem, files: FileAccess): string {
-  const given = normalArgs(call.args);
-  const own = [call.cwd, given.cwd, given.workdir, given.working_directory].find((one) => typeof one === 'string' && one !== '');
-  return posix.resolve(files.cwd, typeof own === 'string' ? own : '.');
+  return posix.resolve(files.cwd, call.cwd || (pathArgument(call.args, 'cwd') ?? '.'));
 }
+
+const sourceKey = ({ source: { filesystemId, path } }: ReportedReading): string => `${filesystemId} ${path}`;
 
 /**
  * What a reported call did to files [§5.6]: reads and writes by the source's own bytes, listings by what they name. A failed call did nothing to
@@ -141,16 +205,13 @@ function folderOf(call: CallItem, files: FileAccess): string {
  */
 export async function observeCall(call: CallItem, context: ObservationContext): Promise<Observation> {
   if (call.status === 'fail') return NOTHING;
-  const cwd = folderOf(call, context.files);
-  const brought = await carried(call, cwd, context);
-  const seen = await OBSERVERS[toolKind(call.tool)](call, cwd, context);
-  const known = new Set(brought.readings.map(({ source }) => `${source.filesystemId} ${source.path}`));
+  const observed = { ...context, call, cwd: folderOf(call, context.files) };
+  const brought = await carried(observed);
+  const seen = await OBSERVERS[foreignTool(call.tool).form](observed);
+  const known = new Set(brought.readings.map(sourceKey));
+  const activated = new Set(seen.readings.filter(({ activate }) => activate).map(sourceKey));
   // A source that both name is read once.
-  const readings = seen.readings.filter(({ source }) => !known.has(`${source.filesystemId} ${source.path}`));
-  const activated = new Set(seen.readings.filter(({ activate }) => activate).map(({ source }) => `${source.filesystemId} ${source.path}`));
-  const own = brought.readings.map((one) => ({
-    ...one,
-    activate: one.activate || activated.has(`${one.source.filesystemId} ${one.source.path}`),
-  }));
+  const readings = seen.readings.filter((one) => !known.has(sourceKey(one)));
+  const own = brought.readings.map((one) => ({ ...one, activate: one.activate || activated.has(sourceKey(one)) }));
   return { readings: [...own, ...readings], mentions: [...brought.mentions, ...seen.mentions], notes: [...brought.notes, ...seen.notes] };
 }

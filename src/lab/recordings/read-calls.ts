@@ -1,41 +1,13 @@
+import { foreignTool, type ToolForm } from '../../foreign-tools/tool-table.js';
 import { objectsAt, textAt, textsAt } from './entries/fields.js';
 import type { JsonObject } from './json/json-text.js';
 
-/** Tools that read a file and do nothing else, in every format. */
-const READING_TOOLS = new Set([
-  'Read',
-  'NotebookRead',
-  'read',
-  'read_file',
-  'read_many_files',
-  'read_files',
-  'view',
-  'view_file',
-  'open',
-  'goto',
-  'scroll_up',
-  'scroll_down',
-]);
-/** Editors with one command among others that reads. */
-const EDITORS = new Set(['str_replace_editor', 'str_replace_based_edit_tool', 'file_editor']);
-/** Tools that run a command line, and the argument that it is in. */
+/** Forms of tools that read a file and do nothing else. */
+const READS: ReadonlySet<ToolForm> = new Set(['read-file', 'read-files', 'move-window']);
+/** The arguments that a command line is in. */
 const COMMAND_ARGUMENTS = ['command', 'cmd', 'commands', 'code', 'input'];
-const SHELLS = new Set([
-  'Bash',
-  'PowerShell',
-  'bash',
-  'exec_command',
-  'execute_bash',
-  'local_shell',
-  'run',
-  'run_commands',
-  'run_shell_command',
-  'shell',
-  'shell_command',
-  'terminal',
-]);
 /** Whether a tool runs a command line. */
-export const isShell = (tool: string): boolean => SHELLS.has(tool);
+export const isShell = (tool: string): boolean => foreignTool(tool).kind === 'shell';
 
 /** Programs that print the file that they are given. */
 const PRINTERS = /^(?:command\s+)?(?:cat|nl|head|tail|less|more|bat|tac|sed\s+(?:-[a-zA-Z]*n|-n)|Get-Content|type)(?=\s|$)/;
@@ -77,8 +49,9 @@ function printsFile(pipeline: string): boolean {
  * that they name (`cat`, `sed -n`, `nl`, `head`, `tail` and their like at the head of a pipeline; here-documents and writes are none).
  */
 export function readsOfCall(tool: string, args: JsonObject): number {
-  if (READING_TOOLS.has(tool)) return 1;
-  if (EDITORS.has(tool)) return textAt(args, 'command') === 'view' ? 1 : 0;
+  const { form } = foreignTool(tool);
+  if (READS.has(form)) return 1;
+  if (form === 'edit-by-command') return textAt(args, 'command') === 'view' ? 1 : 0;
   if (!isShell(tool)) return 0;
   const line = commandLine(args).replace(HERE_DOCUMENT, '').replace(CONTROL, '\n');
   return line.split(/&&|\|\||;|\n/).filter(printsFile).length;

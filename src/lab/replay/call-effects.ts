@@ -1,20 +1,20 @@
+import { posix } from 'node:path';
 import type { CallReport } from '../../client/session/call-report.js';
-import { readingOfText } from '../../harness/carried-file.js';
+import { pathArgument } from '../../foreign-tools/tool-arguments.js';
+import type { ToolKind } from '../../foreign-tools/tool-table.js';
+import { readingOfText } from '../../harness/observe-call.js';
 import { MOST_DISCOVERED } from '../../indexing/most-discovered.js';
-import type { CanonicalPath, FilesystemId } from '../../objects/ids.js';
+import { type CanonicalPath, canonicalPath, type FilesystemId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
-import { applyActs, type SeenFile } from './files/apply-acts.js';
-import type { FileAct } from './files/file-act.js';
-import type { FileTree } from './files/file-tree.js';
-import type { UndoTexts } from './files/undo-texts.js';
+import { applyActs, type FileAct, type SeenFile } from './files/apply-acts.js';
+import type { FileTree, UndoTexts } from './files/file-tree.js';
 import type { WholeText } from './mapped-call.js';
-import { recordedPath } from './recorded-path.js';
-import { type RecordedToolKind, recordedTool } from './recorded-tools.js';
+import { recordedTool } from './recorded-tools.js';
 
 /** What a finished call did, as the recording shows it. */
 export interface CallEffects {
-  readonly kind: RecordedToolKind;
+  readonly kind: ToolKind;
   readonly acts: readonly FileAct[];
   readonly seen: readonly SeenFile[];
   readonly readings: NonNullable<CallReport['readings']>;
@@ -39,12 +39,38 @@ export interface EffectContext {
   readonly strict: boolean;
 }
 
+const DRIVE = /^([A-Za-z]):[\\/]/;
+const HOME = /^\/(?:home|Users)\/[^/]+(?=\/|$)|^\/root(?=\/|$)/;
+
+/** A folder or file of a Windows recording under the name that its shell has for it: `D:\repo\a` is `/d/repo/a`. */
+function posixSpelling(path: string): string {
+  const drive = DRIVE.exec(path);
+  if (drive === null) return path;
+  return `/${(drive[1] ?? '').toLowerCase()}/${path.slice(drive[0].length).replaceAll('\\', '/')}`;
+}
+
+/**
+ * The canonical path of a recorded name (decision H6): as recorded, relative names below the call's folder, `~` where the folder tells whose home is meant.
+ * Undefined for what is no path: empty, with a NUL, too long, or relative to nothing.
+ */
+export function recordedPath(cwd: string | undefined, name: string): CanonicalPath | undefined {
+  const folder = cwd === undefined ? undefined : posixSpelling(cwd);
+  const home = folder === undefined ? undefined : HOME.exec(folder)?.[0];
+  const windows = cwd !== undefined && DRIVE.test(cwd);
+  let path = posixSpelling(windows && !name.startsWith('/') ? name.replaceAll('\\', '/') : name);
+  if (/^~(?=\/|$)/.test(path)) {
+    if (home === undefined) return undefined;
+    path = home + path.slice(1);
+  }
+  if (path === '' || path.length > 4_000 || path.includes('\0') || !path.isWellFormed()) return undefined;
+  if (posix.isAbsolute(path)) return canonicalPath(path);
+  if (folder === undefined || !posix.isAbsolute(folder)) return undefined;
+  return canonicalPath(posix.join(folder, path));
+}
+
 function folderOf(call: EntryOf<'call'>, cwd: string | undefined): string | undefined {
-  const own = [call.cwd, call.args.workdir, call.args.cwd, call.args.working_directory].find(
-    (one) => typeof one === 'string' && one !== '',
-  );
-  if (typeof own !== 'string') return cwd;
-  return recordedPath(cwd, own) ?? cwd;
+  const own = call.cwd || pathArgument(call.args, 'cwd');
+  return own === undefined ? cwd : (recordedPath(cwd, own) ?? cwd);
 }
 
 /** An editing tool that works on the file that is open names none: its answer's own view of the file does. */

@@ -1,7 +1,7 @@
+import type { ToolKind } from '../../foreign-tools/tool-table.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
-import type { FileAct } from './files/file-act.js';
-import type { RecordedToolKind } from './recorded-tools.js';
+import type { FileAct } from './files/apply-acts.js';
 
 /** A call as it is recorded in the session. */
 export interface MappedCall {
@@ -12,7 +12,7 @@ export interface MappedCall {
 }
 
 /** The wrapped tools that recorded ones are mapped to [§5.1]; tools that are like none of them keep their names. */
-const WRAPPED: Readonly<Record<Exclude<RecordedToolKind, 'other'>, string>> = {
+const WRAPPED: Readonly<Record<Exclude<ToolKind, 'other'>, string>> = {
   read: 'read',
   write: 'write',
   edit: 'edit',
@@ -20,6 +20,7 @@ const WRAPPED: Readonly<Record<Exclude<RecordedToolKind, 'other'>, string>> = {
   list: 'ls',
   glob: 'find',
   grep: 'grep',
+  tree: 'tree',
   shell: 'bash',
 };
 
@@ -49,7 +50,7 @@ export interface WholeText {
  */
 export function wrappedCall(
   call: EntryOf<'call'>,
-  kind: RecordedToolKind,
+  kind: ToolKind,
   acts: readonly FileAct[],
   read: WholeText | undefined,
   output: string,

@@ -1,275 +1,146 @@
-import type { FileAct } from './files/file-act.js';
-import { listedNames } from './files/listed-names.js';
-import { parsePatch } from './files/patch-envelope.js';
-import type { Replacement } from './files/text-edits.js';
-import { readActs } from './files/whole-or-part.js';
+import { certainNames, type ListedPlace } from '../../foreign-tools/listed-names.js';
+import { parsePatch } from '../../foreign-tools/patch-envelope.js';
+import { type ReadCall, readText } from '../../foreign-tools/read-output.js';
+import type { Replacement } from '../../foreign-tools/text-edits.js';
+import { pathArgument, severalPaths, type ToolArguments, textArgument } from '../../foreign-tools/tool-arguments.js';
+import { foreignTool, type ListingFormat, type ToolForm, type ToolKind } from '../../foreign-tools/tool-table.js';
+import type { FileAct } from './files/apply-acts.js';
 import { shellFileActs } from './shell/shell-file-acts.js';
 
-/** What a recorded tool is for, named after the wrapped tools [§5.1]. */
-export type RecordedToolKind = 'read' | 'write' | 'edit' | 'patch' | 'list' | 'glob' | 'grep' | 'shell' | 'other';
+/** What a finished call did to files, as its arguments and its output tell. */
+export type Acts = (call: ReadCall) => readonly FileAct[];
 
-/** A finished call as the recording has it. */
-export interface FinishedCall {
-  readonly tool: string;
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly output: string;
-  readonly truncated: boolean;
+const ANYTHING: readonly FileAct[] = [{ kind: 'anything' }];
+const anything: Acts = () => ANYTHING;
+const nothing: Acts = () => [];
+
+/** The acts of a call on the file that it names; one that names none may have done anything. */
+const onPath =
+  (act: (path: string, call: ReadCall) => FileAct): Acts =>
+  (call) => {
+    const path = pathArgument(call.args);
+    return path === undefined ? ANYTHING : [act(path, call)];
+  };
+
+const several: Acts = ({ args }) => severalPaths(args).map((path) => ({ kind: 'name', path }));
+
+const read: Acts = (call) => {
+  const path = pathArgument(call.args);
+  if (path === undefined) return several(call);
+  const shown = readText(call);
+  return [shown === undefined ? { kind: 'name', path } : { kind: 'show', path, ...shown }];
+};
+
+const write = onPath((path, { args }) => {
+  const text = textArgument(args, 'content');
+  return text === undefined ? { kind: 'change', path } : { kind: 'write', path, text };
+});
+
+function replacementOf(args: ToolArguments): Replacement | undefined {
+  const from = textArgument(args, 'oldText');
+  const all = args.replace_all === true || args.replaceAll === true || Number(args.expected_replacements ?? 1) > 1;
+  return from === undefined ? undefined : { from, to: textArgument(args, 'newText') ?? '', all };
 }
 
-type Acts = (call: FinishedCall) => readonly FileAct[];
-
-/** How a tool is understood. */
-export interface RecordedTool {
-  readonly kind: RecordedToolKind;
-  readonly acts: Acts;
+/** The replacements that a call is made of: a list of them, or its own arguments; undefined where one of them cannot be told. */
+function replacementsOf(args: ToolArguments): readonly Replacement[] | undefined {
+  const given: readonly unknown[] = Array.isArray(args.edits) && args.edits.length > 0 ? args.edits : [args];
+  const each = given.map((one) => (typeof one === 'object' && one !== null ? replacementOf(one as ToolArguments) : undefined));
+  return each.includes(undefined) ? undefined : (each as readonly Replacement[]);
 }
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const fields = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-const first = (args: FinishedCall['args'], names: readonly string[]): string | undefined =>
-  names.map((name) => text(args[name])).find((value) => value !== undefined && value !== '');
-
-/** Under which names tools take the file that they work on. */
-const PATH_ARGS = [
-  'file_path',
-  'path',
-  'filePath',
-  'absolute_path',
-  'notebook_path',
-  'file',
-  'filename',
-  'target_file',
-  'file_name',
-  'relative_path',
-] as const;
-const OLD_ARGS = ['old_string', 'oldText', 'old_str', 'oldString', 'old_text', 'search'] as const;
-const NEW_ARGS = ['new_string', 'newText', 'new_str', 'newString', 'new_text', 'replace'] as const;
-const TEXT_ARGS = ['content', 'file_text', 'contents', 'text', 'new_str'] as const;
-
-const pathOf = (args: FinishedCall['args']): string | undefined => first(args, PATH_ARGS);
-
-function replacementOf(args: FinishedCall['args']): Replacement | undefined {
-  const from = OLD_ARGS.map((name) => text(args[name])).find((value) => value !== undefined);
-  const to = NEW_ARGS.map((name) => text(args[name])).find((value) => value !== undefined);
-  const all = args.replace_all === true || args.replaceAll === true || Number(args.expected_replacements ?? 1) > 1;
-  return from === undefined ? undefined : { from, to: to ?? '', all };
-}
-
-const write: Acts = ({ args }) => {
-  const path = pathOf(args);
-  const content = TEXT_ARGS.map((name) => text(args[name])).find((value) => value !== undefined);
-  if (path === undefined) return [{ kind: 'anything' }];
-  return [content === undefined ? { kind: 'change', path } : { kind: 'write', path, text: content }];
-};
+const filled = (value: unknown): string | undefined => (value === '' ? undefined : text(value));
 
 /** Replacements, lines after a line, or lines in the place of others: whatever the arguments are made for. */
-const edit: Acts = ({ args }) => {
-  const path = pathOf(args);
-  if (path === undefined) return [{ kind: 'anything' }];
-  const several = list(args.edits).map((one) => replacementOf(fields(one)));
-  if (several.length > 0) {
-    return several.includes(undefined)
-      ? [{ kind: 'change', path }]
-      : [{ kind: 'replace', path, replacements: several as readonly Replacement[] }];
-  }
-  const one = replacementOf(args);
-  const line = args.insert_line;
+const edit = onPath((path, { args }) => {
+  const replacements = replacementsOf(args);
+  if (replacements !== undefined) return { kind: 'replace', path, replacements };
+  if (Array.isArray(args.edits) && args.edits.length > 0) return { kind: 'change', path };
+  const { insert_line: afterLine } = args;
   const inserts = text(args.new_str) ?? text(args.text) ?? text(args.new_text);
-  if (typeof line === 'number' && inserts !== undefined && one === undefined)
-    return [{ kind: 'insert', path, afterLine: line, text: inserts }];
-  if (one !== undefined) return [{ kind: 'replace', path, replacements: [one] }];
-  const [from, to] = [Number(args.start_line ?? args.start), Number(args.end_line ?? args.end)];
-  const lines = first(args, ['replacement_text', 'content', 'text', 'new_text']);
-  if (Number.isInteger(from) && Number.isInteger(to) && lines !== undefined)
-    return [{ kind: 'range', path, first: from, last: to, text: lines }];
-  return [{ kind: 'change', path }];
-};
+  if (typeof afterLine === 'number' && inserts !== undefined) return { kind: 'insert', path, afterLine, text: inserts };
+  const [first, last] = [Number(args.start_line ?? args.start), Number(args.end_line ?? args.end)];
+  const lines = filled(args.replacement_text) ?? filled(args.content) ?? filled(args.text) ?? filled(args.new_text);
+  const isRange = Number.isInteger(first) && Number.isInteger(last) && lines !== undefined;
+  return isRange ? { kind: 'range', path, first, last, text: lines } : { kind: 'change', path };
+});
 
-/** An editor whose old text may be left out, for a file that it makes or an insertion. */
-const editor: Acts = (call) => {
+const editOrCreate: Acts = (call) => {
   const { args } = call;
-  const made =
-    replacementOf(args) === undefined && args.insert_line === undefined && first(args, ['new_text', 'content', 'file_text']) !== undefined;
-  const path = pathOf(args);
-  if (!made || path === undefined) return edit(call);
-  return [{ kind: 'write', path, text: first(args, ['new_text', 'content', 'file_text']) ?? '' }];
+  const path = pathArgument(args);
+  const whole = filled(args.new_text) ?? filled(args.content) ?? filled(args.file_text);
+  if (path === undefined || whole === undefined || args.insert_line !== undefined || replacementOf(args) !== undefined) return edit(call);
+  return [{ kind: 'write', path, text: whole }];
 };
 
-const undo: Acts = ({ args }) => {
-  const path = pathOf(args);
-  return [path === undefined ? { kind: 'anything' } : { kind: 'undo', path }];
-};
+const undo = onPath((path) => ({ kind: 'undo', path }));
 
-/** The commands of the editor that has them as an argument. */
-const EDITOR_COMMANDS: ReadonlyMap<unknown, Acts> = new Map([
-  ['view', (call: FinishedCall) => readActs(call, pathOf(call.args))],
+const COMMANDS: ReadonlyMap<unknown, Acts> = new Map([
+  [undefined, editOrCreate],
+  ['view', (call) => (pathArgument(call.args) === undefined ? [] : read(call))],
   ['create', write],
   ['str_replace', edit],
   ['insert', edit],
   ['undo_edit', undo],
 ]);
 
-const editorWithCommands: Acts = (call) => {
-  const { command } = call.args;
-  if (command === undefined) return editor(call);
-  return EDITOR_COMMANDS.get(command)?.(call) ?? [{ kind: 'anything' }];
-};
-
 const patch: Acts = ({ args }) => {
   const envelope = Object.values(args).find((value) => typeof value === 'string' && value.includes('*** Begin Patch'));
   const changes = typeof envelope === 'string' ? parsePatch(envelope) : undefined;
-  if (changes === undefined) return [{ kind: 'anything' }];
+  if (changes === undefined) return ANYTHING;
   return changes.map((change): FileAct => {
     if (change.kind === 'add') return { kind: 'write', path: change.path, text: change.text };
     if (change.kind === 'delete') return { kind: 'delete', path: change.path, folder: false };
-    return { kind: 'update', path: change.path, moveTo: change.moveTo, hunks: change.hunks };
+    return change;
   });
 };
 
-const several: Acts = (call) => {
-  const asked = [...list(call.args.files), ...list(call.args.paths), ...list(call.args.file_paths)];
-  const paths = asked.flatMap((one) => text(one) ?? pathOf(fields(one)) ?? []);
-  return paths.map((path) => ({ kind: 'name', path }));
-};
-
-const read: Acts = (call) => {
-  const path = pathOf(call.args);
-  return path === undefined ? several(call) : readActs(call, path);
-};
-
-const listing: Acts = ({ args, output }) => {
-  const folder = first(args, ['path', 'dir_path', 'directory', 'target_directory']) ?? '.';
-  return [{ kind: 'list', paths: listedNames('listing', output, folder) }];
-};
-
-const globbing: Acts = ({ output }) => [{ kind: 'list', paths: listedNames('paths', output, '.') }];
-
-const searching: Acts = ({ args, output }) => {
-  const target = first(args, ['path', 'dir_path', 'directory', 'file']) ?? '.';
-  const found = args.output_mode === 'content' ? listedNames('matches', output, '.', [target]) : [];
-  if (found.length > 0) return [{ kind: 'list', paths: found }];
-  return [
-    {
-      kind: 'list',
-      paths: [
-        ...listedNames('matches', output, '.', [target]),
-        ...(args.output_mode === 'content' ? [] : listedNames('paths', output, '.')),
-      ],
-    },
-  ];
-};
-
-const remove: Acts = ({ args }) => {
-  const path = pathOf(args);
-  return [path === undefined ? { kind: 'anything' } : { kind: 'delete', path, folder: false }];
-};
-
 const move: Acts = ({ args }) => {
-  const [from, to] = [first(args, ['source', 'old_path', 'from']), first(args, ['destination', 'new_path', 'to'])];
-  return [from === undefined || to === undefined ? { kind: 'anything' } : { kind: 'move', from, to }];
+  const [from, to] = [pathArgument(args, 'source'), pathArgument(args, 'destination')];
+  return from === undefined || to === undefined ? ANYTHING : [{ kind: 'move', from, to }];
 };
 
-const nothing: Acts = () => [];
+const listed = (format: ListingFormat, output: string, place: ListedPlace = {}): readonly string[] => certainNames(format, output, place);
 
-/** Every tool that recordings name, in lower case without separators. Tools that are not listed touch no file as far as anybody knows. */
-const TOOLS: Readonly<Record<Exclude<RecordedToolKind, 'other'>, Readonly<Record<string, Acts>>>> = {
-  read: {
-    read: read,
-    readfile: read,
-    readtextfile: read,
-    view: read,
-    viewfile: read,
-    open: read,
-    goto: nothing,
-    scrollup: nothing,
-    scrolldown: nothing,
-    readfiles: several,
-    readmanyfiles: several,
-    readmultiplefiles: several,
-    notebookread: read,
-    viewimage: nothing,
-  },
-  write: { write, writefile: write, create: write, createfile: write, writetofile: write, deletefile: remove, movefile: move },
-  edit: {
-    edit,
-    multiedit: edit,
-    editfile: edit,
-    replace: edit,
-    strreplace: edit,
-    insert: edit,
-    replaceinfile: edit,
-    editor,
-    strreplaceeditor: editorWithCommands,
-    strreplacebasededittool: editorWithCommands,
-    fileeditor: editorWithCommands,
-    undoedit: undo,
-    notebookedit: ({ args }) => (pathOf(args) === undefined ? [{ kind: 'anything' }] : [{ kind: 'change', path: pathOf(args) ?? '' }]),
-  },
-  patch: { applypatch: patch, patch, applydiff: patch },
-  list: { ls: listing, list: listing, listdir: listing, listdirectory: listing, listfiles: listing },
-  glob: { glob: globbing, find: globbing, findfile: globbing, findfiles: globbing, filesearch: globbing },
-  grep: {
-    grep: searching,
-    searchfilecontent: searching,
-    greptool: searching,
-    searchdir: searching,
-    searchfile: nothing,
-    searchcodebase: searching,
-    codebasesearch: nothing,
-    rg: searching,
-  },
-  shell: Object.fromEntries(
-    [
-      'bash',
-      'shell',
-      'sh',
-      'execcommand',
-      'localshell',
-      'containerexec',
-      'runshellcommand',
-      'runcommands',
-      'runcommand',
-      'executebash',
-      'terminal',
-      'cmdrun',
-      'run',
-      'powershell',
-      'shellcommand',
-    ].map((name) => [name, shellFileActs]),
-  ),
+/** A search says in which of two formats it answers, or names only files. */
+const search: Acts = ({ args, output }) => {
+  const matches = listed('matches', output, { targets: [pathArgument(args, 'folder') ?? '.'] });
+  return [{ kind: 'list', paths: args.output_mode === 'content' ? matches : [...matches, ...listed('paths', output)] }];
 };
 
-const BY_NAME: ReadonlyMap<string, RecordedTool> = new Map(
-  Object.entries(TOOLS).flatMap(([kind, tools]) =>
-    Object.entries(tools).map(([name, acts]): [string, RecordedTool] => [name, { kind: kind as RecordedToolKind, acts }]),
-  ),
-);
-
-/** Tools that run code which may change any file. */
-const RUNS_CODE: ReadonlySet<string> = new Set([
-  'exec',
-  'runipython',
-  'executeipythoncell',
-  'python',
-  'ipython',
-  'edit_notebook',
-  'task',
-  'agent',
-  'wait',
-]);
-
-/** Typing into a program that runs may do anything; looking at what it printed meanwhile does nothing. */
-const typing: Acts = ({ args }) => (typeof args.chars === 'string' && args.chars !== '' ? [{ kind: 'anything' }] : []);
-
-const OTHER: RecordedTool = { kind: 'other', acts: nothing };
-const RUNNING: RecordedTool = { kind: 'other', acts: () => [{ kind: 'anything' }] };
+/** How a tool of each form is followed through the tree. */
+const ACTS: Readonly<Record<ToolForm, Acts>> = {
+  'read-file': read,
+  'read-files': several,
+  'move-window': nothing,
+  'view-image': nothing,
+  'write-file': write,
+  'delete-file': onPath((path) => ({ kind: 'delete', path, folder: false })),
+  'move-file': move,
+  'edit-file': edit,
+  'edit-or-create': editOrCreate,
+  'edit-by-command': (call) => (COMMANDS.get(call.args.command) ?? anything)(call),
+  'edit-notebook': onPath((path) => ({ kind: 'change', path })),
+  'undo-edit': undo,
+  'apply-patch': patch,
+  'list-folder': ({ args, output }) => [
+    { kind: 'list', paths: listed('listing', output, { folder: pathArgument(args, 'folder') ?? '.' }) },
+  ],
+  'list-tree': nothing,
+  'find-files': ({ output }) => [{ kind: 'list', paths: listed('paths', output) }],
+  'search-text': search,
+  'search-index': nothing,
+  'search-in-file': nothing,
+  'run-shell': shellFileActs,
+  'run-code': anything,
+  'type-input': ({ args }) => (typeof args.chars === 'string' && args.chars !== '' ? ANYTHING : []),
+  delegate: anything,
+  unknown: nothing,
+};
 
 /** How a recorded tool is understood, by its name in any spelling. */
-export function recordedTool(name: string): RecordedTool {
-  const bare = name.toLowerCase().replace(/[^a-z0-9]/g, '');
-  const last = (name.split(/__|[./:]/).at(-1) ?? name).toLowerCase().replace(/[^a-z0-9]/g, '');
-  if (bare === 'writestdin') return { kind: 'other', acts: typing };
-  return BY_NAME.get(bare) ?? BY_NAME.get(last) ?? (RUNS_CODE.has(bare) ? RUNNING : OTHER);
+export function recordedTool(name: string): { readonly kind: ToolKind; readonly acts: Acts } {
+  const { form, kind } = foreignTool(name);
+  return { kind, acts: ACTS[form] };
 }

@@ -1,5 +1,6 @@
 import type { ContextClient } from '../../client/session/context-client.js';
 import { fileObjectId } from '../../client/session/file-access.js';
+import { withoutGutter } from '../../foreign-tools/numbered-lines.js';
 import { quoted } from '../../objects/errors.js';
 import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
@@ -7,9 +8,7 @@ import { defined } from '../../values/defined.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type CallEffects, callEffects } from './call-effects.js';
 import type { ContextMeasure } from './context-measure.js';
-import { FileTree } from './files/file-tree.js';
-import { withoutGutter } from './files/gutter.js';
-import { UndoTexts } from './files/undo-texts.js';
+import { FileTree, UndoTexts } from './files/file-tree.js';
 import { wrappedCall } from './mapped-call.js';
 import { RecordedSession } from './recorded-session.js';
 import type { ReplayClock } from './replay-clock.js';
@@ -216,7 +215,7 @@ export class ReplayEngine {
       strict: config.strict,
     };
     const effects = callEffects(call, result, context);
-    this.#count(effects, result);
+    this.tally.did(effects, result.is_error);
     this.#useBy(session, effects);
     const mapped =
       config.tools === 'recorded'
@@ -248,21 +247,6 @@ export class ReplayEngine {
       const isNew = kind === 'write' && !session.seen.has(object);
       if ((how === 'written' || how === 'deleted') && !isNew) this.evidence.edited(session.seen, path);
     }
-  }
-
-  #count({ kind, seen, readings, mentions, unknown, left }: CallEffects, { is_error: failed }: Entry<'result'>): void {
-    const { tally } = this;
-    tally.kinds[kind] += 1;
-    if (failed) tally.failed += 1;
-    for (const { how } of seen) {
-      if (how === 'whole' || how === 'part') tally.reads[how] += 1;
-      if (kind === 'shell' && (how === 'whole' || how === 'part')) tally.shellReads += 1;
-    }
-    tally.changes.unknown += unknown;
-    tally.changes.followed += seen.filter(({ how }) => how === 'written').length - unknown;
-    tally.observations.readings += readings.length;
-    tally.observations.mentions += mentions.length;
-    tally.observations.left += left;
   }
 
   /** Calls that nothing answered: they were made, and nothing is known of what they did. */

@@ -1,6 +1,6 @@
 import { ImportCounter, transcriptItems } from '../recordings/import-counts.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from '../recordings/neutral-session.js';
-import type { RecordedToolKind } from './recorded-tools.js';
+import type { CallEffects } from './call-effects.js';
 
 type Counts = Record<string, number>;
 
@@ -25,17 +25,8 @@ export class ReplayTally {
   readonly messages: Counts = noCounts();
   readonly events: Counts = noCounts();
   readonly tools: Counts = noCounts();
-  readonly kinds: Record<RecordedToolKind, number> = {
-    read: 0,
-    write: 0,
-    edit: 0,
-    patch: 0,
-    list: 0,
-    glob: 0,
-    grep: 0,
-    shell: 0,
-    other: 0,
-  };
+  /** Calls by what the tool is for; a kind that recordings seldom have is there only if it came. */
+  readonly kinds: Counts = { read: 0, write: 0, edit: 0, patch: 0, list: 0, glob: 0, grep: 0, shell: 0, other: 0 };
   readonly usage = { answers: 0, input: 0, output: 0, cache_read: 0, cache_write: 0 };
   readonly #counter = new ImportCounter();
   readonly #sessions = new Map<string, RecordingFormat>();
@@ -91,6 +82,22 @@ export class ReplayTally {
       bump(this.events, entry.name);
       this.#usage(entry.usage);
     }
+  }
+
+  /** What a call did, as far as it could be followed. */
+  did({ kind, seen, readings, mentions, unknown, left }: CallEffects, failed: boolean): void {
+    bump(this.kinds, kind);
+    if (failed) this.failed += 1;
+    for (const { how } of seen) {
+      if (how !== 'whole' && how !== 'part') continue;
+      this.reads[how] += 1;
+      if (kind === 'shell') this.shellReads += 1;
+    }
+    this.changes.unknown += unknown;
+    this.changes.followed += seen.filter(({ how }) => how === 'written').length - unknown;
+    this.observations.readings += readings.length;
+    this.observations.mentions += mentions.length;
+    this.observations.left += left;
   }
 
   #message({ role, usage }: EntryOf<'message'>): void {

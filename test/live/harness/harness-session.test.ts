@@ -149,6 +149,21 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
     expect(known()).toEqual([['a.ts', 'stub', false]]);
   });
 
+  test('the tools of every harness are known: editors with commands read, shells of any name are searched when asked (decisions C7, C8)', async () => {
+    await writeFile(file('a.ts'), 'x\n');
+    await report({ name: 'execute_bash', args: { command: 'cat a.ts' }, content: 'x\n' });
+    await report({ name: 'shell_command', args: { command: 'ls' }, content: 'a.ts\n' });
+    expect(known()).toEqual([]);
+    await report({ name: 'file_editor', args: { command: 'view', path: 'a.ts' }, content: '     1\tx\n' });
+    expect(known()).toEqual([['a.ts', 'indexed', true]]);
+    await writeFile(file('b.ts'), 'y');
+    await report({ name: 'search_dir', args: { search_term: 'y', dir: '.' }, content: 'b.ts:1:y\n' });
+    expect(known()).toEqual([
+      ['a.ts', 'indexed', true],
+      ['b.ts', 'stub', false],
+    ]);
+  });
+
   test('a failed call is kept as failed and touches no file; images become one line (decision B4)', async () => {
     await writeFile(file('a.ts'), 'x');
     const failed = await report({ name: 'read', args: { path: 'a.ts' }, content: 'EACCES', status: 'fail' });

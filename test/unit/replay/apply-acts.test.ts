@@ -1,9 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { applyActs, type Evidence } from '../../../src/lab/replay/files/apply-acts.js';
-import type { FileAct } from '../../../src/lab/replay/files/file-act.js';
-import { FileTree } from '../../../src/lab/replay/files/file-tree.js';
-import { UndoTexts } from '../../../src/lab/replay/files/undo-texts.js';
-import { recordedPath } from '../../../src/lab/replay/recorded-path.js';
+import { recordedPath } from '../../../src/lab/replay/call-effects.js';
+import { applyActs, type Evidence, type FileAct } from '../../../src/lab/replay/files/apply-acts.js';
+import { FileTree, UndoTexts } from '../../../src/lab/replay/files/file-tree.js';
 
 const resolve = (name: string) => recordedPath('/p', name);
 const NO_EVIDENCE: Evidence = { files: [], listed: [], reading: false };

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { recordedTool } from '../../../src/lab/replay/recorded-tools.js';
 
 const acts = (tool: string, args: Record<string, unknown>, output = '', truncated = false) =>
-  recordedTool(tool).acts({ tool, args, output, truncated });
+  recordedTool(tool).acts({ args, output, truncated });
 
 describe('recorded tools', () => {
   test.each([

@@ -40,12 +40,12 @@ describe('shell commands that only read', () => {
   });
 
   test('that list name files by their output', () => {
-    expect(acts('rg --files src')).toMatchObject([{ kind: 'list', layout: 'paths', targets: ['src'] }]);
-    expect(acts('git ls-files')).toMatchObject([{ kind: 'list', layout: 'paths' }]);
-    expect(acts('find . -name "*.ts" -type f | head')).toMatchObject([{ kind: 'list', layout: 'paths' }]);
-    expect(acts('ls -la src')).toMatchObject([{ kind: 'list', layout: 'long-listing', folder: 'src' }]);
-    expect(acts('rg -n "foo|bar" src lib')).toMatchObject([{ kind: 'list', layout: 'matches', targets: ['src', 'lib'] }]);
-    expect(acts('grep -rl foo src')).toMatchObject([{ kind: 'list', layout: 'paths' }]);
+    expect(acts('rg --files src')).toMatchObject([{ kind: 'list', format: 'paths', targets: ['src'] }]);
+    expect(acts('git ls-files')).toMatchObject([{ kind: 'list', format: 'paths' }]);
+    expect(acts('find . -name "*.ts" -type f | head')).toMatchObject([{ kind: 'list', format: 'paths' }]);
+    expect(acts('ls -la src')).toMatchObject([{ kind: 'list', format: 'long-listing', folder: 'src' }]);
+    expect(acts('rg -n "foo|bar" src lib')).toMatchObject([{ kind: 'list', format: 'matches', targets: ['src', 'lib'] }]);
+    expect(acts('grep -rl foo src')).toMatchObject([{ kind: 'list', format: 'paths' }]);
   });
 
   test('do nothing to files where they show none', () => {
@@ -134,7 +134,7 @@ describe('shell commands that change files', () => {
     expect(acts('cat a.ts || true')).toEqual([show('a.ts')]);
     expect(acts('echo "$(git log -1)"')).toEqual([]);
     expect(acts('cd "$(git rev-parse --show-toplevel)" && ls')).toEqual([
-      { kind: 'list', layout: 'listing', folder: '\0', targets: ['.'] },
+      { kind: 'list', format: 'listing', folder: '\0', targets: ['.'] },
     ]);
     expect(kinds('source venv/bin/activate && cat a.ts')).toEqual(['show']);
   });

@@ -1,6 +1,6 @@
+import { numberedLines, outputLines } from '../../../foreign-tools/numbered-lines.js';
 import { defined } from '../../../values/defined.js';
 import { idAt, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
-import { numberedLines, outputLines } from '../evidence/numbered-lines.js';
 import type { JsonObject } from '../json/json-text.js';
 import type { ShownFile } from '../neutral-session.js';
 

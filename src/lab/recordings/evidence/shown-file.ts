@@ -1,6 +1,6 @@
+import { type LineGutter, type NumberedLines, numberedLines, outputLines } from '../../../foreign-tools/numbered-lines.js';
 import { defined } from '../../../values/defined.js';
 import type { ShownFile } from '../neutral-session.js';
-import { type LineGutter, type NumberedLines, numberedLines, outputLines } from './numbered-lines.js';
 
 type Moment = ShownFile['moment'];
 

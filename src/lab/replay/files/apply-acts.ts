@@ -1,11 +1,38 @@
+import { type PatchHunk, patched } from '../../../foreign-tools/patch-envelope.js';
+import { inserted, type LineReplacement, type Replacement, rangeReplaced, replaced } from '../../../foreign-tools/text-edits.js';
 import type { CanonicalPath } from '../../../objects/ids.js';
 import { defined } from '../../../values/defined.js';
 import type { ShownFile } from '../../recordings/neutral-session.js';
-import type { FileAct } from './file-act.js';
-import type { FileTree } from './file-tree.js';
-import { patched } from './patch-envelope.js';
-import { inserted, rangeReplaced, replaced } from './text-edits.js';
-import type { UndoTexts } from './undo-texts.js';
+import type { FileTree, UndoTexts } from './file-tree.js';
+
+/** What one recorded call does to one file, as its arguments and its answer tell; paths as recorded. */
+export type FileAct =
+  /** Lines of the file, or all of it. */
+  | {
+      readonly kind: 'show';
+      readonly path: string;
+      readonly text: string;
+      readonly startLine: number;
+      readonly whole: boolean;
+      readonly total?: number;
+    }
+  /** Something of the file that cannot be taken up: it exists. */
+  | { readonly kind: 'name'; readonly path: string }
+  | { readonly kind: 'list'; readonly paths: readonly string[] }
+  | { readonly kind: 'write'; readonly path: string; readonly text: string }
+  | { readonly kind: 'append'; readonly path: string; readonly text: string }
+  | { readonly kind: 'replace'; readonly path: string; readonly replacements: readonly Replacement[] }
+  | { readonly kind: 'insert'; readonly path: string; readonly afterLine: number; readonly text: string }
+  | ({ readonly kind: 'range'; readonly path: string } & LineReplacement)
+  | { readonly kind: 'update'; readonly path: string; readonly moveTo: string | undefined; readonly hunks: readonly PatchHunk[] }
+  | { readonly kind: 'undo'; readonly path: string }
+  /** It changes in a way that is not followed. */
+  | { readonly kind: 'change'; readonly path: string }
+  | { readonly kind: 'delete'; readonly path: string; readonly folder: boolean }
+  | { readonly kind: 'move'; readonly from: string; readonly to: string }
+  | { readonly kind: 'copy'; readonly from: string; readonly to: string }
+  /** Any file may change. */
+  | { readonly kind: 'anything' };
 
 /** What a call did to one file. */
 export interface SeenFile {
@@ -74,7 +101,7 @@ const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => r
     return changed(work, path, (before) => replaced(before, replacements));
   },
   insert: ({ path, afterLine, text }, work) => changed(work, path, (before) => inserted(before, afterLine, text)),
-  range: ({ path, first, last, text }, work) => changed(work, path, (before) => rangeReplaced(before, first, last, text)),
+  range: ({ path, ...lines }, work) => changed(work, path, (before) => rangeReplaced(before, lines)),
   update: ({ path, moveTo, hunks }, work) => {
     const seen = changed(work, path, (before) => patched(before, hunks));
     return moveTo === undefined ? seen : RULES.move({ kind: 'move', from: path, to: moveTo }, work);

@@ -1,13 +1,26 @@
-import type { CommandActs, NamesLayout, ShellAct } from './shell-act.js';
+import type { ListingFormat } from '../../../foreign-tools/tool-table.js';
+import {
+  ANYTHING,
+  type CommandActs,
+  type CommandReader,
+  isOption,
+  known,
+  names,
+  operands,
+  PRINTS,
+  reads,
+  type ShellAct,
+  SILENT,
+  type Words,
+} from './shell-act.js';
 import { cat, head, nl, sed, tail } from './shell-show.js';
 import type { ShellCommand } from './shell-syntax.js';
-import { ANYTHING, type CommandReader, isOption, known, names, operands, PRINTS, reads, SILENT, type Words } from './shell-words.js';
 
 const lists =
-  (layout: NamesLayout, valued: RegExp, skip: number): CommandReader =>
+  (format: ListingFormat, valued: RegExp, skip: number): CommandReader =>
   (words) => {
     const targets = known(operands(words, valued).slice(skip));
-    return { acts: [{ kind: 'list', layout, folder: '.', targets }], prints: true };
+    return { acts: [{ kind: 'list', format, folder: '.', targets }], prints: true };
   };
 
 const ls: CommandReader = (words) => {
@@ -15,7 +28,7 @@ const ls: CommandReader = (words) => {
   const flags = words.filter(isOption).join('');
   const [folder = '.', second] = targets;
   if (second !== undefined || targets.includes(undefined) || flags.includes('R') || flags.includes('d')) return PRINTS;
-  return { acts: [{ kind: 'list', layout: /l/.test(flags) ? 'long-listing' : 'listing', folder, targets: [folder] }], prints: true };
+  return { acts: [{ kind: 'list', format: /l/.test(flags) ? 'long-listing' : 'listing', folder, targets: [folder] }], prints: true };
 };
 
 const CHANGING_FIND = /^-(?:delete|exec|execdir|ok|okdir|fprint.*|fls)$/;
@@ -78,40 +91,16 @@ const tee: CommandReader = (words) => {
   return targets.includes(undefined) ? ANYTHING : { acts: known(targets).map((path) => ({ kind: 'change', path })), prints: true };
 };
 
-const READING_GIT = new Set([
-  'status',
-  'log',
-  'diff',
-  'show',
-  'blame',
-  'branch',
-  'remote',
-  'rev-parse',
-  'describe',
-  'config',
-  'add',
-  'commit',
-  'push',
-  'fetch',
-  'tag',
-  'grep',
-  'cat-file',
-  'reflog',
-  'shortlog',
-  'rev-list',
-  'merge-base',
-  'check-ignore',
-  'for-each-ref',
-  'show-ref',
-  'name-rev',
-  'ls-tree',
-  'ls-remote',
-]);
+const READING_GIT: ReadonlySet<string> = new Set(
+  'status log diff show blame branch remote rev-parse describe config add commit push fetch tag grep cat-file reflog shortlog rev-list merge-base check-ignore for-each-ref show-ref name-rev ls-tree ls-remote'.split(
+    ' ',
+  ),
+);
 const git: CommandReader = (words) => {
   const [verb, ...rest] = operands(words, /^-[Cc]$|^--(?:git-dir|work-tree)$/);
   const elsewhere = words.includes('-C');
   if (verb === 'ls-files' && !elsewhere)
-    return { acts: [{ kind: 'list', layout: 'paths', folder: '.', targets: known(rest) }], prints: true };
+    return { acts: [{ kind: 'list', format: 'paths', folder: '.', targets: known(rest) }], prints: true };
   return verb !== undefined && (READING_GIT.has(verb) || verb === 'ls-files') ? PRINTS : ANYTHING;
 };
 
@@ -139,90 +128,15 @@ const xargs: CommandReader = (words) => {
   return run !== undefined && /^(?:grep|egrep|rg|cat|wc|ls|head|tail|stat|file|echo|basename|dirname)$/.test(run) ? PRINTS : ANYTHING;
 };
 
+/** A line of assignments has the empty name. */
 const SILENT_NAMES = [
   '',
-  'true',
-  'false',
-  ':',
-  'mkdir',
-  'sleep',
-  'export',
-  'set',
-  'unset',
-  'exit',
-  'popd',
-  'wait',
-  'kill',
-  'pkill',
-  'test',
-  '[',
-  'chmod',
-  'trap',
-  'shopt',
-  'alias',
-  'umask',
-  'ulimit',
-  'return',
+  ...'true false : mkdir sleep export set unset exit popd wait kill pkill test [ chmod trap shopt alias umask ulimit return'.split(' '),
 ];
-const PRINTING_NAMES = [
-  'echo',
-  'printf',
-  'pwd',
-  'date',
-  'which',
-  'type',
-  'whoami',
-  'hostname',
-  'uname',
-  'printenv',
-  'ps',
-  'df',
-  'du',
-  'free',
-  'uptime',
-  'id',
-  'seq',
-  'basename',
-  'dirname',
-  'realpath',
-  'readlink',
-  'expr',
-  'bc',
-  'cal',
-  'history',
-  'jobs',
-  'top',
-  'lsof',
-  'pgrep',
-  'gh',
-  'jq',
-  'ping',
-  'pytest',
-  'tsc',
-  'man',
-  'nproc',
-  'locale',
-  'cut',
-  'tr',
-  'column',
-  'diff',
-  'cmp',
-  'comm',
-  'xxd',
-  'hexdump',
-  'od',
-  'strings',
-  'md5sum',
-  'sha1sum',
-  'sha256sum',
-  'uniq',
-  'paste',
-  'fold',
-  'fmt',
-  'rev',
-  'join',
-  'golangci-lint',
-];
+const PRINTING_NAMES =
+  'echo printf pwd date which type whoami hostname uname printenv ps df du free uptime id seq basename dirname realpath readlink expr bc cal history jobs top lsof pgrep gh jq ping pytest tsc man nproc locale cut tr column diff cmp comm xxd hexdump od strings md5sum sha1sum sha256sum uniq paste fold fmt rev join golangci-lint'.split(
+    ' ',
+  );
 
 /** Prints, unless one of its words says that it writes or runs something. */
 const unless =

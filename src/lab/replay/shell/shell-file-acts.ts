@@ -1,31 +1,12 @@
 import { posix } from 'node:path';
-import type { FileAct } from '../files/file-act.js';
-import { withoutGutter } from '../files/gutter.js';
-import { listedNames } from '../files/listed-names.js';
-import { bareLines } from '../files/text-lines.js';
+import { certainNames } from '../../../foreign-tools/listed-names.js';
+import { withoutGutter } from '../../../foreign-tools/numbered-lines.js';
+import type { ReadCall } from '../../../foreign-tools/read-output.js';
+import { type ShellOutput, scriptOf, shellOutput } from '../../../foreign-tools/shell-call.js';
+import { bareLines } from '../../../foreign-tools/text-edits.js';
+import type { FileAct } from '../files/apply-acts.js';
 import type { ShellAct } from './shell-act.js';
 import { readShell } from './shell-acts.js';
-import { type ShellOutput, shellOutput } from './shell-output.js';
-
-interface ShellCall {
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly output: string;
-  readonly truncated: boolean;
-}
-
-const SCRIPT_ARGS = ['command', 'cmd', 'script', 'commands', 'input', 'code'] as const;
-
-/** The script that a call runs, where it is one: given as text, as words, or as a list of scripts. */
-export function scriptOf(args: ShellCall['args']): string | undefined {
-  const given = SCRIPT_ARGS.map((name) => args[name]).find((value) => value !== undefined);
-  if (typeof given === 'string') return given;
-  if (!Array.isArray(given) || given.length === 0 || given.some((word) => typeof word !== 'string')) return undefined;
-  const words = given as readonly string[];
-  const shell = /(?:^|\/)(?:ba|z)?sh$/.test(words[0] ?? '') && /^-\w*c$/.test(words[1] ?? '');
-  if (shell) return words[2];
-  // A list of scripts, or one command in words: only a single entry is surely a script.
-  return words.length === 1 ? words[0] : undefined;
-}
 
 const MISSING = /No such file or directory|cannot access|cannot open|Permission denied|Is a directory/;
 
@@ -52,8 +33,7 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
 type ActOf<K extends ShellAct['kind']> = Extract<ShellAct, { kind: K }>;
 const FILE_ACTS: { readonly [K in ShellAct['kind']]: (act: ActOf<K>, output: ShellOutput | undefined) => readonly FileAct[] } = {
   show: (act, output) => (output === undefined || output.partial ? withoutOutput(act) : shown(act, output.text)),
-  list: (act, output) =>
-    output === undefined ? [] : [{ kind: 'list', paths: listedNames(act.layout, output.text, act.folder, act.targets) }],
+  list: (act, output) => (output === undefined ? [] : [{ kind: 'list', paths: certainNames(act.format, output.text, act) }]),
   name: (act) => [act],
   write: ({ path, text, append }) => [{ kind: append ? 'append' : 'write', path, text }],
   change: (act) => [act],
@@ -76,7 +56,7 @@ function inFolder(act: FileAct, folder: string): readonly FileAct[] {
 }
 
 /** What a call of a shell does to files: commands that only read or list are taken up, those that change files in known ways are followed (decision C8). */
-export function shellFileActs({ args, output, truncated }: ShellCall): readonly FileAct[] {
+export function shellFileActs({ args, output, truncated }: ReadCall): readonly FileAct[] {
   const script = scriptOf(args);
   if (script === undefined) return [{ kind: 'anything' }];
   const { acts, printing } = readShell(script);

@@ -1,5 +1,14 @@
-import type { CommandActs, LineRange } from './shell-act.js';
-import { ANYTHING, type CommandReader, isOption, known, operands, reads, type Words } from './shell-words.js';
+import {
+  ANYTHING,
+  type CommandActs,
+  type CommandReader,
+  isOption,
+  known,
+  type LineRange,
+  operands,
+  reads,
+  type Words,
+} from './shell-act.js';
 
 function shows(words: Words, range: LineRange | undefined, exact: boolean): CommandActs {
   const [path] = words;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { inserted, rangeReplaced, replaced } from '../../../src/lab/replay/files/text-edits.js';
+import { inserted, rangeReplaced, replaced } from '../../../src/foreign-tools/text-edits.js';
 
 const once = (from: string, to: string) => ({ from, to, all: false });
 
@@ -38,10 +38,10 @@ describe('lines', () => {
   });
 
   test('take the place of a range, an empty one included', () => {
-    expect(rangeReplaced('1\n2\n3\n', 2, 2, 'x\ny')).toBe('1\nx\ny\n3\n');
-    expect(rangeReplaced('1\n2\n3\n', 1, 3, '')).toBe('');
-    expect(rangeReplaced('1\n2\n3\n', 2, 1, 'x')).toBe('1\nx\n2\n3\n');
-    expect(rangeReplaced('1\n2', 2, 2, 'x')).toBe('1\nx');
-    expect(rangeReplaced('1\n', 2, 3, 'x')).toBeUndefined();
+    expect(rangeReplaced('1\n2\n3\n', { first: 2, last: 2, text: 'x\ny' })).toBe('1\nx\ny\n3\n');
+    expect(rangeReplaced('1\n2\n3\n', { first: 1, last: 3, text: '' })).toBe('');
+    expect(rangeReplaced('1\n2\n3\n', { first: 2, last: 1, text: 'x' })).toBe('1\nx\n2\n3\n');
+    expect(rangeReplaced('1\n2', { first: 2, last: 2, text: 'x' })).toBe('1\nx');
+    expect(rangeReplaced('1\n', { first: 2, last: 3, text: 'x' })).toBeUndefined();
   });
 });

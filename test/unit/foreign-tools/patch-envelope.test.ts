@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parsePatch, patched } from '../../../src/lab/replay/files/patch-envelope.js';
+import { parsePatch, patched } from '../../../src/foreign-tools/patch-envelope.js';
 
 const envelope = (...lines: readonly string[]): string => ['*** Begin Patch', ...lines, '*** End Patch'].join('\n');
 

@@ -1,3 +1,17 @@
+import { argument, type ToolArguments } from './tool-arguments.js';
+
+/** The script that a call runs, where it is one: given as text, as words, or as a list of one script; undefined for anything else. */
+export function scriptOf(args: ToolArguments): string | undefined {
+  const given = argument(args, 'script');
+  if (typeof given === 'string') return given;
+  if (!Array.isArray(given) || given.some((word) => typeof word !== 'string')) return undefined;
+  const words = given as readonly string[];
+  const shell = /(?:^|\/)(?:ba|z)?sh$/.test(words[0] ?? '') && /^-\w*c$/.test(words[1] ?? '');
+  if (shell) return words[2];
+  // A list of scripts, or one command in words: only a single entry is surely a script.
+  return words.length === 1 ? words[0] : undefined;
+}
+
 /** What a shell tool's answer holds of the command's own output. */
 export interface ShellOutput {
   readonly text: string;

@@ -1,15 +1,17 @@
-/** How agents number the lines of a file that they show: the number, and the line behind it. */
-export const LINE_GUTTERS = {
+/** How tools number the lines of a file that they show: the number, and the line behind it. */
+const LINE_GUTTERS = {
   /** `12:text` */
   colon: /^(\d+):(.*)$/s,
   /** `12|text` */
   bar: /^(\d+)\|(.*)$/s,
   /** `12 | text` */
-  spacedBar: /^ *(\d+) \|(?: (.*)|)$/s,
+  spacedBar: /^ *(\d+) \| ?(.*)$/s,
   /** `  12→text` */
   arrow: /^ *(\d+)→(.*)$/s,
   /** What `cat -n` prints. */
   tab: /^ *(\d+)\t(.*)$/s,
+  /** `12. text` */
+  dot: /^(\d+)\. (.*)$/s,
 } as const;
 export type LineGutter = keyof typeof LINE_GUTTERS;
 
@@ -33,6 +35,29 @@ export function numberedLines(lines: readonly string[], from: number, gutter: Li
     bare.push(match[2] ?? '');
   }
   return bare.length === 0 || first < 1 ? undefined : { lines: bare, first };
+}
+
+/** Text as it stands in a file, with the number of its first line where the output gave it. */
+export interface Ungutted {
+  readonly text: string;
+  readonly startLine: number | undefined;
+}
+
+/** `12|text` is left out: it is a common line of a table. */
+const OF_WHOLE_TEXTS: readonly LineGutter[] = ['arrow', 'tab', 'spacedBar', 'colon', 'dot'];
+
+/**
+ * Takes the line numbers off what a tool showed of a file. They are numbers only if every line has one, each one more than the last: a text that happens to
+ * begin with a number stays as it is. Without numbers the text is given back with no first line.
+ */
+export function withoutGutter(shown: string): Ungutted {
+  const end = shown.endsWith('\n') ? '\n' : '';
+  const lines = shown.slice(0, shown.length - end.length).split('\n');
+  for (const gutter of OF_WHOLE_TEXTS) {
+    const numbered = numberedLines(lines, 0, gutter);
+    if (numbered?.lines.length === lines.length) return { text: `${numbered.lines.join('\n')}${end}`, startLine: numbered.first };
+  }
+  return { text: shown, startLine: undefined };
 }
 
 /** The lines of an output; those of a terminal, which end in `\r\n`, without the `\r`. */

@@ -1,3 +1,5 @@
+import { bareLines } from './text-edits.js';
+
 /** One change of a file that a patch envelope (`*** Begin Patch`) names. */
 export type PatchChange =
   | { readonly kind: 'add'; readonly path: string; readonly text: string }
@@ -81,6 +83,15 @@ export function parsePatch(text: string): readonly PatchChange[] | undefined {
   return changes;
 }
 
+const ENVELOPE_LINE = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/;
+const DIFF_LINE = /^(?:\+\+\+|---) (?:[ab]\/)?([^\t]+)/;
+
+/** The files that the lines of a patch name, each once: of an envelope or of a unified diff, malformed or not. */
+export function patchedPaths(text: string): readonly string[] {
+  const named = text.split('\n').map((line) => (ENVELOPE_LINE.exec(line) ?? DIFF_LINE.exec(line))?.[1]?.trim());
+  return [...new Set(named.filter((path) => path !== undefined && path !== '/dev/null'))] as readonly string[];
+}
+
 /** How strictly lines are compared, in the order in which the tool tries. */
 const PASSES: readonly ((line: string) => string)[] = [(line) => line, (line) => line.trimEnd(), (line) => line.trim()];
 
@@ -101,8 +112,7 @@ function find(lines: readonly string[], wanted: readonly string[], from: number,
  * found: then the result is not known.
  */
 export function patched(text: string, hunks: readonly PatchHunk[]): string | undefined {
-  const lines = text.split('\n');
-  if (lines.at(-1) === '') lines.pop();
+  const lines = bareLines(text);
   const result: string[] = [];
   let at = 0;
   for (const { contexts, before, after, atEnd } of hunks) {

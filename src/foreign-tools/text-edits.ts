@@ -1,0 +1,94 @@
+/** One replacement of text by text. */
+export interface Replacement {
+  readonly from: string;
+  readonly to: string;
+  /** Whether every place is meant; otherwise the text must stand exactly once. */
+  readonly all: boolean;
+}
+
+/** The lines of a text, each with its line end; a last one without is a line too, an empty text has none. */
+function linesWithEnds(text: string): readonly string[] {
+  return text === '' ? [] : text.split(/(?<=\n)/);
+}
+
+/** The lines of a text without their ends, as a program numbers them: what follows the last newline is a line only if there is anything. */
+export function bareLines(text: string): readonly string[] {
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines;
+}
+
+/** A text with Windows line ends. */
+export const toCrlf = (text: string): string => text.replace(/\r?\n/g, '\r\n');
+
+/** Where a text that is to be replaced stands. */
+export interface FoundText {
+  /** The text as it stands: `wanted`, or the same with the Windows line ends of the whole. */
+  readonly text: string;
+  /** Rising positions of its beginnings. */
+  readonly places: readonly number[];
+}
+
+function occurrences(text: string, wanted: string, overlapping: boolean): readonly number[] {
+  const found: number[] = [];
+  const step = overlapping ? 1 : wanted.length;
+  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + step)) found.push(at);
+  return found;
+}
+
+/**
+ * Finds a text, not empty, in another one. Agents see `\n` where a file has `\r\n`: what stands nowhere as it was given is looked for with the file's ends.
+ * Places that overlap count each where that is asked for.
+ */
+export function findText(text: string, wanted: string, { overlapping = false } = {}): FoundText {
+  const places = occurrences(text, wanted, overlapping);
+  if (places.length > 0 || !text.includes('\r\n') || !wanted.includes('\n')) return { text: wanted, places };
+  const native = toCrlf(wanted);
+  return { text: native, places: occurrences(text, native, overlapping) };
+}
+
+function replaceOne(text: string, { from, to, all }: Replacement): string | undefined {
+  if (from === '') return text === '' ? to : undefined;
+  const { text: found, places } = findText(text, from);
+  const [first] = places;
+  if (first === undefined || (places.length > 1 && !all)) return undefined;
+  const put = found === from ? to : toCrlf(to);
+  return all ? text.split(found).join(put) : text.slice(0, first) + put + text.slice(first + found.length);
+}
+
+/**
+ * Applies replacements one after another as an edit tool does: each text must be there, and exactly once unless all are meant. Undefined where one does not
+ * apply: then the tool did something else than what is known here, and the result is not known either.
+ */
+export function replaced(text: string, replacements: readonly Replacement[]): string | undefined {
+  return replacements.reduce<string | undefined>((result, one) => (result === undefined ? undefined : replaceOne(result, one)), text);
+}
+
+/** Puts lines after the line of a number, 0 for the beginning; undefined where there is no such line. */
+export function inserted(text: string, afterLine: number, lines: string): string | undefined {
+  const all = linesWithEnds(text);
+  if (!Number.isInteger(afterLine) || afterLine < 0 || afterLine > all.length) return undefined;
+  const before = all.slice(0, afterLine).join('');
+  const after = all.slice(afterLine).join('');
+  const lead = before === '' || before.endsWith('\n') ? '' : '\n';
+  const trail = after === '' || lines.endsWith('\n') ? '' : '\n';
+  return before + lead + lines + trail + after;
+}
+
+/** Lines by their numbers, the first and the last included, and what takes their place. */
+export interface LineReplacement {
+  readonly first: number;
+  readonly last: number;
+  readonly text: string;
+}
+
+/** Puts lines in the place of others; undefined where those are not there. */
+export function rangeReplaced(text: string, { first, last, text: lines }: LineReplacement): string | undefined {
+  const all = linesWithEnds(text);
+  const sound = Number.isInteger(first) && Number.isInteger(last) && first >= 1 && last >= first - 1 && last <= all.length;
+  if (!sound) return undefined;
+  const fresh = bareLines(lines).map((line) => `${line}\n`);
+  const kept = all.slice(last);
+  const end = kept.length === 0 && !text.endsWith('\n') && text !== '' ? fresh.join('').replace(/\n$/, '') : fresh.join('');
+  return all.slice(0, first - 1).join('') + end + kept.join('');
+}

@@ -1,0 +1,88 @@
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { FileAccess } from '../../../src/client/session/file-access.js';
+import type { CallItem } from '../../../src/harness/history-item.js';
+import { type ObservationContext, observeCall, patchPaths } from '../../../src/harness/observe-call.js';
+import { filesystemId } from '../../../src/objects/ids.js';
+
+const TEXT = 'one\ntwo\nthree\n';
+const NUMBERED = "Here's the result of running `cat -n` on a.ts:\n     1\tone\n     2\ttwo\n     3\tthree\n";
+let root: string;
+let files: FileAccess;
+
+beforeAll(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-observe-')));
+  await writeFile(join(root, 'a.ts'), TEXT);
+  await writeFile(join(root, 'b.ts'), 'b');
+  files = await FileAccess.open({ roots: [root], cwd: root, filesystemId: filesystemId('here') });
+});
+
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+/** What a call did to the files of the folder, by their names. */
+async function observed(call: Pick<CallItem, 'tool' | 'args'> & Partial<CallItem>, context: Partial<ObservationContext> = {}) {
+  const whole: CallItem = { kind: 'call', content: '', status: 'ok', files: [], ...call };
+  const { readings, mentions } = await observeCall(whole, { files, mineShell: false, strict: false, now: 1, ...context });
+  const nameOf = (path: string): string => path.slice(root.length + 1);
+  return {
+    read: readings.map(({ source, activate }) => [nameOf(source.path), activate ? 'active' : 'indexed']),
+    named: mentions.map(({ source }) => nameOf(source.path)),
+  };
+}
+
+const read = (how: 'active' | 'indexed') => ({ read: [['a.ts', how]], named: [] });
+const named = (...names: string[]) => ({ read: [], named: names });
+const NOTHING = named();
+
+describe('what a reported call did to files, by the form of its tool', () => {
+  test.each<[string, CallItem['args'], string, Awaited<ReturnType<typeof observed>>]>([
+    ['read_file', { path: 'a.ts' }, TEXT, read('active')],
+    ['view', { file_name: 'a.ts', offset: 2 }, 'two\n', read('indexed')],
+    ['open', { path: 'a.ts', line_number: 1 }, TEXT, read('active')],
+    ['read_files', { files: [{ path: 'a.ts' }] }, TEXT, read('active')],
+    ['goto', { line_number: 3 }, 'three', NOTHING],
+    ['view_image', { path: 'a.ts' }, '[image]', read('indexed')],
+    ['file_editor', { command: 'view', path: 'a.ts' }, NUMBERED, read('active')],
+    ['file_editor', { command: 'view', path: 'a.ts', view_range: [1, 2] }, '     1\tone\n     2\ttwo', read('indexed')],
+    ['file_editor', { command: 'str_replace', path: 'a.ts', old_str: 'x', new_str: 'one' }, 'edited', read('indexed')],
+    ['str_replace_editor', { command: 'view', path: 'a.ts' }, NUMBERED, read('active')],
+    ['editor', { path: 'a.ts', new_text: TEXT }, 'done', read('indexed')],
+    ['undo_edit', { path: 'a.ts' }, 'done', read('indexed')],
+    ['NotebookEdit', { notebook_path: 'a.ts' }, 'done', read('indexed')],
+    ['write_file', { path: 'a.ts', content: TEXT }, 'done', read('indexed')],
+    ['apply_patch', { input: '*** Begin Patch\n*** Update File: a.ts\n@@\n-x\n+one\n*** End Patch' }, 'done', read('indexed')],
+    ['list_directory', { path: '.' }, 'a.ts\nb.ts\nc.ts', named('a.ts', 'b.ts')],
+    ['find_file', { file_name: 'a.ts', dir: '.' }, 'a.ts', named('a.ts')],
+    ['search_dir', { search_term: 'o', dir: '.' }, 'a.ts:1:one', named('a.ts')],
+    ['search_file', { search_term: 'o', file: 'a.ts' }, 'Line 1:one', named('a.ts')],
+    ['directory_tree', { path: '.' }, '├── a.ts\n└── b.ts', named('a.ts', 'b.ts')],
+    ['Task', { prompt: 'work' }, 'I changed a.ts', NOTHING],
+    ['TodoWrite', { path: 'a.ts' }, 'a.ts', NOTHING],
+  ])('%s %j', async (tool, args, content, expected) => expect(await observed({ tool, args, content })).toEqual(expected));
+
+  test.each(['bash', 'execute_bash', 'shell_command', 'terminal', 'cmd_run', 'run', 'execute', 'exec', 'run_ipython', 'write_stdin'])(
+    'the output of %s is searched only when that is asked for (decision C8)',
+    async (tool) => {
+      const call = { tool, args: { command: 'ls; cat a.ts' }, content: 'a.ts b.ts c.ts' };
+      expect(await observed(call)).toEqual(NOTHING);
+      expect(await observed(call, { mineShell: true })).toEqual(named('a.ts', 'b.ts'));
+    },
+  );
+
+  test('a failed call did nothing', async () => {
+    expect(await observed({ tool: 'file_editor', args: { command: 'view', path: 'a.ts' }, status: 'fail' })).toEqual(NOTHING);
+  });
+});
+
+describe('the files that a patch names', () => {
+  test('in an envelope and in a diff', () => {
+    const input =
+      '*** Begin Patch\n*** Update File: src/a.ts\n*** Move to: src/b.ts\n@@\n-x\n+y\n*** Add File: new file.ts\n*** Delete File: c\n*** End Patch';
+    expect(patchPaths({ input })).toEqual(['src/a.ts', 'src/b.ts', 'new file.ts', 'c']);
+    expect(patchPaths({ command: ['apply_patch', input] })).toHaveLength(4);
+    expect(patchPaths({ diff: '--- a/x.ts\t2020\n+++ b/x.ts\n@@ -1 +1 @@\n--- no header\n' })).toContain('x.ts');
+    expect(patchPaths({ diff: '--- /dev/null\n+++ b/y.ts\n' })).toEqual(['y.ts']);
+  });
+});
