@@ -47,12 +47,11 @@ export {
   askWho,
   type Question,
 } from './history/ask/ask.js';
-export type { ObjectDiff } from './history/ask/object-diff.js';
+export type { ObjectDiff, SessionDiff } from './history/ask/diff.js';
 export type { LoggedVersion } from './history/ask/object-log.js';
 export type { ObjectView, VersionText } from './history/ask/object-view.js';
 export type { QueryAnswer, QueryLimits } from './history/ask/run-query.js';
 export type { Sighting } from './history/ask/seen-by.js';
-export type { SessionDiff } from './history/ask/session-diff.js';
 export type { LoggedCall, LoggedMessage, LoggedTurn } from './history/ask/session-log.js';
 export { HistoryError, type HistoryErrorCode } from './history/rebuild/history-error.js';
 export type { PastContext } from './history/rebuild/past-context.js';
@@ -60,8 +59,8 @@ export { type RebuiltAssembly, rebuildAssembly, type WantedAssembly } from './hi
 export { type Point, Timeline } from './history/rebuild/timeline.js';
 export type { AnswersReport } from './history/verify/verify-answers.js';
 export type { AssemblyMismatch, MismatchCause } from './history/verify/verify-assembly.js';
-export type { VerifyOptions, VerifyProgress } from './history/verify/verify-options.js';
 export type { PartDamage, PartsReport } from './history/verify/verify-parts.js';
+export type { VerifyOptions, VerifyProgress } from './history/verify/verify-session.js';
 export { type ContextsReport, type SessionVerification, verifySession } from './history/verify/verify-session.js';
 export { type EnsureNodeOptions, ensureNode, type NodeHandle } from './node/ensure-node.js';
 export { NodeError, type NodeErrorCode } from './node/errors.js';

@@ -1,5 +1,4 @@
-import type { DiffSide, ObjectDiff } from '../history/ask/object-diff.js';
-import type { ActiveDiff, SessionDiff, SetDiff } from '../history/ask/session-diff.js';
+import type { ActiveDiff, DiffSide, ObjectDiff, SessionDiff, SetDiff } from '../history/ask/diff.js';
 import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
 import { escapedLine, escapedText } from './escape-text.js';
 import type { Colours } from './output.js';

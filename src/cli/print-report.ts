@@ -1,5 +1,4 @@
-import type { ContextLedger, ObjectEntry } from '../history/ask/context-ledger.js';
-import type { ReportedContext } from '../history/ask/context-report.js';
+import type { ContextLedger, ObjectEntry, ReportedContext } from '../history/ask/context-report.js';
 import { escapedLine } from './escape-text.js';
 import type { Colours } from './output.js';
 import { shortName } from './print-log.js';

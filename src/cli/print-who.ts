@@ -1,5 +1,5 @@
 import type { Sighting } from '../history/ask/seen-by.js';
-import { ranges } from '../history/rebuild/turn-spans.js';
+import { ranges } from '../history/rebuild/timeline.js';
 import type { Colours } from './output.js';
 import { shownTime } from './print-basis.js';
 

@@ -1,5 +1,5 @@
 import { listSessions } from '../client/session/list-sessions.js';
-import { askedMoment } from '../history/ask/asked-moment.js';
+import { askedMoment } from '../history/ask/reference.js';
 import { sessionsAnswer } from '../http/api-answers.js';
 import { sessionLockOwners } from '../lease/session-lock.js';
 import { answerReview } from './answer-review.js';

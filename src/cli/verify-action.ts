@@ -1,7 +1,6 @@
 import { HistoryError } from '../history/rebuild/history-error.js';
 import type { AnswersReport } from '../history/verify/verify-answers.js';
-import type { VerifyProgress } from '../history/verify/verify-options.js';
-import { type ContextsReport, type SessionVerification, verifySession } from '../history/verify/verify-session.js';
+import { type ContextsReport, type SessionVerification, type VerifyProgress, verifySession } from '../history/verify/verify-session.js';
 import { escapedJson, escapedLine } from './escape-text.js';
 import { openReview, type Review } from './open-review.js';
 import { reportFailure } from './report-failure.js';

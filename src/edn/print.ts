@@ -1,7 +1,19 @@
 import { type EDNVal, toEDNString } from 'edn-data';
-import { checkDate, checkDepth, checkNumber, checkString } from './checks.js';
 import { EdnError } from './errors.js';
-import { EdnDouble, EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword } from './values.js';
+import {
+  checkDate,
+  checkDepth,
+  checkNumber,
+  checkString,
+  EdnDouble,
+  EdnList,
+  EdnMap,
+  EdnSet,
+  EdnSymbol,
+  EdnTagged,
+  type EdnValue,
+  Keyword,
+} from './values.js';
 
 /**
  * The EDN text of a value.

@@ -1,7 +1,19 @@
 import transit from 'transit-js';
-import { checkDate, checkDepth, checkNumber, checkString } from './checks.js';
 import { EdnError } from './errors.js';
-import { EdnDouble, EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword } from './values.js';
+import {
+  checkDate,
+  checkDepth,
+  checkNumber,
+  checkString,
+  EdnDouble,
+  EdnList,
+  EdnMap,
+  EdnSet,
+  EdnSymbol,
+  EdnTagged,
+  type EdnValue,
+  Keyword,
+} from './values.js';
 
 /**
  * The transit+json text of a value, for bulk writes.

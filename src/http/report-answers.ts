@@ -1,5 +1,4 @@
-import type { ContextLedger } from '../history/ask/context-ledger.js';
-import type { ReportedContext } from '../history/ask/context-report.js';
+import type { ContextLedger, ReportedContext } from '../history/ask/context-report.js';
 import type { PastContext } from '../history/rebuild/past-context.js';
 import type { SessionId } from '../objects/ids.js';
 import type { ReviewAnswer } from './review-schemas.js';

@@ -1,15 +1,14 @@
 import type { DisplayPaths } from '../assembly/metadata.js';
-import type { ObjectDiff } from '../history/ask/object-diff.js';
+import type { ObjectDiff, SessionDiff } from '../history/ask/diff.js';
 import type { LoggedVersion } from '../history/ask/object-log.js';
 import type { ObjectView, VersionText } from '../history/ask/object-view.js';
 import type { QueryAnswer } from '../history/ask/run-query.js';
 import type { Sighting } from '../history/ask/seen-by.js';
-import type { SessionDiff } from '../history/ask/session-diff.js';
 import type { LoggedTurn } from '../history/ask/session-log.js';
 import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
 import type { Point } from '../history/rebuild/timeline.js';
 import type { ObjectId } from '../objects/ids.js';
-import type { VersionTimes } from '../store/version-times.js';
+import type { VersionTimes } from '../store/queries.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import type { ReviewAnswer } from './review-schemas.js';
 

@@ -71,7 +71,7 @@ const HANDLERS: Handlers = {
     return queryAnswer(point.basis, answer);
   },
   verify: async (timeline, { session, timeout }, signal) => {
-    const { askVerify } = await import('../history/ask/ask-verify.js');
+    const { askVerify } = await import('../history/verify/verify-session.js');
     return verifyAnswer(
       await askVerify(timeline.store, session, { signal, timeoutMs: timeout === undefined ? undefined : timeout * 1_000 }),
     );

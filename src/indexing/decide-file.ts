@@ -1,8 +1,8 @@
 import type { SourceReading } from '../filesystem/access/read-source.js';
-import { deletedFile, fileStub, indexedFile, nonTextFile } from '../objects/file.js';
 import type { Sha256 } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import type { FilesystemSource } from '../objects/source.js';
+import { deletedFile, fileStub, indexedFile, nonTextFile } from '../objects/versions.js';
 import type { HeadMarks } from '../store/head.js';
 import type { IndexOutcome } from './outcome.js';
 import { versionTime } from './version-time.js';

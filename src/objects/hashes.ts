@@ -1,6 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { canonicalFields } from './canonical-fields.js';
-import { canonicalJson } from './canonical-json.js';
+import { canonicalFields, canonicalJson } from './canonical-json.js';
 import { DocumentError } from './errors.js';
 import type { Sha256 } from './ids.js';
 import type { ObjectType } from './object-type.js';

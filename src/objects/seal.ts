@@ -1,5 +1,5 @@
+import { freezeDeep } from './canonical-json.js';
 import { DocumentError, quoted } from './errors.js';
-import { freezeDeep } from './freeze-deep.js';
 import { assignedIdentityHash, hashText, metadataHash, objectHash, sourcedIdentityHash } from './hashes.js';
 import { type ObjectId, objectId, type Sha256, sha256 } from './ids.js';
 import { FIELDS, type FieldsByType, isObjectType, KINDS, type ObjectType } from './object-type.js';

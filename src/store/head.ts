@@ -1,11 +1,13 @@
+import type { ChatLog } from '../objects/chat-log.js';
 import { DocumentError, quoted } from '../objects/errors.js';
-import { hashText, objectHash } from '../objects/hashes.js';
-import type { SessionId, Sha256 } from '../objects/ids.js';
+import { assignedIdentityHash, hashText, objectHash } from '../objects/hashes.js';
+import type { GrowingSets, HeadHashes } from '../objects/head-hashes.js';
+import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import { isObjectType, type ObjectType } from '../objects/object-type.js';
 import { type ObjectVersion, restoreVersion } from '../objects/seal.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
-import { INLINE_UNITS, textParts } from './text-parts.js';
+import { INLINE_UNITS, textParts } from './texts.js';
 
 /** Where a fork left its parent (decision F2): it shares the parent's steps up to this one, and numbers its own after it. */
 export interface ForkPoint {
@@ -32,7 +34,7 @@ export interface HeadMarks {
 const MARKS = ['gone', 'whole', 'size', 'epoch', 'upto', 'parent'] as const;
 
 /** Fields that are folded from steps instead of being stored in the head (decisions G2, G4). */
-export const FOLDED: Readonly<Record<ObjectType, readonly string[]>> = {
+const FOLDED: Readonly<Record<ObjectType, readonly string[]>> = {
   file: [],
   toolcall: [],
   system_prompt: [],
@@ -110,4 +112,48 @@ export function fromStored(
     document.content = content;
   }
   return restoreVersion(document);
+}
+
+/** A session under way, as its two heads need it. */
+export interface RunningSession extends GrowingSets {
+  readonly id: SessionId;
+  readonly chat: ChatLog;
+}
+
+/** What tells the two running heads apart. */
+interface RunningHead {
+  readonly type: 'chat' | 'session';
+  readonly id: ObjectId;
+  readonly metadata_hash: Sha256;
+  readonly fields: object;
+}
+
+function runningHead({ type, id, metadata_hash, fields }: RunningHead, marks: HeadMarks): StoredDocument {
+  const hashes = { file_hash: null, content_hash: null, metadata_hash };
+  const document = {
+    'xt/id': id,
+    type,
+    source: null,
+    content: null,
+    ...fields,
+    identity_hash: assignedIdentityHash(type, id),
+    ...hashes,
+    object_hash: objectHash(hashes),
+    ...marks,
+  };
+  return document as unknown as StoredDocument;
+}
+
+/** The head that `toStored` makes of the chat's version, without making the version: its turns are hashed, not copied. */
+export function runningChatHead({ id, chat }: RunningSession, hashes: HeadHashes, marks: HeadMarks): StoredDocument {
+  const turn_count = chat.closed.size + (chat.running.isEmpty() ? 0 : 1);
+  const fields = { session_ref: sessionObjectId(id), turn_count };
+  return runningHead({ type: 'chat', id: chatObjectId(id), metadata_hash: hashes.chat(chat), fields }, marks);
+}
+
+/** The head that `toStored` makes of the session's version, without making the version. */
+export function runningSessionHead(session: RunningSession, hashes: HeadHashes, marks: HeadMarks): StoredDocument {
+  const { id } = session;
+  const fields = { session_id: id, chat_ref: chatObjectId(id), system_prompt_ref: systemPromptObjectId(id) };
+  return runningHead({ type: 'session', id: sessionObjectId(id), metadata_hash: hashes.session(session), fields }, marks);
 }

@@ -4,11 +4,17 @@ import { StoreError } from './errors.js';
 import { type ForkPoint, marksOf } from './head.js';
 
 /** Steps of one session that belong to a fork's history: those from `first` to `last`, both included. */
-export interface Stretch {
+export interface LineageSegment {
   readonly session: SessionId;
   readonly first: number;
   /** `Infinity` for the session itself, whose steps go on. */
   readonly last: number;
+}
+
+/** Whose steps make up a session (decision F2): segments of its ancestors, the oldest first, then its own. */
+export interface Lineage {
+  readonly session: SessionId;
+  readonly segments: readonly LineageSegment[];
 }
 
 /** Steps to read, both ends included; all of them where absent. */
@@ -17,37 +23,51 @@ export interface StepRange {
   readonly last?: number;
 }
 
-/** What a session continues, as its head says at a basis: undefined for a session that is no fork, and for one that is not there. */
+/** The session that wrote a step of a lineage; undefined for a step that no segment holds. */
+export function ownerOf({ segments }: Lineage, seq: number): SessionId | undefined {
+  return segments.find(({ first, last }) => first <= seq && seq <= last)?.session;
+}
+
+/**
+ * The lineage of a session, the same at every basis that holds it; undefined where the database does not hold its head. One look-up for each ancestor.
+ *
+ * @throws {StoreError} `missing-part` – an ancestor is not there; `corrupt-part` – a session is among its own ancestors
+ */
+export async function findLineage(db: DbSnapshot, session: SessionId): Promise<Lineage | undefined> {
+  const head = await db.entity(sessionObjectId(session));
+  return head === undefined ? undefined : lineageFrom(db, session, marksOf(head).parent);
+}
+
+/** Where a session left its parent, as its head says: undefined for a session that is no fork, and for one that the database does not hold. */
 export async function forkPointOf(db: DbSnapshot, session: SessionId): Promise<ForkPoint | undefined> {
   const head = await db.entity(sessionObjectId(session));
   return head === undefined ? undefined : marksOf(head).parent;
 }
 
-async function ancestorPoint(db: DbSnapshot, session: SessionId, fork: SessionId): Promise<ForkPoint | undefined> {
-  const head = await db.entity(sessionObjectId(session));
-  if (head === undefined) {
-    throw new StoreError('missing-part', `session ${fork} continues session ${session}, which the database does not hold`);
-  }
-  return marksOf(head).parent;
+/** As `findLineage`; a session that the database does not hold has its own steps alone. */
+export async function lineageOf(db: DbSnapshot, session: SessionId): Promise<Lineage> {
+  return lineageFrom(db, session, await forkPointOf(db, session));
 }
 
-/**
- * Whose steps make up a session, the oldest ancestor first (decision F2): a fork's own steps come after those that it shares with its parent, which
- * may be a fork itself. One look-up for each ancestor. Throws StoreError `missing-part` when one is not there, `corrupt-part` when they form a ring.
- */
-export async function lineage(db: DbSnapshot, session: SessionId, parent: ForkPoint | undefined): Promise<readonly Stretch[]> {
-  const stretches: Stretch[] = [];
-  const met = new Set<SessionId>([session]);
+/** As `findLineage`, where the fork point is known from the session's head: a fork's parent may be a fork itself. */
+export async function lineageFrom(db: DbSnapshot, session: SessionId, parent: ForkPoint | undefined): Promise<Lineage> {
+  const segments: LineageSegment[] = [];
+  const visited = new Set<SessionId>([session]);
   let [current, point, last]: [SessionId, ForkPoint | undefined, number] = [session, parent, Number.POSITIVE_INFINITY];
   while (point !== undefined) {
-    stretches.unshift({ session: current, first: point.seq + 1, last });
-    if (met.has(point.session)) throw new StoreError('corrupt-part', `session ${session} is among its own ancestors`);
-    met.add(point.session);
+    segments.unshift({ session: current, first: point.seq + 1, last });
+    if (visited.has(point.session)) throw new StoreError('corrupt-part', `session ${session} is among its own ancestors`);
+    visited.add(point.session);
     const fork = current;
     // A fork may begin before the point where its parent left its own parent.
     last = Math.min(last, point.seq);
     current = point.session;
-    point = await ancestorPoint(db, current, fork);
+    const head = await db.entity(sessionObjectId(current));
+    if (head === undefined) {
+      throw new StoreError('missing-part', `session ${fork} continues session ${current}, which the database does not hold`);
+    }
+    point = marksOf(head).parent;
   }
-  return [{ session: current, first: 1, last }, ...stretches].filter((stretch) => stretch.first <= stretch.last);
+  const all = [{ session: current, first: 1, last }, ...segments];
+  return { session, segments: all.filter((segment) => segment.first <= segment.last) };
 }

@@ -5,7 +5,7 @@ import type { TxOp } from '../xtdb/transactions.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
 import { type HeadMarks, type StoredParts, toStored } from './head.js';
 import { StoreSnapshot } from './store-snapshot.js';
-import { TextCache } from './text-cache.js';
+import { TextCache } from './texts.js';
 import { WritePath, type Written } from './write-path.js';
 
 /** A version to be written. */

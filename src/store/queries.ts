@@ -1,11 +1,15 @@
+import pLimit from 'p-limit';
 import { sym } from '../edn/values.js';
-import type { ObjectId } from '../objects/ids.js';
+import { type ObjectId, type SessionId, sessionObjectId } from '../objects/ids.js';
+import { FIELDS } from '../objects/object-type.js';
+import { parseSource, type Source } from '../objects/source.js';
 import { type DatalogQuery, each, predicate, pull, triple } from '../xtdb/datalog.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import { type StoredDocument, toAttribute, toDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 
 const e = sym('?e');
+const id = sym('?id');
 const ref = sym('?ref');
 const seq = sym('?seq');
 const chat = sym('?chat');
@@ -14,41 +18,46 @@ const turns = sym('?turns');
 const from = sym('?from');
 const to = sym('?to');
 const since = sym('?since');
+const source = sym('?source');
 
-const HEADS: DatalogQuery = {
-  find: [e, pull(e), since],
-  in: [each(e)],
-  where: [triple(e, 'xt/id'), [startValidTime(), since]],
-};
+/** `[(get-start-valid-time ?e) ?since]`: from when on the version that is current at the basis holds. */
+const VALID_SINCE = [...predicate('get-start-valid-time', e), since];
+
+const HEADS: DatalogQuery = { find: [e, pull(e), since], in: [each(e)], where: [triple(e, 'xt/id'), VALID_SINCE] };
 
 const EXISTING: DatalogQuery = { find: [e], in: [each(e)], where: [triple(e, 'xt/id')] };
 
-const STEPS: DatalogQuery = {
+/** What names the session of a part that stands at a step. */
+type SessionRef = 'session_ref' | 'assembly_ref';
+
+const fromStep = (attribute: SessionRef): DatalogQuery => ({
   find: [e, pull(e)],
   in: [ref, from],
-  where: [triple(e, 'session_ref', ref), triple(e, 'seq', seq), predicate('>=', seq, from)],
-};
+  where: [triple(e, attribute, ref), triple(e, 'seq', seq), predicate('>=', seq, from)],
+});
 
-const STEPS_UP_TO: DatalogQuery = {
+const betweenSteps = (attribute: SessionRef): DatalogQuery => ({
   find: [e, pull(e)],
   in: [ref, from, to],
-  where: [triple(e, 'session_ref', ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to)],
-};
+  where: [triple(e, attribute, ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to)],
+});
 
 const SNAPSHOTS: DatalogQuery = { find: [e, pull(e)], in: [ref], where: [triple(e, 'snapshot_ref', ref)] };
-
-function startValidTime() {
-  const [call] = predicate('get-start-valid-time', e);
-  if (call === undefined) throw new Error('BUG: a predicate without its call');
-  return call;
-}
 
 /** Through the chat that a session names: every step and call names its session or chat too, which would be many times as many rows. */
 const SESSIONS: DatalogQuery = {
   find: [e, pull(e, ['xt/id', 'session_id', 'upto', 'parent']), turns, since],
   in: [type],
-  where: [triple(e, 'type', type), triple(e, 'chat_ref', chat), triple(chat, 'turn_count', turns), [startValidTime(), since]],
+  where: [triple(e, 'type', type), triple(e, 'chat_ref', chat), triple(chat, 'turn_count', turns), VALID_SINCE],
 };
+
+const IDS_BETWEEN: DatalogQuery = {
+  find: [id],
+  in: [from, to, each(type)],
+  where: [triple(e, 'xt/id', id), predicate('>=', id, from), predicate('<', id, to), triple(e, 'type', type)],
+};
+
+const FILES: DatalogQuery = { find: [e, source], in: [type], where: [triple(e, 'type', type), triple(e, 'source', source)] };
 
 /** A head with the beginning of the valid time of the version that is current at the snapshot's basis. */
 export interface TimedDocument {
@@ -56,8 +65,30 @@ export interface TimedDocument {
   readonly validTime: Date;
 }
 
+/** A session's head with the number of its turns. */
+export interface SessionRow extends TimedDocument {
+  readonly turns: number;
+}
+
+/** When a version became true, as far as is known, and when the database learned it [decision F7]. */
+export interface VersionTimes {
+  readonly validTime: Date;
+  readonly txTime: Date;
+  readonly txId: number;
+}
+
 /** Ids a query; documents of heads are small. */
 const HEADS_AT_ONCE = 500;
+/** Look-ups of times under way at once: each is one seek. */
+const TIMES_AT_ONCE = 8;
+
+function validTimeOf(value: unknown): Date {
+  if (value instanceof Date) return value;
+  throw new StoreError('corrupt-part', 'the database answered with a version that has no valid time');
+}
+
+const documents = (rows: readonly (readonly unknown[])[]): readonly StoredDocument[] =>
+  rows.map(([, document]) => toDocument(document as never));
 
 /** The documents under many ids with the time from which on each holds; ids that the database does not know are absent. */
 export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Promise<readonly TimedDocument[]> {
@@ -68,19 +99,21 @@ export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Pr
 }
 
 /** Which of some ids the database knows, without their documents. */
-export async function existing(db: DbSnapshot, ids: readonly string[]): Promise<readonly string[]> {
+export async function existingIds(db: DbSnapshot, ids: readonly string[]): Promise<readonly string[]> {
   if (ids.length === 0) return [];
-  return (await db.query(EXISTING, [ids])).flatMap(([id]) => (typeof id === 'string' ? [id] : []));
+  return (await db.query(EXISTING, [ids])).flatMap(([found]) => (typeof found === 'string' ? [found] : []));
 }
 
-/** A session's head with the number of its turns. */
-export interface SessionRow extends TimedDocument {
-  readonly turns: number;
-}
-
-function validTimeOf(value: unknown): Date {
-  if (value instanceof Date) return value;
-  throw new StoreError('corrupt-part', 'the database answered with a version that has no valid time');
+/** The times of the current versions under many ids; ids that the database does not know are absent. */
+export async function readTimes(db: DbSnapshot, ids: readonly string[]): Promise<ReadonlyMap<string, VersionTimes>> {
+  const found = await pLimit(TIMES_AT_ONCE).map(ids, async (one) => ({ one, times: await db.entityTx(one) }));
+  return new Map(
+    found.flatMap(({ one, times }) => {
+      if (times === undefined) return [];
+      const { validTime, txTime, txId } = times;
+      return [[one, { validTime, txTime, txId }] as const];
+    }),
+  );
 }
 
 /** Every session of the database: id, marks, number of turns. */
@@ -93,15 +126,47 @@ export async function sessionRows(db: DbSnapshot): Promise<readonly SessionRow[]
   }));
 }
 
-const documents = (rows: readonly (readonly unknown[])[]): readonly StoredDocument[] =>
-  rows.map(([, document]) => toDocument(document as never));
+/** Parts of one session that stand at its steps, both ends included; `Infinity` for no end. */
+export interface WantedParts {
+  /** `session_ref` for steps, `assembly_ref` for the records of contexts. */
+  readonly attribute: SessionRef;
+  readonly session: SessionId;
+  readonly first: number;
+  readonly last: number;
+}
 
-/** The step parts of a session from one sequence number on, up to another one where it is given, in no order. */
-export async function stepParts(db: DbSnapshot, session: ObjectId, first: number, last?: number): Promise<readonly StoredDocument[]> {
-  return documents(await (last === undefined ? db.query(STEPS, [session, first]) : db.query(STEPS_UP_TO, [session, first, last])));
+/** The parts at some steps of a session, in no order. */
+export async function partsAtSteps(db: DbSnapshot, { attribute, session, first, last }: WantedParts): Promise<readonly StoredDocument[]> {
+  const object = sessionObjectId(session);
+  const isBounded = Number.isFinite(last);
+  return documents(
+    await (isBounded ? db.query(betweenSteps(attribute), [object, first, last]) : db.query(fromStep(attribute), [object, first])),
+  );
 }
 
 /** The snapshot parts of a session, in no order. */
-export async function snapshotParts(db: DbSnapshot, session: ObjectId): Promise<readonly StoredDocument[]> {
-  return documents(await db.query(SNAPSHOTS, [session]));
+export async function snapshotParts(db: DbSnapshot, session: SessionId): Promise<readonly StoredDocument[]> {
+  return documents(await db.query(SNAPSHOTS, [sessionObjectId(session)]));
+}
+
+/** The first string after all those that begin with a prefix, in the order of UTF-16 units. */
+function after(prefix: string): string {
+  return `${prefix.slice(0, -1)}${String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1)}`;
+}
+
+/** Ids of objects, not of parts, that begin with a prefix; at most `most` of them. */
+export async function objectIdsFrom(db: DbSnapshot, prefix: string, most: number): Promise<readonly ObjectId[]> {
+  const end = after(prefix);
+  if (prefix === '' || !prefix.isWellFormed() || !end.isWellFormed()) return [];
+  const rows = await db.query({ ...IDS_BETWEEN, limit: most }, [prefix, end, Object.keys(FIELDS)]);
+  return rows.flatMap(([found]) => (typeof found === 'string' ? [found as ObjectId] : []));
+}
+
+/** Id and source of every file. */
+export async function fileSources(db: DbSnapshot): Promise<readonly { readonly id: ObjectId; readonly source: Source }[]> {
+  const rows = await db.query(FILES, ['file']);
+  return rows.flatMap(([found, value]) => {
+    const read = parseSource(toAttribute('source', value ?? null));
+    return typeof found === 'string' && read !== null ? [{ id: found as ObjectId, source: read }] : [];
+  });
 }

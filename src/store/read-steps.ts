@@ -1,34 +1,35 @@
-import { type ObjectId, type SessionId, sessionObjectId } from '../objects/ids.js';
+import type { SessionId } from '../objects/ids.js';
 import { EMPTY_SETS, type SessionSets, SetsFold } from '../objects/sets.js';
 import type { Step } from '../objects/step.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
-import type { ForkPoint } from './head.js';
-import { forkPointOf, lineage, type StepRange, type Stretch } from './lineage.js';
-import { snapshotParts, stepParts } from './queries.js';
-import { readTexts } from './read-texts.js';
+import { forkPointOf, type Lineage, type LineageSegment, lineageFrom, ownerOf, type StepRange } from './lineage.js';
+import { existingIds, partsAtSteps, readTimes, snapshotParts, type VersionTimes } from './queries.js';
 import { fromSnapshotPart, fromStepPart, messagePartHash, type SetsSnapshot, stepId } from './step-part.js';
-import type { TextCache } from './text-cache.js';
+import type { TextReader } from './texts.js';
+
+/** The times of a step, and the session that wrote it: another one where a fork shares it (decision F2). */
+export interface StepTimes extends VersionTimes {
+  readonly owner: SessionId;
+}
+
+/** The sets of a session at a basis. */
+export interface FoundSets {
+  readonly sets: SessionSets;
+  /** The last step that they include. */
+  readonly seq: number;
+  /** How many ids of the index the snapshots hold. */
+  readonly indexedAtSnapshot: number;
+}
+
+/** Steps a page: while one is on its way, another is read. */
+const PAGE = 500;
+/** Pages on their way at once; the node runs few queries at a time. */
+const PAGES_AT_ONCE = 3;
 
 const bySeq = (a: { readonly seq: number }, b: { readonly seq: number }): number => a.seq - b.seq;
-const isOpenEnded = ({ last }: Stretch): boolean => last === Number.POSITIVE_INFINITY;
-
-/** Reads step parts back as steps of a session: a fork's inherited steps carry the fork's own id (decision F2). */
-async function restoreSteps(
-  db: DbSnapshot,
-  session: SessionId,
-  parts: readonly StoredDocument[],
-  cache: TextCache,
-): Promise<readonly Step[]> {
-  const hashes = parts.map(messagePartHash).filter((hash) => hash !== undefined);
-  const texts = hashes.length === 0 ? undefined : await readTexts(db, hashes, cache);
-  const steps = parts.map((part) => {
-    const hash = messagePartHash(part);
-    return { ...fromStepPart(part, hash === undefined ? undefined : texts?.get(hash)), session };
-  });
-  return steps.sort(bySeq);
-}
+const isOpenEnded = ({ last }: LineageSegment): boolean => last === Number.POSITIVE_INFINITY;
 
 function requireDense(session: SessionId, steps: readonly Step[], first: number): void {
   for (const [i, step] of steps.entries()) {
@@ -49,108 +50,124 @@ function requireInherited(session: SessionId, steps: readonly Step[], inherited:
   }
 }
 
-async function stepsOf(
-  db: DbSnapshot,
-  session: SessionId,
-  stretches: readonly Stretch[],
-  cache: TextCache,
-  from: number,
-  upto = Number.POSITIVE_INFINITY,
-): Promise<readonly Step[]> {
-  const wanted = stretches.filter(({ first, last }) => last >= from && first <= upto);
-  const parts = await Promise.all(
-    wanted.map((stretch) => {
-      const last = Math.min(stretch.last, upto);
-      return stepParts(db, sessionObjectId(stretch.session), Math.max(stretch.first, from), Number.isFinite(last) ? last : undefined);
+/**
+ * Reads the steps of sessions at one basis, in order and none missing. A fork's inherited steps carry the fork's own id (decision F2).
+ *
+ * @throws {StoreError} `missing-part` – a step or the text of a message is not there; `corrupt-part` – a text is not what it is called by
+ */
+export class StepReader {
+  readonly #db: DbSnapshot;
+  readonly #texts: TextReader;
+
+  constructor(db: DbSnapshot, texts: TextReader) {
+    this.#db = db;
+    this.#texts = texts;
+  }
+
+  /** The steps of a lineage, all or those of a range. */
+  async steps(
+    { session, segments }: Lineage,
+    { first: from = 1, last: upto = Number.POSITIVE_INFINITY }: StepRange = {},
+  ): Promise<readonly Step[]> {
+    const wanted = segments.filter(({ first, last }) => last >= from && first <= upto);
+    const parts = await Promise.all(
+      wanted.map(({ session: owner, first, last }) =>
+        partsAtSteps(this.#db, { attribute: 'session_ref', session: owner, first: Math.max(first, from), last: Math.min(last, upto) }),
+      ),
+    );
+    const steps = await this.#restore(session, parts.flat());
+    requireDense(session, steps, from);
+    const inherited = wanted.filter((segment) => !isOpenEnded(segment)).map(({ last }) => Math.min(last, upto));
+    if (inherited.length > 0) requireInherited(session, steps, Math.max(...inherited));
+    return steps;
+  }
+
+  /**
+   * The steps of a range by their ids: a query for a range looks at every step of the session, however few are asked for. Ends where the database
+   * holds no more.
+   */
+  async along(lineage: Lineage, { first, last }: Required<StepRange>): Promise<readonly Step[]> {
+    const read = async (from: number): Promise<readonly Step[]> => {
+      const seqs = Array.from({ length: Math.max(0, Math.min(PAGE, last - from + 1)) }, (_, i) => from + i);
+      const ids = [...stepIds(lineage, seqs).keys()];
+      const parts = ids.length === 0 ? [] : [...(await this.#db.entities(ids)).values()];
+      return this.#restore(lineage.session, parts);
+    };
+    const steps: Step[] = [];
+    for (let from = first; from <= last; from += PAGE * PAGES_AT_ONCE) {
+      const pages = await Promise.all(Array.from({ length: PAGES_AT_ONCE }, (_, i) => read(from + i * PAGE)));
+      for (const step of pages.flat()) steps.push(step);
+      if (pages.some((page) => page.length < PAGE)) break;
+    }
+    requireDense(lineage.session, steps, first);
+    return steps;
+  }
+
+  /** One step of a session; undefined when it is not written. */
+  async step(session: SessionId, seq: number): Promise<Step | undefined> {
+    const own = await this.#db.entity(stepId(session, seq));
+    if (own !== undefined) return (await this.#restore(session, [own]))[0];
+    const parent = await forkPointOf(this.#db, session);
+    if (parent === undefined || seq > parent.seq) return undefined;
+    const owner = ownerOf(await lineageFrom(this.#db, session, parent), seq);
+    const shared = owner === undefined ? undefined : await this.#db.entity(stepId(owner, seq));
+    return shared === undefined ? undefined : (await this.#restore(session, [shared]))[0];
+  }
+
+  /** Which of some steps the database holds; one query. */
+  async existing(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlySet<number>> {
+    const ids = stepIds(lineage, seqs);
+    return new Set((await existingIds(this.#db, [...ids.keys()])).flatMap((id) => ids.get(id) ?? []));
+  }
+
+  /** The times of some steps; unknown ones are absent. */
+  async times(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlyMap<number, StepTimes>> {
+    const ids = stepIds(lineage, seqs);
+    const found = await readTimes(this.#db, [...ids.keys()]);
+    return new Map(
+      [...ids].flatMap(([id, seq]) => {
+        const times = found.get(id);
+        return times === undefined ? [] : [[seq, { ...times, owner: ownerOf(lineage, seq) ?? lineage.session }] as const];
+      }),
+    );
+  }
+
+  /** The sets of a session: the snapshots and the steps since the last one (decision G3). */
+  async sets(lineage: Lineage): Promise<FoundSets> {
+    const snapshots = await this.#snapshots(lineage);
+    const last = snapshots.at(-1);
+    const index = snapshots.flatMap(({ indexed }) => indexed);
+    const fold = new SetsFold(last === undefined ? EMPTY_SETS : { index, active: last.active, pinned: last.pinned });
+    const steps = await this.steps(lineage, { first: (last?.seq ?? 0) + 1 });
+    for (const step of steps) fold.apply(step.changes);
+    return { sets: fold.sets(), seq: steps.at(-1)?.seq ?? last?.seq ?? 0, indexedAtSnapshot: index.length };
+  }
+
+  /** The snapshots that a session's sets build on: its own and those that its ancestors made before it left them. */
+  async #snapshots({ segments }: Lineage): Promise<readonly SetsSnapshot[]> {
+    const found = segments.map(async ({ session, first, last }) => {
+      const all = (await snapshotParts(this.#db, session)).map(fromSnapshotPart);
+      return all.filter(({ seq }) => seq >= first && seq <= last);
+    });
+    return (await Promise.all(found)).flat().sort(bySeq);
+  }
+
+  async #restore(session: SessionId, parts: readonly StoredDocument[]): Promise<readonly Step[]> {
+    const texts = await this.#texts.many(parts.map(messagePartHash).filter((hash) => hash !== undefined));
+    const steps = parts.map((part) => {
+      const hash = messagePartHash(part);
+      return { ...fromStepPart(part, hash === undefined ? undefined : texts.get(hash)), session };
+    });
+    return steps.sort(bySeq);
+  }
+}
+
+/** The ids of the parts of some steps, each with its step; steps that no segment holds are absent. */
+function stepIds(lineage: Lineage, seqs: readonly number[]): ReadonlyMap<string, number> {
+  return new Map(
+    seqs.flatMap((seq) => {
+      const owner = ownerOf(lineage, seq);
+      return owner === undefined ? [] : [[stepId(owner, seq), seq] as const];
     }),
   );
-  const steps = await restoreSteps(db, session, parts.flat(), cache);
-  requireDense(session, steps, from);
-  const inherited = wanted.filter((stretch) => !isOpenEnded(stretch)).map(({ last }) => Math.min(last, upto));
-  if (inherited.length > 0) requireInherited(session, steps, Math.max(...inherited));
-  return steps;
-}
-
-/** The steps of a session at a basis, all or those of a range, in order, none missing; for a fork those that it shares with its parent and its own (decision F2). */
-export async function readSteps(
-  db: DbSnapshot,
-  session: SessionId,
-  cache: TextCache,
-  parent: ForkPoint | undefined,
-  { first = 1, last }: StepRange = {},
-): Promise<readonly Step[]> {
-  return stepsOf(db, session, await lineage(db, session, parent), cache, first, last);
-}
-
-/** Steps a page: while one is on its way, another is read. */
-const PAGE = 500;
-/** Of them on their way at once; the node runs few queries at a time. */
-const PAGES_AT_ONCE = 3;
-
-/**
- * The steps of a range along a lineage that is known, called by their ids: a query for a range looks at every step of the session, however few are
- * asked for. Ends where the database holds no more.
- */
-export async function readStepsAlong(
-  db: DbSnapshot,
-  session: SessionId,
-  stretches: readonly Stretch[],
-  cache: TextCache,
-  { first, last }: Required<StepRange>,
-): Promise<readonly Step[]> {
-  const holder = (seq: number): SessionId | undefined => stretches.find((stretch) => stretch.first <= seq && seq <= stretch.last)?.session;
-  const read = async (from: number): Promise<readonly Step[]> => {
-    const seqs = Array.from({ length: Math.max(0, Math.min(PAGE, last - from + 1)) }, (_, i) => from + i);
-    const ids = seqs.flatMap((seq) => {
-      const owner = holder(seq);
-      return owner === undefined ? [] : [stepId(owner, seq)];
-    });
-    const parts = ids.length === 0 ? [] : [...(await db.entities(ids)).values()];
-    return restoreSteps(db, session, parts, cache);
-  };
-  const steps: Step[] = [];
-  for (let from = first; from <= last; from += PAGE * PAGES_AT_ONCE) {
-    const pages = await Promise.all(Array.from({ length: PAGES_AT_ONCE }, (_, i) => read(from + i * PAGE)));
-    for (const step of pages.flat()) steps.push(step);
-    if (pages.some((page) => page.length < PAGE)) break;
-  }
-  requireDense(session, steps, first);
-  return steps;
-}
-
-/** One step of a session; undefined when it is not written. */
-export async function readStep(db: DbSnapshot, session: SessionId, seq: number, cache: TextCache): Promise<Step | undefined> {
-  const own = await db.entity(stepId(session, seq));
-  if (own !== undefined) return (await restoreSteps(db, session, [own], cache))[0];
-  const parent = await forkPointOf(db, session);
-  if (parent === undefined || seq > parent.seq) return undefined;
-  const holder = (await lineage(db, session, parent)).find(({ first, last }) => first <= seq && seq <= last);
-  const shared = holder === undefined ? undefined : await db.entity(stepId(holder.session, seq));
-  return shared === undefined ? undefined : (await restoreSteps(db, session, [shared], cache))[0];
-}
-
-/** The snapshots that a session's sets build on: its own and those that its ancestors made before it left them. */
-async function snapshotsOf(db: DbSnapshot, stretches: readonly Stretch[]): Promise<readonly SetsSnapshot[]> {
-  const of = async ({ session, first, last }: Stretch): Promise<readonly SetsSnapshot[]> => {
-    const all = (await snapshotParts(db, sessionObjectId(session))).map(fromSnapshotPart);
-    return all.filter(({ seq }) => seq >= first && seq <= last);
-  };
-  return (await Promise.all(stretches.map(of))).flat().sort(bySeq);
-}
-
-/** The sets of a session at a basis: the snapshots and the steps since the last one (decision G3). */
-export async function readSets(
-  db: DbSnapshot,
-  session: SessionId,
-  cache: TextCache,
-  parent: ForkPoint | undefined,
-): Promise<{ readonly sets: SessionSets; readonly seq: number; readonly indexedAtSnapshot: number }> {
-  const stretches = await lineage(db, session, parent);
-  const snapshots = await snapshotsOf(db, stretches);
-  const last = snapshots.at(-1);
-  const index: readonly ObjectId[] = snapshots.flatMap(({ indexed }) => indexed);
-  const fold = new SetsFold(last === undefined ? EMPTY_SETS : { index, active: last.active, pinned: last.pinned });
-  const steps = await stepsOf(db, session, stretches, cache, (last?.seq ?? 0) + 1);
-  for (const step of steps) fold.apply(step.changes);
-  return { sets: fold.sets(), seq: steps.at(-1)?.seq ?? last?.seq ?? 0, indexedAtSnapshot: index.length };
 }

@@ -6,7 +6,7 @@ import type { AnswerProof, Step } from '../objects/step.js';
 import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
-import { INLINE_UNITS, textParts } from './text-parts.js';
+import { INLINE_UNITS, textParts } from './texts.js';
 
 /** Steps between two snapshots of a session's sets (decision G3). */
 export const SNAPSHOT_EVERY = 100;

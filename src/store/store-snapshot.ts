@@ -1,29 +1,24 @@
 import type { EdnValue } from '../edn/values.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
-import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
-import { chatVersion, sessionVersion } from '../objects/infrastructure.js';
+import { type ObjectId, type SessionId, type Sha256, sessionId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { type SessionSets, SetsFold } from '../objects/sets.js';
 import type { Source } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
+import { chatVersion, sessionVersion } from '../objects/versions.js';
 import { defined } from '../values/defined.js';
 import type { DatalogQuery } from '../xtdb/datalog.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { RequestOptions } from '../xtdb/requests.js';
-import type { StoreError } from './errors.js';
+import { readAssemblies, type WantedRecords } from './assemblies.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
-import { forkPointOf, lineage, type StepRange, type Stretch } from './lineage.js';
-import { fileSources, objectIdsFrom } from './object-names.js';
-import { existing, headsWithTimes, sessionRows } from './queries.js';
-import { readAssemblies } from './read-assemblies.js';
-import { readSets, readStep, readSteps, readStepsAlong } from './read-steps.js';
-import { damagedTexts, readTexts, type TextDamage } from './read-texts.js';
-import { stepId } from './step-part.js';
-import type { TextCache } from './text-cache.js';
-import { readStepTimes, readTimes, type StepTimes, type VersionTimes } from './version-times.js';
+import { findLineage, type Lineage, lineageFrom, lineageOf, type StepRange } from './lineage.js';
+import { fileSources, headsWithTimes, objectIdsFrom, readTimes, sessionRows, type VersionTimes } from './queries.js';
+import { type FoundSets, StepReader, type StepTimes } from './read-steps.js';
+import { type TextCache, type TextDamage, TextReader, type VersionText } from './texts.js';
 
 /** A head as it stands at a basis: hashes and marks without the content. */
 export interface Head {
@@ -84,13 +79,15 @@ function chatFields(session: SessionId, turns: readonly Turn[]): Fields {
   return { turns: sealed, toolcall_refs };
 }
 
+/** A chat or session, and the steps that its versions are folded from. */
+interface FoldedObject {
+  readonly type: 'chat' | 'session';
+  readonly session: SessionId;
+  readonly steps: readonly Step[];
+}
+
 /** The folded fields of a chat or session as they stood after each of some steps, in one pass over the steps. */
-function foldedAt(
-  type: 'chat' | 'session',
-  session: SessionId,
-  steps: readonly Step[],
-  bounds: readonly number[],
-): ReadonlyMap<number, Fields> {
+function foldedAt({ type, session, steps }: FoldedObject, bounds: readonly number[]): ReadonlyMap<number, Fields> {
   const fields = new Map<number, Fields>();
   const fold = new SetsFold();
   let chat = NO_CHAT;
@@ -112,10 +109,14 @@ function foldedAt(
 export class StoreSnapshot {
   readonly #db: DbSnapshot;
   readonly #cache: TextCache;
+  readonly #texts: TextReader;
+  readonly #steps: StepReader;
 
   constructor(db: DbSnapshot, cache: TextCache) {
     this.#db = db;
     this.#cache = cache;
+    this.#texts = new TextReader(db, cache);
+    this.#steps = new StepReader(db, this.#texts);
   }
 
   get basis(): Basis {
@@ -143,7 +144,7 @@ export class StoreSnapshot {
     const found = new Map<ObjectId, FoundVersion>();
     if (ids.length === 0) return found;
     const documents = [...(await this.#db.entities(ids)).values()].filter(isHead);
-    const texts = await this.#texts(documents);
+    const texts = await this.#contents(documents);
     for (const document of documents) {
       const version = isFolded(document) ? await this.#foldedVersion(document) : fromStored(document, textOf(document, texts));
       found.set(version['xt/id'], { version, marks: marksOf(document) });
@@ -153,7 +154,7 @@ export class StoreSnapshot {
 
   /** The versions of heads of files, calls and prompts that were read at this basis: their texts are read, every hash is checked. */
   async versionsOf(heads: readonly Head[]): Promise<ReadonlyMap<ObjectId, FoundVersion>> {
-    const texts = await this.#texts(heads.map(({ document }) => document));
+    const texts = await this.#contents(heads.map(({ document }) => document));
     return new Map(
       heads.map(({ document, marks }) => {
         const version = fromStored(document, textOf(document, texts));
@@ -171,7 +172,7 @@ export class StoreSnapshot {
   async history(id: string): Promise<readonly HistoryVersion[]> {
     const entries = await this.#db.history(id, { order: 'asc', withDocs: true, withCorrections: true });
     const documents = entries.flatMap(({ document }) => (document !== undefined && isHead(document) ? [document] : []));
-    const texts = await this.#texts(documents);
+    const texts = await this.#contents(documents);
     const folded = await this.#foldedHistory(id, documents);
     return entries.map(({ document, validTime, txTime, txId }) => {
       const moment = { validTime, txTime, txId };
@@ -199,39 +200,32 @@ export class StoreSnapshot {
 
   /** One step of a session; undefined when it is not written. */
   step(session: SessionId, seq: number): Promise<Step | undefined> {
-    return readStep(this.#db, session, seq, this.#cache);
+    return this.#steps.step(session, seq);
   }
 
   /** The steps of a session, all or those of a range, in order, a fork's shared ones first (decision F2); empty for an unknown session. */
   async steps(session: SessionId, range: StepRange = {}): Promise<readonly Step[]> {
-    return readSteps(this.#db, session, this.#cache, await forkPointOf(this.#db, session), range);
+    return this.#steps.steps(await lineageOf(this.#db, session), range);
   }
 
   /** Whose steps make up a session (decision F2); the same at every basis that holds it. Undefined where the session is not there. */
-  async lineage(session: SessionId): Promise<readonly Stretch[] | undefined> {
-    const head = await this.#db.entity(sessionObjectId(session));
-    return head === undefined ? undefined : lineage(this.#db, session, marksOf(head).parent);
+  lineage(session: SessionId): Promise<Lineage | undefined> {
+    return findLineage(this.#db, session);
   }
 
-  /** As `steps` of a range, for who knows the session's lineage; in pages, so that one is read while another is on its way. */
-  stepsAlong(session: SessionId, stretches: readonly Stretch[], range: Required<StepRange>): Promise<readonly Step[]> {
-    return readStepsAlong(this.#db, session, stretches, this.#cache, range);
+  /** As `steps` of a range, where the session's lineage is known; in pages, so that one is read while another is on its way. */
+  stepsAlong(lineage: Lineage, range: Required<StepRange>): Promise<readonly Step[]> {
+    return this.#steps.along(lineage, range);
   }
 
   /** Which of some steps the database holds at this basis; one query. */
-  async stepsThere(stretches: readonly Stretch[], seqs: readonly number[]): Promise<ReadonlySet<number>> {
-    const ids = new Map(
-      seqs.flatMap((seq) => {
-        const holder = stretches.find(({ first, last }) => first <= seq && seq <= last);
-        return holder === undefined ? [] : [[stepId(holder.session, seq), seq] as const];
-      }),
-    );
-    return new Set((await existing(this.#db, [...ids.keys()])).flatMap((id) => ids.get(id) ?? []));
+  existingSteps(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlySet<number>> {
+    return this.#steps.existing(lineage, seqs);
   }
 
   /** The sets of a session, the last step that they include, and how much of the index the snapshots hold. */
-  async sets(session: SessionId): ReturnType<typeof readSets> {
-    return readSets(this.#db, session, this.#cache, await forkPointOf(this.#db, session));
+  async sets(session: SessionId): Promise<FoundSets> {
+    return this.#steps.sets(await lineageOf(this.#db, session));
   }
 
   /** When some versions and parts became true and known, by id; unknown ids are absent. */
@@ -247,7 +241,7 @@ export class StoreSnapshot {
 
   /** Which session wrote a step, a fork's ancestor perhaps (decision F2), and when the database learned it; unknown steps are absent. */
   async stepTimes(session: SessionId, seqs: readonly number[]): Promise<ReadonlyMap<number, StepTimes>> {
-    return readStepTimes(this.#db, session, seqs, await forkPointOf(this.#db, session));
+    return this.#steps.times(await lineageOf(this.#db, session), seqs);
   }
 
   /** Ids of objects that begin alike, at most `most` of them. */
@@ -275,26 +269,31 @@ export class StoreSnapshot {
 
   /**
    * The records of the contexts that were handed out of a session (decision E7), by step and moment, those of a fork's ancestors first: each names the
-   * session that it was made of. Empty for an unknown session. A record that does not fit its id is left out where `onDamaged` is told of it, else thrown
-   * as StoreError `corrupt-part`.
+   * session that it was made of. Empty for an unknown session.
+   *
+   * @throws {StoreError} `corrupt-part` – a record does not fit its id and there is no `onDamaged`
    */
-  async assemblies(session: SessionId, steps: StepRange = {}, onDamaged?: (error: StoreError) => void): Promise<readonly AssemblyProof[]> {
-    return readAssemblies(this.#db, session, await forkPointOf(this.#db, session), steps, onDamaged);
+  async assemblies(session: SessionId, wanted: WantedRecords = {}): Promise<readonly AssemblyProof[]> {
+    return readAssemblies(this.#db, await lineageOf(this.#db, session), wanted);
   }
 
-  /** The whole text kept under a hash as chunk parts (decision G5); undefined when only head and tail were kept. */
+  /** The text kept under a hash as chunk parts (decision G5); undefined where none is. */
   async text(hash: Sha256): Promise<string | undefined> {
-    return (await readTexts(this.#db, [hash], this.#cache)).get(hash);
+    return (await this.#texts.many([hash])).get(hash);
+  }
+
+  /** The whole text of a version that was read at this basis, also where its `content` holds head and tail alone; undefined where it has none. */
+  wholeText({ version, marks }: FoundVersion): Promise<VersionText | undefined> {
+    return this.#texts.ofVersion(version, marks);
   }
 
   /** Which of the texts under some hashes the database does not hold as they are called: read from it, not from what is known here. */
   damagedTexts(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, TextDamage>> {
-    return damagedTexts(this.#db, hashes);
+    return this.#texts.damaged(hashes);
   }
 
-  #texts(documents: readonly StoredDocument[]): Promise<ReadonlyMap<Sha256, string>> {
-    const hashes = documents.map(contentPartHash).filter((hash) => hash !== undefined);
-    return readTexts(this.#db, hashes, this.#cache);
+  #contents(documents: readonly StoredDocument[]): Promise<ReadonlyMap<Sha256, string>> {
+    return this.#texts.many(documents.map(contentPartHash).filter((hash) => hash !== undefined));
   }
 
   async #foldedHistory(id: string, documents: readonly StoredDocument[]): Promise<ReadonlyMap<number, Fields>> {
@@ -302,19 +301,20 @@ export class StoreSnapshot {
     if (first === undefined || !isFolded(first)) return new Map();
     const bounds = documents.map((document) => marksOf(document).upto ?? 0);
     const session = sessionOf(id);
-    const steps = await readSteps(this.#db, session, this.#cache, marksOf(first).parent);
-    return foldedAt(first.type as 'chat' | 'session', session, steps, bounds);
+    const steps = await this.#steps.steps(await lineageFrom(this.#db, session, marksOf(first).parent));
+    return foldedAt({ type: first.type as 'chat' | 'session', session, steps }, bounds);
   }
 
   /** At a turn's ends the stored hashes are checked; inside a turn a reader gets head plus steps, sealed afresh (decision G4). */
   async #foldedVersion(document: StoredDocument): Promise<ObjectVersion> {
     const session = sessionOf(String(document['xt/id']));
     const { upto = 0, parent } = marksOf(document);
+    const lineage = await lineageFrom(this.#db, session, parent);
     if (document.type === 'session') {
-      const { sets, seq } = await readSets(this.#db, session, this.#cache, parent);
+      const { sets, seq } = await this.#steps.sets(lineage);
       return seq === upto ? fromStored(document, undefined, setFields(sets)) : sessionVersion(session, sets);
     }
-    const steps = await readSteps(this.#db, session, this.#cache, parent);
+    const steps = await this.#steps.steps(lineage);
     const turns = turnsOf(steps.reduce(chatAfter, NO_CHAT));
     return (steps.at(-1)?.seq ?? 0) === upto ? fromStored(document, undefined, chatFields(session, turns)) : chatVersion(session, turns);
   }

@@ -1,7 +1,7 @@
 import { EdnError } from '../edn/errors.js';
 import { print } from '../edn/print.js';
 import { EdnDouble, EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword, kw, kwMap, list, sym } from '../edn/values.js';
-import type { AttributeName } from './attributes.js';
+import type { AttributeName } from './documents.js';
 import { XtdbError } from './errors.js';
 
 /** What a query answers with in one column: a variable, a pull or an aggregate. */

@@ -1,7 +1,6 @@
-import { checkDate, checkString } from '../edn/checks.js';
 import { EdnError } from '../edn/errors.js';
 import { encodeTransit } from '../edn/transit.js';
-import { EdnMap, type EdnValue, elements, Keyword, kw, kwMap } from '../edn/values.js';
+import { checkDate, checkString, EdnMap, type EdnValue, elements, Keyword, kw, kwMap } from '../edn/values.js';
 import { fromDocument, type StoredDocument } from './documents.js';
 import { XtdbError } from './errors.js';
 

@@ -4,8 +4,7 @@ import { type Basis, DbSnapshot } from './db-snapshot.js';
 import { XtdbError } from './errors.js';
 import { XtdbHttp } from './http.js';
 import { takeListElements } from './list-prefix.js';
-import { askOnceIndexed, type RequestOptions } from './requests.js';
-import { type NodeStatus, readStatus } from './status.js';
+import { askOnceIndexed, type NodeStatus, type RequestOptions, readStatus } from './requests.js';
 import {
   encodeTransaction,
   readLogEntry,

@@ -1,6 +1,6 @@
 import { type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
-import { systemPromptVersion } from '../../objects/infrastructure.js';
 import type { Step } from '../../objects/step.js';
+import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
 import { applyStep, emptySession } from '../../session/session-state.js';
 import type { ForkPoint } from '../../store/head.js';

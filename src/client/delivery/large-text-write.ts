@@ -1,6 +1,6 @@
 import type { LargeTextReading } from '../../filesystem/access/read-source.js';
 import type { ObjectStore } from '../../store/object-store.js';
-import { chunkListPart, chunkPart } from '../../store/text-parts.js';
+import { chunkListPart, chunkPart } from '../../store/texts.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { TxOp } from '../../xtdb/transactions.js';
 

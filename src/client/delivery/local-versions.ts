@@ -1,7 +1,7 @@
 import type { SourceReading } from '../../filesystem/access/read-source.js';
 import type { FileObservation } from '../../indexing/decide-file.js';
-import { deletedFile, fileStub, indexedFile, nonTextFile } from '../../objects/file.js';
 import type { FilesystemSource } from '../../objects/source.js';
+import { deletedFile, fileStub, indexedFile, nonTextFile } from '../../objects/versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { fileObjectId } from '../session/file-access.js';
 import { callMarks } from './plan-write.js';

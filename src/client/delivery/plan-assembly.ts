@@ -2,7 +2,7 @@ import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
-import { assemblyId, toAssemblyPart } from '../../store/assembly-part.js';
+import { assemblyId, toAssemblyPart } from '../../store/assemblies.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { Plan } from '../../store/write-path.js';

@@ -6,7 +6,7 @@ import { SessionError } from '../../session/errors.js';
 import type { ObjectStore, StoredPut } from '../../store/object-store.js';
 import { toStepParts } from '../../store/step-part.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
-import { textParts } from '../../store/text-parts.js';
+import { textParts } from '../../store/texts.js';
 import type { Plan } from '../../store/write-path.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';

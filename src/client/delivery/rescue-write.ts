@@ -1,6 +1,6 @@
 import { chatObjectId, type ObjectId, objectId, type SessionId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
-import { toolcallVersion } from '../../objects/toolcall.js';
+import { toolcallVersion } from '../../objects/versions.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { SessionWrite } from './session-write.js';

@@ -1,8 +1,7 @@
 import { HeadHashes } from '../../objects/head-hashes.js';
 import type { SessionState } from '../../session/session-state.js';
-import type { ForkPoint } from '../../store/head.js';
+import { type ForkPoint, runningChatHead, runningSessionHead } from '../../store/head.js';
 import type { StoredPut } from '../../store/object-store.js';
-import { runningChatHead, runningSessionHead } from '../../store/running-heads.js';
 
 /** Where a session's head stands in the database. */
 export interface HeadPosition {

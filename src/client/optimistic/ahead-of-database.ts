@@ -1,7 +1,7 @@
 import { metadataOf } from '../../assembly/metadata.js';
 import type { ShownAhead } from '../../objects/assembly-proof.js';
 import { type ObjectId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
-import { systemPromptVersion } from '../../objects/infrastructure.js';
+import { systemPromptVersion } from '../../objects/versions.js';
 import { withinLimit } from '../../process/within-limit.js';
 import type { Head } from '../../store/store-snapshot.js';
 import type { AppliedWrite } from '../delivery/outbox.js';

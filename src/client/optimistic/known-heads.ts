@@ -1,6 +1,6 @@
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
-import type { OwnTransactions } from '../../store/own-transactions.js';
+import type { OwnTransactions } from '../../store/write-path.js';
 
 /** What a context needs of the newest version of an object. */
 export interface KnownHead {

@@ -7,7 +7,7 @@ import { SessionError } from '../../session/errors.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../../session/plan-step.js';
 import { type AskedBasis, ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { TextCache } from '../../store/text-cache.js';
+import { TextCache } from '../../store/texts.js';
 import { defined } from '../../values/defined.js';
 import type { NodeAddress } from '../../xtdb/address.js';
 import { createXtdbClient, type XtdbClient } from '../../xtdb/xtdb-client.js';

@@ -1,5 +1,5 @@
 import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
-import { systemPromptVersion } from '../../objects/infrastructure.js';
+import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
 import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';

@@ -1,7 +1,7 @@
 import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { SourceReading } from '../../filesystem/access/read-source.js';
-import { indexedFile } from '../../objects/file.js';
 import type { FilesystemSource } from '../../objects/source.js';
+import { indexedFile } from '../../objects/versions.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { loadObject } from './load-object.js';

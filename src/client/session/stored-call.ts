@@ -1,7 +1,7 @@
 import { hashText } from '../../objects/hashes.js';
 import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.js';
 import { abridge, isLargeText } from '../../objects/large-text.js';
-import { toolcallVersion } from '../../objects/toolcall.js';
+import { toolcallVersion } from '../../objects/versions.js';
 import type { SessionWrite } from '../delivery/session-write.js';
 import type { CallReport } from './call-report.js';
 import { wellFormed } from './well-formed.js';

@@ -3,16 +3,13 @@ import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { type PastContext, PastContexts } from '../rebuild/past-context.js';
 import type { Point, Timeline, When } from '../rebuild/timeline.js';
-import { askedMoment, type MomentText } from './asked-moment.js';
-import { requireObject } from './find-object.js';
-import { findSubject } from './find-subject.js';
-import { diffObject, type ObjectDiff, pointBefore } from './object-diff.js';
+import { diffObject, diffSession, type ObjectDiff, pointBefore, type SessionDiff } from './diff.js';
+import { findSubject, requireObject } from './find-object.js';
 import { type LoggedVersion, objectLog } from './object-log.js';
 import { type ObjectView, ownSession, viewObject } from './object-view.js';
-import { parseRange, parseReference } from './reference.js';
+import { askedMoment, type MomentText, parseRange, parseReference } from './reference.js';
 import { type QueryAnswer, type QueryLimits, runQuery } from './run-query.js';
 import { type Sighting, seenBy } from './seen-by.js';
-import { diffSession, type SessionDiff } from './session-diff.js';
 import { type LoggedTurn, latestTurns, sessionLog } from './session-log.js';
 
 /** A question as its reader wrote it: names may carry a moment behind an `@`. */

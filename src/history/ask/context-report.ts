@@ -1,8 +1,88 @@
 import { setImmediate } from 'node:timers/promises';
-import type { SessionId } from '../../objects/ids.js';
+import { blockText } from '../../assembly/assemble.js';
+import type { SectionName } from '../../assembly/assembly-record.js';
+import { chatLines } from '../../assembly/chat-text.js';
+import { type AssemblyInput, layoutOf } from '../../assembly/layout.js';
+import type { ObjectMetadata } from '../../assembly/metadata.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { PastContext, PastContexts } from '../rebuild/past-context.js';
 import type { Timeline } from '../rebuild/timeline.js';
-import { type ContextLedger, contextLedger } from './context-ledger.js';
+import { countTokens, TOKENIZER } from './token-count.js';
+
+/** How large something is in a context. */
+export interface ShownSize {
+  /** UTF-16 units. */
+  readonly chars: number;
+  readonly tokens: number;
+}
+
+/** What one object takes up of a context. */
+export interface ObjectEntry {
+  readonly id: ObjectId;
+  readonly type: ObjectMetadata['type'];
+  /** Its path, or the tool's name. */
+  readonly name: string;
+  readonly active: boolean;
+  /** Length of its text as stored. */
+  readonly rawChars: number;
+  /** Its line in the pool. */
+  readonly line: ShownSize;
+  /** Its block of active content; undefined where it is not active. */
+  readonly block: ShownSize | undefined;
+  /** Line and block together. */
+  readonly shown: ShownSize;
+}
+
+/** Where a context's characters and tokens go: by section, and by object, the largest first. */
+export interface ContextLedger {
+  readonly tokenizer: typeof TOKENIZER;
+  readonly sections: readonly ({ readonly name: SectionName } & ShownSize)[];
+  readonly total: ShownSize;
+  readonly objects: readonly ObjectEntry[];
+  /** The texts of all objects as stored, together. */
+  readonly rawChars: number;
+}
+
+const NOTHING: ShownSize = { chars: 0, tokens: 0 };
+
+/** A piece of a section with the line end behind it. */
+function sizeOf(piece: string): ShownSize {
+  const text = `${piece}\n`;
+  return { chars: text.length, tokens: countTokens(text).tokens };
+}
+
+const sum = (sizes: readonly ShownSize[]): ShownSize =>
+  sizes.reduce((total, { chars, tokens }) => ({ chars: total.chars + chars, tokens: total.tokens + tokens }), NOTHING);
+
+/**
+ * Counts a context piece by piece: the prompt, each line of the pool, each message with the lines of its calls, each block. Counted as text whatever
+ * it was handed out as; pieces are counted by themselves, with the line end behind them, and added up.
+ */
+export function contextLedger(input: AssemblyInput): ContextLedger {
+  const { system, pool, chat, blocks } = layoutOf(input);
+  const lines = pool.map(sizeOf);
+  const texts = new Map(blocks.map((block) => [block.id, sizeOf(blockText(block))]));
+  const messages = chat.map((entry) => sizeOf(chatLines(entry).join('\n')));
+  const sections = [
+    { name: 'system' as const, ...(system === '' ? NOTHING : sizeOf(system)) },
+    { name: 'pool' as const, ...sum(lines) },
+    { name: 'chat' as const, ...sum(messages) },
+    { name: 'active' as const, ...sum([...texts.values()]) },
+  ];
+  const objects = input.pool.map((metadata, i): ObjectEntry => {
+    const { id, type, charCount } = metadata;
+    const [line, block] = [lines[i] ?? NOTHING, texts.get(id)];
+    const name = type === 'file' ? metadata.displayPath : metadata.tool;
+    return { id, type, name, active: block !== undefined, rawChars: charCount, line, block, shown: sum([line, block ?? NOTHING]) };
+  });
+  return {
+    tokenizer: TOKENIZER,
+    sections,
+    total: sum(sections),
+    objects: objects.sort((a, b) => b.shown.tokens - a.shown.tokens || b.rawChars - a.rawChars),
+    rawChars: objects.reduce((total, { rawChars }) => total + rawChars, 0),
+  };
+}
 
 /** A context of the past with its ledger. */
 export interface ReportedContext {

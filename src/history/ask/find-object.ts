@@ -2,6 +2,7 @@ import type { DisplayPaths } from '../../assembly/metadata.js';
 import { quoted } from '../../objects/errors.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { findSession, sessionOf } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 
 /** The fewest characters that may stand for an id. */
@@ -83,4 +84,21 @@ export async function requireObject(snapshot: StoreSnapshot, name: string, searc
     'unknown-object',
     `there is no object ${quoted(name)} in ${where}: name it by id, by ${SHORTEST} or more characters that its id begins with, or by path`,
   );
+}
+
+/** What a name stands for where both objects and sessions are meant. */
+export type Subject = { readonly kind: 'object'; readonly id: ObjectId } | { readonly kind: 'session'; readonly session: SessionId };
+
+/**
+ * The object or session that a reviewer names. A session's exact id wins over objects whose ids merely begin with it, as those of its calls do; an
+ * object wins over the beginning of a session's id. Throws HistoryError `unknown-object`, `ambiguous`.
+ */
+export async function findSubject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<Subject> {
+  const exact = await sessionOf(snapshot, name);
+  if (exact !== undefined) return { kind: 'session', session: exact };
+  const id = await findObject(snapshot, name, search);
+  if (id !== undefined) return { kind: 'object', id };
+  const session = await findSession(snapshot, name);
+  if (session !== undefined) return { kind: 'session', session };
+  return { kind: 'object', id: await requireObject(snapshot, name, search) };
 }

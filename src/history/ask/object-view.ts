@@ -1,8 +1,8 @@
 import { quoted } from '../../objects/errors.js';
 import { chatObjectId, isInfrastructureId, type ObjectId, type SessionId, sessionId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
+import type { VersionTimes } from '../../store/queries.js';
 import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
-import type { VersionTimes } from '../../store/version-times.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { formatMoment } from '../rebuild/moment.js';
 import type { Point, Timeline, When } from '../rebuild/timeline.js';

@@ -1,6 +1,7 @@
 import { quoted } from '../../objects/errors.js';
 import { HistoryError } from '../rebuild/history-error.js';
-import { looksLikeMoment, type Moment, NOW, parseMoment } from '../rebuild/moment.js';
+import { looksLikeMoment, type Moment, NOW, parseMoment, parseTime } from '../rebuild/moment.js';
+import type { When } from '../rebuild/timeline.js';
 
 /** What is asked about, and for when, where the reference says so. */
 export interface Reference {
@@ -41,4 +42,28 @@ export function parseRange(text: string): MomentRange {
       `${quoted(text)} is no range: write two moments as A..B, such as turn:3..turn:7 or tx:10..now`,
     );
   return { from: from === '' ? undefined : momentOf(from), to: to === '' ? NOW : momentOf(to) };
+}
+
+/** A moment as it is written: `at` for both clocks, or either clock by itself. */
+export interface MomentText {
+  readonly at?: string | undefined;
+  readonly validTime?: string | undefined;
+  readonly tx?: string | undefined;
+}
+
+/** A transaction of the second clock: its number, or a time. Throws HistoryError `malformed-moment`. */
+export function parseTx(text: string): number | Date {
+  const [, digits] = /^(?:@?tx:)?(\d{1,15})$/.exec(text) ?? [];
+  return digits === undefined ? parseTime(text.replace(/^@/, '')) : Number(digits);
+}
+
+/** The moment that is asked for, beside that which a reference names. Throws HistoryError `malformed-moment`, also where both name one. */
+export function askedMoment({ at, validTime, tx }: MomentText, named?: Moment): When {
+  if (at !== undefined && named !== undefined)
+    throw new HistoryError('malformed-moment', `the moment is given twice: behind an @ and as ${JSON.stringify(at)}`);
+  return {
+    moment: at === undefined ? named : parseMoment(at),
+    validTime: validTime === undefined ? undefined : parseTime(validTime),
+    tx: tx === undefined ? undefined : parseTx(tx),
+  };
 }

@@ -1,8 +1,7 @@
 import pLimit from 'p-limit';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
-import type { VersionTimes } from '../../store/version-times.js';
-import type { Timeline } from '../rebuild/timeline.js';
-import type { TurnSpan } from '../rebuild/turn-spans.js';
+import type { VersionTimes } from '../../store/queries.js';
+import type { Timeline, TurnSpan } from '../rebuild/timeline.js';
 import { touches } from './session-log.js';
 
 /** A version of an object, and the turns that had it in full. */

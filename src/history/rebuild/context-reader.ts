@@ -2,17 +2,27 @@ import type { AssemblyInput } from '../../assembly/layout.js';
 import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { ShownAhead } from '../../objects/assembly-proof.js';
 import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
+import { fileStub } from '../../objects/versions.js';
 import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
-import { findVersion } from '../../store/find-version.js';
-import { contentPartHash } from '../../store/head.js';
-import type { Stretch } from '../../store/lineage.js';
+import { StoreError } from '../../store/errors.js';
+import { contentPartHash, toStored } from '../../store/head.js';
+import type { Lineage } from '../../store/lineage.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 
 /** A session's state and everything that its context is made of, at a basis. */
 export interface ReadContext {
   readonly state: SessionState;
   readonly input: Omit<AssemblyInput, 'options'>;
+}
+
+/** Which context of a session is read, and how paths are shown in it. */
+export interface WantedContext {
+  readonly session: SessionId;
+  /** The last step that the context includes; the last one that the snapshot holds where absent. */
+  readonly step?: number;
+  readonly paths: DisplayPaths;
 }
 
 /** What a context was made of that no transaction was waited for (decision 0010). */
@@ -30,27 +40,27 @@ export interface AheadOf {
 const KEEP_EVERY = 64;
 
 /** What never changes of one session: its steps, states along the way, the metadata of its calls. */
-class SessionShelf {
+class SessionCache {
   readonly calls = new Map<ObjectId, ObjectMetadata>();
   readonly #steps: Step[] = [];
   readonly #kept: SessionState[];
   #last: SessionState;
   #reading: Promise<unknown> = Promise.resolve();
-  #lineage: Promise<readonly Stretch[] | undefined> | undefined;
+  #lineage: Promise<Lineage | undefined> | undefined;
 
   constructor(session: SessionId) {
     this.#last = emptySession(session);
     this.#kept = [this.#last];
   }
 
-  /** The session after a step, read up to it where it is not yet; undefined when the snapshot does not hold so many. */
-  async stateAt(snapshot: StoreSnapshot, seq: number): Promise<SessionState | undefined> {
-    const reading = this.#reading.then(() => this.#readUpTo(snapshot, seq));
+  /** The session after a step, or after the last one of a snapshot; undefined where the snapshot does not hold so many. */
+  async stateAt(snapshot: StoreSnapshot, seq: number | undefined): Promise<SessionState | undefined> {
+    const reading = this.#reading.then(() => (seq === undefined ? this.#readAll(snapshot) : this.#readUpTo(snapshot, seq)));
     this.#reading = reading.catch(() => undefined);
-    await reading;
-    if (this.#steps.length < seq) return undefined;
-    let state = this.#last.seq <= seq ? this.#last : (this.#kept[Math.floor(seq / KEEP_EVERY)] ?? this.#kept[0]);
-    for (const step of this.#steps.slice(state?.seq ?? 0, seq)) {
+    const wanted = await reading;
+    if (this.#steps.length < wanted) return undefined;
+    let state = this.#last.seq <= wanted ? this.#last : (this.#kept[Math.floor(wanted / KEEP_EVERY)] ?? this.#kept[0]);
+    for (const step of this.#steps.slice(state?.seq ?? 0, wanted)) {
       state = applyStep(state ?? emptySession(step.session), step);
       if (state.seq === this.#kept.length * KEEP_EVERY) this.#kept.push(state);
     }
@@ -58,66 +68,74 @@ class SessionShelf {
     return state;
   }
 
-  /** Whose steps the session's are; none where a snapshot does not hold it. */
-  async lineage(snapshot: StoreSnapshot): Promise<readonly Stretch[]> {
+  /** Whose steps the session's are; undefined where a snapshot does not hold it. */
+  async lineage(snapshot: StoreSnapshot): Promise<Lineage | undefined> {
     this.#lineage ??= snapshot.lineage(this.#last.id);
     const found = await this.#lineage.catch(() => undefined);
     if (found !== undefined) return found;
     // A later snapshot may hold it.
     this.#lineage = undefined;
-    return (await snapshot.lineage(this.#last.id)) ?? [];
+    return snapshot.lineage(this.#last.id);
   }
 
-  async #readUpTo(snapshot: StoreSnapshot, seq: number): Promise<void> {
+  async #readUpTo(snapshot: StoreSnapshot, seq: number): Promise<number> {
     const first = this.#steps.length + 1;
-    if (first > seq) return;
-    for (const step of await snapshot.stepsAlong(this.#last.id, await this.lineage(snapshot), { first, last: seq })) this.#steps.push(step);
+    const lineage = first > seq ? undefined : await this.lineage(snapshot);
+    if (lineage !== undefined) for (const step of await snapshot.stepsAlong(lineage, { first, last: seq })) this.#steps.push(step);
+    return seq;
+  }
+
+  async #readAll(snapshot: StoreSnapshot): Promise<number> {
+    const steps = await snapshot.steps(this.#last.id);
+    for (const step of steps.slice(this.#steps.length)) this.#steps.push(step);
+    return steps.length;
   }
 }
 
 /**
- * Reads contexts of the past. What cannot change is read once and kept: steps and calls, whose documents are written once, and texts, which are called
+ * Reads contexts as they stood. What cannot change is read once and kept: steps and calls, whose documents are written once, and texts, which are called
  * by their hashes. Everything else is read at the basis of each context: the prompt, and what was known of files.
+ *
+ * @throws {StoreError} `missing-part`, `corrupt-part` – something that a context is made of is not there, or is not what was written
+ * @throws {DocumentError} `hash-mismatch` – an object does not fit its own hashes
  */
 export class ContextReader {
   /** The texts in parts of their own that contexts were read with, and an object that each belongs to. */
   readonly texts = new Map<Sha256, ObjectId>();
-  readonly #shelves = new Map<SessionId, SessionShelf>();
+  readonly #sessions = new Map<SessionId, SessionCache>();
 
   /** Which of some steps of a session a snapshot holds. */
-  async stepsThere(snapshot: StoreSnapshot, session: SessionId, seqs: readonly number[]): Promise<ReadonlySet<number>> {
-    return snapshot.stepsThere(await this.#shelf(session).lineage(snapshot), seqs);
+  async existingSteps(snapshot: StoreSnapshot, session: SessionId, seqs: readonly number[]): Promise<ReadonlySet<number>> {
+    const lineage = await this.#known(session).lineage(snapshot);
+    return lineage === undefined ? new Set() : snapshot.existingSteps(lineage, seqs);
   }
 
-  /**
-   * The context of a session after a step, at a snapshot. Undefined when the session or the step is not there at that basis. Throws StoreError and
-   * DocumentError for what is missing or damaged.
-   */
-  async read(snapshot: StoreSnapshot, session: SessionId, step: number, paths: DisplayPaths): Promise<ReadContext | undefined> {
-    const shelf = this.#shelf(session);
-    const state = await shelf.stateAt(snapshot, step);
+  /** A context of a session at a snapshot. Undefined when the session or the step is not there at that basis. */
+  async read(snapshot: StoreSnapshot, { session, step, paths }: WantedContext): Promise<ReadContext | undefined> {
+    const known = this.#known(session);
+    const state = await known.stateAt(snapshot, step);
     if (state === undefined) return undefined;
     const { index, active } = state.sets;
     const prompt = systemPromptObjectId(session);
     const own = [sessionObjectId(session), prompt];
-    const fresh = index.filter((id) => !shelf.calls.has(id));
+    const fresh = index.filter((id) => !known.calls.has(id));
     const heads = await snapshot.heads([...new Set([...own, ...fresh, ...active])]);
     if (!heads.has(sessionObjectId(session))) return undefined;
     return this.#contextOf(snapshot, state, { heads, prompt, paths });
   }
 
   /**
-   * The context of a session after a step as it was made without waiting for a transaction: what it showed ahead of its basis is found by its hash, wherever it
-   * stands in the object's history. Undefined when the step is not there. Throws as `read` does, StoreError `missing-part` for a version that is not there.
+   * A context of a session as it was made without waiting for a transaction: what it showed ahead of its basis is found by its hash, wherever it stands
+   * in the object's history. Undefined when the step is not there.
    */
-  async readAhead(session: SessionId, step: number, of: AheadOf, paths: DisplayPaths): Promise<ReadContext | undefined> {
+  async readAhead({ session, step, paths }: WantedContext, of: AheadOf): Promise<ReadContext | undefined> {
     const { basis, present, shown, prompt } = of;
-    const shelf = this.#shelf(session);
-    const state = await shelf.stateAt(present, step);
+    const known = this.#known(session);
+    const state = await known.stateAt(present, step);
     if (state === undefined) return undefined;
     const { index, active } = state.sets;
-    const named = new Map(await Promise.all(shown.map(async (one) => [one.id, await findVersion(present, one)] as const)));
-    const asked = [...new Set([prompt, ...index.filter((id) => !shelf.calls.has(id)), ...active])].filter((id) => !named.has(id));
+    const named = new Map(await Promise.all(shown.map(async (one) => [one.id, await findShown(present, one)] as const)));
+    const asked = [...new Set([prompt, ...index.filter((id) => !known.calls.has(id)), ...active])].filter((id) => !named.has(id));
     const heads = new Map<string, Head>(await basis?.heads(asked));
     // A call is written once, with the step that names it: whatever the basis has.
     const calls = asked.filter((id) => !heads.has(id));
@@ -132,15 +150,15 @@ export class ContextReader {
     { heads, prompt, paths }: { readonly heads: ReadonlyMap<string, Head>; readonly prompt: ObjectId; readonly paths: DisplayPaths },
   ): Promise<ReadContext> {
     const { index, active } = state.sets;
-    const shelf = this.#shelf(state.id);
-    const known = new Map<ObjectId, ObjectMetadata>();
+    const { calls } = this.#known(state.id);
+    const found = new Map<ObjectId, ObjectMetadata>();
     for (const [id, { document, marks }] of heads) {
       const metadata = metadataOf(document, marks, paths);
       if (metadata === undefined) continue;
-      if (metadata.type === 'toolcall') shelf.calls.set(id as ObjectId, metadata);
-      else known.set(id as ObjectId, metadata);
+      if (metadata.type === 'toolcall') calls.set(id as ObjectId, metadata);
+      else found.set(id as ObjectId, metadata);
     }
-    const metadata = (id: ObjectId): ObjectMetadata | undefined => known.get(id) ?? shelf.calls.get(id);
+    const metadata = (id: ObjectId): ObjectMetadata | undefined => found.get(id) ?? calls.get(id);
     const wanted = [prompt, ...active].flatMap((id): Head | readonly Head[] => heads.get(id) ?? []);
     for (const { document } of wanted) {
       const hash = contentPartHash(document);
@@ -155,16 +173,37 @@ export class ContextReader {
         turns: state.turns,
         active: active.flatMap((id) => {
           const described = metadata(id);
-          const found = versions.get(id);
-          return described === undefined || found === undefined ? [] : [{ metadata: described, content: found.version.content }];
+          const version = versions.get(id)?.version;
+          return described === undefined || version === undefined ? [] : [{ metadata: described, content: version.content }];
         }),
       },
     };
   }
 
-  #shelf(session: SessionId): SessionShelf {
-    const shelf = this.#shelves.get(session) ?? new SessionShelf(session);
-    this.#shelves.set(session, shelf);
-    return shelf;
+  #known(session: SessionId): SessionCache {
+    const known = this.#sessions.get(session) ?? new SessionCache(session);
+    this.#sessions.set(session, known);
+    return known;
   }
+}
+
+/**
+ * The version of an object that was shown, by its hash: the one at a snapshot, or any before it. A stub whose object turned out to be known already was
+ * never written; it follows from the object's source. Throws StoreError `missing-part` where there is none.
+ */
+async function findShown(snapshot: StoreSnapshot, { id, object_hash, gone }: ShownAhead): Promise<Head> {
+  const isShown = ({ document, marks }: Pick<Head, 'document' | 'marks'>): boolean =>
+    document.object_hash === object_hash && marks.gone === gone;
+  const now = (await snapshot.heads([id])).get(id);
+  if (now !== undefined && isShown(now)) return now;
+  const all = await snapshot.historyOfHeads(id);
+  const found = all
+    .flatMap(({ document, marks, validTime }) => (document === undefined ? [] : [{ document, marks, validTime }]))
+    .findLast(isShown);
+  if (found !== undefined) return found;
+  if (now?.document.type === 'file' && gone === undefined) {
+    const stub = fileStub(parseSource(now.document.source) as FilesystemSource);
+    if (stub.object_hash === object_hash) return { document: toStored(stub).head, marks: {}, validTime: now.validTime };
+  }
+  throw new StoreError('missing-part', `the version ${object_hash} of ${JSON.stringify(id)}, which was shown, is not in the database`);
 }

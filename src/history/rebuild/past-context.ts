@@ -2,6 +2,7 @@ import type { AssemblyInput } from '../../assembly/layout.js';
 import { RENDERERS, type RendererName } from '../../assembly/renderers.js';
 import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
 import type { SessionId, Sha256 } from '../../objects/ids.js';
+import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { ContextReader } from './context-reader.js';
 import { HistoryError } from './history-error.js';
@@ -73,17 +74,15 @@ export class PastContexts {
     return this.#timeline.present.assemblies(session);
   }
 
-  async #assembled(session: SessionId, point: Point): Promise<PastContext> {
-    const steps = point.place === undefined ? await point.snapshot.steps(session) : undefined;
-    const place = point.place ?? { holder: session, seq: steps?.at(-1)?.seq ?? 0, turn: steps?.at(-1)?.turn ?? 0 };
+  async #assembled(session: SessionId, { place, snapshot, basis, moment }: Point): Promise<PastContext> {
     const last = (await this.records(session)).at(-1);
     const paths = last === undefined ? this.#timeline.paths : shownPaths(last);
-    const read = await this.#reader.read(point.snapshot, place.holder, place.seq, paths);
-    if (read === undefined) throw new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(point.moment)}`);
+    const read = await this.#reader.read(snapshot, { session: place?.owner ?? session, paths, ...defined({ step: place?.seq }) });
+    if (read === undefined) throw new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(moment)}`);
     const input: AssemblyInput = { ...read.input, options: LITERAL };
     const { record, whole } = RENDERERS.text.render(input, { layout: 'ssot', tail: undefined });
     const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input };
-    const where = { session, turn: place.turn, step: place.seq, basis: point.basis };
+    const where = { session, turn: read.state.turn, step: read.state.seq, basis };
     return { ...where, source: 'assembled', delivered: undefined, matches: undefined, ...how };
   }
 }

@@ -1,15 +1,15 @@
 import type { AssemblyInput } from '../../assembly/layout.js';
-import type { DisplayPaths } from '../../assembly/metadata.js';
+import type { DisplayPaths, ObjectMetadata } from '../../assembly/metadata.js';
 import { type Rendered, rendererOf } from '../../assembly/renderers.js';
 import { MountTable } from '../../filesystem/access/mounts.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { filesystemId, type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
-import { assemblyId } from '../../store/assembly-part.js';
+import type { Message } from '../../objects/object-type.js';
+import { assemblyId } from '../../store/assemblies.js';
 import { END_OF_TIME, type ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { ContextReader, type ReadContext } from './context-reader.js';
 import { HistoryError } from './history-error.js';
-import { renamedInput } from './renamed-input.js';
 
 /** A context that was made again from the database. */
 export interface RebuiltAssembly {
@@ -106,8 +106,8 @@ export class AssemblyRebuilder {
     const { session, step } = proof;
     const snapshot = await this.#snapshot(basis);
     const [context, there] = await Promise.all([
-      this.#reader.read(snapshot, session, step, shownPaths(proof)),
-      this.#reader.stepsThere(snapshot, session, [step, step + 1]),
+      this.#reader.read(snapshot, { session, step, paths: shownPaths(proof) }),
+      this.#reader.existingSteps(snapshot, session, [step, step + 1]),
     ]);
     if (context === undefined || (step > 0 && !there.has(step))) throw this.#notThere(proof, basis);
     if (proof.basis !== null && there.has(step + 1)) {
@@ -123,13 +123,13 @@ export class AssemblyRebuilder {
   async #ahead(proof: AssemblyProof): Promise<RebuiltAssembly> {
     const { session, step, basis, ahead: shown = [], rescuedFrom, at } = proof;
     let present = await this.#newest();
-    if (step > 0 && !(await this.#reader.stepsThere(present, session, [step])).has(step)) {
+    if (step > 0 && !(await this.#reader.existingSteps(present, session, [step])).has(step)) {
       this.#latest = undefined;
       present = await this.#newest();
     }
     const pinned = basis === null ? undefined : await this.#snapshot({ validTime: new Date(basis.validTime), txId: basis.txId });
     const of = { basis: pinned, present, shown, prompt: systemPromptObjectId(rescuedFrom ?? session) };
-    const context = await this.#reader.readAhead(session, step, of, shownPaths(proof));
+    const context = await this.#reader.readAhead({ session, step, paths: shownPaths(proof) }, of);
     if (context === undefined) throw this.#notThere(proof);
     return rebuiltOf(proof, context.input, { validTime: new Date(at), txId: basis?.txId ?? present.basis.txId ?? 0 });
   }
@@ -200,4 +200,25 @@ export async function rebuildAssembly(store: ObjectStore, session: SessionId, wa
     throw new HistoryError('beyond-end', `no context of session ${session} was handed out in turn ${wanted.turn}${step}`);
   }
   return new AssemblyRebuilder(store).rebuild(proof);
+}
+
+type Rename = (id: ObjectId) => ObjectId;
+
+function renamedMetadata(metadata: ObjectMetadata, rename: Rename): ObjectMetadata {
+  const id = rename(metadata.id);
+  return metadata.type === 'toolcall' ? { ...metadata, id, fileRefs: metadata.fileRefs.map(rename) } : { ...metadata, id };
+}
+
+function renamedMessage(message: Message, rename: Rename): Message {
+  return message.toolcall_refs === undefined ? message : { ...message, toolcall_refs: message.toolcall_refs.map(rename) };
+}
+
+/** What a context is made of, with other ids for its objects. */
+export function renamedInput(input: Omit<AssemblyInput, 'options'>, rename: Rename): Omit<AssemblyInput, 'options'> {
+  return {
+    systemPrompt: input.systemPrompt,
+    pool: input.pool.map((metadata) => renamedMetadata(metadata, rename)),
+    turns: input.turns.map((turn) => ({ ...turn, messages: turn.messages.map((message) => renamedMessage(message, rename)) })),
+    active: input.active.map(({ metadata, content }) => ({ metadata: renamedMetadata(metadata, rename), content })),
+  };
 }

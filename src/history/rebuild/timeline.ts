@@ -2,14 +2,47 @@ import type { DisplayPaths } from '../../assembly/metadata.js';
 import { type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { AskedBasis, ObjectStore } from '../../store/object-store.js';
+import type { VersionTimes } from '../../store/queries.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import type { VersionTimes } from '../../store/version-times.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment, type Moment, NOW } from './moment.js';
-import { type TurnSpan, turnSpans } from './turn-spans.js';
+
+/** The steps of one turn. */
+export interface TurnSpan {
+  readonly turn: number;
+  /** Sequence numbers of its first and last step. */
+  readonly first: number;
+  readonly last: number;
+  readonly steps: readonly Step[];
+}
+
+/** When a turn began: the moment of its first step, milliseconds since 1970. */
+export const begins = ({ steps }: TurnSpan): number => steps[0]?.at ?? 0;
+
+/** The turns of a session's steps, in order. */
+export function turnSpans(steps: readonly Step[]): readonly TurnSpan[] {
+  const turns: { turn: number; steps: Step[] }[] = [];
+  for (const step of steps) {
+    const running = turns.at(-1);
+    if (running?.turn === step.turn) running.steps.push(step);
+    else turns.push({ turn: step.turn, steps: [step] });
+  }
+  return turns.map(({ turn, steps: own }) => ({ turn, steps: own, first: own[0]?.seq ?? 0, last: own.at(-1)?.seq ?? 0 }));
+}
+
+/** Numbers as ranges: `1-3, 7`. */
+export function ranges(numbers: readonly number[]): string {
+  const spans: [number, number][] = [];
+  for (const n of numbers) {
+    const last = spans.at(-1);
+    if (last !== undefined && n === last[1] + 1) last[1] = n;
+    else spans.push([n, n]);
+  }
+  return spans.map(([a, b]) => (a === b ? `${a}` : `${a}-${b}`)).join(', ');
+}
 
 /** When something is asked for: a moment, and either clock by itself. */
 export interface When {
@@ -24,7 +57,7 @@ export interface When {
 export interface SessionPlace {
   readonly session: SessionId;
   /** The session that wrote the step; another one where a fork shares it. */
-  readonly holder: SessionId;
+  readonly owner: SessionId;
   readonly turn: number;
   /** The last step that counts, from the beginning of the session. */
   readonly seq: number;
@@ -95,8 +128,9 @@ export class Timeline {
   /** Called by their ids, which takes a fraction of a query for them; where some are missing that query says which. */
   async #readSteps(session: SessionId): Promise<readonly Step[]> {
     const id = sessionObjectId(session);
-    const [heads, lineage = []] = await Promise.all([this.present.heads([id]), this.present.lineage(session)]);
-    const steps = await this.present.stepsAlong(session, lineage, { first: 1, last: Number.MAX_SAFE_INTEGER });
+    const [heads, lineage] = await Promise.all([this.present.heads([id]), this.present.lineage(session)]);
+    if (lineage === undefined) return [];
+    const steps = await this.present.stepsAlong(lineage, { first: 1, last: Number.MAX_SAFE_INTEGER });
     return steps.length < (heads.get(id)?.marks.upto ?? 0) ? this.present.steps(session) : steps;
   }
 
@@ -131,7 +165,7 @@ export class Timeline {
     const times = (await this.present.stepTimes(session, [step.seq])).get(step.seq);
     if (times === undefined) throw new HistoryError('not-yet', `step ${step.seq} of session ${session} is not in the database yet`);
     return {
-      place: { session, holder: times.holder, turn: step.turn, seq: step.seq, isEnd: step.seq === turns.at(-1)?.last },
+      place: { session, owner: times.owner, turn: step.turn, seq: step.seq, isEnd: step.seq === turns.at(-1)?.last },
       basis: { validTime: new Date(step.at), txId: times.txId },
       times,
     };

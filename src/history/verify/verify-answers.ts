@@ -6,7 +6,7 @@ import { StoreError } from '../../store/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
 import { joinedPieces } from './joined-pieces.js';
-import type { VerifyOptions } from './verify-options.js';
+import type { VerifyOptions } from './verify-session.js';
 
 /** An answer that is made from what is stored and is not what the agent was given. */
 export interface AnswerMismatch {

@@ -7,7 +7,7 @@ import { StoreError } from '../../store/errors.js';
 import { contentPartHash } from '../../store/head.js';
 import { stepId } from '../../store/step-part.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { INLINE_UNITS } from '../../store/text-parts.js';
+import { INLINE_UNITS } from '../../store/texts.js';
 
 /** Something written once that the database does not hold, or does not hold as it was written. */
 export interface PartDamage {

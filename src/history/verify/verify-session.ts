@@ -4,11 +4,24 @@ import type { StoreError } from '../../store/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { requireSession } from '../rebuild/find-session.js';
+import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, verifyAssembly } from './verify-assembly.js';
-import type { VerifyOptions } from './verify-options.js';
 import { type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
+
+/** How far a verification is. */
+export interface VerifyProgress {
+  readonly what: 'contexts' | 'answers' | 'parts';
+  readonly done: number;
+  readonly total: number;
+}
+
+/** How a session is verified. */
+export interface VerifyOptions {
+  readonly onProgress?: (progress: VerifyProgress) => void;
+  readonly signal?: AbortSignal;
+}
 
 /** What was found of the contexts that were handed out. */
 export interface ContextsReport {
@@ -87,7 +100,7 @@ export async function verifySession(store: ObjectStore, name: string, options: V
   const onDamaged = ({ message }: StoreError): void => {
     damaged.push({ part: 'assembly', what: 'damaged', of: message });
   };
-  const proofs = await present.assemblies(session, {}, onDamaged);
+  const proofs = await present.assemblies(session, { onDamaged });
   const rebuilder = new AssemblyRebuilder(store);
   const contexts = await verifyContexts(rebuilder, session, proofs, present, options);
   const answers = await verifyAnswers(store, present, session, options);
@@ -99,4 +112,40 @@ export async function verifySession(store: ObjectStore, name: string, options: V
   options.onProgress?.({ what: 'parts', done: 1, total: 1 });
   const ok = answers.unread !== true && contexts.unequal.length === 0 && answers.unequal.length === 0 && parts.damages.length === 0;
   return { session, contexts, answers, parts, ok };
+}
+
+/** How long a verification over a protocol may take unless told otherwise, milliseconds. */
+export const DEFAULT_VERIFY_MS = 60_000;
+/** The longest that may be asked for, milliseconds. */
+export const MOST_VERIFY_MS = 600_000;
+
+/** Who waits for a verification, and how long. */
+export interface VerifyLimits {
+  readonly timeoutMs?: number | undefined;
+  /** Aborts when nobody waits any more. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Verifies a session within a limit of time; see `verifySession`. What is under way when the limit comes is ended first: a request or a context. Throws
+ * HistoryError `verify-timeout`, the reason of the signal, and what `verifySession` throws.
+ */
+export async function askVerify(store: ObjectStore, session: string, { timeoutMs, signal }: VerifyLimits): Promise<SessionVerification> {
+  const limitMs = Math.min(timeoutMs ?? DEFAULT_VERIFY_MS, MOST_VERIFY_MS);
+  const limit = AbortSignal.timeout(limitMs);
+  let reached: VerifyProgress | undefined;
+  const onProgress = (progress: VerifyProgress): void => {
+    reached = progress;
+  };
+  try {
+    return await verifySession(store, session, { onProgress, signal: AbortSignal.any([signal, limit]) });
+  } catch (error) {
+    if (!limit.aborted || error !== limit.reason) throw error;
+    const far = reached === undefined ? 'before anything was compared' : `at ${reached.what} ${reached.done} of ${reached.total}`;
+    throw new HistoryError(
+      'verify-timeout',
+      `the verification was stopped after ${limitMs / 1_000} s, ${far}: give it more time, or run palimpsest verify, which has no limit`,
+      { cause: error },
+    );
+  }
 }

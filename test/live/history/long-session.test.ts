@@ -8,6 +8,7 @@ import { seenBy } from '../../../src/history/ask/seen-by.js';
 import { latestTurns, sessionLog } from '../../../src/history/ask/session-log.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import type { ObjectId, SessionId } from '../../../src/objects/ids.js';
+import type { Lineage } from '../../../src/store/lineage.js';
 import { countRequests, openClient, wholeRead } from '../../support/context.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { runCli } from '../../support/run-cli.js';
@@ -145,7 +146,7 @@ describe('questions about a longer session', () => {
     const { present } = await Timeline.open(await client.delivered());
     for (const id of [session, fork]) {
       const all = await present.steps(id);
-      const lineage = (await present.lineage(id)) ?? [];
+      const lineage = (await present.lineage(id)) as Lineage;
       for (const [first, last] of [
         [1, 1],
         [5, 40],
@@ -153,9 +154,9 @@ describe('questions about a longer session', () => {
         [1, Number.MAX_SAFE_INTEGER],
         [all.length + 1, Number.MAX_SAFE_INTEGER],
       ] as const) {
-        expect(await present.stepsAlong(id, lineage, { first, last })).toEqual(all.slice(first - 1, last));
+        expect(await present.stepsAlong(lineage, { first, last })).toEqual(all.slice(first - 1, last));
       }
-      expect(await present.stepsThere(lineage, [all.length, all.length + 1])).toEqual(new Set([all.length]));
+      expect(await present.existingSteps(lineage, [all.length, all.length + 1])).toEqual(new Set([all.length]));
     }
     expect(await present.lineage('nobody' as SessionId)).toBeUndefined();
   });

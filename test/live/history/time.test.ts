@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { indexedFile } from '../../../src/objects/file.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
+import { indexedFile } from '../../../src/objects/versions.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import type { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openTestClient } from '../../support/xtdb.js';

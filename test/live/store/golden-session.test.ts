@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { fileStub, indexedFile } from '../../../src/objects/file.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import {
   canonicalPath,
@@ -10,11 +9,10 @@ import {
   sessionId,
   sessionObjectId,
 } from '../../../src/objects/ids.js';
-import { chatVersion, sessionVersion, systemPromptVersion } from '../../../src/objects/infrastructure.js';
 import { SetsFold } from '../../../src/objects/sets.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 import type { Step } from '../../../src/objects/step.js';
-import { toolcallVersion } from '../../../src/objects/toolcall.js';
+import { chatVersion, fileStub, indexedFile, sessionVersion, systemPromptVersion, toolcallVersion } from '../../../src/objects/versions.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { toStepParts } from '../../../src/store/step-part.js';
 import { createXtdbClient, type XtdbClient } from '../../../src/xtdb/xtdb-client.js';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { deletedFile, fileStub, indexedFile } from '../../../src/objects/file.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
+import { deletedFile, fileStub, indexedFile } from '../../../src/objects/versions.js';
 import { toStored } from '../../../src/store/head.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { createXtdbClient, type XtdbClient } from '../../../src/xtdb/xtdb-client.js';

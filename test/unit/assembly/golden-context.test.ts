@@ -3,13 +3,11 @@ import { assemble } from '../../../src/assembly/assemble.js';
 import type { ActiveObject } from '../../../src/assembly/layout.js';
 import type { ObjectMetadata } from '../../../src/assembly/metadata.js';
 import { renderMessages } from '../../../src/assembly/render-messages.js';
-import { fileStub, indexedFile } from '../../../src/objects/file.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, chatObjectId, filesystemId, objectId, sessionId } from '../../../src/objects/ids.js';
-import { chatVersion, sessionVersion } from '../../../src/objects/infrastructure.js';
 import type { ObjectVersion } from '../../../src/objects/seal.js';
 import { filesystemSource } from '../../../src/objects/source.js';
-import { toolcallVersion } from '../../../src/objects/toolcall.js';
+import { chatVersion, fileStub, indexedFile, sessionVersion, toolcallVersion } from '../../../src/objects/versions.js';
 import { DEFAULT_POLICY, planCall, planMessage } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
 

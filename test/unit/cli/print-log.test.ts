@@ -3,7 +3,7 @@ import { coloursFor } from '../../../src/cli/output.js';
 import { shortName, turnLines, versionLines } from '../../../src/cli/print-log.js';
 import { columns } from '../../../src/cli/print-rows.js';
 import type { LoggedTurn } from '../../../src/history/ask/session-log.js';
-import { ranges, turnSpans } from '../../../src/history/rebuild/turn-spans.js';
+import { ranges, turnSpans } from '../../../src/history/rebuild/timeline.js';
 import { objectId, sessionId } from '../../../src/objects/ids.js';
 import type { Step } from '../../../src/objects/step.js';
 

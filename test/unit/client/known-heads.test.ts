@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type KnownHead, KnownHeads } from '../../../src/client/optimistic/known-heads.js';
 import { type ObjectId, objectId } from '../../../src/objects/ids.js';
-import { OwnTransactions } from '../../../src/store/own-transactions.js';
+import { OwnTransactions } from '../../../src/store/write-path.js';
 
 const ids = ['a', 'b', 'c'].map((name) => objectId(name));
 const head = (name: string, validTime: number): KnownHead => ({ hash: name as never, gone: false, validTime, metadata: undefined });

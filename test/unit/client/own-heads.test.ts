@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { WrittenFile } from '../../../src/client/delivery/session-write.js';
 import { OwnHeads } from '../../../src/client/optimistic/own-heads.js';
-import { deletedFile, fileStub, indexedFile } from '../../../src/objects/file.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
+import { deletedFile, fileStub, indexedFile } from '../../../src/objects/versions.js';
 import { marksOf, toStored } from '../../../src/store/head.js';
 
 const source = (path = '/a.ts') => filesystemSource(filesystemId('fs'), canonicalPath(path));

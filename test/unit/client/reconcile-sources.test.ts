@@ -11,10 +11,10 @@ import {
   type SourceState,
 } from '../../../src/client/tracking/reconcile-sources.js';
 import type { FileObservation } from '../../../src/indexing/decide-file.js';
-import { deletedFile, fileStub, indexedFile, nonTextFile } from '../../../src/objects/file.js';
 import { hashBytes } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
+import { deletedFile, fileStub, indexedFile, nonTextFile } from '../../../src/objects/versions.js';
 import { type TempFolder, tempFolder, unprivileged } from '../filesystem/temp-folder.js';
 
 const host = filesystemId('host');

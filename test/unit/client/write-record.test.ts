@@ -5,7 +5,7 @@ import { decodeWrite, encodeWrite } from '../../../src/client/delivery/write-rec
 import { decodePayload, encodePayload } from '../../../src/journal/payload.js';
 import type { Json } from '../../../src/objects/canonical-json.js';
 import { sessionId } from '../../../src/objects/ids.js';
-import { chatVersion, sessionVersion, systemPromptVersion } from '../../../src/objects/infrastructure.js';
+import { chatVersion, sessionVersion, systemPromptVersion } from '../../../src/objects/versions.js';
 import { DEFAULT_POLICY, planMessage } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession } from '../../../src/session/session-state.js';
 import { storedPut } from '../../../src/store/object-store.js';

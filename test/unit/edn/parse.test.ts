@@ -1,9 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { EdnError, type EdnErrorCode } from '../../../src/edn/errors.js';
-import { parse } from '../../../src/edn/parse.js';
+import { MAX_EDN_CHARS, parse } from '../../../src/edn/parse.js';
 import { print } from '../../../src/edn/print.js';
-import { MAX_EDN_CHARS } from '../../../src/edn/scan.js';
 import { EdnList, EdnMap, EdnSet, EdnTagged, type EdnValue, kw, kwMap, list, sym } from '../../../src/edn/values.js';
 import { anyText } from '../../support/any-text.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import stringify from 'json-stable-stringify';
-import { canonicalFields } from '../../../src/objects/canonical-fields.js';
+import { canonicalFields } from '../../../src/objects/canonical-json.js';
 
 const json = fc.letrec((tie) => ({
   value: fc.oneof(

@@ -1,12 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { fileStub, indexedFile } from '../../../src/objects/file.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, chatObjectId, filesystemId, objectId, sessionId } from '../../../src/objects/ids.js';
-import { chatVersion, sessionVersion, systemPromptVersion } from '../../../src/objects/infrastructure.js';
 import type { ObjectType } from '../../../src/objects/object-type.js';
 import { restoreVersion } from '../../../src/objects/seal.js';
 import { filesystemSource } from '../../../src/objects/source.js';
-import { toolcallVersion } from '../../../src/objects/toolcall.js';
+import { chatVersion, fileStub, indexedFile, sessionVersion, systemPromptVersion, toolcallVersion } from '../../../src/objects/versions.js';
 
 const SID = sessionId('s1');
 const sourceOf = (path: string) => filesystemSource(filesystemId('fs1'), canonicalPath(path));

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { canonicalJson } from '../../../src/objects/canonical-json.js';
-import { fileStub, indexedFile } from '../../../src/objects/file.js';
 import { assignedIdentityHash, hashText, metadataHash, sourcedIdentityHash } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
+import { fileStub, indexedFile } from '../../../src/objects/versions.js';
 
 const source = filesystemSource(filesystemId('fs1'), canonicalPath('/a.ts'));
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import { DocumentError } from '../../../src/objects/errors.js';
-import { fileType } from '../../../src/objects/file.js';
 import {
   agentPath,
   type CanonicalPath,
@@ -19,6 +18,7 @@ import {
   systemPromptObjectId,
 } from '../../../src/objects/ids.js';
 import { filesystemSource, parseSource } from '../../../src/objects/source.js';
+import { fileType } from '../../../src/objects/versions.js';
 
 function codeOf(act: () => unknown): string | undefined {
   try {

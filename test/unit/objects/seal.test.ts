@@ -1,14 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DocumentError } from '../../../src/objects/errors.js';
-import { deletedFile, fileStub, indexedFile, nonTextFile } from '../../../src/objects/file.js';
 import { hashBytes, hashText, metadataHash, objectHash } from '../../../src/objects/hashes.js';
 import { canonicalPath, chatObjectId, filesystemId, type ObjectId, objectId, sessionId } from '../../../src/objects/ids.js';
-import { chatVersion, sessionVersion, systemPromptVersion } from '../../../src/objects/infrastructure.js';
 import type { Message } from '../../../src/objects/object-type.js';
 import { type ObjectVersion, restoreVersion, sealVersion } from '../../../src/objects/seal.js';
 import { filesystemSource } from '../../../src/objects/source.js';
-import { type ToolcallInput, toolcallVersion } from '../../../src/objects/toolcall.js';
+import {
+  chatVersion,
+  deletedFile,
+  fileStub,
+  indexedFile,
+  nonTextFile,
+  sessionVersion,
+  systemPromptVersion,
+  type ToolcallInput,
+  toolcallVersion,
+} from '../../../src/objects/versions.js';
 
 const HASHES = ['identity_hash', 'file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
 type Document = Readonly<Record<string, unknown>>;

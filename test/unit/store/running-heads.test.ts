@@ -3,13 +3,12 @@ import fc from 'fast-check';
 import { List } from 'immutable';
 import { HeadHashes } from '../../../src/objects/head-hashes.js';
 import { objectId, sessionId } from '../../../src/objects/ids.js';
-import { chatVersion, sessionVersion } from '../../../src/objects/infrastructure.js';
 import type { Turn } from '../../../src/objects/object-type.js';
 import type { Step } from '../../../src/objects/step.js';
+import { chatVersion, sessionVersion } from '../../../src/objects/versions.js';
 import { DEFAULT_POLICY, planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
-import { toStored } from '../../../src/store/head.js';
-import { runningChatHead, runningSessionHead } from '../../../src/store/running-heads.js';
+import { runningChatHead, runningSessionHead, toStored } from '../../../src/store/head.js';
 
 const SID = sessionId('s1');
 const text = fc.string({ unit: 'grapheme', maxLength: 30 });

@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { hashText } from '../objects/hashes.js';
+import type { Sha256 } from '../objects/ids.js';
+import { CHUNK_UNITS, chunkText } from '../objects/large-text.js';
+import type { ObjectVersion } from '../objects/seal.js';
+import type { DbSnapshot } from '../xtdb/db-snapshot.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import { StoreError } from './errors.js';
+
+/** UTF-16 units of the longest text that a head or a step holds itself; longer ones are chunk parts, shared by all that hold the same text. */
+export const INLINE_UNITS = 2_048;
+
+/** The id of the part that holds a text of at most one chunk (decision G5). */
+export const chunkId = (hash: string): string => `chunk:${hash}`;
+/** The id of the part that lists the chunks of a longer text in order (decision G5). */
+export const chunkListId = (hash: string): string => `chunks:${hash}`;
+
+/** A chunk part: its id is the SHA-256 of its UTF-8, so that it never changes and is stored once. */
+export function chunkPart(text: string, hash: Sha256 = hashText(text)): StoredDocument {
+  return { 'xt/id': chunkId(hash), type: 'chunk', text };
+}
+
+/** The part that names the chunks of a text; `units` is the length of the whole in UTF-16 units. */
+export function chunkListPart(hash: string, chunks: readonly string[], units: number): StoredDocument {
+  return { 'xt/id': chunkListId(hash), type: 'chunks', size: units, body: { chunks } };
+}
+
+/** All parts that hold a text under its own hash: one chunk, or a list and its chunks. */
+export function textParts(text: string, hash: Sha256): readonly StoredDocument[] {
+  if (text.length <= CHUNK_UNITS) return [chunkPart(text, hash)];
+  const parts = [...chunkText(text)].map((chunk) => chunkPart(chunk));
+  const ids = parts.map((part) => String(part['xt/id']).slice('chunk:'.length));
+  return [chunkListPart(hash, ids, text.length), ...parts];
+}
+
+/**
+ * Texts by their hash, bounded by size: immutable, so a hit is never stale. Also knows which text parts the database is known to hold, so that the
+ * same text is not sent twice.
+ */
+export class TextCache {
+  readonly #texts: LRUCache<string, string>;
+  readonly #stored: LRUCache<string, true>;
+
+  /** `maxUnits` bounds the sum of the texts' lengths in UTF-16 units. */
+  constructor(maxUnits = 32 * 1_048_576) {
+    this.#texts = new LRUCache({ maxSize: maxUnits, sizeCalculation: (text) => text.length + 64 });
+    this.#stored = new LRUCache({ max: 100_000 });
+  }
+
+  get(hash: string): string | undefined {
+    return this.#texts.get(hash);
+  }
+
+  set(hash: string, text: string): void {
+    this.#texts.set(hash, text);
+  }
+
+  /** Whether a part is known to be committed. */
+  isStored(partId: string): boolean {
+    return this.#stored.has(partId);
+  }
+
+  /** Remembers that a part is committed. */
+  markStored(partId: string): void {
+    this.#stored.set(partId, true);
+  }
+}
+
+/** Ids a query: chunks can be half a megabyte each. */
+const CHUNKS_AT_ONCE = 16;
+
+/** What is wrong with a text that lies in parts. */
+export type TextDamage = 'missing' | 'damaged';
+
+/** The text of a version, and whether it is all of it (decisions B8, C6). */
+export interface VersionText {
+  readonly text: string;
+  /** False where only head and tail were ever kept. */
+  readonly whole: boolean;
+}
+
+/** The mark that names the whole text of an abridged tool output (decisions B8, C6). */
+interface TextMarks {
+  readonly whole?: Sha256;
+}
+
+function chunksOf(list: StoredDocument): readonly string[] {
+  return (list.body as unknown as { readonly chunks: readonly string[] }).chunks;
+}
+
+/** The hash of the whole text of a version where its `content` holds head and tail alone; undefined where the content is all of it. */
+function wholeHash({ content_hash, file_hash }: ObjectVersion, { whole }: TextMarks): Sha256 | undefined {
+  return whole ?? (file_hash !== null && file_hash !== content_hash ? file_hash : undefined);
+}
+
+/**
+ * Reads texts by their hashes at one basis, from a cache or put together from their parts (decision G5).
+ *
+ * @throws {StoreError} `missing-part` – a list names a chunk that is not there; `corrupt-part` – a chunk holds another text than its name says
+ */
+export class TextReader {
+  readonly #db: DbSnapshot;
+  readonly #cache: TextCache;
+
+  constructor(db: DbSnapshot, cache: TextCache) {
+    this.#db = db;
+    this.#cache = cache;
+  }
+
+  /** The whole texts under some hashes; hashes without parts are absent. */
+  async many(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, string>> {
+    const texts = new Map<Sha256, string>();
+    for (const hash of hashes) {
+      const cached = this.#cache.get(hash);
+      if (cached !== undefined) texts.set(hash, cached);
+    }
+    const wanted = [...new Set(hashes)].filter((hash) => !texts.has(hash));
+    if (wanted.length === 0) return texts;
+    for (const [hash, text] of await this.#chunks(wanted)) texts.set(hash as Sha256, text);
+    const long = wanted.filter((hash) => !texts.has(hash));
+    if (long.length > 0) {
+      for (const [id, list] of await this.#db.entities(long.map(chunkListId))) {
+        const chunks = chunksOf(list);
+        const parts = await this.#chunks(chunks);
+        const missing = chunks.find((chunk) => !parts.has(chunk));
+        if (missing !== undefined) throw new StoreError('missing-part', `${id} lists chunk:${missing}, which the database does not hold`);
+        texts.set(id.slice('chunks:'.length) as Sha256, chunks.map((chunk) => parts.get(chunk)).join(''));
+      }
+    }
+    for (const hash of wanted) {
+      const text = texts.get(hash);
+      if (text !== undefined) this.#cache.set(hash, text);
+    }
+    return texts;
+  }
+
+  /** The whole text of a version; undefined where it has none. */
+  async ofVersion(version: ObjectVersion, marks: TextMarks): Promise<VersionText | undefined> {
+    const { content } = version;
+    if (content === null) return undefined;
+    const hash = wholeHash(version, marks);
+    if (hash === undefined) return { text: content, whole: true };
+    const text = (await this.many([hash])).get(hash);
+    return text === undefined ? { text: content, whole: false } : { text, whole: true };
+  }
+
+  /** Which of the texts under some hashes the database does not hold as they are called; read from it, never from the cache. */
+  async damaged(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, TextDamage>> {
+    const damages = new Map<Sha256, TextDamage>();
+    const wanted = [...new Set(hashes)];
+    for (let i = 0; i < wanted.length; i += CHUNKS_AT_ONCE) {
+      const page = wanted.slice(i, i + CHUNKS_AT_ONCE);
+      const chunks = await this.#db.entities(page.map(chunkId));
+      const long = page.filter((hash) => !chunks.has(chunkId(hash)));
+      const lists = await this.#db.entities(long.map(chunkListId));
+      for (const hash of page) {
+        const chunk = chunks.get(chunkId(hash));
+        const list = lists.get(chunkListId(hash));
+        const damage = chunk === undefined ? await this.#damageOfList(hash, list) : damageOfChunk(chunk, hash);
+        if (damage !== undefined) damages.set(hash, damage);
+      }
+    }
+    return damages;
+  }
+
+  /** What is wrong with a long text: it is put together from its chunks, each checked. */
+  async #damageOfList(hash: Sha256, list: StoredDocument | undefined): Promise<TextDamage | undefined> {
+    if (list === undefined) return 'missing';
+    const digest = createHash('sha256');
+    for (const chunk of chunksOf(list)) {
+      const part = await this.#db.entity(chunkId(chunk));
+      if (part === undefined) return 'missing';
+      if (damageOfChunk(part, chunk) !== undefined) return 'damaged';
+      digest.update(String(part.text));
+    }
+    return digest.digest('hex') === hash ? undefined : 'damaged';
+  }
+
+  async #chunks(hashes: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const texts = new Map<string, string>();
+    for (let i = 0; i < hashes.length; i += CHUNKS_AT_ONCE) {
+      const ids = hashes.slice(i, i + CHUNKS_AT_ONCE).map(chunkId);
+      for (const [id, part] of await this.#db.entities(ids)) {
+        const hash = id.slice('chunk:'.length);
+        // Content has to be what it is called by: nothing is shown, and nothing is kept in the cache, on trust.
+        if (damageOfChunk(part, hash) !== undefined) {
+          throw new StoreError('corrupt-part', `${id} does not hold the text that it is named after`);
+        }
+        texts.set(hash, String(part.text));
+      }
+    }
+    return texts;
+  }
+}
+
+function damageOfChunk({ text }: StoredDocument, hash: string): TextDamage | undefined {
+  return hashText(String(text)) === hash ? undefined : 'damaged';
+}
