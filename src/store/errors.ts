@@ -1,3 +1,4 @@
+import { DocumentError } from '../objects/errors.js';
 import { CodedError } from '../values/coded-error.js';
 
 /** What can be wrong with what the database holds or with a write to it. */
@@ -9,4 +10,14 @@ export type StoreErrorCode = 'conflict' | 'corrupt-part' | 'missing-part' | 'unk
  */
 export class StoreError extends CodedError<StoreErrorCode> {
   override readonly name = 'StoreError';
+}
+
+/** Whether an error says that the database does not hold what was written to it, rather than that it could not be asked. */
+export function isDamage(error: unknown): error is StoreError | DocumentError {
+  return error instanceof StoreError || error instanceof DocumentError;
+}
+
+/** Whether something is not there, rather than not as it was written. */
+export function isMissingPart(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'missing-part';
 }

@@ -1,12 +1,9 @@
-import { DocumentError } from '../../objects/errors.js';
 import { hashText } from '../../objects/hashes.js';
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
-import type { AnswerProof, Step } from '../../objects/step.js';
-import { StoreError } from '../../store/errors.js';
+import type { AnswerPiece, AnswerProof, Step } from '../../objects/step.js';
+import { isDamage, isMissingPart } from '../../store/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
-import { joinedPieces } from './joined-pieces.js';
-import type { VerifyOptions } from './verify-session.js';
 
 /** An answer that is made from what is stored and is not what the agent was given. */
 export interface AnswerMismatch {
@@ -38,12 +35,16 @@ const isAnswered = (step: Step): step is Answered => step.call?.answer !== undef
 /** Calls whose outputs are held at once. */
 const AT_ONCE = 50;
 
-/** The whole text of an object, where more of it is kept than its content. */
-async function wholeText(snapshot: StoreSnapshot, { version, marks }: FoundVersion): Promise<string | undefined> {
-  const { content, content_hash, file_hash } = version;
-  if (content === null) return undefined;
-  const whole = marks.whole ?? (file_hash !== null && file_hash !== content_hash ? file_hash : undefined);
-  return whole === undefined ? content : ((await snapshot.text(whole)) ?? content);
+/** Where answers are made from, and what was known when the verification began. */
+interface Database {
+  readonly store: ObjectStore;
+  readonly present: StoreSnapshot;
+}
+
+/** An answer put together from its pieces; undefined when a text that it needs is not there. */
+export function joinedPieces(pieces: readonly AnswerPiece[], textOf: (id: ObjectId | undefined) => string | undefined): string | undefined {
+  const texts = pieces.map((piece) => (typeof piece === 'string' ? piece : textOf(piece.id)?.slice(piece.at, piece.at + piece.chars)));
+  return texts.every((text) => text !== undefined) ? texts.join('') : undefined;
 }
 
 /** Ids of other objects that an answer shows. */
@@ -53,30 +54,33 @@ function othersOf({ call }: Answered): readonly ObjectId[] {
   ];
 }
 
-/** The texts of other objects as they stood when a step was written. */
-async function otherTexts(store: ObjectStore, present: StoreSnapshot, step: Answered): Promise<ReadonlyMap<ObjectId, string>> {
+/** The whole texts of other objects as they stood when a step was written. */
+async function otherTexts({ store, present }: Database, step: Answered): Promise<ReadonlyMap<ObjectId, string>> {
   const ids = othersOf(step);
   const times = ids.length === 0 ? undefined : (await present.stepTimes(step.session, [step.seq])).get(step.seq);
   if (times === undefined) return new Map();
   const then = await store.asOf({ validTime: new Date(step.at), txId: times.txId });
   const texts = new Map<ObjectId, string>();
   for (const [id, found] of await then.getMany(ids)) {
-    const text = await wholeText(then, found);
-    if (text !== undefined) texts.set(id, text);
+    const whole = await then.wholeText(found);
+    if (whole !== undefined) texts.set(id, whole.text);
   }
   return texts;
 }
 
 type Verdict = 'equal' | 'kept-only' | Pick<AnswerMismatch, 'cause' | 'why'>;
 
-async function verdictOn(store: ObjectStore, present: StoreSnapshot, step: Answered, call: FoundVersion | undefined): Promise<Verdict> {
+function damage(error: Error): Verdict {
+  return { cause: isMissingPart(error) ? 'missing-part' : 'damaged', why: error.message };
+}
+
+async function verdictOn(database: Database, step: Answered, call: FoundVersion | undefined): Promise<Verdict> {
   const { id, answer } = step.call;
   if (call === undefined) return { cause: 'missing-part', why: `the call ${JSON.stringify(id)} is not in the database` };
-  const { content_hash } = call.version;
-  if (content_hash === answer.sha256) return 'equal';
-  const output = await wholeText(present, call);
+  if (call.version.content_hash === answer.sha256) return 'equal';
+  const output = (await database.present.wholeText(call))?.text;
   if (answer.pieces === undefined) return output !== undefined && hashText(output) === answer.sha256 ? 'equal' : 'kept-only';
-  const others = await otherTexts(store, present, step);
+  const others = await otherTexts(database, step);
   const made = joinedPieces(answer.pieces, (other) => (other === undefined ? output : others.get(other)));
   if (made === undefined)
     return { cause: 'missing-part', why: `a text that the answer of ${JSON.stringify(id)} shows is not in the database` };
@@ -90,7 +94,7 @@ async function callsOf(present: StoreSnapshot, steps: readonly Answered[]): Prom
   try {
     return await present.getMany(ids);
   } catch (error) {
-    if (!(error instanceof StoreError) && !(error instanceof DocumentError)) throw error;
+    if (!isDamage(error)) throw error;
   }
   const found = new Map<ObjectId, FoundVersion | Error>();
   for (const id of ids) {
@@ -98,60 +102,53 @@ async function callsOf(present: StoreSnapshot, steps: readonly Answered[]): Prom
       const version = await present.get(id);
       if (version !== undefined) found.set(id, version);
     } catch (error) {
-      if (!(error instanceof StoreError) && !(error instanceof DocumentError)) throw error;
+      if (!isDamage(error)) throw error;
       found.set(id, error);
     }
   }
   return found;
 }
 
-async function verdict(
-  store: ObjectStore,
-  present: StoreSnapshot,
-  step: Answered,
-  call: FoundVersion | Error | undefined,
-): Promise<Verdict> {
-  const damage = (error: Error): Verdict => ({
-    cause: error instanceof StoreError && error.code === 'missing-part' ? 'missing-part' : 'damaged',
-    why: error.message,
-  });
+async function verdict(database: Database, step: Answered, call: FoundVersion | Error | undefined): Promise<Verdict> {
   if (call instanceof Error) return damage(call);
   try {
-    return await verdictOn(store, present, step, call);
+    return await verdictOn(database, step, call);
   } catch (error) {
-    if (error instanceof StoreError || error instanceof DocumentError) return damage(error);
+    if (isDamage(error)) return damage(error);
     throw error;
   }
 }
 
-/** Undefined when they cannot be read. */
+/** The steps of a session that have an answer; undefined when they cannot be read. */
 async function answeredSteps(present: StoreSnapshot, session: SessionId): Promise<readonly Answered[] | undefined> {
   try {
     return (await present.steps(session)).filter(isAnswered);
   } catch (error) {
-    if (error instanceof StoreError || error instanceof DocumentError) return undefined;
+    if (isDamage(error)) return undefined;
     throw error;
   }
 }
 
-/** Makes the answers of a session's tool calls again where what is stored gives them, and compares them with what the agent was given. */
+/**
+ * Makes the answers of a session's tool calls again where what is stored gives them, and compares them with what the agent was given. `onProgress` is
+ * called before each page of them and at the end; what it throws ends the verification.
+ */
 export async function verifyAnswers(
-  store: ObjectStore,
-  present: StoreSnapshot,
+  database: Database,
   session: SessionId,
-  { onProgress, signal }: VerifyOptions,
+  onProgress: (done: number, total: number) => void,
 ): Promise<AnswersReport> {
+  const { present } = database;
   const steps = await answeredSteps(present, session);
   if (steps === undefined) return { total: 0, equal: 0, fromOthers: 0, keptOnly: 0, unequal: [], unread: true };
   const unequal: AnswerMismatch[] = [];
   let [equal, fromOthers, keptOnly] = [0, 0, 0];
   for (let first = 0; first < steps.length; first += AT_ONCE) {
-    signal?.throwIfAborted();
-    onProgress?.({ what: 'answers', done: first, total: steps.length });
+    onProgress(first, steps.length);
     const page = steps.slice(first, first + AT_ONCE);
     const calls = await callsOf(present, page);
     for (const step of page) {
-      const found = await verdict(store, present, step, calls.get(step.call.id));
+      const found = await verdict(database, step, calls.get(step.call.id));
       if (found === 'equal') {
         equal += 1;
         if (othersOf(step).length > 0) fromOthers += 1;
@@ -159,6 +156,6 @@ export async function verifyAnswers(
       else unequal.push({ turn: step.turn, step: step.seq, call: step.call.id, sha256: step.call.answer.sha256, ...found });
     }
   }
-  onProgress?.({ what: 'answers', done: steps.length, total: steps.length });
+  onProgress(steps.length, steps.length);
   return { total: steps.length, equal, fromOthers, keptOnly, unequal };
 }

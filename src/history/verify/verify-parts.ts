@@ -1,9 +1,8 @@
 import { canonicalJson } from '../../objects/canonical-json.js';
-import { DocumentError } from '../../objects/errors.js';
 import { hashText } from '../../objects/hashes.js';
 import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
-import { StoreError } from '../../store/errors.js';
+import { isDamage, isMissingPart } from '../../store/errors.js';
 import { contentPartHash } from '../../store/head.js';
 import { stepId } from '../../store/step-part.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
@@ -39,9 +38,8 @@ async function checkHeads(present: StoreSnapshot, session: SessionId): Promise<r
     try {
       if ((await present.get(id)) === undefined) damages.push({ part: id, what: 'missing', of: session });
     } catch (error) {
-      if (!(error instanceof DocumentError) && !(error instanceof StoreError)) throw error;
-      const missing = error instanceof StoreError && error.code === 'missing-part';
-      damages.push({ part: id, what: missing ? 'missing' : 'damaged', of: error.message });
+      if (!isDamage(error)) throw error;
+      damages.push({ part: id, what: isMissingPart(error) ? 'missing' : 'damaged', of: error.message });
     }
   }
   return damages;
@@ -58,13 +56,19 @@ function rewrittenSteps(session: SessionId, before: readonly Step[], now: readon
   });
 }
 
-/** The texts that steps, calls and what contexts were made with hold in parts of their own, and what each belongs to. */
-async function textsOf(
-  present: StoreSnapshot,
-  session: SessionId,
-  steps: readonly Step[],
-  seen: ReadonlyMap<Sha256, ObjectId>,
-): Promise<ReadonlyMap<Sha256, string>> {
+/** A session whose parts are checked. */
+export interface CheckedSession {
+  readonly session: SessionId;
+  /** Everything that is known now. */
+  readonly present: StoreSnapshot;
+  /** The latest moment that a context was read at: what was written once and stood there must still be the same. */
+  readonly before: StoreSnapshot;
+  /** The texts that contexts were made again with, and an object that each belongs to. */
+  readonly seen: ReadonlyMap<Sha256, ObjectId>;
+}
+
+/** The texts that steps, calls and contexts hold in parts of their own, and what each belongs to. */
+async function textsOf({ session, present, seen }: CheckedSession, steps: readonly Step[]): Promise<ReadonlyMap<Sha256, string>> {
   const texts = new Map<Sha256, string>(seen);
   for (const { seq, message } of steps) {
     if (message !== undefined && message.text.length > INLINE_UNITS) texts.set(hashText(message.text), stepId(session, seq));
@@ -79,7 +83,7 @@ async function textsOf(
 }
 
 /** Calls are written once, with the step that they belong to. */
-async function rewrittenCalls(before: StoreSnapshot, present: StoreSnapshot, steps: readonly Step[]): Promise<readonly PartDamage[]> {
+async function rewrittenCalls({ before, present }: CheckedSession, steps: readonly Step[]): Promise<readonly PartDamage[]> {
   const ids = steps.flatMap(({ call }) => call?.id ?? []);
   const [then, now] = await Promise.all([before.heads(ids), present.heads(ids)]);
   return ids.flatMap((part): readonly PartDamage[] => {
@@ -92,27 +96,23 @@ async function rewrittenCalls(before: StoreSnapshot, present: StoreSnapshot, ste
 /**
  * Checks what a session is made of as the database holds it now: texts are what they are called by, steps and calls are what they were at an earlier
  * basis, the hashes of chat, session and prompt fit. A context of the past is read at its own basis and may be whole although this finds damage: then
- * what was written over it came later.
+ * it was overwritten later.
  */
-export async function verifyParts(
-  present: StoreSnapshot,
-  before: StoreSnapshot,
-  session: SessionId,
-  seen: ReadonlyMap<Sha256, ObjectId>,
-): Promise<PartsReport> {
+export async function verifyParts(checked: CheckedSession): Promise<PartsReport> {
+  const { session, present, before } = checked;
   const damages: PartDamage[] = [...(await checkHeads(present, session))];
   let steps: readonly Step[];
   try {
     const now = await present.steps(session);
     steps = await before.steps(session);
-    damages.push(...rewrittenSteps(session, steps, now), ...(await rewrittenCalls(before, present, steps)));
+    damages.push(...rewrittenSteps(session, steps, now), ...(await rewrittenCalls(checked, steps)));
     steps = now;
   } catch (error) {
-    if (!(error instanceof StoreError) && !(error instanceof DocumentError)) throw error;
-    const what = error instanceof StoreError && error.code === 'missing-part' ? 'missing' : 'damaged';
+    if (!isDamage(error)) throw error;
+    const what = isMissingPart(error) ? 'missing' : 'damaged';
     return { checked: 3, damages: [...damages, { part: namedIn(error.message) ?? chatObjectId(session), what, of: error.message }] };
   }
-  const texts = await textsOf(present, session, steps, seen);
+  const texts = await textsOf(checked, steps);
   for (const [hash, what] of await present.damagedTexts([...texts.keys()])) {
     damages.push({ part: `chunk:${hash}`, what, of: texts.get(hash) ?? session });
   }

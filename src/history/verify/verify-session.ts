@@ -53,20 +53,17 @@ function countByDelivery(proofs: readonly AssemblyProof[]): ContextsReport['byDe
 }
 
 async function verifyContexts(
-  rebuilder: AssemblyRebuilder,
-  session: SessionId,
-  proofs: readonly AssemblyProof[],
-  present: StoreSnapshot,
-  { onProgress, signal }: VerifyOptions,
+  { rebuilder, present }: { readonly rebuilder: AssemblyRebuilder; readonly present: StoreSnapshot },
+  { session, proofs }: { readonly session: SessionId; readonly proofs: readonly AssemblyProof[] },
+  onProgress: (done: number, total: number) => void,
 ): Promise<ContextsReport> {
   const unequal: AssemblyMismatch[] = [];
   for (const [done, proof] of proofs.entries()) {
-    signal?.throwIfAborted();
-    onProgress?.({ what: 'contexts', done, total: proofs.length });
+    onProgress(done, proofs.length);
     const mismatch = await verifyAssembly(rebuilder, proof, present);
     if (mismatch !== undefined) unequal.push(mismatch);
   }
-  onProgress?.({ what: 'contexts', done: proofs.length, total: proofs.length });
+  onProgress(proofs.length, proofs.length);
   return {
     total: proofs.length,
     equal: proofs.length - unequal.length,
@@ -92,7 +89,17 @@ async function lastRead(store: ObjectStore, proofs: readonly AssemblyProof[], pr
  * made from what is stored, and checks the parts that all of it lies in. `name` is a session's id or its unique beginning. Throws HistoryError
  * `unknown-session`, `ambiguous`, the abort's reason, and what says nothing of the session: XtdbError.
  */
-export async function verifySession(store: ObjectStore, name: string, options: VerifyOptions = {}): Promise<SessionVerification> {
+export async function verifySession(
+  store: ObjectStore,
+  name: string,
+  { onProgress, signal }: VerifyOptions = {},
+): Promise<SessionVerification> {
+  const report =
+    (what: VerifyProgress['what']) =>
+    (done: number, total: number): void => {
+      signal?.throwIfAborted();
+      onProgress?.({ what, done, total });
+    };
   // The newest of everything, also of what a clock that ran ahead has dated later than now.
   const present = await store.latest();
   const session = await requireSession(present, name);
@@ -102,14 +109,13 @@ export async function verifySession(store: ObjectStore, name: string, options: V
   };
   const proofs = await present.assemblies(session, { onDamaged });
   const rebuilder = new AssemblyRebuilder(store);
-  const contexts = await verifyContexts(rebuilder, session, proofs, present, options);
-  const answers = await verifyAnswers(store, present, session, options);
-  options.signal?.throwIfAborted();
-  options.onProgress?.({ what: 'parts', done: 0, total: 1 });
+  const contexts = await verifyContexts({ rebuilder, present }, { session, proofs }, report('contexts'));
+  const answers = await verifyAnswers({ store, present }, session, report('answers'));
+  report('parts')(0, 1);
   const before = await lastRead(store, proofs, present);
-  const found = await verifyParts(present, before, session, rebuilder.texts);
+  const found = await verifyParts({ session, present, before, seen: rebuilder.texts });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
-  options.onProgress?.({ what: 'parts', done: 1, total: 1 });
+  onProgress?.({ what: 'parts', done: 1, total: 1 });
   const ok = answers.unread !== true && contexts.unequal.length === 0 && answers.unequal.length === 0 && parts.damages.length === 0;
   return { session, contexts, answers, parts, ok };
 }

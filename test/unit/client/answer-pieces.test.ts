@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { answerPieces, type PieceSource } from '../../../src/client/session/answer-pieces.js';
-import { joinedPieces } from '../../../src/history/verify/joined-pieces.js';
+import { joinedPieces } from '../../../src/history/verify/verify-answers.js';
 import { objectId } from '../../../src/objects/ids.js';
 
 const other = objectId('other');
