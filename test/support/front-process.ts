@@ -119,3 +119,17 @@ export async function startFront(flags: readonly string[], jvmFlags: readonly st
   };
   return { ready, run, stop };
 }
+
+/** Runs a front that is not expected to become ready; answers with its exit code and last line. */
+export async function failToStart(flags: readonly string[]): Promise<readonly [number | null, string]> {
+  const run = await runFront(flags);
+  if ((await run.ready) !== undefined) throw new Error(`the front started with ${flags.join(' ')}`);
+  const { code, stderr } = await run.ended;
+  return [
+    code,
+    stderr
+      .trimEnd()
+      .split('\n')
+      .find((line) => line.startsWith('front: ')) ?? stderr,
+  ];
+}

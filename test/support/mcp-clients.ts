@@ -43,7 +43,7 @@ function agentOf(client: Client, transport: Agent['transport']): Agent {
         { name, arguments: { ...args }, ...(meta === undefined ? {} : { _meta: { ...meta } }) },
         undefined,
         {
-          timeout: 60_000,
+          timeout: 240_000,
           ...(signal === undefined ? {} : { signal }),
           ...(onProgress === undefined ? {} : { onprogress: onProgress }),
         },
@@ -96,9 +96,9 @@ export async function stdioAgent(
   return agentOf(client, transport);
 }
 
-/** Where the built node is cached belongs to every process of a test. */
+/** Where the built node is cached, and how a JVM runs, belongs to every process of a test. */
 function xdgOf(env: NodeJS.ProcessEnv): Record<string, string> {
-  const names = ['XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'JAVA_HOME'] as const;
+  const names = ['XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'JAVA_HOME', 'JAVA_TOOL_OPTIONS'] as const;
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { CallReport } from '../../src/client/session/call-report.js';
 import type { ContextClient, ContextClientOptions } from '../../src/client/session/context-client.js';
 import type { ContextSession } from '../../src/client/session/context-session.js';
 import { type FilesystemId, filesystemId, type ObjectId } from '../../src/objects/ids.js';
 import { openClient, wholeRead } from './context.js';
+import { until } from './until.js';
 
 /** A call as a tool reports it, with what a test says of it. */
 export const callReport = (report: Partial<CallReport> = {}): CallReport => ({
@@ -18,15 +18,6 @@ export const callReport = (report: Partial<CallReport> = {}): CallReport => ({
   answer: (id) => `answer of ${id}`,
   ...report,
 });
-
-/** Asks until the answer is what is waited for; the test's own time limit ends it. */
-export async function until<T>(ask: () => Promise<T> | T, isSo: (answer: T) => boolean): Promise<T> {
-  for (;;) {
-    const answer = await ask();
-    if (isSo(answer)) return answer;
-    await pause(20);
-  }
-}
 
 /** The contents of all versions of an object, oldest first; null where a version has none. */
 export async function contentsOf(client: ContextClient, id: ObjectId | undefined): Promise<readonly (string | null | undefined)[]> {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { clientFolder } from '../../../src/process/data-folder.js';
 import { runCli } from '../../support/run-cli.js';
-import { callReport, TrackedProject, until } from '../../support/tracked-project.js';
+import { callReport, TrackedProject } from '../../support/tracked-project.js';
+import { until } from '../../support/until.js';
 
 describe('palimpsest doctor, beside a process that works', () => {
   let project: TrackedProject;

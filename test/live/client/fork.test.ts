@@ -260,7 +260,7 @@ describe('a fork of a session [decision F2]', () => {
     await calls(leaf, 60);
     expect((await (await client.store.now()).sets(leaf.id)).indexedAtSnapshot).toBe(199);
     await expectTrueHistory(client, leaf);
-  }, 60_000);
+  });
 
   test('is resumed by another client as it was, and its context rebuilt as of any moment [decision E7]', async () => {
     await parent.setSystemPrompt('prompt');

@@ -116,4 +116,4 @@ test('a data folder that was moved to another path and another filesystem works:
   expect(await contentsOf(third.client, a)).toEqual(['a.ts here', null]);
   expect(await contentsOf(third.client, b)).toEqual(['b.ts here', 'b.ts there']);
   expect(third.client.tracking).toMatchObject({ attached: 2, orphaned: 1, unreadable: [{ id: other, reason: 'foreign-filesystem' }] });
-}, 180_000);
+});

@@ -9,7 +9,7 @@ import type { ContextSession } from '../../../src/client/session/context-session
 import { adoptableJournals } from '../../../src/journal/journals.js';
 import { filesystemId, systemPromptObjectId } from '../../../src/objects/ids.js';
 import { Road } from '../../support/road.js';
-import { until } from '../../support/tracked-project.js';
+import { until } from '../../support/until.js';
 
 /** A client that dies when the database has everything that it acknowledged, but before its journal says so, makes the next one replay all of it. */
 describe('a journal whose records the database has already', () => {

@@ -9,7 +9,8 @@ import { writeSource } from '../../../src/filesystem/access/write-source.js';
 import { canonicalPath, filesystemId, type ObjectId } from '../../../src/objects/ids.js';
 import { mentions, wholeRead } from '../../support/context.js';
 import { Road } from '../../support/road.js';
-import { callReport, contentsOf, looksOf, TrackedProject, until, versionsOf } from '../../support/tracked-project.js';
+import { callReport, contentsOf, looksOf, TrackedProject, versionsOf } from '../../support/tracked-project.js';
+import { until } from '../../support/until.js';
 
 /** A file rests for longer than any test leaves one half written. */
 const SLOW_WRITER = { restMs: 2_000, longestSettleMs: 60_000 };
@@ -143,7 +144,7 @@ describe('tracked sources', () => {
       (await Promise.all(ids.map(async (id) => (await (await client.store.now()).history(id)).map(({ txId }) => txId)))).flat(),
     );
     expect(transactions.size).toBeLessThan(60);
-  }, 90_000);
+  });
 
   test('a folder that goes is not a deleted file when its root goes with it: orphaned, then attached again with what is there [§5.9, decision C5]', async () => {
     const other = join(folder, 'other');

@@ -7,7 +7,8 @@ import type { ContextSession } from '../../../src/client/session/context-session
 import { filesystemId, type ObjectId } from '../../../src/objects/ids.js';
 import { wholeRead } from '../../support/context.js';
 import { canMount, mountSmall, unmount } from '../../support/disk-tricks.js';
-import { callReport, contentsOf, TrackedProject, until, versionsOf } from '../../support/tracked-project.js';
+import { callReport, contentsOf, TrackedProject, versionsOf } from '../../support/tracked-project.js';
+import { until } from '../../support/until.js';
 import { unprivileged } from '../../unit/filesystem/temp-folder.js';
 
 const mounting = canMount() ? test : test.skip;

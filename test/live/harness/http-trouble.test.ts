@@ -2,15 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { inspectJournals } from '../../../src/journal/journals.js';
 import { HarnessApi } from '../../support/harness-api.js';
 import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
 import { Road } from '../../support/road.js';
-import { until } from '../../support/tracked-project.js';
-
-// Servers start, and give what waits five seconds when they end.
-jest.setTimeout(90_000);
+import { until } from '../../support/until.js';
 
 let root: string;
 let remove: () => Promise<void>;

@@ -93,5 +93,5 @@ describe('what a model was shown in a harness’s loop', () => {
     expect({ code: verified.code, stderr: verified.stderr }).toEqual({ code: 0, stderr: '' });
     const contexts = { total: 6, equal: 6, handedLists: 6, unequal: [] };
     expect(JSON.parse(verified.stdout)).toMatchObject({ ok: true, sessions: [{ session, contexts }] });
-  }, 120_000);
+  });
 });

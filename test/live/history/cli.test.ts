@@ -2,13 +2,10 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { cliPath, suiteData } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 import { runCli } from '../../support/run-cli.js';
-
-// Each question is a process of its own.
-jest.setTimeout(120_000);
 
 /** Gives a program a terminal of its own. */
 const SCRIPT = '/usr/bin/script';

@@ -10,7 +10,8 @@ import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import type { ObjectId, SessionId } from '../../../src/objects/ids.js';
 import type { Lineage } from '../../../src/store/lineage.js';
 import { countRequests, openClient, wholeRead } from '../../support/context.js';
-import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { temporaryRoot } from '../../support/mcp-clients.js';
+import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { runCli } from '../../support/run-cli.js';
 
 const TURNS = 60;
@@ -21,6 +22,8 @@ describe('questions about a longer session', () => {
   const name = `long${randomUUID().slice(0, 8)}`;
   let client: ContextClient;
   let remove: () => Promise<void>;
+  // A node of its own: the turns of all sessions are asked for, and how many others there are must not matter.
+  let node: OwnNode;
   let session: SessionId;
   let fork: SessionId;
   let file: ObjectId;
@@ -30,7 +33,8 @@ describe('questions about a longer session', () => {
   beforeAll(async () => {
     const made = await temporaryRoot();
     remove = made.remove;
-    client = await openClient(made.root);
+    node = await ownNode();
+    client = await openClient(made.root, { address: node.address });
     const opened = await client.openSession({ id: name });
     session = opened.id;
     for (let turn = 1; turn <= TURNS; turn += 1) {
@@ -55,6 +59,7 @@ describe('questions about a longer session', () => {
   });
   afterAll(async () => {
     await client.close();
+    await node.stop();
     await remove();
   });
 
@@ -114,7 +119,7 @@ describe('questions about a longer session', () => {
     const many = await client.openSession({ id: `${name}-many` });
     for (let turn = 1; turn <= 102; turn += 1) await many.reportMessage({ role: 'user', text: `turn ${turn}` });
     await client.store.writes.flush();
-    const ask = async (...args: string[]) => JSON.parse((await runCli(['log', many.id, '--data', suiteData(), '--json', ...args])).stdout);
+    const ask = async (...args: string[]) => JSON.parse((await runCli(['log', many.id, '--data', node.dataDir, '--json', ...args])).stdout);
     expect(await ask()).toMatchObject({ turns: { length: 100 }, notes: ['the newest 100 turns; there are more (--limit)'] });
     expect(await ask('--limit', '500')).toMatchObject({ turns: { length: 102 }, notes: [] });
   });

@@ -56,5 +56,5 @@ describe('proofs of a database on disk', () => {
     expect((await runCli(['verify', 'nobody', '--data', dataDir])).code).toBe(1);
     expect((await runCli(['verify', '--data', dataDir])).code).toBe(64);
     // Two starts of a node and five of the program: seconds each on a busy machine.
-  }, 180_000);
+  });
 });

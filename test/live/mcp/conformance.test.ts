@@ -33,7 +33,7 @@ describe('the public conformance suite 0.1.13', () => {
     } finally {
       await server.close();
     }
-  }, 60_000);
+  });
 
   test('fails on the product only where the baseline says so and why', async () => {
     const server = await startServe(['--no-token']);
@@ -44,5 +44,5 @@ describe('the public conformance suite 0.1.13', () => {
     } finally {
       await server.close();
     }
-  }, 60_000);
+  });
 });

@@ -57,5 +57,5 @@ describe('palimpsest mcp on a durable data folder', () => {
     }
     expect((await inspectJournals(data)).every(({ pending }) => pending === 0)).toBe(true);
     expect((await runCli(['doctor', '--data', data])).stdout).toMatch(/node {6}rocksdb/);
-  }, 60_000);
+  });
 });

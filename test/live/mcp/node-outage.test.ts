@@ -88,7 +88,7 @@ describe('a node that comes, dies and comes back', () => {
       await node.release();
       await stopNode(data);
     }
-  }, 120_000);
+  });
 
   test('initialize does not wait for it, the first call does and reports progress; a kill loses nothing that was answered', async () => {
     const session = `outage-${process.pid}`;
@@ -134,5 +134,5 @@ describe('a node that comes, dies and comes back', () => {
       await client.close();
       await node.release();
     }
-  }, 120_000);
+  });
 });

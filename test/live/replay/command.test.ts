@@ -39,7 +39,7 @@ describe('palimpsest replay', () => {
       'utf8',
     );
     expect(markdown).toContain(own.digest);
-  }, 120_000);
+  });
 
   test('only tells what is there when it is asked to', async () => {
     const path = await recordings.write('one.jsonl', longRecording(2).text);
@@ -80,7 +80,7 @@ describe('palimpsest replay', () => {
       .map((line) => replayReportSchema.parse(JSON.parse(line)));
     expect([code, reports.map(({ recording }) => recording.name).sort()]).toEqual([0, ['one.jsonl', 'three.jsonl', 'two.jsonl']]);
     expect(new Set(reports.map(({ digest }) => digest)).size).toBe(1);
-  }, 120_000);
+  });
 
   test('begins nothing for what cannot be replayed or written', async () => {
     const one = await recordings.write('one.jsonl', longRecording(1).text);

@@ -14,7 +14,7 @@ const cases = await Promise.all(RECORDING_FORMATS.map(async (format) => [format,
 let other: ReplayDatabase;
 beforeAll(async () => {
   other = await openReplayDatabase(undefined);
-}, 120_000);
+});
 afterAll(() => other.close());
 
 describe('a recording of each format', () => {

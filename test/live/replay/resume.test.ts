@@ -3,13 +3,11 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { replayFile } from '../../../src/lab/report/replay-file.js';
 import type { ReplayReport } from '../../../src/lab/report/replay-report.js';
-import { openClient, testAddress } from '../../support/context.js';
+import { testAddress } from '../../support/context.js';
 import { config, longRecording, recordingFolder, suiteDatabase } from '../../support/replays.js';
-import { Road } from '../../support/road.js';
 import { runCli } from '../../support/run-cli.js';
 
 const KILL_AT = join(import.meta.dirname, '..', '..', 'support', 'kill-at.mjs');
@@ -72,32 +70,7 @@ describe('an interrupted replay', () => {
     expect({ code, said: code === 0 ? '' : `${stdout}${stderr}` }).toEqual({ code: 0, said: '' });
     expect(JSON.parse(stdout) as ReplayReport).toEqual(JSON.parse(JSON.stringify(whole)));
     expect(await keptLines()).toBe(whole.contexts.count);
-  }, 180_000);
-
-  test('waits longer than an agent would for a database that is slow to have what was acknowledged', async () => {
-    const recording = longRecording(3);
-    const path = await recordings.write('slow.jsonl', recording.text);
-    const into = `slow-${process.pid}-${Date.now()}`;
-    const road = new Road(dataDir);
-    const database = { address: { kind: 'unix', socketPath: road.socketPath }, dataDir, close: async () => undefined } as const;
-    await road.open();
-    const clock = () => Date.UTC(2026, 0, 5, 9);
-    const before = await openClient(recordings.folder, { address: database.address, dataDir, clock, track: false });
-    const session = await before.openSession({ id: into });
-    await before.room(0);
-    await road.close();
-    await session.reportMessage({ role: 'user', text: 'change number 0' });
-    expect(await before.close()).toMatchObject({ unflushed: 1 });
-    const replayed = replayFile(path, database, { config: config(), into });
-    try {
-      // An agent would have been refused by now.
-      await Promise.race([replayed, delay(11_000)]);
-      await road.open();
-      expect((await replayed).sessions).toMatchObject([{ session: into, steps: 12 }]);
-    } finally {
-      await road.close();
-    }
-  }, 60_000);
+  });
 
   test('that was finished is compared, writes nothing and has the same report', async () => {
     const path = await recordings.write('a.jsonl', longRecording(3).text);

@@ -30,7 +30,7 @@ beforeAll(async () => {
   await symlink('/etc/passwd', join(root, 'link'));
   await writeFile(Buffer.concat([Buffer.from(`${root}/bad-`), Buffer.from([0xff, 0xfe])]), 'x');
   agent = await stdioAgent(root, ['--session', SESSION], {}, { withoutOverride: true });
-}, 60_000);
+});
 
 afterAll(async () => {
   await agent.close();
@@ -169,7 +169,7 @@ describe('what is odd but right', () => {
     const last = await agent.call('read', { path: 'big.txt', offset: 1_000_000 });
     expect(last.text).toMatch(/lines=1000000-1000000\/1000000 .*\n\.+9999\n$/);
     expect((await agent.call('context')).text).not.toMatch(/active \([^)]*\):\n(?:.*\n)*?.*big\.txt.*\n(?:.*\n)*known, not active/);
-  }, 60_000);
+  });
 
   test('a line that takes six bytes a character on the wire stays within the limits', async () => {
     await writeFile(join(root, 'controls.txt'), '\u0001'.repeat(200_000));

@@ -26,7 +26,7 @@ beforeAll(async () => {
     Array.from({ length: 2_100 }, (_, index) => writeFile(join(root, 'many', `f${String(index).padStart(4, '0')}.txt`), '')),
   );
   agent = await stdioAgent(root, ['--allow-bash', '--session', `listings-${process.pid}`]);
-}, 60_000);
+});
 
 afterAll(async () => {
   await agent.close();

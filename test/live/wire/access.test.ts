@@ -24,7 +24,7 @@ beforeAll(async () => {
   origin = `http://${host}`;
   open = new Wire({ origin }, { authorization: `Bearer ${TOKEN}` });
   anonymous = new Wire({ origin });
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([open.close(), anonymous.close()]);
   await front.stop();

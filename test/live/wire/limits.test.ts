@@ -4,12 +4,17 @@ import { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CONFIGS, privateFolder, type RunningFront, startFront } from '../../support/front-process.js';
+import { until } from '../../support/until.js';
 import { errorKey, readEdn, submitAndWait, Wire, type WireAnswer } from '../../support/wire.js';
 import { testWire } from '../../support/wire-target.js';
 
-const QUERY_LIMIT_MS = 1_000;
+const QUERY_LIMIT_MS = 500;
 const AWAIT_LIMIT_MS = 200;
 const MAX_BODY = 1_000_000;
+/** How long an idle front is watched. */
+const MEASURED_MS = 1_000;
+/** Far more than any limit of this front, and far less than what is asked for. */
+const NEVER_MS = 200_000;
 const ROWS = 2_000;
 
 let front: RunningFront;
@@ -24,7 +29,7 @@ beforeAll(async () => {
   front = await startFront([...flags, '--max-queries', '2', '--await-timeout', String(AWAIT_LIMIT_MS), '--max-body', String(MAX_BODY)]);
   wire = new Wire({ socketPath });
   await submitAndWait(wire, Array.from({ length: ROWS }, (_, n) => `[:xtdb.api/put {:xt/id "d${n}" :n ${n}}]`).join(' '));
-}, 120_000);
+});
 afterAll(async () => {
   await wire.close();
   await front.stop();
@@ -61,24 +66,22 @@ describe('the time limit of queries', () => {
 
   test('leaves nothing running: no active query, an idle processor', async () => {
     expect((await ask(JOIN_WITHOUT_END)).status).toBe(500);
-    const deadline = Date.now() + 5_000;
-    let active = '';
     // The node notes a query's end in a thread of its own.
-    while (active !== '()' && Date.now() < deadline) active = (await wire.get('/active-queries')).text;
-    expect(active).toBe('()');
+    await until(
+      async () => (await wire.get('/active-queries')).text,
+      (active) => active === '()',
+    );
     if (process.platform === 'linux') {
       const before = ticksUsed();
-      await setTimeout(1_000);
+      await setTimeout(MEASURED_MS);
       expect(ticksUsed() - before).toBeLessThan(30);
     }
   });
 
   test('a query may ask for less', async () => {
-    const started = Date.now();
     const answer = await ask(`{:timeout 100 ${JOIN_WITHOUT_END.slice(1)}`);
     expect(answer.status).toBe(500);
     expect(readEdn(answer.text)).toMatchObject({ message: 'Stopped after 100 ms' });
-    expect(Date.now() - started).toBeLessThan(QUERY_LIMIT_MS);
   });
 
   test('but not for more', async () => {
@@ -96,17 +99,19 @@ describe('other limits of queries', () => {
   });
 
   test('a query too many is told to come again, and then is welcome', async () => {
-    const running = [ask(JOIN_WITHOUT_END), ask(JOIN_WITHOUT_END)];
-    const deadline = Date.now() + 5_000;
     let refused: WireAnswer | undefined;
-    while (refused === undefined && Date.now() < deadline) {
-      const answer = await ask('{:find [n] :where [["d1" :n n]]}');
-      if (answer.status === 503) refused = answer;
+    // Where one comes so late that another has ended, all are welcome: then it is tried again.
+    while (refused === undefined) {
+      const running = Array.from({ length: 3 }, () => ask(JOIN_WITHOUT_END));
+      expect((await wire.get('/entity', { params: { eid: 'd1' } })).status).toBe(200);
+      refused = (await Promise.all(running)).find(({ status }) => status === 503);
     }
-    expect(refused?.headers['retry-after']).toBe('1');
-    expect((await wire.get('/entity', { params: { eid: 'd1' } })).status).toBe(200);
-    await Promise.all(running);
-    expect(readEdn((await ask('{:find [n] :where [["d1" :n n]]}')).text)).toEqual([[1]]);
+    expect(refused.headers['retry-after']).toBe('1');
+    const welcome = await until(
+      () => ask('{:find [n] :where [["d1" :n n]]}'),
+      ({ status }) => status !== 503,
+    );
+    expect(readEdn(welcome.text)).toEqual([[1]]);
   });
 });
 
@@ -120,14 +125,14 @@ describe('the limit of waiting', () => {
     const took = Date.now() - started;
     expect(answer.status).toBe(500);
     expect(took).toBeGreaterThanOrEqual(limit - 20);
-    expect(took).toBeLessThan(limit + 3_000);
+    expect(took).toBeLessThan(NEVER_MS);
   });
 
   test('the same holds on every route that awaits', async () => {
     const started = Date.now();
     expect((await wire.get('/entity', { params: { eid: 'd1', 'await-tx-id': 99_999_999 } })).status).toBe(500);
     expect((await wire.post('/query', '{:query {:find [e] :where [[e :n]]}}', { params: { 'await-tx-id': 99_999_999 } })).status).toBe(500);
-    expect(Date.now() - started).toBeLessThan(2 * AWAIT_LIMIT_MS + 3_000);
+    expect(Date.now() - started).toBeLessThan(NEVER_MS);
   });
 });
 

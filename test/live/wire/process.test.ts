@@ -1,11 +1,9 @@
-import { mkdir, readdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { CONFIGS, privateFolder, runFront, startFront } from '../../support/front-process.js';
+import { CONFIGS, failToStart, privateFolder, startFront } from '../../support/front-process.js';
 import { errorKey, readEdn, submitAndWait, Wire } from '../../support/wire.js';
-
-const START_LIMIT_MS = 120_000;
 
 let dir: string;
 let remove: () => Promise<void>;
@@ -18,176 +16,90 @@ afterEach(() => remove());
 
 const memory = (...flags: readonly string[]): string[] => ['--config', CONFIGS.memory, '--socket', socket, ...flags];
 
-/** Runs a front that is not expected to become ready; answers with its exit code and last line. */
-async function failToStart(flags: readonly string[]): Promise<readonly [number | null, string]> {
-  const run = await runFront(flags);
-  expect(await run.ready).toBeUndefined();
-  const { code, stderr } = await run.ended;
-  return [
-    code,
-    stderr
-      .trimEnd()
-      .split('\n')
-      .find((line) => line.startsWith('front: ')) ?? stderr,
-  ];
-}
-
 describe('a front’s process', () => {
-  test(
-    'says in one line that it is ready, serves its socket to its user alone, and ends cleanly on SIGTERM',
-    async () => {
-      const front = await startFront(memory('--lock', join(dir, 'lock')));
-      expect(front.ready).toEqual({ ready: true, pid: front.run.process.pid, socket, port: null, version: '1.24.3' });
-      const again = memory('--lock', join(dir, 'lock'));
-      expect(await failToStart(again)).toEqual([75, `front: locked: Another process holds ${join(dir, 'lock')}`]);
-      const [code, reason] = await failToStart(memory());
-      expect([code, reason]).toEqual([70, expect.stringMatching(/^front: bind-failed: .*Another process listens/)]);
-      const { code: ended, stdout } = await front.stop();
-      expect([ended, stdout.trimEnd().split('\n')]).toEqual([0, [JSON.stringify(front.ready)]]);
-      expect(await readdir(dir)).toEqual(['lock']);
-    },
-    START_LIMIT_MS,
-  );
+  test('says in one line that it is ready, serves its socket to its user alone, and ends cleanly on SIGTERM', async () => {
+    const front = await startFront(memory('--lock', join(dir, 'lock')));
+    expect(front.ready).toEqual({ ready: true, pid: front.run.process.pid, socket, port: null, version: '1.24.3' });
+    const again = memory('--lock', join(dir, 'lock'));
+    expect(await failToStart(again)).toEqual([75, `front: locked: Another process holds ${join(dir, 'lock')}`]);
+    const [code, reason] = await failToStart(memory());
+    expect([code, reason]).toEqual([70, expect.stringMatching(/^front: bind-failed: .*Another process listens/)]);
+    const { code: ended, stdout } = await front.stop();
+    expect([ended, stdout.trimEnd().split('\n')]).toEqual([0, [JSON.stringify(front.ready)]]);
+    expect(await readdir(dir)).toEqual(['lock']);
+  });
 
-  test(
-    'takes the place of a socket whose process is gone, and leaves when nobody asks for a while',
-    async () => {
-      const killed = await startFront(memory());
-      killed.run.process.kill('SIGKILL');
-      await killed.run.ended;
-      expect(await readdir(dir)).toEqual(['s']);
-      const front = await startFront(memory('--idle-exit', '2'));
-      const wire = new Wire({ socketPath: socket });
-      expect((await wire.get('/status')).status).toBe(200);
-      await wire.close();
-      expect((await front.run.ended).code).toBe(0);
-      expect(await readdir(dir)).toEqual([]);
-    },
-    START_LIMIT_MS,
-  );
+  test('takes the place of a socket whose process is gone, and leaves when nobody asks for a while', async () => {
+    const killed = await startFront(memory());
+    killed.run.process.kill('SIGKILL');
+    await killed.run.ended;
+    expect(await readdir(dir)).toEqual(['s']);
+    const front = await startFront(memory('--idle-exit', '2'));
+    const wire = new Wire({ socketPath: socket });
+    expect((await wire.get('/status')).status).toBe(200);
+    await wire.close();
+    expect((await front.run.ended).code).toBe(0);
+    expect(await readdir(dir)).toEqual([]);
+  });
 
-  test(
-    'says what is wrong with its flags, its configuration or its place',
-    async () => {
-      expect((await failToStart(['--config', CONFIGS.memory]))[0]).toBe(64);
-      expect((await failToStart(memory('--max-rows', 'many')))[0]).toBe(64);
-      const broken = join(dir, 'broken.edn');
-      await writeFile(broken, '{:xtdb/tx-log {:xtdb/module nowhere.at-all/->log}}');
-      expect(await failToStart(['--config', broken, '--socket', socket])).toEqual([70, expect.stringMatching(/^front: config-invalid: /)]);
-      expect(await failToStart(['--config', CONFIGS.rocksdb, '--socket', socket])).toEqual([
-        70,
-        expect.stringMatching(/^front: config-invalid: .*--data/),
-      ]);
-      const shared = join(dir, 'shared');
-      await mkdir(shared, { mode: 0o755 });
-      expect(await failToStart(['--config', CONFIGS.memory, '--socket', join(shared, 's')])).toEqual([
-        70,
-        expect.stringMatching(/^front: bind-failed: .*chmod 700/),
-      ]);
-    },
-    START_LIMIT_MS,
-  );
+  test('on TCP without a token keeps web pages out', async () => {
+    const front = await startFront(['--config', CONFIGS.memory, '--port', '0']);
+    const wire = new Wire({ origin: `http://127.0.0.1:${front.ready.port}` });
+    expect((await wire.get('/status')).status).toBe(200);
+    for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }, { host: 'evil.example' }]) {
+      expect([headers, (await wire.get('/status', { headers })).status]).toEqual([headers, 403]);
+    }
+    await wire.close();
+    expect((await front.stop()).code).toBe(0);
+  });
 
-  test(
-    'on TCP without a token keeps web pages out',
-    async () => {
-      const front = await startFront(['--config', CONFIGS.memory, '--port', '0']);
-      const wire = new Wire({ origin: `http://127.0.0.1:${front.ready.port}` });
-      expect((await wire.get('/status')).status).toBe(200);
-      for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }, { host: 'evil.example' }]) {
-        expect([headers, (await wire.get('/status', { headers })).status]).toEqual([headers, 403]);
-      }
-      await wire.close();
-      expect((await front.stop()).code).toBe(0);
-    },
-    START_LIMIT_MS,
-  );
+  test('gives itself up, for its supervisor to start again, when a query cannot be stopped', async () => {
+    const front = await startFront(memory('--query-timeout', '500'));
+    const wire = new Wire({ socketPath: socket });
+    const ring = Array.from({ length: 40 }, (_, n) => `"ring${n}"`);
+    await submitAndWait(wire, ring.map((id) => `[:xtdb.api/put {:xt/id ${id} :friends #{${ring.join(' ')}}}]`).join(' '));
+    const asked = wire.post('/query', '{:query {:find [(pull e [{:friends ...}])] :where [[e :friends "ring0"]]}}').catch(String);
+    expect((await front.run.ended).code).toBe(3);
+    expect(await asked).toEqual(expect.any(String));
+    await wire.close();
+  });
 
-  test(
-    'gives itself up, for its supervisor to start again, when a query cannot be stopped',
-    async () => {
-      const front = await startFront(memory('--query-timeout', '500'));
-      const wire = new Wire({ socketPath: socket });
-      const ring = Array.from({ length: 40 }, (_, n) => `"ring${n}"`);
-      await submitAndWait(wire, ring.map((id) => `[:xtdb.api/put {:xt/id ${id} :friends #{${ring.join(' ')}}}]`).join(' '));
-      const asked = wire.post('/query', '{:query {:find [(pull e [{:friends ...}])] :where [[e :friends "ring0"]]}}').catch(String);
-      expect((await front.run.ended).code).toBe(3);
-      expect(await asked).toEqual(expect.any(String));
-      await wire.close();
-    },
-    START_LIMIT_MS,
-  );
-
-  test(
-    'answers a malformed request without a page of HTML',
-    async () => {
-      const front = await startFront(memory());
-      const text = await new Promise<string>((resolve, reject) => {
-        const client = connect(socket, () => client.write('GET /_xtdb/status HTTP/1.1\r\nHost: a b c\r\nBroken Header\r\n\r\n'));
-        let received = '';
-        client.setEncoding('utf8').on('data', (piece: string) => {
-          received += piece;
-        });
-        client.on('error', reject).on('close', () => resolve(received));
+  test('answers a malformed request without a page of HTML', async () => {
+    const front = await startFront(memory());
+    const text = await new Promise<string>((resolve, reject) => {
+      const client = connect(socket, () => client.write('GET /_xtdb/status HTTP/1.1\r\nHost: a b c\r\nBroken Header\r\n\r\n'));
+      let received = '';
+      client.setEncoding('utf8').on('data', (piece: string) => {
+        received += piece;
       });
-      expect(text).toMatch(/^HTTP\/1\.1 400 /);
-      expect(text).not.toMatch(/<html|Jetty/i);
-      await front.stop();
-    },
-    START_LIMIT_MS,
-  );
+      client.on('error', reject).on('close', () => resolve(received));
+    });
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(text).not.toMatch(/<html|Jetty/i);
+    await front.stop();
+  });
 });
 
 describe('a front on RocksDB', () => {
   const rocksdb = (): string[] => ['--config', CONFIGS.rocksdb, '--data', join(dir, 'data'), '--socket', socket];
 
-  test(
-    'keeps what it acknowledged through kill -9, and no refused poison pill comes back with the next start',
-    async () => {
-      await mkdir(join(dir, 'data'), { mode: 0o700 });
-      const first = await startFront(rocksdb());
-      const wire = new Wire({ socketPath: socket });
-      const text = 'x'.repeat(100_000);
-      await submitAndWait(wire, `[:xtdb.api/put {:xt/id "kept" :text "${text}"}]`);
-      const pill = await wire.post('/submit-tx', '{:tx-ops [[:xtdb.api/put {:xt/id :f :crux.db/fn 1}]]}');
-      expect([pill.status, errorKey(pill)]).toEqual([400, 'reserved-key']);
-      const last = await wire.post('/submit-tx', '{:tx-ops [[:xtdb.api/put {:xt/id "last"}]]}');
-      expect(last.status).toBe(202);
-      first.run.process.kill('SIGKILL');
-      await first.run.ended;
-      const second = await startFront(rocksdb());
-      expect((await wire.get('/entity', { params: { eid: 'kept', 'await-tx-id': 1 } })).text).toContain(text);
-      expect((await wire.get('/entity', { params: { eid: 'last' } })).status).toBe(200);
-      expect(readEdn((await wire.get('/status')).text)).toMatchObject({ 'ingester-failed?': false });
-      await wire.close();
-      expect((await second.stop()).code).toBe(0);
-    },
-    START_LIMIT_MS,
-  );
-
-  test(
-    'rebuilds a lost index, and does not start on a lost log or a damaged store',
-    async () => {
-      const data = join(dir, 'data');
-      await mkdir(data, { mode: 0o700 });
-      const wire = new Wire({ socketPath: socket });
-      const first = await startFront(rocksdb());
-      await submitAndWait(wire, '[:xtdb.api/put {:xt/id "kept"}]');
-      await first.stop();
-      await rm(join(data, 'index'), { recursive: true });
-      const second = await startFront(rocksdb());
-      expect((await wire.get('/entity', { params: { eid: 'kept', 'await-tx-id': 0 } })).status).toBe(200);
-      await wire.close();
-      await second.stop();
-      const manifest = (await readdir(join(data, 'index'))).find((name) => name.startsWith('MANIFEST'));
-      await truncate(join(data, 'index', String(manifest)), 10);
-      expect(await failToStart(rocksdb())).toEqual([70, expect.stringMatching(/^front: corrupt-data: /)]);
-      await rm(join(data, 'index'), { recursive: true });
-      await (await startFront(rocksdb())).stop();
-      await rm(join(data, 'golden'), { recursive: true });
-      const [code, reason] = await failToStart(rocksdb());
-      expect([code, reason]).toEqual([70, expect.stringMatching(/^front: corrupt-data: The transaction log ends/)]);
-    },
-    START_LIMIT_MS,
-  );
+  test('keeps what it acknowledged through kill -9, and no refused poison pill comes back with the next start', async () => {
+    await mkdir(join(dir, 'data'), { mode: 0o700 });
+    const first = await startFront(rocksdb());
+    const wire = new Wire({ socketPath: socket });
+    const text = 'x'.repeat(100_000);
+    await submitAndWait(wire, `[:xtdb.api/put {:xt/id "kept" :text "${text}"}]`);
+    const pill = await wire.post('/submit-tx', '{:tx-ops [[:xtdb.api/put {:xt/id :f :crux.db/fn 1}]]}');
+    expect([pill.status, errorKey(pill)]).toEqual([400, 'reserved-key']);
+    const last = await wire.post('/submit-tx', '{:tx-ops [[:xtdb.api/put {:xt/id "last"}]]}');
+    expect(last.status).toBe(202);
+    first.run.process.kill('SIGKILL');
+    await first.run.ended;
+    const second = await startFront(rocksdb());
+    expect((await wire.get('/entity', { params: { eid: 'kept', 'await-tx-id': 1 } })).text).toContain(text);
+    expect((await wire.get('/entity', { params: { eid: 'last' } })).status).toBe(200);
+    expect(readEdn((await wire.get('/status')).text)).toMatchObject({ 'ingester-failed?': false });
+    await wire.close();
+    expect((await second.stop()).code).toBe(0);
+  });
 });

@@ -153,4 +153,4 @@ test('both ways find the same lines', async () => {
     ),
     { numRuns: 40 },
   );
-}, 60_000);
+});

@@ -1,0 +1,30 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureNode } from '../../src/node/ensure-node.js';
+import type { NodeProfile } from '../../src/node/node-state.js';
+import { stopNode } from '../../src/node/stop-node.js';
+import type { NodeAddress } from '../../src/xtdb/address.js';
+
+/** A node that one suite has for itself, in a data folder of its own. */
+export interface OwnNode {
+  readonly address: NodeAddress;
+  readonly dataDir: string;
+  /** Stops it and removes its data folder. */
+  stop(): Promise<void>;
+}
+
+/** Starts a node for a suite that counts or lists everything in the database, or ends the node. It costs a JVM: whoever can tell its ids apart uses the suite's. */
+export async function ownNode(profile: NodeProfile = 'memory'): Promise<OwnNode> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-own-'));
+  const { address, release } = await ensureNode({ dataDir, profile });
+  return {
+    address,
+    dataDir,
+    stop: async () => {
+      await release();
+      await stopNode(dataDir);
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
