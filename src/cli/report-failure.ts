@@ -1,6 +1,5 @@
-import { errorText } from '../node/errors.js';
-import { systemCode } from '../process/system-error.js';
 import { CodedError } from '../values/coded-error.js';
+import { codeOf, messageOf } from '../values/thrown.js';
 import { escapedJson, escapedText } from './escape-text.js';
 import { USAGE_EXIT_CODE } from './usage-error.js';
 
@@ -13,8 +12,8 @@ export async function reportFailure(flags: { readonly json?: boolean }, action: 
   try {
     await action();
   } catch (error) {
-    const message = errorText(error);
-    const code = systemCode(error) ?? 'error';
+    const message = messageOf(error);
+    const code = codeOf(error) ?? 'error';
     if (flags.json) console.log(escapedJson({ error: { code, message } }));
     else console.error(`palimpsest: ${escapedText(message)}`);
     process.exitCode = error instanceof CodedError && error.isUsage ? USAGE_EXIT_CODE : 1;

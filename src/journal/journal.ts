@@ -1,6 +1,7 @@
+import type { OwnedFile } from '../process/owned-file.js';
 import { type JournalDamage, JournalError, journalFailure } from './errors.js';
 import { encodeFrameHeader, FRAME_HEADER_BYTES } from './frame.js';
-import { type JournalLock, syncFolder } from './journal-folder.js';
+import { syncFolder } from './journal-folder.js';
 import { type JournalRecord, type JournalScan, readRecords } from './read-journal.js';
 import { type DoneRecords, type PendingLimits, PendingRecords, type WaitingRecord } from './record-progress.js';
 import { SegmentChain, type SegmentFile } from './segment-chain.js';
@@ -30,6 +31,14 @@ export interface JournalStatus {
   readonly nearFull: boolean;
 }
 
+/** Where a journal lies, the lock on it, and what was found in its files. */
+export interface JournalPlace {
+  readonly folder: string;
+  readonly owner: string;
+  readonly lock: OwnedFile;
+  readonly found: JournalScan;
+}
+
 interface Append {
   readonly parts: readonly Uint8Array[];
   readonly length: number;
@@ -51,7 +60,7 @@ export class Journal {
   readonly #durability: Durability;
   readonly #markDelayMs: number;
   readonly #resetBytes: number;
-  readonly #lock: JournalLock;
+  readonly #lock: OwnedFile;
   readonly #chain: SegmentChain;
   readonly #pending: PendingRecords;
   readonly #done: DoneRecords;
@@ -66,15 +75,15 @@ export class Journal {
   #broken: JournalError | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(folder: string, lock: JournalLock, options: JournalOptions, found: JournalScan) {
+  constructor({ folder, owner, lock, found }: JournalPlace, options: JournalOptions) {
     const { durability = 'process', segmentBytes = SEGMENT_BYTES, markDelayMs = MARK_DELAY_MS } = options;
-    this.owner = lock.owner;
+    this.owner = owner;
     this.damage = [...found.torn, ...found.corrupt];
     this.#durability = durability;
     this.#markDelayMs = markDelayMs;
     this.#resetBytes = segmentBytes / 4;
     this.#lock = lock;
-    this.#chain = new SegmentChain(folder, lock.owner, segmentBytes, found.segments, found.corruptSegments);
+    this.#chain = new SegmentChain({ folder, owner, segmentBytes, segments: found.segments, damaged: found.corruptSegments });
     this.#pending = new PendingRecords(options);
     for (const record of found.waiting) this.#pending.add(record);
     this.#done = found.done;
@@ -141,7 +150,7 @@ export class Journal {
     this.#chain.retire();
     this.#trim();
     if (this.#chain.isEmpty) this.#lock.remove();
-    else this.#lock.release();
+    else this.#lock.vacate();
   }
 
   #assertOpen(): void {

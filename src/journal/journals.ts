@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { corruptError, type JournalDamage, JournalError, journalFailure } from './errors.js';
 import { Journal, type JournalOptions } from './journal.js';
 import {
-  acquireJournalLock,
-  type JournalHolder,
+  type JournalWriter,
   journalFolder,
   listJournalFolder,
-  livingHolder,
+  livingWriter,
+  lockJournal,
   makeJournalFolder,
   newOwner,
   ownersIn,
@@ -34,9 +34,9 @@ export async function openJournal(dataDir: string, options: JournalOptions = {})
   if (options.durability === 'power') await syncFolder(dataDir);
   await sweepLocks(folder);
   for (;;) {
-    const listing = await listJournalFolder(folder);
-    const lock = await acquireJournalLock(folder, newOwner(listing), options.what ?? WHAT, listing);
-    if (lock !== undefined) return new Journal(folder, lock, options, judgeJournal(folder, []));
+    const owner = newOwner(await listJournalFolder(folder));
+    const lock = await lockJournal(folder, owner, options.what ?? WHAT);
+    if (lock !== undefined) return new Journal({ folder, owner, lock, found: judgeJournal(folder, []) }, options);
   }
 }
 
@@ -47,7 +47,7 @@ export async function adoptableJournals(dataDir: string): Promise<readonly strin
   const withFiles = new Set(listing.segments.map(({ owner }) => owner));
   const adoptable: string[] = [];
   for (const owner of ownersIn(listing)) {
-    if (withFiles.has(owner) && (await livingHolder(folder, owner, listing)) === undefined) adoptable.push(owner);
+    if (withFiles.has(owner) && (await livingWriter(owner, listing)) === undefined) adoptable.push(owner);
   }
   return adoptable;
 }
@@ -73,7 +73,7 @@ async function cutTails(folder: string, owner: string, { cuts, corruptSegments }
  */
 export async function adoptJournal(dataDir: string, owner: string, options: AdoptOptions = {}): Promise<Journal | undefined> {
   const folder = journalFolder(dataDir);
-  const lock = await acquireJournalLock(folder, owner, options.what ?? WHAT, await listJournalFolder(folder));
+  const lock = await lockJournal(folder, owner, options.what ?? WHAT);
   if (lock === undefined) return undefined;
   try {
     const listing = await listJournalFolder(folder);
@@ -84,9 +84,9 @@ export async function adoptJournal(dataDir: string, owner: string, options: Adop
     const found = await readJournal(folder, owner, listing);
     if (found.corrupt.length > 0 && options.salvage !== true) throw corruptError(owner, found.corrupt);
     await cutTails(folder, owner, found);
-    return new Journal(folder, lock, options, found);
+    return new Journal({ folder, owner, lock, found }, options);
   } catch (error) {
-    lock.release();
+    lock.vacate();
     throw error;
   }
 }
@@ -101,7 +101,7 @@ export type JournalState = 'sound' | 'torn' | 'corrupt' | 'newer-format' | 'unre
 export interface InspectedJournal {
   readonly owner: string;
   /** The living process that writes it; undefined when it has ended. */
-  readonly holder: JournalHolder | undefined;
+  readonly holder: JournalWriter | undefined;
   readonly state: JournalState;
   /** Records that are not known to be in the database, as far as they can be read. */
   readonly pending: number;
@@ -119,7 +119,7 @@ export async function inspectJournals(dataDir: string): Promise<readonly Inspect
   const listing = await listJournalFolder(folder);
   const journals: InspectedJournal[] = [];
   for (const owner of ownersIn(listing)) {
-    const holder = await livingHolder(folder, owner, listing);
+    const holder = await livingWriter(owner, listing);
     // A living process removes files while they are looked at.
     const fresh = holder === undefined ? listing : await listJournalFolder(folder);
     if (holder === undefined && !fresh.segments.some((segment) => segment.owner === owner)) continue;

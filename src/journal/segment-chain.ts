@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { systemCode } from '../process/system-error.js';
 import { frameSalt } from './frame.js';
 import { segmentFile } from './journal-folder.js';
-import { encodeSegmentHeader } from './segment-format.js';
+import { encodeSegmentHeader, type SegmentHeader } from './segment-format.js';
 
 /** Writes all of it: a disk that is almost full takes a part first and refuses the rest. */
 function writeFully(fd: number, parts: readonly Uint8Array[], position: number): number {
@@ -33,20 +33,22 @@ export class SegmentFile {
   #size: number;
   #closed = false;
 
-  private constructor(path: string, name: string, segment: number, fd: number, size: number) {
-    this.path = path;
+  private constructor({ name, ...file }: { path: string; name: string; segment: number; fd: number; size: number }) {
+    this.path = file.path;
     this.salt = frameSalt(name);
-    this.segment = segment;
-    this.#fd = fd;
-    this.#size = size;
+    this.segment = file.segment;
+    this.#fd = file.fd;
+    this.#size = file.size;
   }
 
-  /** Makes a file, for the user alone; nothing is left of it when that fails. Throws what the system throws. */
-  static create(folder: string, name: string, segment: number, header: Uint8Array): SegmentFile {
-    const path = `${folder}/${name}`;
+  /** Makes a file in `folder`, for the user alone; nothing is left of it when that fails. Throws what the system throws. */
+  static create(folder: string, { owner, segment, first }: Omit<SegmentHeader, 'at'>): SegmentFile {
+    const name = segmentFile(owner, segment);
+    const path = join(folder, name);
     const fd = openSync(path, 'wx', 0o600);
     try {
-      return new SegmentFile(path, name, segment, fd, writeFully(fd, [header], 0));
+      const size = writeFully(fd, [encodeSegmentHeader({ owner, segment, first, at: Date.now() })], 0);
+      return new SegmentFile({ path, name, segment, fd, size });
     } catch (error) {
       closeSync(fd);
       unlinkSync(path);
@@ -85,6 +87,19 @@ export class SegmentFile {
   }
 }
 
+/** What a chain begins with. */
+export interface SegmentChainOptions {
+  readonly folder: string;
+  /** The journal's name. */
+  readonly owner: string;
+  /** A file that has grown to this size is followed by a new one. */
+  readonly segmentBytes: number;
+  /** The numbers of the files that are there, in order. */
+  readonly segments: readonly number[];
+  /** The numbers of those among them that are kept aside instead of removed. */
+  readonly damaged: ReadonlySet<number>;
+}
+
 /** The files of one journal: at most one that is written, and older ones that go as soon as nothing waits in them. */
 export class SegmentChain {
   readonly folder: string;
@@ -95,7 +110,7 @@ export class SegmentChain {
   #current: SegmentFile | undefined;
   #newest: number;
 
-  constructor(folder: string, owner: string, segmentBytes: number, segments: readonly number[], damaged: ReadonlySet<number>) {
+  constructor({ folder, owner, segmentBytes, segments, damaged }: SegmentChainOptions) {
     this.folder = folder;
     this.owner = owner;
     this.#segmentBytes = segmentBytes;
@@ -118,8 +133,7 @@ export class SegmentChain {
     if (this.#current !== undefined) return this.#current;
     // A number is never used twice, also when making its file failed half-way.
     const segment = ++this.#newest;
-    const header = encodeSegmentHeader({ owner: this.owner, segment, first: nextSequence, at: Date.now() });
-    this.#current = SegmentFile.create(this.folder, segmentFile(this.owner, segment), segment, header);
+    this.#current = SegmentFile.create(this.folder, { owner: this.owner, segment, first: nextSequence });
     return this.#current;
   }
 

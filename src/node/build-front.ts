@@ -4,6 +4,7 @@ import { NodeError, type NodeErrorCode } from './errors.js';
 import type { Java } from './java.js';
 import { commonJvmFlags } from './launch.js';
 import { lastLines, runProcess } from './run-process.js';
+import { TIME_LIMITS } from './time-limits.js';
 
 const PROBLEMS: readonly { readonly pattern: RegExp; readonly code: NodeErrorCode }[] = [
   { pattern: /No space left on device|not enough space|Disk quota exceeded/i, code: 'no-space' },
@@ -40,7 +41,7 @@ function essence(output: string): string {
  */
 export async function copyDependencies(pom: string, targetDir: string, signal: AbortSignal | undefined): Promise<void> {
   const args = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${targetDir}`];
-  const result = await runProcess('mvn', args, { cwd: join(targetDir, '..'), limitMs: 600_000, signal });
+  const result = await runProcess('mvn', args, { cwd: join(targetDir, '..'), limitMs: TIME_LIMITS.mavenMs, signal });
   if (result === undefined) {
     throw new NodeError(
       'no-maven',
@@ -104,7 +105,7 @@ export async function compileFront(
     '-e',
     COMPILE_AND_PACK,
   ];
-  const result = await runProcess(work.java.command, args, { limitMs: 600_000, signal });
+  const result = await runProcess(work.java.command, args, { limitMs: TIME_LIMITS.compileMs, signal });
   if (result?.code !== 0) throw buildFailure('compiling the front', result?.output ?? 'Java has gone');
   await rm(work.classesDir, { recursive: true, force: true });
 }
@@ -142,7 +143,7 @@ export async function makeArchive(
     ...(process.platform === 'win32' ? ['--port', '0'] : ['--socket', join(work.workDir, 's')]),
     '--warm',
   ];
-  const result = await runProcess(work.java.command, args, { limitMs: 180_000, signal });
+  const result = await runProcess(work.java.command, args, { limitMs: TIME_LIMITS.archiveMs, signal });
   if (result?.code !== 0) throw buildFailure('the first trial run of the node', result?.output ?? 'Java has gone');
   try {
     await rename(draft, work.archive);

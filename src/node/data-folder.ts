@@ -4,8 +4,10 @@ import { tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
+import { LockTimeoutError } from '../process/lock.js';
 import { systemCode } from '../process/system-error.js';
-import { errorText, NodeError } from './errors.js';
+import { codeOf, messageOf } from '../values/thrown.js';
+import { NodeError } from './errors.js';
 
 /** The layout of the data folder that this version reads and writes. */
 export const DATA_FORMAT = 1;
@@ -83,11 +85,18 @@ const UNWRITABLE: ReadonlySet<string> = new Set([
   'EIO',
 ]);
 
-/** The error that a failed write in the data folder stands for; anything else comes back as it is. */
-export function folderProblem(dir: string, error: unknown): unknown {
+/**
+ * The NodeError that a failure in a data folder stands for: of a system call, of a lock that stayed in other hands, of a caller that gave up waiting. Anything
+ * else comes back as it is.
+ */
+export function nodeFailure(dir: string, error: unknown): unknown {
+  if (error instanceof LockTimeoutError) return new NodeError('locked', error.message, { cause: error });
+  if (codeOf(error) === 'ABORT_ERR') {
+    return new NodeError('aborted', 'Waiting for the node was cancelled by the caller.', { cause: error });
+  }
   const code = systemCode(error);
-  if (error instanceof NodeError || code === undefined) return error;
-  const reason = errorText(error);
+  if (code === undefined) return error;
+  const reason = messageOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new NodeError('no-space', `There is no space left for the data folder ${dir} (${reason}). Free some, then try again.`, {
       cause: error,
@@ -107,7 +116,7 @@ async function checkOrWriteMarker(dir: string): Promise<void> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if (systemCode(error) !== 'ENOENT') throw folderProblem(dir, error);
+    if (systemCode(error) !== 'ENOENT') throw nodeFailure(dir, error);
     const found = (await readdir(dir)).filter((name) => name === 'golden' || name === 'index');
     if (found.length > 0) {
       throw new NodeError(
@@ -139,7 +148,7 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
     await checkOrWriteMarker(folder.dir);
     return folder;
   } catch (error) {
-    throw folderProblem(wanted, error);
+    throw nodeFailure(wanted, error);
   }
 }
 

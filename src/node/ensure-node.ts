@@ -1,9 +1,10 @@
-import { type DataFolder, folderProblem, openDataFolder } from './data-folder.js';
-import { lockHolder, withLock } from './file-lock.js';
+import { namedLockOwner, withNamedLock } from '../process/lock.js';
+import { type DataFolder, nodeFailure, openDataFolder } from './data-folder.js';
 import { findNode } from './find-node.js';
-import { countUsers, type OwnNodeAddress, type Registration, registerUser } from './node-state.js';
+import { countUsers, type OwnNodeAddress, type Registration, registerUser, removeDeadUsers } from './node-state.js';
 import { type RunningNode, type StartOptions, startNode } from './start-node.js';
 import { stopNodeOf } from './stop-node.js';
+import { TIME_LIMITS } from './time-limits.js';
 
 /** What is asked of the node of a data folder. */
 export interface EnsureNodeOptions extends StartOptions {
@@ -30,18 +31,18 @@ async function findOrStart(
   folder: DataFolder,
   options: EnsureNodeOptions,
 ): Promise<{ readonly node: RunningNode; readonly started: boolean }> {
-  // A lock that is held means that somebody is starting or stopping this very node. This process is registered already, so that a process which
-  // is about to stop the node as its last user either sees the registration or is seen here by its lock.
-  if ((await lockHolder(folder.startLock)) === undefined) {
+  // Whoever holds the lock is starting or stopping this very node. This process is registered already, so a process that is about to stop the node
+  // as its last user either sees the registration or is seen here by its lock.
+  if ((await namedLockOwner(folder.startLock)) === undefined) {
     const node = await findNode(folder, options);
     if (node !== undefined) return { node, started: false };
   }
   const onWait = (pid: number): void => options.onProgress?.(`Process ${pid} is starting or stopping the node; waiting for it …`);
-  return withLock(folder.startLock, { signal: options.signal, onWait }, async () => {
+  return withNamedLock(folder.startLock, { limitMs: TIME_LIMITS.lockMs, signal: options.signal, onWait }, async () => {
     const node = await findNode(folder, options);
     if (node !== undefined) return { node, started: false };
-    // Registrations of processes that died without leaving are swept out now and then; a start is slow anyway.
-    await countUsers(folder);
+    // Now and then is enough, and a start is slow anyway.
+    await removeDeadUsers(folder);
     return { node: await startNode(folder, options), started: true };
   });
 }
@@ -49,21 +50,26 @@ async function findOrStart(
 async function leave(folder: DataFolder, registration: Registration, onExit: 'leave' | 'stop-last'): Promise<void> {
   await registration.remove();
   if (onExit === 'leave') return;
-  await withLock(folder.startLock, {}, async () => {
-    if ((await countUsers(folder)) === 0) await stopNodeOf(folder);
-  });
+  try {
+    await withNamedLock(folder.startLock, { limitMs: TIME_LIMITS.lockMs }, async () => {
+      if ((await countUsers(folder)) === 0) await stopNodeOf(folder);
+    });
+  } catch (error) {
+    throw nodeFailure(folder.dir, error);
+  }
 }
 
 /**
  * Finds the node of a data folder or starts it, and waits until it answers.
  * All processes that name the folder share one node; of several that start it at once one does and the others wait. The very first start builds
  * the node (about a minute), later ones take some seconds. What a crash left behind (lock, socket, state) is put right.
- * Throws NodeError; see its codes.
+ *
+ * @throws {NodeError} see its codes
  */
 export async function ensureNode(options: EnsureNodeOptions): Promise<NodeHandle> {
   const folder = await openDataFolder(options.dataDir);
   const registration = await registerUser(folder).catch((error: unknown) => {
-    throw folderProblem(folder.dir, error);
+    throw nodeFailure(folder.dir, error);
   });
   try {
     const { node, started } = await findOrStart(folder, options);
@@ -81,6 +87,6 @@ export async function ensureNode(options: EnsureNodeOptions): Promise<NodeHandle
     };
   } catch (error) {
     await registration.remove();
-    throw folderProblem(folder.dir, error);
+    throw nodeFailure(folder.dir, error);
   }
 }

@@ -29,11 +29,6 @@ export class NodeError extends CodedError<NodeErrorCode> {
   override readonly name = 'NodeError';
 }
 
-/** What a thrown value says. */
-export function errorText(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
-}
-
 /** Throws NodeError `aborted` when the caller has given up. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new NodeError('aborted', 'Waiting for the node was cancelled by the caller.', { cause: signal.reason });

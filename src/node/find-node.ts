@@ -1,12 +1,11 @@
+import { pollUntil } from '../process/within-limit.js';
 import type { DataFolder } from './data-folder.js';
 import { NodeError } from './errors.js';
 import { type NodeState, readLiveness } from './node-state.js';
 import { probeNode } from './node-status.js';
-import { waitFor } from './pause.js';
-import { DEFAULT_READY_TIMEOUT_MS, failureOf, type RunningNode, readyTimeout, runningNode, type StartOptions } from './start-node.js';
+import { failureOf, type RunningNode, readyTimeout, runningNode, type StartOptions } from './start-node.js';
 import { endProcess } from './stop-node.js';
-
-const PROBE_LIMIT_MS = 10_000;
+import { TIME_LIMITS } from './time-limits.js';
 
 function checkProfile(folder: DataFolder, state: NodeState, options: StartOptions): void {
   if (state.profile === options.profile) return;
@@ -17,7 +16,7 @@ function checkProfile(folder: DataFolder, state: NodeState, options: StartOption
 }
 
 async function checkIngester(folder: DataFolder, node: RunningNode): Promise<RunningNode | undefined> {
-  const answer = await probeNode(node.address, PROBE_LIMIT_MS);
+  const answer = await probeNode(node.address, TIME_LIMITS.probeMs);
   if (answer?.ingesterFailed === true) {
     throw new NodeError(
       'ingester-failed',
@@ -32,9 +31,9 @@ async function checkIngester(folder: DataFolder, node: RunningNode): Promise<Run
  * Waits for one that is starting or coming back, and ends an orphan that does not answer. Throws NodeError `profile-mismatch`, `ingester-failed`, `ready-timeout`, `aborted` or the failure of a start that was waited for.
  */
 export async function findNode(folder: DataFolder, options: StartOptions): Promise<RunningNode | undefined> {
-  const limitMs = options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
+  const limitMs = options.readyTimeoutMs ?? TIME_LIMITS.readyMs;
   let waited = false;
-  const found = await waitFor<RunningNode | 'none'>(
+  const found = await pollUntil<RunningNode | 'none'>(
     async () => {
       const liveness = await readLiveness(folder);
       if (liveness.kind === 'none') {

@@ -3,11 +3,13 @@ import { access, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile }
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { z } from 'zod';
+import { withNamedLock } from '../process/lock.js';
 import { systemCode } from '../process/system-error.js';
+import { messageOf } from '../values/thrown.js';
 import { compileFront, copyDependencies, makeArchive } from './build-front.js';
-import { errorText, NodeError } from './errors.js';
-import { withLock } from './file-lock.js';
+import { NodeError } from './errors.js';
 import type { Java } from './java.js';
+import { TIME_LIMITS } from './time-limits.js';
 
 /** Raised when the layout of an installation changes, so that older ones are not taken for current. */
 const LAYOUT = 'installation-1';
@@ -42,23 +44,17 @@ export async function readFrontFiles(frontDir: string): Promise<ReadonlyMap<stri
   return new Map(files);
 }
 
-/** How long an installation stays although nothing has started from it. */
-export const UNUSED_DAYS = 30;
-/** A draft older than this was left by a build that died. */
-const DRAFT_HOURS = 24;
-
 /** Which names of a cache folder can go: drafts of dead builds and installations unused for long, never the current one and nothing unknown. */
 export function expiredEntries(
   entries: readonly { readonly name: string; readonly usedMs: number }[],
   currentKey: string,
   nowMs: number,
 ): readonly string[] {
-  const olderThan = (entry: { readonly usedMs: number }, hours: number): boolean => nowMs - entry.usedMs > hours * 3_600_000;
   return entries
-    .filter((entry) => {
-      if (/^\.draft-[0-9a-f-]{36}$/.test(entry.name)) return olderThan(entry, DRAFT_HOURS);
-      const key = /^node-([0-9a-f]{16})$/.exec(entry.name)?.[1];
-      return key !== undefined && key !== currentKey && olderThan(entry, UNUSED_DAYS * 24);
+    .filter(({ name, usedMs }) => {
+      if (/^\.draft-[0-9a-f-]{36}$/.test(name)) return nowMs - usedMs > TIME_LIMITS.draftMs;
+      const key = /^node-([0-9a-f]{16})$/.exec(name)?.[1];
+      return key !== undefined && key !== currentKey && nowMs - usedMs > TIME_LIMITS.unusedInstallationMs;
     })
     .map((entry) => entry.name);
 }
@@ -174,7 +170,7 @@ async function build(dir: string, key: string, files: FrontFiles, options: Insta
 }
 
 function cacheProblem(cacheDir: string, error: unknown): NodeError {
-  const reason = errorText(error);
+  const reason = messageOf(error);
   if (systemCode(error) === 'ENOSPC' || systemCode(error) === 'EDQUOT') {
     return new NodeError(
       'no-space',
@@ -206,7 +202,8 @@ export async function ensureInstallation(options: InstallOptions): Promise<Insta
     if (present !== undefined) return present;
     await mkdir(options.cacheDir, { recursive: true, mode: 0o700 });
     const waiting = (pid: number): void => options.onProgress?.(`Process ${pid} is building the node; waiting for it …`);
-    return await withLock(join(options.cacheDir, `node-${key}.lock`), { signal: options.signal, onWait: waiting }, async () => {
+    const lock = { limitMs: TIME_LIMITS.lockMs, signal: options.signal, onWait: waiting };
+    return await withNamedLock(join(options.cacheDir, `node-${key}.lock`), lock, async () => {
       const meanwhile = await readInstallation(dir, key);
       if (meanwhile !== undefined) return meanwhile;
       const installation = await build(dir, key, files, options);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { NodeError } from './errors.js';
 import { runProcess } from './run-process.js';
+import { TIME_LIMITS } from './time-limits.js';
 
 /** The oldest Java the node runs on. */
 export const MINIMUM_JAVA = 17;
@@ -51,7 +52,10 @@ export async function findJava(options: {
   const candidates = [...(options.javaHome ? [join(options.javaHome, 'bin', 'java')] : []), 'java'];
   let tooOld: { readonly command: string; readonly version: string } | undefined;
   for (const candidate of candidates) {
-    const result = await runProcess(candidate, ['-XshowSettings:properties', '-version'], { limitMs: 20_000, signal: options.signal });
+    const result = await runProcess(candidate, ['-XshowSettings:properties', '-version'], {
+      limitMs: TIME_LIMITS.javaVersionMs,
+      signal: options.signal,
+    });
     const description = result === undefined ? undefined : parseJavaDescription(result.output);
     if (description === undefined) continue;
     if (description.major >= MINIMUM_JAVA) {

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
+import { createWholeFile, livingOwners, parseJson, removeDeadFiles, replaceFile } from '../process/owned-file.js';
 import { identifySelf, isAlive, type ProcessIdentity, processIdentitySchema } from '../process/process-identity.js';
-import { systemCode } from '../process/system-error.js';
 import type { DataFolder } from './data-folder.js';
 import type { NodeErrorCode } from './errors.js';
 
@@ -68,11 +67,7 @@ export function startingState(supervisor: ProcessIdentity, profile: NodeProfile)
 
 /** Reads a state out of the text of `node.json`; undefined when the text is not one (half written, or from another version). */
 export function parseState(text: string): NodeState | undefined {
-  try {
-    return stateSchema.parse(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  return parseJson(text, stateSchema);
 }
 
 /** Reads the state file; undefined when there is none or it cannot be understood, which both mean that no node is known. */
@@ -81,16 +76,14 @@ export async function readState(path: string): Promise<NodeState | undefined> {
   return text === undefined ? undefined : parseState(text);
 }
 
-/** Replaces the state file in one step; readable by its owner alone, since an address may carry a token. */
+/** Replaces the state file in one step; readable by its user alone, since an address may carry a token. */
 export async function writeState(path: string, state: NodeState): Promise<void> {
-  await writeFileAtomic(path, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600, fsync: false });
+  await replaceFile(path, `${JSON.stringify(state, null, 2)}\n`);
 }
 
 /** Writes the first state of a supervisor on its behalf, unless it has already done so itself. */
 export async function announceState(path: string, state: NodeState): Promise<void> {
-  await writeFile(path, JSON.stringify(state), { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
-    if (systemCode(error) !== 'EEXIST') throw error;
-  });
+  await createWholeFile(path, JSON.stringify(state));
 }
 
 /** Removes the state file if it still belongs to that supervisor, so that nobody removes the state of a successor. */
@@ -117,7 +110,7 @@ export function judgeLiveness(state: NodeState | undefined, alive: { readonly su
   return { kind: 'none', state };
 }
 
-/** Reads the state of a data folder and looks whether its processes live. */
+/** Reads the state of a data folder and checks whether its processes live. */
 export async function readLiveness(folder: DataFolder): Promise<NodeLiveness> {
   const state = await readState(folder.stateFile);
   if (state === undefined) return judgeLiveness(undefined, { supervisor: false, jvm: false });
@@ -127,33 +120,24 @@ export async function readLiveness(folder: DataFolder): Promise<NodeLiveness> {
 
 /** A registration of this process as a user of a node. */
 export interface Registration {
-  /** Ends it; may be called any number of times. */
+  /** Ends the registration. Idempotent. */
   remove(): Promise<void>;
 }
 
-/** Registers this process as a user of the node, which matters to whoever stops the node when the last user leaves. */
+/** Registers this process as a user of the node; the last user that leaves may stop the node. */
 export async function registerUser(folder: DataFolder): Promise<Registration> {
   const path = join(folder.usersDir, `${randomUUID()}.json`);
-  await writeFileAtomic(path, JSON.stringify(await identifySelf()), { mode: 0o600, fsync: false });
+  await replaceFile(path, JSON.stringify(await identifySelf()));
   return { remove: () => rm(path, { force: true }) };
 }
 
-/** How many registrations of living processes there are; those of dead processes are removed. */
+/** How many registrations of living processes there are. Changes nothing. */
 export async function countUsers(folder: DataFolder): Promise<number> {
-  const names = await readdir(folder.usersDir).catch(() => []);
-  const alive = await Promise.all(
-    names
-      .filter((name) => name.endsWith('.json'))
-      .map(async (name) => {
-        const path = join(folder.usersDir, name);
-        try {
-          if (await isAlive(processIdentitySchema.parse(JSON.parse(await readFile(path, 'utf8'))))) return true;
-        } catch {
-          // Gone meanwhile, or cut off by a crash while it was written: no user either way.
-        }
-        await rm(path, { force: true });
-        return false;
-      }),
-  );
-  return alive.filter(Boolean).length;
+  const users = await livingOwners(folder.usersDir, processIdentitySchema).catch(() => []);
+  return users.length;
+}
+
+/** Removes the registrations of processes that died without leaving. */
+export async function removeDeadUsers(folder: DataFolder): Promise<void> {
+  await removeDeadFiles(folder.usersDir, processIdentitySchema);
 }

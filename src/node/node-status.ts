@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { findDataFolder } from './data-folder.js';
 import { readLogTail } from './log-file.js';
 import { countUsers, type NodePhase, type NodeProfile, type OwnNodeAddress, readLiveness } from './node-state.js';
+import { TIME_LIMITS } from './time-limits.js';
 
 /** What a node says of itself. */
 export interface ProbeAnswer {
@@ -87,7 +88,8 @@ export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
   const { kind, state } = await readLiveness(folder);
   if (kind === 'none') return { running: false, dataDir: folder.dir, failure: state?.failure ?? null };
   const isReady = state.phase === 'ready' && state.address !== null;
-  const answer: ProbeAnswer | undefined = isReady && state.address !== null ? await probeNode(state.address, 5_000) : undefined;
+  const answer: ProbeAnswer | undefined =
+    isReady && state.address !== null ? await probeNode(state.address, TIME_LIMITS.statusProbeMs) : undefined;
   return {
     running: true,
     dataDir: folder.dir,

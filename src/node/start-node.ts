@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { identifyProcess } from '../process/process-identity.js';
 import { systemCode } from '../process/system-error.js';
+import { pollUntil } from '../process/within-limit.js';
 import { type DataFolder, makeRuntimeFolder, socketIn } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { ensureInstallation } from './install.js';
@@ -14,8 +15,8 @@ import { findJava } from './java.js';
 import { DEFAULT_HEAP_MEGABYTES, type LaunchPlan } from './launch.js';
 import { readLogTail } from './log-file.js';
 import { announceState, type NodeProfile, type NodeState, type OwnNodeAddress, readState, startingState } from './node-state.js';
-import { waitFor } from './pause.js';
 import { NO_SPACE_EXIT } from './supervise.js';
+import { TIME_LIMITS } from './time-limits.js';
 
 /** The files of this package that the node is built and started from. */
 export interface PackageFiles {
@@ -62,11 +63,6 @@ export interface StartOptions {
   onProgress?(message: string): void;
 }
 
-/** How long a start may take until the node answers, milliseconds. */
-export const DEFAULT_READY_TIMEOUT_MS = 60_000;
-/** How long a node runs without a request before it stops itself, seconds. */
-export const DEFAULT_IDLE_EXIT_SECONDS = 1_800;
-
 const CONFIG_FILES: Readonly<Record<NodeProfile, string>> = { memory: 'memory.edn', rocksdb: 'xtdb.edn' };
 
 /** A node that answers. */
@@ -108,7 +104,7 @@ async function makePlan(folder: DataFolder, files: PackageFiles, options: StartO
     memoryConfig: join(files.frontDir, CONFIG_FILES.memory),
     cacheDir: options.cacheDir ?? join(homedir(), '.cache', 'palimpsest'),
     signal: options.signal,
-    ...(options.onProgress === undefined ? {} : { onProgress: (message: string) => options.onProgress?.(message) }),
+    onProgress: (message) => options.onProgress?.(message),
   });
   const runtimeFolder = await makeRuntimeFolder(folder.dir, options.runtimeDir);
   const isTcp = (options.transport ?? (process.platform === 'win32' ? 'tcp' : 'unix')) === 'tcp';
@@ -127,7 +123,7 @@ async function makePlan(folder: DataFolder, files: PackageFiles, options: StartO
     configFile: join(files.frontDir, CONFIG_FILES[options.profile]),
     socketPath: isTcp ? null : socketIn(runtimeFolder),
     tokenFile: isTcp ? tokenFile : null,
-    idleExitSeconds: options.idleExitSeconds ?? DEFAULT_IDLE_EXIT_SECONDS,
+    idleExitSeconds: options.idleExitSeconds ?? TIME_LIMITS.idleExitSeconds,
     heapMegabytes: options.heapMegabytes ?? DEFAULT_HEAP_MEGABYTES[options.profile],
   };
 }
@@ -162,8 +158,8 @@ export async function startNode(folder: DataFolder, options: StartOptions): Prom
   // Nobody else may take the node for absent, even if this process stops waiting before the supervisor has said a word.
   const identity = supervisor.pid === undefined ? undefined : await identifyProcess(supervisor.pid);
   if (identity !== undefined) await announceState(folder.stateFile, startingState(identity, plan.profile));
-  const limitMs = options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
-  const outcome = await waitFor(
+  const limitMs = options.readyTimeoutMs ?? TIME_LIMITS.readyMs;
+  const outcome = await pollUntil(
     async () => {
       const hasEnded = ended;
       const state = await readState(folder.stateFile);

@@ -1,21 +1,18 @@
 import { rm } from 'node:fs/promises';
 import { isAlive, type ProcessIdentity, signalProcess } from '../process/process-identity.js';
+import { pollUntil } from '../process/within-limit.js';
 import { type DataFolder, findDataFolder } from './data-folder.js';
 import { NodeError } from './errors.js';
 import { readLiveness, removeState } from './node-state.js';
-import { waitFor } from './pause.js';
-
-/** A clean close may take XTDB ten seconds, and its supervisor waits twenty. */
-const GRACE_MS = 25_000;
-const KILL_LIMIT_MS = 5_000;
+import { TIME_LIMITS } from './time-limits.js';
 
 /** Ends exactly this process: asks it, and kills it when it does not go. False when it lives on all the same. */
 export async function endProcess(identity: ProcessIdentity): Promise<boolean> {
   const gone = async (): Promise<true | undefined> => ((await isAlive(identity)) ? undefined : true);
   await signalProcess(identity, 'SIGTERM');
-  if (await waitFor(gone, { limitMs: GRACE_MS })) return true;
+  if (await pollUntil(gone, { limitMs: TIME_LIMITS.processEndMs })) return true;
   await signalProcess(identity, 'SIGKILL');
-  return (await waitFor(gone, { limitMs: KILL_LIMIT_MS })) === true;
+  return (await pollUntil(gone, { limitMs: TIME_LIMITS.killedMs })) === true;
 }
 
 /** Stops the node of an existing data folder; true when one ran. What a crash left behind is removed as well. */

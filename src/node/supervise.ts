@@ -1,13 +1,14 @@
 import { mkdir, readFile, rm, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { identifySelf, type ProcessIdentity } from '../process/process-identity.js';
 import { dataFolderAt } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { type FrontExit, type FrontProcess, type LaunchPlan, type ReadyLine, startFront } from './launch.js';
 import { type LogFile, openLogFile } from './log-file.js';
 import { type NodeState, type OwnNodeAddress, removeState, startingState, writeState } from './node-state.js';
-import { pause } from './pause.js';
 import { lastLines } from './run-process.js';
+import { TIME_LIMITS } from './time-limits.js';
 
 /** What the supervisor does after the JVM ended. */
 export type ExitVerdict =
@@ -70,18 +71,13 @@ export function judgeFrontExit(exit: FrontExit, context: { readonly wasReady: bo
 
 /** How long to wait before the n-th start in a row (n from 1): at once after a first crash, then doubling up to 30 s. */
 export function restartDelayMs(crashesInARow: number): number {
-  return crashesInARow <= 1 ? 0 : Math.min(30_000, 500 * 2 ** (crashesInARow - 2));
+  return crashesInARow <= 1 ? 0 : Math.min(TIME_LIMITS.longestRestartMs, TIME_LIMITS.firstRestartMs * 2 ** (crashesInARow - 2));
 }
 
-/** A JVM that stayed up this long is healthy again: the next crash counts as a first one. */
-const HEALTHY_MS = 60_000;
 /** Crashes in a row without ever being ready after which another try is pointless. */
 const GIVE_UP_AFTER = 3;
-/** XTDB itself waits up to 10 s for a clean close. */
-const STOP_LIMIT_MS = 20_000;
 /** Exit code that tells of a full disk, on which no state file can tell it. */
 export const NO_SPACE_EXIT = 28;
-const DAY_MS = 86_400_000;
 
 /** What is watched over, and what ends it. */
 export interface SuperviseOptions {
@@ -152,7 +148,7 @@ class Supervision {
     const onStop = (): void => {
       void this.#set({ phase: 'stopping' });
       front.kill('SIGTERM');
-      killTimer = setTimeout(() => front.kill('SIGKILL'), STOP_LIMIT_MS);
+      killTimer = setTimeout(() => front.kill('SIGKILL'), TIME_LIMITS.frontStopMs);
     };
     this.#options.stop.addEventListener('abort', onStop, { once: true });
     if (this.#options.stop.aborted) onStop();
@@ -180,7 +176,7 @@ class Supervision {
         this.#say(stop.aborted ? 'stopped' : 'the node ended by itself (idle)');
         return this.#leave();
       }
-      crashes = (readyForMs ?? 0) >= HEALTHY_MS ? 1 : crashes + 1;
+      crashes = (readyForMs ?? 0) >= TIME_LIMITS.healthyMs ? 1 : crashes + 1;
       const hopeless = !wasEverReady && crashes >= GIVE_UP_AFTER;
       if (verdict.kind === 'failed' || hopeless) {
         const failure =
@@ -196,10 +192,10 @@ class Supervision {
       }
       // A JVM that dies before it is ready may have met an archive that does not fit it.
       if (!wasReady) plan = { ...plan, archive: null };
-      const delay = restartDelayMs(crashes);
-      this.#say(`the node crashed (${verdict.reason}); starting it again${delay > 0 ? ` in ${delay} ms` : ''}`);
+      const pauseMs = restartDelayMs(crashes);
+      this.#say(`the node crashed (${verdict.reason}); starting it again${pauseMs > 0 ? ` in ${pauseMs} ms` : ''}`);
       await this.#set({ phase: 'restarting', jvm: null, frontExit, restarts: this.#state.restarts + 1 });
-      await pause(delay, stop).catch(() => undefined);
+      await delay(pauseMs, undefined, { signal: stop }).catch(() => undefined);
       if (stop.aborted) return this.#leave();
     }
   }
@@ -220,7 +216,10 @@ class Supervision {
 export async function superviseNode(options: SuperviseOptions): Promise<number> {
   const log = openLogFile(dataFolderAt(options.plan.dataDir).logFile);
   // Shows the clean-up of the cache that this installation is in use.
-  const touch = setInterval(() => void utimes(dirname(options.plan.jars[0] ?? '.'), new Date(), new Date()).catch(() => undefined), DAY_MS);
+  const touch = setInterval(
+    () => void utimes(dirname(options.plan.jars[0] ?? '.'), new Date(), new Date()).catch(() => undefined),
+    TIME_LIMITS.touchMs,
+  );
   try {
     return await new Supervision(options, await identifySelf(), log).run();
   } finally {

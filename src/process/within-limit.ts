@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { defined } from '../values/defined.js';
 
 /** How a limit is kept. */
 export interface LimitOptions {
-  /** Whether waiting keeps the process alive, for whoever ends with the answer; false if left out. */
+  /** Whether waiting keeps the process alive, for a caller that ends with the answer; false if left out. */
   readonly keepsAlive?: boolean;
 }
 
 /**
- * What a piece of work comes to, or what `late()` answers or throws once it has taken longer than the limit; the work itself goes on. The timer ends with
+ * Resolves to what `work` resolves to, or to what `late()` answers or throws once `limitMs` have passed; the work itself goes on. The timer ends with
  * the answer.
  */
 export async function withinLimit<T>(
@@ -25,11 +26,28 @@ export async function withinLimit<T>(
   }
 }
 
-/** Whether a piece of work ends within the limit; rejects with what it rejects with by then. */
+/** Whether `work` ends within the limit; rejects with what it rejects with by then. */
 export function endsWithin(work: Promise<unknown>, limitMs: number): Promise<boolean> {
   return withinLimit(
     work.then(() => true),
     limitMs,
     () => false,
   );
+}
+
+/**
+ * Asks every `everyMs` milliseconds (40 if left out) until the answer is not undefined; undefined when `limitMs` have passed first. Rejects with an
+ * `AbortError` when the signal fires. Only for conditions of other processes, which give no event that could be awaited.
+ */
+export async function pollUntil<T>(
+  ask: () => Promise<T | undefined>,
+  limits: { readonly limitMs: number; readonly everyMs?: number; readonly signal?: AbortSignal | undefined },
+): Promise<T | undefined> {
+  const deadline = performance.now() + limits.limitMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (performance.now() >= deadline) return undefined;
+    await delay(limits.everyMs ?? 40, undefined, defined({ signal: limits.signal }));
+  }
 }

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ensureNode } from '../../../src/node/ensure-node.js';
 import { nodeStatus, probeNode } from '../../../src/node/node-status.js';
-import { waitFor } from '../../../src/node/pause.js';
 import { stopNode } from '../../../src/node/stop-node.js';
+import { pollUntil } from '../../../src/process/within-limit.js';
 
 let root: string;
 let dataDir: string;
@@ -55,7 +55,7 @@ describe('how a node ends when nobody needs it', () => {
         () => undefined,
         () => true as const,
       );
-    expect(await waitFor(gone, { limitMs: 20_000 })).toBe(true);
+    expect(await pollUntil(gone, { limitMs: 20_000 })).toBe(true);
     expect(await probeNode(node.address, 5_000)).toBeUndefined();
     expect(await readFile(join(dataDir, 'logs', 'node.log'), 'utf8')).toContain('ended by itself');
   });

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ensureNode } from '../../../src/node/ensure-node.js';
 import { readState } from '../../../src/node/node-state.js';
 import { type NodeStatusReport, nodeStatus, probeNode } from '../../../src/node/node-status.js';
-import { waitFor } from '../../../src/node/pause.js';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { identifyProcess, isAlive } from '../../../src/process/process-identity.js';
+import { pollUntil } from '../../../src/process/within-limit.js';
 import { createXtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { runCli } from '../../support/run-cli.js';
 
@@ -36,7 +36,7 @@ async function killHard(...pids: readonly (number | null)[]): Promise<void> {
   expect(identities).toHaveLength(pids.length);
   for (const { pid } of identities) process.kill(pid, 'SIGKILL');
   for (const identity of identities) {
-    expect(await waitFor(async () => ((await isAlive(identity)) ? undefined : true), { limitMs: 5_000 })).toBe(true);
+    expect(await pollUntil(async () => ((await isAlive(identity)) ? undefined : true), { limitMs: 5_000 })).toBe(true);
   }
 }
 

@@ -1,10 +1,5 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
-
-const src = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))), 'src');
+import { type AskedProcess, buildProgram, startProgram } from '../../support/asked-process.js';
 
 /** What the process does: opens or adopts a journal and does with it what it is asked. */
 const PROGRAM = `
@@ -29,66 +24,24 @@ const answer = {
     }
   },
 };
-process.on('message', ({ ask, args }) => {
-  answer[ask](args).then((value) => process.send({ value }), (error) => process.send({ code: error.code, message: error.message }));
-});
-process.send({ value: 'ready' });
 `;
 
-export interface Answer {
-  readonly value?: unknown;
-  readonly code?: string;
-  readonly message?: string;
-}
-
 /** A process of its own that writes a journal. */
-export interface JournalWriter {
-  readonly child: ChildProcess;
-  ask(ask: string, ...args: readonly unknown[]): Promise<Answer>;
+export interface JournalWriter extends AskedProcess {
   /** Lets it append without an end until it has acknowledged `count` records, kills it, and gives every number that it has said. */
   storm(count: number, size: number, doneBehind: number): Promise<readonly number[]>;
-  kill(): Promise<void>;
 }
 
 /** Bundles the program of the processes into a folder. */
-export async function buildJournalWriter(folder: string): Promise<string> {
-  const outfile = join(folder, 'journal-writer.mjs');
-  await build({
-    stdin: { contents: PROGRAM, resolveDir: src },
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    outfile,
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-    logLevel: 'error',
-  });
-  return outfile;
-}
-
-async function nextAnswer(child: ChildProcess): Promise<Answer> {
-  const [answer] = await once(child, 'message');
-  return answer as Answer;
-}
+export const buildJournalWriter = (folder: string): Promise<string> => buildProgram(folder, 'journal-writer', PROGRAM);
 
 /** Starts such a process and waits until it listens; `limitBytes` is the size beyond which no file of its may grow. */
 export async function startJournalWriter(program: string, limitBytes?: number): Promise<JournalWriter> {
   const limited = limitBytes === undefined ? {} : { execPath: 'prlimit', execArgv: [`--fsize=${limitBytes}`, process.execPath] };
-  const child = fork(program, { execArgv: [], ...limited, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
-  await nextAnswer(child);
-  const kill = async (): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill('SIGKILL');
-    await ended;
-  };
+  const writer = await startProgram(program, { ...limited, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  const { child } = writer;
   return {
-    child,
-    kill,
-    ask: (ask, ...args) => {
-      const answer = nextAnswer(child);
-      child.send({ ask, args });
-      return answer;
-    },
+    ...writer,
     storm: async (count, size, doneBehind) => {
       let said = '';
       child.send({ ask: 'storm', args: [size, doneBehind] });

@@ -2,79 +2,81 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  acquireSessionLock,
-  LeaseError,
-  lockFiles,
-  lockName,
-  lockPath,
-  locksFolder,
-  sessionLockOwner,
-  sessionLockOwners,
-} from '../../../src/lease/session-lock.js';
+import { acquireSessionLock, LeaseError, lockName, locksFolder, sessionLockOwners } from '../../../src/lease/session-lock.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { identifyProcess } from '../../../src/process/process-identity.js';
-import { buildLockHolder, type LockHolder, startLockHolder } from './lock-holder.js';
+import { type AskedProcess, buildProgram, startProgram } from '../../support/asked-process.js';
 
 const session = sessionId('20260101-abcdefgh');
 const mcp = { what: 'palimpsest mcp' };
+
+/** What the processes do: each takes one lock, then answers questions about it. */
+const PROGRAM = `
+import { acquireSessionLock } from './lease/session-lock.js';
+let lock;
+const answer = {
+  acquire: async ([dataDir, session, options]) => { lock = await acquireSessionLock(dataDir, session, options); return 'locked'; },
+  ours: async () => lock.isStillOurs(),
+  release: async () => lock.release(),
+};`;
 
 describe('the lock of a session [decision F5]', () => {
   let programs: string;
   let program: string;
   let dataDir: string;
-  const holders: LockHolder[] = [];
-  const start = async (): Promise<LockHolder> => {
-    const holder = await startLockHolder(program);
-    holders.push(holder);
-    return holder;
+  const owners: AskedProcess[] = [];
+  const start = async (): Promise<AskedProcess> => {
+    const owner = await startProgram(program);
+    owners.push(owner);
+    return owner;
   };
+  const lockPath = (generation: number): string => join(locksFolder(dataDir), `${lockName(session)}.${generation}.lock`);
   const leftovers = () => readdir(locksFolder(dataDir));
 
   beforeAll(async () => {
     programs = await mkdtemp(join(tmpdir(), 'palimpsest-lock-program-'));
-    program = await buildLockHolder(programs);
+    program = await buildProgram(programs, 'lock-owner', PROGRAM);
   });
   afterAll(() => rm(programs, { recursive: true, force: true }));
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-locks-'));
   });
   afterEach(async () => {
-    await Promise.all(holders.splice(0).map((holder) => holder.kill('SIGKILL')));
+    await Promise.all(owners.splice(0).map((owner) => owner.kill('SIGKILL')));
     await rm(dataDir, { recursive: true, force: true });
   });
 
   test('a free session is locked, is ours, and leaves nothing behind when it is released', async () => {
     const lock = await acquireSessionLock(dataDir, session, mcp);
     expect(lock.isStillOurs()).toBe(true);
-    expect(await sessionLockOwner(dataDir, session)).toMatchObject({ pid: process.pid, what: 'palimpsest mcp', session });
+    expect(await sessionLockOwners(dataDir, session)).toMatchObject([{ pid: process.pid, what: 'palimpsest mcp', session }]);
     lock.release();
     lock.release();
     expect(lock.isStillOurs()).toBe(false);
     expect(await leftovers()).toEqual([]);
     const again = await acquireSessionLock(dataDir, session, mcp);
-    expect(again.token).not.toBe(lock.token);
+    expect([again.isStillOurs(), lock.isStillOurs()]).toEqual([true, false]);
     again.release();
   });
 
   test('a living owner in another process is named with its start and what to do', async () => {
-    const holder = await start();
-    await holder.ask('acquire', dataDir, session, { what: 'palimpsest serve' });
+    const owner = await start();
+    await owner.ask('acquire', dataDir, session, { what: 'palimpsest serve' });
     const refused = await acquireSessionLock(dataDir, session, mcp).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(LeaseError);
     const { code, message } = refused as LeaseError;
     expect(code).toBe('held');
-    expect(message).toContain(`process ${holder.pid} (palimpsest serve) since 20`);
+    expect(message).toContain(`process ${owner.pid} (palimpsest serve) since 20`);
     expect(message).toContain('--take-over');
-    expect((await holder.ask('ours')).value).toBe(true);
+    expect((await owner.ask('ours')).value).toBe(true);
     expect(await leftovers()).toHaveLength(1);
   });
 
   test('the lock of a killed process is taken silently', async () => {
-    const holder = await start();
-    await holder.ask('acquire', dataDir, session, mcp);
-    await holder.kill('SIGKILL');
-    expect(await sessionLockOwner(dataDir, session)).toBeUndefined();
+    const owner = await start();
+    await owner.ask('acquire', dataDir, session, mcp);
+    await owner.kill('SIGKILL');
+    expect(await sessionLockOwners(dataDir, session)).toEqual([]);
     const lock = await acquireSessionLock(dataDir, session, mcp);
     expect(lock.isStillOurs()).toBe(true);
     expect(await leftovers()).toHaveLength(1);
@@ -83,7 +85,7 @@ describe('the lock of a session [decision F5]', () => {
 
   test('a pid that another process has by now is no owner', async () => {
     const lock = await acquireSessionLock(dataDir, session, mcp);
-    const path = lockPath(locksFolder(dataDir), session, 1);
+    const path = lockPath(1);
     const owner = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
     expect(owner).toMatchObject({ ...(await identifyProcess(process.pid)) });
     await writeFile(path, JSON.stringify({ ...owner, started: `${owner.started}0`, token: 'of-a-dead-one' }));
@@ -94,26 +96,26 @@ describe('the lock of a session [decision F5]', () => {
   });
 
   test('a stopped process still owns its session', async () => {
-    const holder = await start();
-    await holder.ask('acquire', dataDir, session, mcp);
-    process.kill(holder.pid, 'SIGSTOP');
+    const owner = await start();
+    await owner.ask('acquire', dataDir, session, mcp);
+    process.kill(owner.pid, 'SIGSTOP');
     await expect(acquireSessionLock(dataDir, session, mcp)).rejects.toMatchObject({ code: 'held' });
-    process.kill(holder.pid, 'SIGCONT');
-    expect((await holder.ask('ours')).value).toBe(true);
+    process.kill(owner.pid, 'SIGCONT');
+    expect((await owner.ask('ours')).value).toBe(true);
   });
 
   test('taking over makes the first owner learn of it, and its release harms nobody', async () => {
-    const holder = await start();
-    await holder.ask('acquire', dataDir, session, mcp);
+    const owner = await start();
+    await owner.ask('acquire', dataDir, session, mcp);
     const lock = await acquireSessionLock(dataDir, session, { ...mcp, takeOver: true });
-    expect((await holder.ask('ours')).value).toBe(false);
-    await holder.ask('release');
+    expect((await owner.ask('ours')).value).toBe(false);
+    await owner.ask('release');
     expect(lock.isStillOurs()).toBe(true);
-    const back = await holder.ask('acquire', dataDir, session, { ...mcp, takeOver: true });
+    const back = await owner.ask('acquire', dataDir, session, { ...mcp, takeOver: true });
     expect(back.value).toEqual(expect.any(String));
     expect(lock.isStillOurs()).toBe(false);
     lock.release();
-    expect((await holder.ask('ours')).value).toBe(true);
+    expect((await owner.ask('ours')).value).toBe(true);
     expect(await leftovers()).toHaveLength(1);
   });
 
@@ -132,7 +134,7 @@ describe('the lock of a session [decision F5]', () => {
       const answers = await Promise.all(contenders.map((contender) => contender.ask('acquire', dataDir, wanted, mcp)));
       expect(answers.map(({ code }) => code ?? 'locked').sort()).toEqual(['held', 'held', 'held', 'locked']);
       const winner = contenders[answers.findIndex(({ code }) => code === undefined)];
-      expect(await sessionLockOwner(dataDir, wanted)).toMatchObject({ pid: winner?.pid });
+      expect(await sessionLockOwners(dataDir, wanted)).toMatchObject([{ pid: winner?.pid }]);
       expect((await winner?.ask('ours'))?.value).toBe(true);
     }
     expect(await leftovers()).toHaveLength(15);
@@ -144,13 +146,13 @@ describe('the lock of a session [decision F5]', () => {
       await Promise.all(contenders.map((contender) => contender.ask('acquire', dataDir, session, { ...mcp, takeOver: true })));
       const ours = await Promise.all(contenders.map((contender) => contender.ask('ours')));
       expect(ours.filter(({ value }) => value === true)).toHaveLength(1);
-      expect(await lockFiles(locksFolder(dataDir), session)).toHaveLength(1);
+      expect(await leftovers()).toHaveLength(1);
     }
   });
 
   test('a damaged lock belongs to nobody', async () => {
     await mkdir(locksFolder(dataDir), { recursive: true });
-    await writeFile(lockPath(locksFolder(dataDir), session, 7), '{"pid":');
+    await writeFile(lockPath(7), '{"pid":');
     const lock = await acquireSessionLock(dataDir, session, mcp);
     expect(lock.isStillOurs()).toBe(true);
     expect(await leftovers()).toEqual([`${lockName(session)}.8.lock`]);

@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { link, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { CodedError } from '../values/coded-error.js';
+import { createWholeFile, livingOwner, livingOwnerIn, namesIn, type OwnedFile, type OwnerSchema, ownedFile, textOf } from './owned-file.js';
+import { identifySelf, type ProcessIdentity, processIdentitySchema } from './process-identity.js';
+import { systemCode } from './system-error.js';
+import { pollUntil } from './within-limit.js';
+
+/** Why a lock was not acquired: the living process that owns it; undefined where others came in between at every attempt. */
+export interface HeldLock<Owner> {
+  readonly heldBy: Owner | undefined;
+}
+
+/** Thrown when a lock stays in the hands of a living process for longer than the caller waits. */
+export class LockTimeoutError extends CodedError<'held'> {
+  override readonly name = 'LockTimeoutError';
+}
+
+/** One generation of a lock: the file `<name>.<generation>.lock`. */
+export interface LockFile {
+  readonly name: string;
+  readonly generation: number;
+  readonly path: string;
+}
+
+/** A lock in a folder that must exist, and what its files say of their owner. */
+export interface Lock<Owner extends ProcessIdentity> {
+  readonly folder: string;
+  readonly name: string;
+  readonly schema: OwnerSchema<Owner>;
+}
+
+/** How a lock is acquired. */
+export interface AcquireOptions {
+  /** Takes the lock from a living owner too, which learns of it by `isStillOurs`. */
+  readonly takeOver?: boolean;
+  /** Leaves older generations in place, so that no generation is ever made twice, until the owner calls `remove`. */
+  readonly keepsOlder?: boolean;
+}
+
+const GENERATION = /^(.+)\.(\d{1,15})\.lock$/;
+/** How often others may come in between before they are reported: every time one of them got on. */
+const ATTEMPTS = 50;
+
+/** The locks among the names in a folder, the oldest generation of each first. */
+export function lockFilesAmong(folder: string, names: readonly string[]): readonly LockFile[] {
+  return names
+    .map((file) => ({ file, match: GENERATION.exec(file) }))
+    .flatMap(({ file, match }) =>
+      match === null ? [] : [{ name: match[1] ?? '', generation: Number(match[2]), path: join(folder, file) }],
+    )
+    .sort((a, b) => a.generation - b.generation);
+}
+
+/** The living process that owns one of these files; undefined when none does. */
+export async function livingLockOwner<Owner extends ProcessIdentity>(
+  files: readonly LockFile[],
+  schema: OwnerSchema<Owner>,
+): Promise<Owner | undefined> {
+  for (const { path } of files.toReversed()) {
+    const owner = await livingOwner(path, schema);
+    if (owner !== undefined) return owner;
+  }
+  return undefined;
+}
+
+async function generationsOf({ folder, name }: { readonly folder: string; readonly name: string }): Promise<readonly LockFile[]> {
+  return lockFilesAmong(folder, await namesIn(folder)).filter((file) => file.name === name);
+}
+
+/**
+ * One attempt: makes the generation after the newest one, which only one process can, then checks that what the decision was based on still stands.
+ * Undefined when others came in between.
+ */
+async function tryAcquire<Owner extends ProcessIdentity>(
+  lock: Lock<Owner>,
+  content: string,
+  options: AcquireOptions,
+): Promise<OwnedFile | HeldLock<Owner> | undefined> {
+  const before = await generationsOf(lock);
+  const owner = options.takeOver ? undefined : await livingLockOwner(before, lock.schema);
+  if (owner !== undefined) return { heldBy: owner };
+  const newest = before.at(-1);
+  const newestText = newest === undefined ? undefined : await textOf(newest.path);
+  const generation = (newest?.generation ?? 0) + 1;
+  const path = join(lock.folder, `${lock.name}.${generation}.lock`);
+  if (!(await createWholeFile(path, content))) return undefined;
+  const stands = newest === undefined || (newestText !== undefined && (await textOf(newest.path)) === newestText);
+  if (!stands || (await generationsOf(lock)).at(-1)?.generation !== generation) {
+    await rm(path, { force: true });
+    return undefined;
+  }
+  const older = before.map((file) => file.path);
+  if (options.keepsOlder) return ownedFile(path, content, older);
+  for (const one of older) await rm(one, { force: true });
+  return ownedFile(path, content);
+}
+
+/**
+ * Acquires a lock for this process; `mine` is what its file says, and no other file may ever say the same. The lock of a dead process is taken silently; a
+ * process is told from a later one with its pid by when it started. Of several that try at once exactly one succeeds. Throws what the system throws.
+ */
+export async function acquireLock<Owner extends ProcessIdentity>(
+  lock: Lock<Owner>,
+  mine: Owner,
+  options: AcquireOptions = {},
+): Promise<OwnedFile | HeldLock<Owner>> {
+  const content = JSON.stringify(mine);
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const result = await tryAcquire(lock, content, options);
+    if (result !== undefined) return result;
+  }
+  return { heldBy: undefined };
+}
+
+const tokenSchema = processIdentitySchema.extend({ token: z.string() });
+/** The content of a lock with one fixed name. */
+type TokenOwner = z.infer<typeof tokenSchema>;
+
+const ownToken = async (): Promise<TokenOwner> => ({ ...(await identifySelf()), token: randomUUID() });
+
+/** The living process that owns the lock with this fixed name; undefined when it is free or its owner died. */
+export function namedLockOwner(path: string): Promise<ProcessIdentity | undefined> {
+  return livingOwner(path, tokenSchema);
+}
+
+/**
+ * Takes the file of a dead owner away. A lock with generations lets one process at a time do so. Versions before it did without, so the file is also moved
+ * aside first and read again: where somebody else took it over meanwhile, theirs is put back.
+ */
+async function removeDead(path: string, seen: string): Promise<void> {
+  const guard = { folder: dirname(path), name: `${basename(path)}.takeover`, schema: tokenSchema };
+  const guarded = await acquireLock(guard, await ownToken());
+  if ('heldBy' in guarded) return;
+  try {
+    const aside = `${path}.${randomUUID()}`;
+    if ((await textOf(path)) !== seen) return;
+    await rename(path, aside);
+    if ((await textOf(aside)) !== seen) await link(aside, path).catch(() => undefined);
+    await rm(aside, { force: true });
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error;
+  } finally {
+    guarded.remove();
+  }
+}
+
+/**
+ * Runs `work` while this process alone owns the lock file `path`, waiting for a living owner and taking over from a dead one. `onWait` is called once with
+ * the pid of the living owner.
+ * @throws {LockTimeoutError} held – a living owner kept it for longer than `limitMs`
+ * @throws {AbortError} the signal fired
+ */
+export async function withNamedLock<T>(
+  path: string,
+  options: { readonly limitMs: number; readonly signal?: AbortSignal | undefined; onWait?(ownerPid: number): void },
+  work: () => Promise<T>,
+): Promise<T> {
+  const content = JSON.stringify(await ownToken());
+  let waitingFor: ProcessIdentity | undefined;
+  const taken = await pollUntil(async () => {
+    if (await createWholeFile(path, content)) return true;
+    const text = await textOf(path);
+    if (text === undefined) return undefined;
+    const owner = await livingOwnerIn(text, tokenSchema);
+    if (owner === undefined) await removeDead(path, text);
+    else {
+      if (waitingFor === undefined) options.onWait?.(owner.pid);
+      waitingFor = owner;
+    }
+    return undefined;
+  }, options);
+  if (taken === undefined) {
+    throw new LockTimeoutError(
+      'held',
+      `Process ${waitingFor?.pid ?? '?'} has held ${path} for too long. End that process, then try again.`,
+    );
+  }
+  try {
+    return await work();
+  } finally {
+    ownedFile(path, content).remove();
+  }
+}

@@ -1,0 +1,69 @@
+import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const src = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'src');
+
+/** What a process answers: a value, or the code and the message of what was thrown. */
+export interface Answer {
+  readonly value?: unknown;
+  readonly code?: string;
+  readonly message?: string;
+}
+
+/** A process of its own that does what it is asked, one thing at a time. */
+export interface AskedProcess {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  ask(ask: string, ...args: readonly unknown[]): Promise<Answer>;
+  /** Ends it with a signal, SIGKILL if left out; resolves when it has gone. */
+  kill(signal?: NodeJS.Signals): Promise<void>;
+}
+
+/** Bundles a program into a folder. `contents` imports from `./` as in src/, and defines `answer`: an async function for each thing that can be asked, of a list of arguments. */
+export async function buildProgram(folder: string, name: string, contents: string): Promise<string> {
+  const outfile = join(folder, `${name}.mjs`);
+  const loop = `
+process.on('message', ({ ask, args }) => {
+  answer[ask](args).then((value) => process.send({ value }), (error) => process.send({ code: error.code, message: error.message }));
+});
+process.send({ value: 'ready' });`;
+  await build({
+    stdin: { contents: contents + loop, resolveDir: src },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    outfile,
+    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    logLevel: 'error',
+  });
+  return outfile;
+}
+
+async function nextAnswer(child: ChildProcess): Promise<Answer> {
+  const [answer] = await once(child, 'message');
+  return answer as Answer;
+}
+
+/** Starts a program and waits until it listens. */
+export async function startProgram(program: string, options: ForkOptions = {}): Promise<AskedProcess> {
+  const child = fork(program, { execArgv: [], ...options });
+  await nextAnswer(child);
+  return {
+    child,
+    pid: child.pid ?? 0,
+    ask: (ask, ...args) => {
+      const answer = nextAnswer(child);
+      child.send({ ask, args });
+      return answer;
+    },
+    kill: async (signal = 'SIGKILL') => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill(signal);
+      await ended;
+    },
+  };
+}
