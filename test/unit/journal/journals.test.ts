@@ -55,7 +55,7 @@ describe('journals of several processes', () => {
       await journal.close();
       expect(await readdir(journalFolder(dataDir))).toEqual([]);
     }
-  });
+  }, 180_000);
 
   test('each writes its own; only those of dead ones can be adopted, in the order they were begun', async () => {
     const [one, two, three] = [await start(), await start(), await start()];
