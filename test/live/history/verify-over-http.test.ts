@@ -18,18 +18,20 @@ describe('a verification over HTTP', () => {
   test('ends when its client goes away: nothing more is read', async () => {
     const { client } = made;
     let asked = 0;
-    let leave = async (_response: ServerResponse): Promise<void> => undefined;
+    let answering: ServerResponse | undefined;
+    let leave = async (): Promise<void> => undefined;
     let outcome: Promise<void> | undefined;
+    const asOf = client.store.asOf.bind(client.store);
+    client.store.asOf = async (basis) => {
+      asked += 1;
+      const snapshot = await asOf(basis);
+      // The first one is the question's own present, the second that of the verification; each context would ask for more.
+      if (asked === 2) await leave();
+      return snapshot;
+    };
     const server = createServer((request, response) => {
-      const watched = Object.create(client) as typeof client;
-      watched.snapshot = async (basis) => {
-        asked += 1;
-        const snapshot = await client.snapshot(basis);
-        // The first one is the question's own present, the second that of the verification; each context would ask for more.
-        if (asked === 2) await leave(response);
-        return snapshot;
-      };
-      outcome = answerReviewRequest('verify', watched, new URL(request.url ?? '/', 'http://localhost').searchParams, response);
+      answering = response;
+      outcome = answerReviewRequest('verify', client, new URL(request.url ?? '/', 'http://localhost').searchParams, response);
       outcome.catch(() => undefined);
     });
     server.listen(0, '127.0.0.1');
@@ -39,9 +41,11 @@ describe('a verification over HTTP', () => {
       asked = 0;
       const socket = connect(port, '127.0.0.1');
       const left = new Promise<void>((resolve) => {
-        leave = async (response) => {
+        leave = async () => {
+          if (answering === undefined) throw new Error('no request is being answered');
+          const closed = once(answering, 'close');
           socket.destroy();
-          await once(response, 'close');
+          await closed;
           resolve();
         };
       });
