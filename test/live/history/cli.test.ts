@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { askHere } from '../../support/ask-here.js';
+import { effort } from '../../support/effort.js';
 import { cliPath, suiteData } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 import { runCli } from '../../support/run-cli.js';
@@ -18,10 +20,12 @@ describe('questions about the past on the command line', () => {
   const name = `rev${randomUUID().slice(0, 8)}`;
   let made: ReviewedSessions;
 
-  const ask = (...args: string[]) => runCli([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
+  // In the long tests each question is a process of its own, some hundred of them.
+  const run = effort(0, 1) === 1 ? runCli : askHere;
+  const ask = (...args: string[]) => run([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
   const said = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await ask(...args);
-    expect([code, stderr]).toEqual([0, '']);
+    expect([code, stderr, code === 0 ? '' : stdout]).toEqual([0, '', '']);
     expect(stdout).not.toMatch(ACTIVE);
     return stdout;
   };
@@ -195,10 +199,8 @@ describe('questions about the past on the command line', () => {
     const code = await ask('query', '{:find [?x] :where [[(slurp "/etc/passwd") ?x]]}');
     expect([code.code, code.stderr]).toEqual([64, expect.stringContaining('"slurp", which is not allowed')]);
     const heavy = '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc] [?a :desc]]}';
-    const from = performance.now();
     const late = await ask('query', heavy, '--timeout', '0.2');
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('stopped after 0.2 s')]);
-    expect(performance.now() - from).toBeLessThan(15_000);
     // Nothing of it goes on: the node answers as before.
     expect((await json('query', files, '--args', `["${made.file}"]`, '--timeout', '5')).rows).toHaveLength(1);
   });

@@ -1,0 +1,45 @@
+import { jest } from '@jest/globals';
+import { Command } from 'commander';
+// What the commands load when they run: Jest does not link all of it when it is first imported in the middle of a test.
+import '../../src/cli/context-actions.js';
+import '../../src/history/ask/token-count.js';
+import '../../src/cli/review-actions.js';
+import { reviewCommands } from '../../src/cli/review-command.js';
+import type { CliResult } from './run-cli.js';
+
+/**
+ * Runs a reviewing command of the source in this process, as `runCli` runs the built program in one of its own, for a fraction of the processor time. Its
+ * standard output is no terminal. One at a time: what it writes to is the process's.
+ */
+export async function askHere(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}): Promise<CliResult> {
+  const program = new Command('palimpsest').exitOverride();
+  for (const command of reviewCommands()) program.addCommand(command.exitOverride());
+  const said = { stdout: '', stderr: '' };
+  const kept = { env: process.env, isTTY: process.stdout.isTTY, exitCode: process.exitCode };
+  const written = (stream: keyof typeof said) => (text: unknown, done?: unknown) => {
+    said[stream] += String(text);
+    if (typeof done === 'function') done();
+    return true;
+  };
+  const logged = (stream: keyof typeof said) => (line: unknown) => {
+    said[stream] += `${line}\n`;
+  };
+  const spies = [
+    jest.spyOn(process.stdout, 'write').mockImplementation(written('stdout')),
+    jest.spyOn(process.stderr, 'write').mockImplementation(written('stderr')),
+    jest.spyOn(console, 'log').mockImplementation(logged('stdout')),
+    jest.spyOn(console, 'error').mockImplementation(logged('stderr')),
+  ];
+  process.env = { ...kept.env, ...env };
+  process.stdout.isTTY = false;
+  process.exitCode = 0;
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return { code: Number(process.exitCode ?? 0), ...said };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+    process.env = kept.env;
+    process.stdout.isTTY = kept.isTTY;
+    process.exitCode = kept.exitCode;
+  }
+}
