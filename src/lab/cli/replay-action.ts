@@ -8,7 +8,7 @@ import { limitYoungGeneration } from '../../cli/young-generation.js';
 import { sessionId } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
 import { defined } from '../../values/defined.js';
-import { excerpt } from '../recordings/entries/excerpt.js';
+import { excerpt } from '../recordings/entries/losses.js';
 import { findRecordings } from '../replay/find-recordings.js';
 import { parseReplayConfig, type ReplayConfig } from '../replay/replay-config.js';
 import { openReplayDatabase } from '../replay/replay-database.js';

@@ -1,11 +1,34 @@
 import { isUtf8 } from 'node:buffer';
 import { systemCode } from '../../process/system-error.js';
-import { excerpt } from './entries/excerpt.js';
+import { claudeCode } from './claude-code/claude-code.js';
+import { cline } from './cline/cline.js';
+import { codex } from './codex/codex.js';
+import { excerpt } from './entries/losses.js';
 import { createEntryChecks } from './entry-checks.js';
+import { geminiCli } from './gemini-cli/gemini-cli.js';
 import type { Importer, OnItem, OnLoss, RecordingSource } from './importer.js';
-import { IMPORTERS } from './importers.js';
 import type { RecordedEntry } from './neutral-session.js';
-import { RecordingError } from './recording-error.js';
+import { RecordingError } from './open-recording.js';
+import { openAiChat } from './openai-chat/openai-chat.js';
+import { openHandsLegacy } from './openhands/legacy.js';
+import { openHandsSdk } from './openhands/sdk.js';
+import { pi } from './pi/pi.js';
+import { miniSweAgent } from './swe-agent/mini-swe-agent.js';
+import { sweAgent } from './swe-agent/swe-agent.js';
+
+/** Every importer; the one that is surest of the content reads a recording. */
+export const IMPORTERS: readonly Importer[] = [
+  claudeCode,
+  codex,
+  pi,
+  sweAgent,
+  miniSweAgent,
+  openHandsLegacy,
+  openHandsSdk,
+  geminiCli,
+  cline,
+  openAiChat,
+];
 
 /** How a recording is imported. */
 export interface ImportOptions {

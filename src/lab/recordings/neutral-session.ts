@@ -15,6 +15,9 @@ export const RECORDING_FORMATS = [
 ] as const;
 export type RecordingFormat = (typeof RECORDING_FORMATS)[number];
 
+/** The roles that messages have. */
+export const MESSAGE_ROLES = ['user', 'assistant', 'system', 'developer'] as const;
+
 const json: z.ZodType<unknown> = z.json();
 const id = z.string().min(1);
 const moment = z.number().describe("The recording's own clock, milliseconds since 1970");
@@ -72,7 +75,7 @@ const entries = {
   message: z.strictObject({
     kind: z.literal('message'),
     ...common,
-    role: z.enum(['user', 'assistant', 'system', 'developer']),
+    role: z.enum(MESSAGE_ROLES),
     origin: z.enum(['person', 'model', 'harness']).describe('`harness`: put in by the program, such as reminders and environment notes'),
     text: z.string().describe('What the model saw or said; other parts one line each'),
     name: z.string().optional(),

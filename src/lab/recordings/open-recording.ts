@@ -2,8 +2,23 @@ import { createReadStream } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { systemCode } from '../../process/system-error.js';
+import { CodedError } from '../../values/coded-error.js';
 import type { RecordingSource } from './importer.js';
-import { RecordingError } from './recording-error.js';
+
+/** Why a recording cannot be read at all. */
+export type RecordingErrorCode = 'unrecognised' | 'empty' | 'binary' | 'unreadable';
+
+/** A recording cannot be read at all; thrown before its first entry only. What is wrong inside a recording is a `Loss`. */
+export class RecordingError extends CodedError<RecordingErrorCode> {
+  override readonly name = 'RecordingError';
+  /** The name that the recording was opened by. */
+  readonly recording: string;
+
+  constructor(code: RecordingErrorCode, recording: string, message: string, options?: ErrorOptions) {
+    super(code, message, options);
+    this.recording = recording;
+  }
+}
 
 /** How much of a recording is looked at to tell its format, bytes. */
 export const HEAD_BYTES = 256 * 1024;

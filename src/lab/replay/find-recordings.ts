@@ -4,8 +4,7 @@ import { basename, join, relative, resolve } from 'node:path';
 import { systemCode } from '../../process/system-error.js';
 import { recogniseRecording } from '../recordings/import-recording.js';
 import type { RecordingFormat } from '../recordings/neutral-session.js';
-import { openRecording } from '../recordings/open-recording.js';
-import { RecordingError } from '../recordings/recording-error.js';
+import { openRecording, RecordingError } from '../recordings/open-recording.js';
 import { ReplayError } from './replay-error.js';
 
 /** A recording of a corpus. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { RecordingError } from '../../../src/lab/recordings/recording-error.js';
+import { RecordingError } from '../../../src/lab/recordings/open-recording.js';
 import { effort } from '../../support/effort.js';
 import { bytesSource, importAll, recordingPath } from '../../support/recordings.js';
 

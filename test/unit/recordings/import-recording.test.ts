@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { importRecording } from '../../../src/lab/recordings/import-recording.js';
 import type { Loss } from '../../../src/lab/recordings/importer.js';
-import { openRecording } from '../../../src/lab/recordings/open-recording.js';
-import { RecordingError } from '../../../src/lab/recordings/recording-error.js';
+import { openRecording, RecordingError } from '../../../src/lab/recordings/open-recording.js';
 import { bytesSource, entriesOf, importAll, linesOf, lossesOf, recordingPath } from '../../support/recordings.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { fencedCommand } from '../../../src/lab/recordings/swe-agent/mini-swe-answer.js';
+import { fencedCommand } from '../../../src/lab/recordings/swe-agent/mini-swe-agent.js';
 import { bytesSource, entriesOf, importAll, lossesOf } from '../../support/recordings.js';
 
 describe('mini-swe-agent with calls', () => {

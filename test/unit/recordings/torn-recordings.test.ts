@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { recogniseRecording } from '../../../src/lab/recordings/import-recording.js';
-import { RecordingError } from '../../../src/lab/recordings/recording-error.js';
+import { RecordingError } from '../../../src/lab/recordings/open-recording.js';
 import { effort } from '../../support/effort.js';
 import { bytesSource, type Imported, importAll, recordingPath } from '../../support/recordings.js';
 

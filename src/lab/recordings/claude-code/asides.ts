@@ -1,12 +1,61 @@
 import { idAt, numberAt, objectAt, textAt } from '../entries/fields.js';
-import { readAttachment } from './attachments.js';
-import type { QueuedPrompts } from './queued-prompts.js';
-import { type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './session.js';
+import { readAttachment } from './evidence.js';
+import { type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './sessions.js';
 
-/** Records of the system that say nothing of the conversation. */
+/** A queued prompt that left the queue and is recorded nowhere else. */
+interface QueuedPrompt {
+  readonly text: string;
+  /** Whether the model got it in the middle of a turn; otherwise the person took it back. */
+  readonly given: boolean;
+}
+
+/**
+ * Follows the queue of prompts that the person typed while the model worked. A prompt that is dequeued follows as a record of its own. One that is removed was
+ * handed to the model in the middle of a turn; later versions write it as an attachment too, so that each text counts once. Those that are all popped went
+ * back to the editor.
+ */
+export class QueuedPrompts {
+  #waiting: string[] = [];
+  /** Prompts that came as an attachment, or by removal, and have not come the other way yet. */
+  #attached: string[] = [];
+  #removed: string[] = [];
+
+  /** Takes a prompt that came as an attachment; false where its removal from the queue has given it already. */
+  attach(text: string): boolean {
+    if (takeOut(this.#removed, text)) return false;
+    this.#attached.push(text);
+    return true;
+  }
+
+  /** Follows an operation on the queue and returns the prompts that only it records. */
+  operate(operation: string, content: string | undefined): readonly QueuedPrompt[] {
+    if (operation === 'enqueue') {
+      this.#waiting.push(content ?? '');
+      return [];
+    }
+    if (operation === 'popAll') {
+      const back = content === undefined ? this.#waiting : [content];
+      this.#waiting = [];
+      return back.filter((text) => text !== '').map((text) => ({ text, given: false }));
+    }
+    const first = this.#waiting.shift() ?? '';
+    const text = content ?? first;
+    if (operation !== 'remove' || text === '' || takeOut(this.#attached, text)) return [];
+    this.#removed.push(text);
+    return [{ text, given: true }];
+  }
+}
+
+function takeOut(texts: string[], text: string): boolean {
+  const at = texts.indexOf(text);
+  if (at >= 0) texts.splice(at, 1);
+  return at >= 0;
+}
+
+/** Records of the system that are no part of the conversation. */
 const QUIET = new Set(['turn_duration', 'stop_hook_summary', 'file_snapshot', 'agents_killed', 'away_summary']);
 
-/** A record of the system: the mark of a compaction, output of a local command, errors of the provider. */
+/** Reads a record of the system: the mark of a compaction, the output of a local command, an error of the provider. */
 export function readSystem(context: ClaudeContext, at: ClaudeRecord): void {
   const { session, record } = at;
   const subtype = textAt(record, 'subtype') ?? '';
@@ -31,7 +80,7 @@ export function readSystem(context: ClaudeContext, at: ClaudeRecord): void {
   else context.queue.push({ kind: 'event', ...common, name: subtype === '' ? 'system' : subtype.replaceAll('_', '-'), text });
 }
 
-/** An attachment of a prompt. */
+/** Reads an attachment of a prompt. */
 export function readAttached({ queue, onLoss }: ClaudeContext, at: ClaudeRecord, queued: QueuedPrompts): void {
   const fields = objectAt(at.record, 'attachment');
   if (fields === undefined) {
@@ -48,7 +97,7 @@ export function readAttached({ queue, onLoss }: ClaudeContext, at: ClaudeRecord,
   else if (queued.attach(text)) queue.push({ kind, ...common, role: 'user', origin, text });
 }
 
-/** A prompt that was typed while the model worked: taken out of the queue in the middle of a turn, it went to the model and stands nowhere else. */
+/** Reads an operation on the queue of prompts that were typed while the model worked. */
 export function readQueueOperation({ queue }: ClaudeContext, at: ClaudeRecord, queued: QueuedPrompts): void {
   const common = commonOf(at);
   for (const { text, given } of queued.operate(textAt(at.record, 'operation') ?? '', textAt(at.record, 'content'))) {

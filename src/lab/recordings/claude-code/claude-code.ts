@@ -1,19 +1,102 @@
-import { recordingId } from '../entries/recording-id.js';
-import type { Importer } from '../importer.js';
-import { readJsonLines } from '../json/json-lines.js';
-import { isRecord, recogniseLines } from '../json/line-format.js';
-import { ClaudeCodeReader } from './reader.js';
+import { EntryQueue } from '../entries/entry-queue.js';
+import { idAt, objectAt, textAt } from '../entries/fields.js';
+import { excerpt, OpaqueContent } from '../entries/losses.js';
+import type { Importer, OnItem, OnLoss } from '../importer.js';
+import type { JsonObject } from '../json/json-text.js';
+import { type LineReader, lineImporter } from '../json/line-format.js';
+import type { RecordedEntry } from '../neutral-session.js';
+import { QueuedPrompts, readAttached, readQueueOperation, readSystem } from './asides.js';
+import { type ClaudeContext, type ClaudeRecord, ClaudeSessions, closeBoundary } from './sessions.js';
+import { readAssistant, readUser } from './turns.js';
 
-/** Claude Code: JSON lines under `~/.claude/projects`, one file for each session; files of sub-agents alone are sessions too. */
-export const claudeCode: Importer = {
-  format: 'claude-code',
-  recognise: (source) => recogniseLines(source, 'claude-code'),
-  async *read(source, onLoss, onItem) {
-    const reader = new ClaudeCodeReader(recordingId(source), onLoss, onItem);
-    for await (const { record, place } of readJsonLines(source.open(), onLoss, { isRecord })) {
-      reader.read(record, place);
-      yield* reader.ready();
+/** Records that are no part of the conversation: titles, snapshots of files for undoing, marks of the window. */
+const BOOKKEEPING = new Set([
+  'summary',
+  'file-history-snapshot',
+  'last-prompt',
+  'custom-title',
+  'ai-title',
+  'agent-name',
+  'agent-color',
+  'agent-setting',
+  'tag',
+  'mode',
+  'permission-mode',
+  'pr-link',
+  'worktree-state',
+  'content-replacement',
+]);
+
+/** Records of the conversation, which the format counts as its items. */
+const SAID = new Set(['user', 'assistant']);
+
+class ClaudeCodeReader implements LineReader {
+  readonly #context: ClaudeContext;
+  readonly #onItem: OnItem;
+  readonly #sessions: ClaudeSessions;
+  readonly #queued = new QueuedPrompts();
+  readonly #seen = new Set<string>();
+  readonly #handlers: Readonly<Record<string, (at: ClaudeRecord) => void>> = {
+    user: (at) => readUser(this.#context, at),
+    assistant: (at) => readAssistant(this.#context, at),
+    system: (at) => readSystem(this.#context, at),
+    attachment: (at) => readAttached(this.#context, at, this.#queued),
+    progress: (at) => this.#progress(at),
+    'queue-operation': (at) => readQueueOperation(this.#context, at, this.#queued),
+  };
+
+  constructor(fallbackId: string, onLoss: OnLoss, onItem: OnItem) {
+    this.#onItem = onItem;
+    const queue = new EntryQueue();
+    this.#context = { queue, opaque: new OpaqueContent(), onLoss };
+    this.#sessions = new ClaudeSessions(queue, fallbackId);
+  }
+
+  read(record: JsonObject, place: string): readonly RecordedEntry[] {
+    const type = textAt(record, 'type') ?? '';
+    const handler = Object.hasOwn(this.#handlers, type) ? this.#handlers[type] : undefined;
+    if (handler !== undefined) this.#handle(handler, type, { record, place });
+    else if (!BOOKKEEPING.has(type)) this.#unknown(place, `a record of the kind ${JSON.stringify(excerpt(type))}`);
+    return this.#context.queue.take();
+  }
+
+  finish(): readonly RecordedEntry[] {
+    for (const session of this.#sessions.all()) closeBoundary(this.#context, session);
+    this.#context.opaque.finish(this.#context.onLoss);
+    return this.#context.queue.drain();
+  }
+
+  #handle(handler: (at: ClaudeRecord) => void, type: string, { record, place }: Omit<ClaudeRecord, 'session'>): void {
+    const uuid = idAt(record, 'uuid');
+    if (uuid !== undefined && this.#seen.has(uuid)) {
+      this.#context.onLoss({ reason: 'duplicate-id', place, detail: `the record ${excerpt(uuid)} was there before: left out` });
+      return;
     }
-    yield* reader.finish();
-  },
-};
+    if (uuid !== undefined) this.#seen.add(uuid);
+    const session = this.#sessions.of(record, place);
+    if (SAID.has(type)) this.#onItem(session.id);
+    handler({ session, record, place });
+  }
+
+  #unknown(place: string, what: string): void {
+    this.#context.onLoss({ reason: 'unknown-record', place, detail: `${what}: left out` });
+  }
+
+  /** Reads what a sub-agent said and did, which is recorded as progress of the call that began it. Other progress repeats what its result says. */
+  #progress({ session, record, place }: ClaudeRecord): void {
+    const data = objectAt(record, 'data');
+    const nested = objectAt(data, 'message');
+    if (textAt(data, 'type') !== 'agent_progress' || nested === undefined) return;
+    const agent = idAt(data, 'agentId') ?? idAt(record, 'parentToolUseID') ?? 'agent';
+    const started = { ...record, timestamp: nested.timestamp ?? record.timestamp };
+    const child = { session: this.#sessions.subagent(session, agent, { record: started, place }), record: nested, place };
+    const type = textAt(nested, 'type') ?? '';
+    if (SAID.has(type)) this.#onItem(child.session.id);
+    if (type === 'user') readUser(this.#context, child);
+    else if (type === 'assistant') readAssistant(this.#context, child);
+    else this.#unknown(place, `progress of a sub-agent of the kind ${JSON.stringify(excerpt(type))}`);
+  }
+}
+
+/** Claude Code: JSON lines under `~/.claude/projects`, one file for each session; the file of a sub-agent alone is a session too. */
+export const claudeCode: Importer = lineImporter('claude-code', (id, onLoss, onItem) => new ClaudeCodeReader(id, onLoss, onItem));

@@ -1,36 +1,147 @@
 import { defined } from '../../../values/defined.js';
-import type { EntryQueue } from '../entries/entry-queue.js';
-import { idAt, momentOf, objectAt, objectsAt, textAt } from '../entries/fields.js';
+import type { EntryQueue, HeldEntry } from '../entries/entry-queue.js';
+import { idAt, momentOf, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
+import type { OpaqueContent } from '../entries/losses.js';
+import type { OnLoss } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf } from '../neutral-session.js';
-import type { ClaudeSession } from './session.js';
 
-type Parent = EntryOf<'session'>['parent'];
+/** One answer of the model, which the recording spreads over several records with one block each. */
+interface Answer {
+  readonly id: string;
+  readonly held: HeldEntry<'message'>;
+  readonly texts: string[];
+  readonly thoughts: string[];
+}
 
-/** The text of a record's prompt, for finding the call that began a sub-agent. */
+/** The state of one session of a file. */
+export interface ClaudeSession {
+  readonly id: string;
+  readonly head: HeldEntry<'session'>;
+  cwd: string | undefined;
+  readonly subagent: boolean;
+  model: string | undefined;
+  answer: Answer | undefined;
+  /** The person's prompt under each record: a second prompt under the same record is a rewind. */
+  readonly prompts: Map<string, string>;
+  /** The tools of the calls without a result, by call id. */
+  readonly calls: Map<string, string>;
+  /** The calls that began sub-agents, by their prompt. */
+  readonly spawns: Map<string, string>;
+  /** A compaction whose summary has not come yet. */
+  boundary: EntryOf<'compaction'> | undefined;
+  /** Whether anything was said in it. */
+  begun: boolean;
+}
+
+/** A record with its session and its place. */
+export interface ClaudeRecord {
+  readonly session: ClaudeSession;
+  readonly record: JsonObject;
+  readonly place: string;
+}
+
+/** What all readers of a file's records work with. */
+export interface ClaudeContext {
+  readonly queue: EntryQueue;
+  readonly opaque: OpaqueContent;
+  readonly onLoss: OnLoss;
+}
+
+/** The fields that all entries of a record share. */
+export function commonOf({ session, record, place }: ClaudeRecord) {
+  return {
+    session: session.id,
+    place,
+    at: momentOf(record.timestamp),
+    native_id: idAt(record, 'uuid'),
+    parent_id: idAt(record, 'parentUuid') ?? idAt(record, 'logicalParentUuid'),
+    ...(objectAt(record, 'forkedFrom') === undefined ? {} : { copied: true }),
+  };
+}
+
+/** Ends the answer under way: no further record belongs to it. */
+export function closeAnswer(session: ClaudeSession): void {
+  session.answer?.held.release();
+  session.answer = undefined;
+}
+
+const SYNTHETIC = '<synthetic>';
+
+function noteModel({ queue }: ClaudeContext, at: ClaudeRecord): void {
+  const { session, record } = at;
+  const model = textAt(objectAt(record, 'message'), 'model');
+  if (model === undefined || model === SYNTHETIC || model === session.model) return;
+  const first = session.model === undefined;
+  session.model = model;
+  if (first && session.head.update({ model })) session.head.release();
+  else queue.push({ kind: 'event', ...commonOf(at), name: 'model-change', text: model });
+}
+
+/** The answer that a record of the assistant belongs to: the one under way, or a new one. */
+export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
+  const { session, record, place } = at;
+  const message = objectAt(record, 'message');
+  const id = idAt(message, 'id') ?? idAt(record, 'uuid') ?? place;
+  const usage = usageAt(objectAt(message, 'usage'), {
+    input: 'input_tokens',
+    output: 'output_tokens',
+    cache_read: 'cache_read_input_tokens',
+    cache_write: 'cache_creation_input_tokens',
+  });
+  if (session.answer?.id === id) {
+    if (usage !== undefined) session.answer.held.update({ usage });
+    return session.answer;
+  }
+  closeAnswer(session);
+  noteModel(context, at);
+  const origin = record.isApiErrorMessage === true || textAt(message, 'model') === SYNTHETIC ? 'harness' : 'model';
+  const held = context.queue.hold<'message'>({ kind: 'message', ...commonOf(at), role: 'assistant', origin, text: '', usage });
+  session.answer = { id, held, texts: [], thoughts: [] };
+  return session.answer;
+}
+
+/** Adds a text or a thought to the answer that a record belongs to; it becomes a message of its own where the answer has left the queue already. */
+export function addToAnswer(
+  context: ClaudeContext,
+  at: ClaudeRecord,
+  { text, thinking }: { readonly text?: string; readonly thinking?: string },
+): void {
+  const answer = answerOf(context, at);
+  if (text !== undefined) answer.texts.push(text);
+  if (thinking !== undefined) answer.thoughts.push(thinking);
+  const thoughts = answer.thoughts.length === 0 ? {} : { thinking: answer.thoughts.join('\n') };
+  if (answer.held.update({ text: answer.texts.join('\n'), ...thoughts })) return;
+  context.queue.push({ kind: 'message', ...commonOf(at), role: 'assistant', origin: 'model', text: text ?? '', thinking });
+}
+
+/** Queues a compaction without a summary, since the conversation goes on before one came. */
+export function closeBoundary({ queue }: ClaudeContext, session: ClaudeSession): void {
+  if (session.boundary !== undefined) queue.push(session.boundary);
+  session.boundary = undefined;
+}
+
+/** The text of a record's prompt, which finds the call that began a sub-agent. */
 function promptText(record: JsonObject): string {
   const message = objectAt(record, 'message');
-  const content = message?.content;
-  return typeof content === 'string'
-    ? content
-    : objectsAt(message, 'content')
-        .map((block) => textAt(block, 'text') ?? '')
-        .join('\n');
+  const blocks = objectsAt(message, 'content').map((block) => textAt(block, 'text') ?? '');
+  return textAt(message, 'content') ?? blocks.join('\n');
 }
 
 /**
- * The sessions of one file: the conversation, and its sub-agents as sessions of their own, in each of the ways in which they were recorded: as side chains
- * in the file, as progress of their call, as files of their own.
+ * The sessions of one file: the conversation, and its sub-agents as sessions of their own, however they were recorded: as side chains in the file, as progress
+ * of their call, or as files of their own.
  */
 export class ClaudeSessions {
   readonly #queue: EntryQueue;
   readonly #fallbackId: string;
   readonly #byId = new Map<string, ClaudeSession>();
-  /** The side chain of each record that is in one. */
+  /** The sub-agent of each side-chain record without an agent id, by the record's id. */
   readonly #chains = new Map<string, ClaudeSession>();
   #main: ClaudeSession | undefined;
   #mainId: string | undefined;
 
+  /** `fallbackId` names a session whose records have no session id. */
   constructor(queue: EntryQueue, fallbackId: string) {
     this.#queue = queue;
     this.#fallbackId = fallbackId;
@@ -48,7 +159,7 @@ export class ClaudeSessions {
     const main = this.#conversation(record, place);
     if (main.cwd === undefined) this.#complete(main, record);
     if (id !== undefined && id !== this.#mainId) {
-      // A session that was resumed goes on in the same file under another id.
+      // A resumed session goes on in the same file under another id.
       this.#mainId = id;
       this.#queue.push({ kind: 'event', session: main.id, place, at: momentOf(record.timestamp), name: 'resumed', text: id });
     }
@@ -59,22 +170,22 @@ export class ClaudeSessions {
   subagent(parent: ClaudeSession, agent: string, from: { readonly record: JsonObject; readonly place: string }): ClaudeSession {
     const id = `${parent.id}/agent-${agent}`;
     const call = idAt(from.record, 'parentToolUseID');
-    return this.#byId.get(id) ?? this.#open(id, from.record, from.place, { native_id: parent.id, relation: 'subagent', call_id: call });
+    return this.#byId.get(id) ?? this.#open(id, from, { native_id: parent.id, relation: 'subagent', call_id: call });
   }
 
-  /** A file may begin with records that do not say where the session was. */
+  /** A file may begin with records that do not name the working directory: it is taken from the first one that does. */
   #complete(session: ClaudeSession, record: JsonObject): void {
     const cwd = textAt(record, 'cwd');
     if (cwd === undefined) return;
-    const version = textAt(record, 'version');
-    if (session.head.update({ cwd, ...defined({ agent_version: version }) })) session.cwd = cwd;
+    if (session.head.update({ cwd, ...defined({ agent_version: textAt(record, 'version') }) })) session.cwd = cwd;
   }
 
   #conversation(record: JsonObject, place: string): ClaudeSession {
     if (this.#main !== undefined) return this.#main;
     const origin = idAt(objectAt(record, 'forkedFrom'), 'sessionId');
     const id = this.#mainId ?? this.#fallbackId;
-    this.#main = this.#open(id, record, place, origin === undefined || origin === id ? undefined : { native_id: origin, relation: 'fork' });
+    const parent = origin === undefined || origin === id ? undefined : { native_id: origin, relation: 'fork' as const };
+    this.#main = this.#open(id, { record, place }, parent);
     return this.#main;
   }
 
@@ -86,13 +197,17 @@ export class ClaudeSessions {
     const prompt = promptText(record);
     const call = this.#main?.spawns.get(prompt);
     if (known === undefined && call !== undefined) this.#main?.spawns.delete(prompt);
-    const id = `${main}/agent-${agent ?? uuid}`;
-    const session = known ?? this.#open(id, record, place, { native_id: main, relation: 'subagent', call_id: call });
+    const parent = { native_id: main, relation: 'subagent' as const, call_id: call };
+    const session = known ?? this.#open(`${main}/agent-${agent ?? uuid}`, { record, place }, parent);
     if (agent === undefined) this.#chains.set(uuid, session);
     return session;
   }
 
-  #open(id: string, record: JsonObject, place: string, parent: Parent): ClaudeSession {
+  #open(
+    id: string,
+    { record, place }: { readonly record: JsonObject; readonly place: string },
+    parent: EntryOf<'session'>['parent'],
+  ): ClaudeSession {
     const cwd = textAt(record, 'cwd');
     const head = this.#queue.hold<'session'>({
       kind: 'session',

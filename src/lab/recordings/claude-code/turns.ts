@@ -1,23 +1,67 @@
-import { callArguments } from '../entries/call-arguments.js';
+import { callArguments, placeAsCallId } from '../entries/calls.js';
 import { idAt, objectAt, textAt } from '../entries/fields.js';
-import { partsText } from '../entries/message-parts.js';
+import { partsText } from '../entries/message-content.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
-import { isInterruption, promptParts } from './prompts.js';
-import { twinEvidence } from './results.js';
-import { addToAnswer, answerOf, type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './session.js';
+import { twinEvidence } from './evidence.js';
+import { addToAnswer, answerOf, type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './sessions.js';
+
+/** A part of a prompt that has one author. */
+interface PromptPart {
+  readonly origin: 'person' | 'harness';
+  readonly text: string;
+}
+
+const HARNESS_TAGS = [
+  'command-name',
+  'command-message',
+  'command-args',
+  'local-command-stdout',
+  'local-command-stderr',
+  'local-command-caveat',
+  'bash-input',
+  'bash-stdout',
+  'bash-stderr',
+  'system-reminder',
+  'task-notification',
+  'user-memory-input',
+  'user-prompt-submit-hook',
+  'ide_opened_file',
+  'ide_selection',
+];
+const HARNESS_TEXT = new RegExp(`^\\s*(?:<(?:${HARNESS_TAGS.join('|')})[\\s>]|\\[Request interrupted by user|Caveat: The messages below)`);
+
+/** Who wrote a text of the user's role. */
+function originOf(record: JsonObject, text: string): PromptPart['origin'] {
+  const kind = textAt(objectAt(record, 'origin'), 'kind');
+  if (record.isMeta === true || (kind !== undefined && kind !== 'human')) return 'harness';
+  return HARNESS_TEXT.test(text) ? 'harness' : 'person';
+}
+
+/** The parts of a prompt: neighbouring texts of one author together. */
+function promptParts(record: JsonObject, texts: readonly string[]): readonly PromptPart[] {
+  const parts: PromptPart[] = [];
+  for (const text of texts) {
+    const origin = originOf(record, text);
+    const last = parts.at(-1);
+    if (last?.origin === origin) parts[parts.length - 1] = { origin, text: `${last.text}\n${text}` };
+    else parts.push({ origin, text });
+  }
+  return parts;
+}
 
 const SPAWNING_TOOLS = new Set(['Task', 'Agent']);
 
 function textOf({ onLoss, opaque }: ClaudeContext, place: string, content: unknown): string {
-  return partsText(content, place, onLoss, (part) => {
+  const other = (part: JsonObject): string | undefined => {
     const type = textAt(part, 'type');
     if (type === 'tool_reference') return `[tool_reference ${textAt(part, 'tool_name') ?? ''}]`;
     if (type === 'image' || type === 'document') opaque.note(type, place);
     return undefined;
-  });
+  };
+  return partsText(content, { place, onLoss, other });
 }
 
-/** The blocks of a message, a text being one; whatever is no block is told. */
+/** The blocks of a message; a plain text is one block, and anything that is no object is reported as a loss. */
 function blocksOf({ onLoss }: ClaudeContext, { record, place }: ClaudeRecord): readonly JsonObject[] {
   const message = objectAt(record, 'message');
   const content = message?.content;
@@ -34,7 +78,7 @@ function blocksOf({ onLoss }: ClaudeContext, { record, place }: ClaudeRecord): r
 
 const isResult = (block: JsonObject): boolean => textAt(block, 'type')?.endsWith('tool_result') === true;
 
-/** A record of the user: a prompt, results of calls, or the summary of a compaction. */
+/** Reads a record of the user: a prompt, results of calls, or the summary of a compaction. */
 export function readUser(context: ClaudeContext, at: ClaudeRecord): void {
   if (at.record.isCompactSummary === true) {
     readSummary(context, at);
@@ -42,12 +86,17 @@ export function readUser(context: ClaudeContext, at: ClaudeRecord): void {
   }
   const blocks = blocksOf(context, at);
   const results = blocks.filter(isResult);
-  for (const block of results) readResult(context, at, block, results.length === 1 ? at.record.toolUseResult : undefined);
+  const twin = results.length === 1 ? at.record.toolUseResult : undefined;
+  for (const block of results) readResult(context, at, { block, twin });
   const prompt = blocks.filter((block) => !isResult(block));
   if (prompt.length > 0) readPrompt(context, at, prompt);
 }
 
-function readResult(context: ClaudeContext, at: ClaudeRecord, block: JsonObject, twin?: unknown): void {
+function readResult(
+  context: ClaudeContext,
+  at: ClaudeRecord,
+  { block, twin }: { readonly block: JsonObject; readonly twin?: unknown },
+): void {
   const { session, place } = at;
   const call = idAt(block, 'tool_use_id');
   if (call === undefined) {
@@ -55,18 +104,9 @@ function readResult(context: ClaudeContext, at: ClaudeRecord, block: JsonObject,
     return;
   }
   const text = textOf(context, place, block.content);
-  const { files, listed, truncated } = twinEvidence(session.calls.get(call), twin, text);
+  const evidence = twinEvidence(session.calls.get(call), twin, text);
   session.calls.delete(call);
-  context.queue.push({
-    kind: 'result',
-    ...commonOf(at),
-    call_id: call,
-    text,
-    is_error: block.is_error === true,
-    truncated,
-    files: files === undefined ? undefined : [...files],
-    listed: listed === undefined ? undefined : [...listed],
-  });
+  context.queue.push({ kind: 'result', ...commonOf(at), call_id: call, text, is_error: block.is_error === true, ...evidence });
 }
 
 function readPrompt(context: ClaudeContext, at: ClaudeRecord, blocks: readonly JsonObject[]): void {
@@ -74,8 +114,10 @@ function readPrompt(context: ClaudeContext, at: ClaudeRecord, blocks: readonly J
   closeBoundary(context, session);
   closeAnswer(session);
   const common = commonOf(at);
-  const parts = promptParts(record, blocks, (block) => textOf(context, place, [block]));
-  if (parts.some(({ text }) => isInterruption(text))) context.queue.push({ kind: 'event', ...common, name: 'aborted' });
+  const texts = blocks.map((block) => textOf(context, place, [block]));
+  const parts = promptParts(record, texts);
+  if (parts.some(({ text }) => text.startsWith('[Request interrupted by user')))
+    context.queue.push({ kind: 'event', ...common, name: 'aborted' });
   if (!session.subagent && parts.some(({ origin }) => origin === 'person')) noteRewind(context, at);
   for (const { origin, text } of parts) {
     const author = session.subagent && origin === 'person' ? (session.begun ? 'harness' : 'model') : origin;
@@ -101,27 +143,27 @@ function readSummary(context: ClaudeContext, at: ClaudeRecord): void {
   context.queue.push({ ...boundary, summary });
 }
 
-/** A record of the assistant: one block of an answer, in older versions several. */
+/** Reads a record of the assistant: one block of an answer, in older versions several. */
 export function readAssistant(context: ClaudeContext, at: ClaudeRecord): void {
   const { session, place } = at;
   const blocks = blocksOf(context, at);
   if (objectAt(at.record, 'message') === undefined) return;
   closeBoundary(context, session);
   session.begun = true;
-  const answer = answerOf(context, at);
+  answerOf(context, at);
   for (const block of blocks) {
     const type = textAt(block, 'type');
     if (type === 'thinking' || type === 'redacted_thinking') {
       const thinking = textAt(block, 'thinking') ?? '';
       if (thinking === '') context.opaque.note('encrypted thoughts', place);
-      else addToAnswer(context, at, answer, { thinking });
+      else addToAnswer(context, at, { thinking });
     } else if (type?.endsWith('tool_use') === true) readCall(context, at, block);
-    else if (isResult(block)) readResult(context, at, block);
-    else addToAnswer(context, at, answer, { text: textOf(context, place, [block]) });
+    else if (isResult(block)) readResult(context, at, { block });
+    else addToAnswer(context, at, { text: textOf(context, place, [block]) });
   }
 }
 
-/** The arguments of a call; those that the program could not read are kept as they came. */
+/** The arguments of a call; those that the program could not parse are kept as they came. */
 function givenArguments(block: JsonObject): unknown {
   const unparsed = objectAt(block, 'input')?.__unparsedToolInput;
   if (unparsed === undefined) return block.input;
@@ -130,7 +172,7 @@ function givenArguments(block: JsonObject): unknown {
 
 function readCall({ queue, onLoss }: ClaudeContext, at: ClaudeRecord, block: JsonObject): void {
   const { session, record, place } = at;
-  const id = idAt(block, 'id') ?? `call-at-${place.replace(' ', '-')}`;
+  const id = idAt(block, 'id') ?? placeAsCallId(place);
   const tool = textAt(block, 'name') ?? '';
   const args = callArguments(givenArguments(block), place, onLoss);
   const cwd = textAt(record, 'cwd');

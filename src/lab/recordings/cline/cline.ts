@@ -1,14 +1,14 @@
 import { defined } from '../../../values/defined.js';
 import { idAt, momentOf, objectAt, textAt } from '../entries/fields.js';
-import { recordingId } from '../entries/recording-id.js';
+import { notAnObject } from '../entries/losses.js';
 import type { Importer, OnItem, OnLoss, RecordingSource } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
-import { headObject, headObjects, recordingHead } from '../json/recording-head.js';
+import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { ClineMessages } from './messages.js';
 
-/** The file beside a session that tells about it and holds none of it. */
+/** Whether a file is the manifest of a session, which describes it and holds none of its messages. */
 const isManifest = (head: JsonObject): boolean =>
   typeof head.session_id === 'string' && ('messages_path' in head || 'workspace_root' in head);
 
@@ -67,7 +67,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
   let prompt = session.system_prompt;
   for await (const { path, value } of documentItems(source.open(), { items: ['messages.*', 'system_prompt'] }, onLoss)) {
     if (path[0] === 'system_prompt') {
-      // Behind the first messages it comes too late for the session.
+      // Behind the first messages the prompt comes too late for the session entry.
       if (prompt === undefined && typeof value === 'string') {
         prompt = value;
         yield { kind: 'message', session: session.native_id, place: 'system_prompt', role: 'system', origin: 'harness', text: value };
@@ -75,9 +75,10 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
       continue;
     }
     const place = `messages[${path[1]}]`;
-    if (isJsonObject(value)) onItem(session.native_id);
-    if (isJsonObject(value)) yield* messages.entries(value, place);
-    else onLoss({ reason: 'malformed-record', place, detail: `a ${value === null ? 'null' : typeof value} where a message was expected` });
+    if (isJsonObject(value)) {
+      onItem(session.native_id);
+      yield* messages.entries(value, place);
+    } else onLoss(notAnObject(value, 'a message', place));
   }
   messages.finish();
 }

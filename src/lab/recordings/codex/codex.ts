@@ -1,19 +1,231 @@
-import { recordingId } from '../entries/recording-id.js';
-import type { Importer } from '../importer.js';
-import { readJsonLines } from '../json/json-lines.js';
-import { isRecord, recogniseLines } from '../json/line-format.js';
-import { CodexReader } from './reader.js';
+import { defined } from '../../../values/defined.js';
+import { EntryQueue, type HeldEntry } from '../entries/entry-queue.js';
+import { idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
+import { excerpt, OpaqueContent } from '../entries/losses.js';
+import { partsText } from '../entries/message-content.js';
+import type { Importer, OnLoss } from '../importer.js';
+import type { JsonObject } from '../json/json-text.js';
+import { type LineReader, lineImporter } from '../json/line-format.js';
+import type { EntryOf, RecordedEntry } from '../neutral-session.js';
+import { codexItems, exitCodeOf, type ItemContext, patchEvidence } from './items.js';
+
+/** The longest pause between two records of a history that is written in one go, milliseconds. */
+const COPY_GAP_MS = 100;
+
+/** The session that the meta at the beginning of a file describes. */
+function codexSession(meta: JsonObject | undefined, place: string, fallbackId: string): EntryOf<'session'> {
+  const source = objectAt(meta, 'source');
+  const spawn = objectAt(objectAt(source, 'subagent'), 'thread_spawn');
+  const origin = idAt(meta, 'forked_from_id') ?? idAt(spawn, 'parent_thread_id');
+  const subagent = source !== undefined && 'subagent' in source;
+  return {
+    kind: 'session',
+    format: 'codex',
+    native_id: idAt(meta, 'id') ?? fallbackId,
+    place,
+    agent: 'Codex',
+    agent_version: textAt(meta, 'cli_version'),
+    cwd: textAt(meta, 'cwd'),
+    started_at: momentOf(meta?.timestamp),
+    system_prompt: textAt(objectAt(meta, 'base_instructions'), 'text') ?? textAt(meta, 'instructions'),
+    parent: origin === undefined ? undefined : { native_id: origin, relation: subagent ? 'subagent' : 'fork' },
+  };
+}
+
+/**
+ * Separates the history that a forked file begins with from what was done in the fork. The file repeats the records of its parent behind the parent's meta,
+ * written in one go at the moment of the fork (later versions keep their old moments): the copy ends with the first pause.
+ */
+class CopiedHistory {
+  #began: number | undefined;
+  #last: number | undefined;
+  #copying = false;
+
+  /** Begins the copy with the moment of the parent's meta. */
+  begin(at: number | undefined): void {
+    this.#copying = at !== undefined;
+    this.#began = at;
+    this.#last = at;
+  }
+
+  /** Whether a record of this moment belongs to the copy. */
+  holds(at: number | undefined): boolean {
+    if (!this.#copying || at === undefined || this.#began === undefined || this.#last === undefined) return this.#copying;
+    if (at >= this.#began && at - this.#last > COPY_GAP_MS) this.#copying = false;
+    this.#last = Math.max(at, this.#began);
+    return this.#copying;
+  }
+}
+
+/** A record, or the payload of one, with its place and clock. */
+interface CodexRecord {
+  readonly payload: JsonObject;
+  readonly place: string;
+  readonly at: number | undefined;
+}
+
+type Handler = (record: CodexRecord) => void;
+
+/** Records and items that add nothing to the transcript. */
+const BOOKKEEPING = new Set(['world_state', 'inter_agent_communication_metadata', 'ghost_snapshot', 'state']);
+
+class CodexReader implements LineReader {
+  readonly #fallbackId: string;
+  readonly #onLoss: OnLoss;
+  readonly #queue = new EntryQueue();
+  readonly #opaque = new OpaqueContent();
+  readonly #copy = new CopiedHistory();
+  readonly #items: Readonly<Record<string, (payload: JsonObject, common: ItemContext['common']) => void>>;
+  readonly #context: ItemContext;
+  #head: HeldEntry<'session'> | undefined;
+  #tokens: string | undefined;
+  readonly #records: Readonly<Record<string, Handler>> = {
+    session_meta: (record) => this.#meta(record),
+    turn_context: (record) => this.#turn(record),
+    response_item: (record) => this.#item(record),
+    compacted: (record) => this.#compacted(record),
+    event_msg: (record) => this.#event(record),
+  };
+
+  constructor(fallbackId: string, onLoss: OnLoss) {
+    this.#fallbackId = fallbackId;
+    this.#onLoss = onLoss;
+    this.#context = {
+      queue: this.#queue,
+      opaque: this.#opaque,
+      onLoss,
+      calls: new Map(),
+      common: { session: fallbackId, place: '' },
+      sessionCwd: undefined,
+      turnCwd: undefined,
+      model: undefined,
+      thinking: undefined,
+    };
+    this.#items = codexItems(this.#context);
+  }
+
+  read(record: JsonObject, place: string): readonly RecordedEntry[] {
+    const at = momentOf(record.timestamp);
+    const type = textAt(record, 'type') ?? textAt(record, 'record_type') ?? '';
+    const payload = objectAt(record, 'payload');
+    const handler = Object.hasOwn(this.#records, type) ? this.#records[type] : undefined;
+    if (handler !== undefined && payload !== undefined) handler({ payload, place, at });
+    else if (payload === undefined && type === '' && idAt(record, 'id') !== undefined) this.#meta({ payload: record, place, at });
+    else if (payload === undefined && Object.hasOwn(this.#items, type)) this.#item({ payload: record, place, at });
+    else if (!BOOKKEEPING.has(type)) {
+      this.#onLoss({ reason: 'unknown-record', place, detail: `a record of the kind ${JSON.stringify(excerpt(type))}: left out` });
+    }
+    return this.#queue.take();
+  }
+
+  finish(): readonly RecordedEntry[] {
+    this.#flushThinking();
+    this.#opaque.finish(this.#onLoss);
+    return this.#queue.drain();
+  }
+
+  /** The fields that all entries of a record share; opens the session where the file has no meta. */
+  #common({ place, at }: Omit<CodexRecord, 'payload'>, item?: JsonObject): ItemContext['common'] {
+    if (this.#head === undefined) this.#open(undefined, place);
+    const copied = this.#copy.holds(at) ? { copied: true } : {};
+    this.#context.common = { session: this.#context.common.session, place, at, native_id: idAt(item, 'id'), ...copied };
+    return this.#context.common;
+  }
+
+  #open(meta: JsonObject | undefined, place: string): void {
+    const session = codexSession(meta, place, this.#fallbackId);
+    this.#head = this.#queue.hold<'session'>(session);
+    this.#context.common = { session: session.native_id, place };
+    this.#context.sessionCwd = session.cwd;
+    this.#context.turnCwd = session.cwd;
+  }
+
+  #meta({ payload: meta, place, at }: CodexRecord): void {
+    if (this.#head === undefined) {
+      this.#open(meta, place);
+      return;
+    }
+    const { native_id: own, parent } = this.#head.entry;
+    const id = idAt(meta, 'id');
+    if (id === parent?.native_id) this.#copy.begin(at);
+    else this.#queue.push({ kind: 'event', ...this.#common({ place, at }), name: 'resumed', text: id === own ? undefined : id });
+  }
+
+  #turn({ payload, ...where }: CodexRecord): void {
+    const common = this.#common(where);
+    this.#context.turnCwd = textAt(payload, 'cwd') ?? this.#context.turnCwd;
+    const model = textAt(payload, 'model');
+    if (model === undefined || model === this.#context.model) return;
+    const first = this.#context.model === undefined;
+    this.#context.model = model;
+    if (first && this.#head?.update({ model }) === true) this.#head.release();
+    else this.#queue.push({ kind: 'event', ...common, name: 'model-change', text: model });
+  }
+
+  #item({ payload, place, at }: CodexRecord): void {
+    const type = textAt(payload, 'type') ?? '';
+    const common = this.#common({ place, at }, payload);
+    if (type !== 'message' && type !== 'reasoning') this.#flushThinking();
+    const handler = Object.hasOwn(this.#items, type) ? this.#items[type] : undefined;
+    if (handler !== undefined) handler(payload, common);
+    else if (!BOOKKEEPING.has(type)) {
+      this.#onLoss({ reason: 'unknown-record', place, detail: `an item of the kind ${JSON.stringify(excerpt(type))}: left out` });
+    }
+  }
+
+  /** Queues thoughts that no message follows, only a call, as a message of their own. */
+  #flushThinking(): void {
+    const { thinking } = this.#context;
+    if (thinking === undefined) return;
+    this.#queue.push({ kind: 'message', ...thinking.common, role: 'assistant', origin: 'model', text: '', thinking: thinking.text });
+    this.#context.thinking = undefined;
+  }
+
+  #compacted({ payload, place, at }: CodexRecord): void {
+    const common = this.#common({ place, at });
+    this.#flushThinking();
+    const kept: string[] = [];
+    for (const item of objectsAt(payload, 'replacement_history')) {
+      const role = textAt(item, 'role');
+      if (textAt(item, 'type') === 'message' && role !== undefined)
+        kept.push(`${role}: ${partsText(item.content, { place, onLoss: this.#onLoss })}`);
+      else this.#opaque.note('what a compaction kept', place);
+    }
+    const message = textAt(payload, 'message') ?? '';
+    const summary = [...(message === '' ? [] : [message]), ...kept].join('\n\n');
+    this.#queue.push({ kind: 'compaction', ...common, summary: summary === '' ? undefined : summary });
+  }
+
+  /** Reads one of the few events that say more than the transcript, which the others repeat for the screen. */
+  #event({ payload, ...where }: CodexRecord): void {
+    const type = textAt(payload, 'type') ?? '';
+    const common = this.#common(where);
+    const call = this.#context.calls.get(idAt(payload, 'call_id') ?? '');
+    if (type === 'token_count') this.#usage(payload, common);
+    else if (type === 'turn_aborted') this.#queue.push({ kind: 'event', ...common, name: 'aborted', text: textAt(payload, 'reason') });
+    else if (type === 'thread_rolled_back') {
+      const turns = numberAt(payload, 'num_turns') ?? 0;
+      const undone_turns = Number.isSafeInteger(turns) && turns > 0 ? turns : undefined;
+      this.#queue.push({ kind: 'event', ...common, name: 'rewind', text: `${turns} turns`, ...defined({ undone_turns }) });
+    } else if (type === 'error' || type === 'stream_error') {
+      this.#queue.push({ kind: 'event', ...common, name: 'api-error', text: textAt(payload, 'message') });
+    } else if (type === 'patch_apply_end' && call !== undefined) call.files = patchEvidence(payload);
+    else if (type === 'exec_command_end' && call !== undefined) {
+      call.exitCode = numberAt(payload, 'exit_code') ?? exitCodeOf(textAt(payload, 'formatted_output') ?? '');
+    }
+  }
+
+  /** Queues the tokens of the answer before it. The same count comes again when only limits have changed, and is then left out. */
+  #usage(payload: JsonObject, common: ItemContext['common']): void {
+    const info = objectAt(payload, 'info');
+    const last = objectAt(info, 'last_token_usage');
+    const total = JSON.stringify(info?.total_token_usage);
+    if (last === undefined || total === this.#tokens) return;
+    this.#tokens = total;
+    const names = { input: 'input_tokens', output: 'output_tokens', cache_read: 'cached_input_tokens', total: 'total_tokens' };
+    this.#queue.push({ kind: 'event', ...common, name: 'usage', usage: usageAt(last, names) ?? {} });
+  }
+}
 
 /** Codex: JSON lines under `~/.codex/sessions`, one file for each session and each sub-agent. */
-export const codex: Importer = {
-  format: 'codex',
-  recognise: (source) => recogniseLines(source, 'codex'),
-  async *read(source, onLoss) {
-    const reader = new CodexReader(recordingId(source), onLoss);
-    for await (const { record, place } of readJsonLines(source.open(), onLoss, { isRecord })) {
-      reader.read(record, place);
-      yield* reader.ready();
-    }
-    yield* reader.finish();
-  },
-};
+export const codex: Importer = lineImporter('codex', (id, onLoss) => new CodexReader(id, onLoss));

@@ -1,23 +1,77 @@
-import { callArguments } from '../entries/call-arguments.js';
+import { isAbsolute, join } from 'node:path/posix';
+import { callArguments, placeAsCallId } from '../entries/calls.js';
 import type { EntryQueue } from '../entries/entry-queue.js';
-import { idAt, objectAt, objectsAt, textAt } from '../entries/fields.js';
-import { partsText } from '../entries/message-parts.js';
-import type { OpaqueContent } from '../entries/opaque-content.js';
+import { idAt, numberAt, objectAt, objectsAt, roleAt, textAt } from '../entries/fields.js';
+import type { OpaqueContent } from '../entries/losses.js';
+import { partsText } from '../entries/message-content.js';
+import { fileEvidence, hunkPieces, namedFile, unifiedHunks, wholeFile } from '../evidence/shown-file.js';
 import type { OnLoss } from '../importer.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
+import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
 import type { EntryOf, ShownFile } from '../neutral-session.js';
-import { exitCodeOf, isCut, isFailure } from './outputs.js';
-import { callDirectory, originOf } from './session.js';
+
+/** The working directory of a call: the one that it asks for, else the turn's. Windows paths are kept as they are. */
+function callDirectory(args: JsonObject, turn: string | undefined): string | undefined {
+  const asked = textAt(args, 'workdir') ?? textAt(args, 'working_directory');
+  if (asked === undefined || asked === '') return turn;
+  if (isAbsolute(asked) || /^[A-Za-z]:[\\/]/.test(asked) || turn === undefined) return asked;
+  return join(turn, asked);
+}
+
+const HARNESS_TEXT =
+  /^\s*(?:<(?:environment_context|permissions instructions|user_instructions|INSTRUCTIONS|turn_aborted|subagent_notification|skill|skills_instructions|collaboration_mode|user_shell_command|model_switch|personality_spec|apps_instructions|plugins_instructions|realtime_conversation|hook_prompt)[\s>]|# AGENTS\.md instructions)/;
+
+/** Who wrote a message. */
+function originOf(role: EntryOf<'message'>['role'], text: string): EntryOf<'message'>['origin'] {
+  if (role === 'assistant') return 'model';
+  return role === 'user' && !HARNESS_TEXT.test(text) ? 'person' : 'harness';
+}
+
+const FAILED =
+  /^(?:apply_patch verification failed|\w+ failed(?: for|:)|unsupported call|failed to parse|tool call error|aborted by user)/i;
+const EXIT = /^(?:Process exited with code|Exit code:) (-?\d+)$/m;
+/** The header of a command's output is within its first lines. */
+const HEADER_CHARS = 4000;
+const CUT = /…\d+ (?:tokens|chars) truncated…|\[\.\.\. (?:omitted|removed) \d+ /;
+
+/** The exit code in the header of an output, or in the JSON of older versions; undefined where it has none. */
+export function exitCodeOf(text: string): number | undefined {
+  if (text.startsWith('{')) {
+    const value = parseJson(text);
+    return isJsonObject(value) ? numberAt(objectAt(value, 'metadata'), 'exit_code') : undefined;
+  }
+  const body = text.indexOf('\nOutput:');
+  const header = body < 0 ? text.slice(0, HEADER_CHARS) : text.slice(0, body);
+  const code = /^(?:Command: |Chunk ID: |Wall time: |Exit code: )/.test(header) ? EXIT.exec(header)?.[1] : undefined;
+  return code === undefined ? undefined : Number(code);
+}
+
+function changedFile(path: string, change: JsonObject): readonly ShownFile[] {
+  const content = textAt(change, 'content');
+  const type = textAt(change, 'type');
+  if (type === 'add' && content !== undefined) return [wholeFile(path, content, 'after')];
+  if (type === 'delete') return content === undefined ? [] : [wholeFile(path, content, 'before')];
+  const moved = textAt(change, 'move_path') ?? path;
+  const pieces = unifiedHunks(textAt(change, 'unified_diff') ?? '').flatMap((hunk) => hunkPieces(path, hunk, moved));
+  return pieces.length > 0 ? pieces : [namedFile(moved)];
+}
+
+/** The files that a patch changed, as its end reports them; none for a patch that failed. */
+export function patchEvidence(payload: JsonObject): readonly ShownFile[] {
+  if (payload.success === false) return [];
+  return Object.entries(objectAt(payload, 'changes') ?? {}).flatMap(([path, change]) =>
+    isJsonObject(change) && path !== '' ? changedFile(path, change) : [],
+  );
+}
 
 type Common = Pick<EntryOf<'event'>, 'session' | 'place' | 'at' | 'native_id' | 'copied'>;
 
-/** A call without a result, and what events said of it so far. */
+/** A call without a result, with what events have reported of it so far. */
 interface OpenCall {
   exitCode: number | undefined;
   files: readonly ShownFile[] | undefined;
 }
 
-/** What the items of a transcript are read with. */
+/** The state that the readers of a transcript's items share. */
 export interface ItemContext {
   readonly queue: EntryQueue;
   readonly opaque: OpaqueContent;
@@ -27,33 +81,27 @@ export interface ItemContext {
   sessionCwd: string | undefined;
   turnCwd: string | undefined;
   model: string | undefined;
-  /** Thoughts that wait for the message behind them. */
+  /** Thoughts that wait for the message that follows them. */
   thinking: { readonly text: string; readonly common: Common } | undefined;
 }
 
 type ItemReader = (payload: JsonObject, common: Common) => void;
 
-const ROLES: ReadonlyMap<string, EntryOf<'message'>['role']> = new Map([
-  ['user', 'user'],
-  ['assistant', 'assistant'],
-  ['system', 'system'],
-  ['developer', 'developer'],
-]);
-
 const textsOf = (payload: JsonObject, field: string): readonly string[] =>
   objectsAt(payload, field).flatMap((item) => textAt(item, 'text') ?? []);
 
-/** The readers of the kinds of items. */
+/** The readers of a transcript's items, by their kind. */
 export function codexItems(context: ItemContext): Readonly<Record<string, ItemReader>> {
   const { queue, opaque, onLoss } = context;
-  const text = (content: unknown, place: string): string =>
-    partsText(content, place, onLoss, (part) => {
+  const text = (content: unknown, place: string): string => {
+    const other = (part: JsonObject): undefined => {
       if (textAt(part, 'type') === 'input_image') opaque.note('image', place);
-      return undefined;
-    });
+    };
+    return partsText(content, { place, onLoss, other });
+  };
 
   const message: ItemReader = (payload, common) => {
-    const role = ROLES.get(textAt(payload, 'role') ?? '') ?? 'user';
+    const role = roleAt(payload) ?? 'user';
     const said = text(payload.content, common.place);
     const thinking = role === 'assistant' ? context.thinking?.text : undefined;
     if (role === 'assistant') context.thinking = undefined;
@@ -67,15 +115,16 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     else context.thinking = { ...context.thinking, text: `${context.thinking.text}\n${thoughts}` };
   };
 
-  const call = (payload: JsonObject, common: Common, tool: string, args: JsonObject): void => {
-    const id = idAt(payload, 'call_id') ?? idAt(payload, 'id') ?? `call-at-${common.place.replace(' ', '-')}`;
+  const call = (payload: JsonObject, common: Common, { tool, args }: { readonly tool: string; readonly args: JsonObject }): void => {
+    const id = idAt(payload, 'call_id') ?? idAt(payload, 'id') ?? placeAsCallId(common.place);
     context.calls.set(id, { exitCode: undefined, files: undefined });
     const cwd = callDirectory(args, context.turnCwd);
     const elsewhere = cwd !== undefined && cwd !== context.sessionCwd;
     queue.push({ kind: 'call', ...common, call_id: id, tool, args: { ...args }, ...(elsewhere ? { cwd } : {}) });
   };
 
-  const nameOf = (payload: JsonObject): string => textAt(payload, 'name') ?? '';
+  const called = (payload: JsonObject, common: Common, tool = textAt(payload, 'name') ?? ''): void =>
+    call(payload, common, { tool, args: callArguments(payload.arguments, common.place, onLoss) });
 
   const output: ItemReader = (payload, common) => {
     const id = idAt(payload, 'call_id');
@@ -88,15 +137,15 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     const given = isJsonObject(payload.output) && !('type' in payload.output) ? payload.output.content : payload.output;
     const said = text(given ?? objectsAt(payload, 'tools').map((tool) => ({ type: 'text', text: JSON.stringify(tool) })), common.place);
     const code = exitCodeOf(said) ?? known?.exitCode;
-    const failed = isFailure(said, code) || objectAt(payload, 'output')?.success === false;
+    const failed = (code === undefined ? FAILED.test(said) : code !== 0) || objectAt(payload, 'output')?.success === false;
     queue.push({
       kind: 'result',
       ...common,
       call_id: id,
       text: said,
       is_error: failed,
-      ...(isCut(said) ? { truncated: true } : {}),
-      ...(known?.files === undefined || known.files.length === 0 || failed ? {} : { files: [...known.files] }),
+      ...(CUT.test(said) ? { truncated: true } : {}),
+      ...fileEvidence(failed ? [] : (known?.files ?? [])),
     });
   };
 
@@ -117,13 +166,14 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
       const said = text(payload.content ?? payload.message, common.place);
       queue.push({ kind: 'message', ...common, role: 'user', origin: 'harness', name: 'agent_message', text: said });
     },
-    function_call: (payload, common) => call(payload, common, nameOf(payload), callArguments(payload.arguments, common.place, onLoss)),
+    function_call: (payload, common) => called(payload, common),
     custom_tool_call: (payload, common) => {
-      if (nameOf(payload) === 'exec') opaque.note('scripts of the code mode', common.place);
-      call(payload, common, nameOf(payload), { input: textAt(payload, 'input') ?? '' });
+      const tool = textAt(payload, 'name') ?? '';
+      if (tool === 'exec') opaque.note('scripts of the code mode', common.place);
+      call(payload, common, { tool, args: { input: textAt(payload, 'input') ?? '' } });
     },
-    local_shell_call: (payload, common) => call(payload, common, 'local_shell', objectAt(payload, 'action') ?? {}),
-    tool_search_call: (payload, common) => call(payload, common, 'tool_search', callArguments(payload.arguments, common.place, onLoss)),
+    local_shell_call: (payload, common) => call(payload, common, { tool: 'local_shell', args: objectAt(payload, 'action') ?? {} }),
+    tool_search_call: (payload, common) => called(payload, common, 'tool_search'),
     function_call_output: output,
     custom_tool_call_output: output,
     mcp_tool_call_output: output,

@@ -1,17 +1,12 @@
 import { posix } from 'node:path';
 import { numberAt, objectAt, textAt } from '../entries/fields.js';
-import { printedFile } from '../evidence/printed-file.js';
-import { wholeFile } from '../evidence/shown-file.js';
+import { type FileEvidence, fileEvidence, fileText, namedFile, wholeFile } from '../evidence/shown-file.js';
+import { printedFile } from '../evidence/tool-output.js';
 import type { JsonObject } from '../json/json-text.js';
 import type { ShownFile } from '../neutral-session.js';
 
-/** What a call of Gemini CLI shows of files. */
-export interface GeminiEvidence {
-  readonly files?: ShownFile[];
-  readonly listed?: string[];
-}
-
-type Reader = (args: JsonObject, output: string) => GeminiEvidence;
+/** Reads the files that the answer to a call shows. */
+type Reader = (args: JsonObject, output: string) => FileEvidence;
 
 const pathOf = (args: JsonObject): string | undefined =>
   ['file_path', 'absolute_path', 'path', 'dir_path'].map((name) => textAt(args, name)).find((path) => path !== undefined && path !== '');
@@ -24,25 +19,25 @@ const readFile: Reader = (args, output) => {
   if (path === undefined) return {};
   const part = PART.exec(output);
   if (part !== null) {
-    const place = { start_line: Math.max(1, Number(part[1])), total_lines: Number(part[3]) };
-    return { files: [{ path, moment: 'after', text: output.slice(part[0].length), whole: false, ...place }] };
+    const range = { start: Math.max(1, Number(part[1])), total: Number(part[3]), whole: false };
+    return { files: [fileText(path, output.slice(part[0].length), range)] };
   }
   const first = numberAt(args, 'start_line') ?? (numberAt(args, 'offset') ?? 0) + 1;
   if (first <= 1) return { files: [wholeFile(path, output, 'after')] };
-  return { files: [{ path, moment: 'after', text: output, whole: false, start_line: Math.floor(first) }] };
+  return { files: [fileText(path, output, { start: Math.floor(first), whole: false })] };
 };
 
-/** Several files in one answer, each behind `--- PATH ---`. */
+/** Several files in one answer, each below its line `--- PATH ---`. */
 const readMany: Reader = (_args, output) => {
   const body = output.replace(/\n?--- End of content ---\s*$/, '');
   const heads = [...body.matchAll(/^--- (.+) ---\n\n/gm)];
-  const files = heads.map((head, index): ShownFile => {
+  const files = heads.map((head, index) => {
     const from = head.index + head[0].length;
     const text = body.slice(from, heads[index + 1]?.index ?? body.length).replace(/\n\n$/, '');
     const cut = /^\[WARNING: This file was truncated/.test(text);
-    return { path: head[1] ?? '', moment: 'after', ...(cut ? { whole: false } : { text, whole: true }) };
+    return cut ? namedFile(head[1] ?? '') : wholeFile(head[1] ?? '', text, 'after');
   });
-  return files.length === 0 ? {} : { files };
+  return fileEvidence(files);
 };
 
 const listDirectory: Reader = (args, output) => {
@@ -60,7 +55,7 @@ const glob: Reader = (_args, output) => {
   return /^Found \d+ (?:file|match)/.test(header) ? { listed: lines.filter((line) => line !== '' && !/^[[(]/.test(line)) } : {};
 };
 
-/** What a command printed, out of the report on it. */
+/** The report on a command, with what it printed. */
 const shell: Reader = (args, output) => {
   const own = /(?:^|\n)Output: ([\s\S]*?)(?:\n(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): |$)/.exec(output)?.[1];
   const dir = /(?:^|\n)Directory: (.+)/.exec(output)?.[1];
@@ -77,8 +72,8 @@ const READERS: Readonly<Record<string, Reader>> = {
   run_shell_command: shell,
 };
 
-/** Of the answer to a call, and of the view for people beside it, which has a file whole before and after a change. */
-export function geminiEvidence(tool: string, call: JsonObject, output: string): GeminiEvidence {
+/** The files that the answer to a call shows, or the view for people beside it, which has a changed file whole before and after. */
+export function geminiEvidence(tool: string, call: JsonObject, output: string): FileEvidence {
   const args = objectAt(call, 'args') ?? {};
   const view = objectAt(call, 'resultDisplay');
   const before = textAt(view, 'originalContent');
@@ -91,7 +86,7 @@ export function geminiEvidence(tool: string, call: JsonObject, output: string): 
   return Object.hasOwn(READERS, tool) ? (READERS[tool]?.(args, output) ?? {}) : {};
 }
 
-/** Files that the text of a prompt was given along with (`@path`). */
+/** The files whose content stands in the text of a prompt (`@path`). */
 export function referencedFiles(text: string): readonly ShownFile[] {
   const block = /--- Content from referenced files ---\s*\n([\s\S]*?)(?:\n--- End of content ---|$)/.exec(text)?.[1];
   if (block === undefined) return [];

@@ -1,11 +1,11 @@
 import { defined } from '../../../values/defined.js';
 import { idAt, momentOf, objectAt, textAt, textsAt } from '../entries/fields.js';
-import { recordingId } from '../entries/recording-id.js';
+import { notAnObject } from '../entries/losses.js';
 import type { Importer, OnLoss, RecordingSource } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
-import { headObject, headObjects, recordingHead } from '../json/recording-head.js';
+import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { GeminiRecords } from './records.js';
 
@@ -37,7 +37,7 @@ function sessionOf(source: RecordingSource, header: JsonObject | undefined): Ent
   };
 }
 
-/** The one object that older versions rewrite with each message. */
+/** Reads the one object that older versions write again with each message. */
 async function* readDocument(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const session = sessionOf(source, headObject(source));
   yield session;
@@ -45,73 +45,73 @@ async function* readDocument(source: RecordingSource, onLoss: OnLoss): AsyncIter
   for await (const { path, value } of documentItems(source.open(), { items: ['messages.*'] }, onLoss)) {
     const place = `messages[${path[1]}]`;
     if (isJsonObject(value)) yield* records.entries(value, place);
-    else onLoss({ reason: 'malformed-record', place, detail: `a ${value === null ? 'null' : typeof value} where a message was expected` });
+    else onLoss(notAnObject(value, 'a message', place));
   }
 }
 
 /**
- * The log of newer versions: a header, then messages, each written again whenever something of it changes, and changes of the whole. The last message waits
- * until another one follows, so that it is told as it was written last.
+ * Reads the log of newer versions: a header, then messages, each written again whenever something of it changes, and changes of the whole. The last message
+ * waits until another one follows, so that its entries are those of its last state.
  */
 class GeminiLog {
-  private records: GeminiRecords | undefined;
-  private held: { readonly message: JsonObject; readonly place: string } | undefined;
+  readonly #source: RecordingSource;
+  readonly #onLoss: OnLoss;
+  #records: GeminiRecords | undefined;
+  #held: { readonly message: JsonObject; readonly place: string } | undefined;
 
-  constructor(
-    private readonly source: RecordingSource,
-    private readonly onLoss: OnLoss,
-  ) {}
+  constructor(source: RecordingSource, onLoss: OnLoss) {
+    this.#source = source;
+    this.#onLoss = onLoss;
+  }
 
   *take(record: JsonObject, place: string): Iterable<RecordedEntry> {
     const id = idAt(record, 'id');
     const rewound = textAt(record, '$rewindTo');
     const change = objectAt(record, '$set');
     const isHeader = id === undefined && ('sessionId' in record || 'projectHash' in record);
-    const records = yield* this.begun(isHeader ? record : undefined);
+    const records = yield* this.#begun(isHeader ? record : undefined);
     if (id !== undefined) {
-      if (this.held !== undefined && idAt(this.held.message, 'id') !== id) yield* this.flush();
-      this.held = { message: record, place: this.held?.place ?? place };
+      if (this.#held !== undefined && idAt(this.#held.message, 'id') !== id) yield* this.#flush();
+      this.#held = { message: record, place: this.#held?.place ?? place };
       return;
     }
-    yield* this.flush();
+    yield* this.#flush();
     if (rewound !== undefined) yield* records.rewound(rewound, place);
     else if (change !== undefined)
-      yield* Array.isArray(change.messages) ? records.replaced(this.objects(change.messages, place), place) : [];
-    else if (isHeader)
-      for (const [index, message] of this.objects(record.messages, place).entries())
+      yield* Array.isArray(change.messages) ? records.replaced(this.#objects(change.messages, place), place) : [];
+    else if (isHeader) {
+      for (const [index, message] of this.#objects(record.messages, place).entries())
         yield* records.entries(message, `${place}.messages[${index}]`);
-    else
-      this.onLoss({
-        reason: 'unknown-record',
-        place,
-        detail: `a record with the fields ${Object.keys(record).slice(0, 8).join(', ')}: left out`,
-      });
+    } else {
+      const fields = Object.keys(record).slice(0, 8).join(', ');
+      this.#onLoss({ reason: 'unknown-record', place, detail: `a record with the fields ${fields}: left out` });
+    }
   }
 
   *end(): Iterable<RecordedEntry> {
-    yield* this.begun(undefined);
-    yield* this.flush();
+    yield* this.#begun(undefined);
+    yield* this.#flush();
   }
 
-  private objects(list: unknown, place: string): readonly JsonObject[] {
+  #objects(list: unknown, place: string): readonly JsonObject[] {
     const items: readonly unknown[] = Array.isArray(list) ? list : [];
     const others = items.filter((item) => !isJsonObject(item)).length;
-    if (others > 0) this.onLoss({ reason: 'malformed-record', place, detail: `${others} messages that are no objects: left out` });
+    if (others > 0) this.#onLoss({ reason: 'malformed-record', place, detail: `${others} messages that are no objects: left out` });
     return items.filter(isJsonObject);
   }
 
-  private *begun(header: JsonObject | undefined): Generator<RecordedEntry, GeminiRecords> {
-    if (this.records !== undefined) return this.records;
-    const session = sessionOf(this.source, header);
+  *#begun(header: JsonObject | undefined): Generator<RecordedEntry, GeminiRecords> {
+    if (this.#records !== undefined) return this.#records;
+    const session = sessionOf(this.#source, header);
     yield session;
-    this.records = new GeminiRecords(session.native_id, this.onLoss);
-    return this.records;
+    this.#records = new GeminiRecords(session.native_id, this.#onLoss);
+    return this.#records;
   }
 
-  private *flush(): Iterable<RecordedEntry> {
-    const { held } = this;
-    this.held = undefined;
-    if (held !== undefined) yield* this.records?.entries(held.message, held.place) ?? [];
+  *#flush(): Iterable<RecordedEntry> {
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) yield* this.#records?.entries(held.message, held.place) ?? [];
   }
 }
 
@@ -127,7 +127,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Sessions of Gemini CLI: one object, and the JSON lines of newer versions (messages that are written again, `$set`, `$rewindTo`). A call and its answer are
- * one object there, and become two entries.
+ * Gemini CLI: one object, or the JSON lines of newer versions (messages that are written again, `$set`, `$rewindTo`). A call and its answer are one object
+ * there, and become two entries.
  */
 export const geminiCli: Importer = { format: 'gemini-cli', recognise, read };

@@ -1,115 +1,129 @@
 import { createHash } from 'node:crypto';
 import { defined } from '../../../values/defined.js';
-import { callArguments } from '../entries/call-arguments.js';
-import { idAt, momentOf, numberAt, objectAt, objectsAt, textAt } from '../entries/fields.js';
-import { type OtherPart, partsText } from '../entries/message-parts.js';
+import { callArguments } from '../entries/calls.js';
+import {
+  type EntryCommon,
+  entryCommon,
+  idAt,
+  listAt,
+  momentOf,
+  numberAt,
+  objectAt,
+  objectsAt,
+  textAt,
+  usageAt,
+} from '../entries/fields.js';
+import { notAnObject } from '../entries/losses.js';
+import { partsText } from '../entries/message-content.js';
 import type { OnLoss } from '../importer.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { geminiEvidence, referencedFiles } from './evidence.js';
 
-type Common = { session: string; place: string; at?: number; native_id?: string };
-
-/** Parts that are kept elsewhere: calls, their answers, thoughts. */
-const elsewhere: OtherPart = (part) => ('functionCall' in part || 'functionResponse' in part || part.thought === true ? '' : undefined);
+/** Leaves out the parts that become entries or fields of their own: calls, their answers, thoughts. */
+const other = (part: JsonObject): string | undefined =>
+  'functionCall' in part || 'functionResponse' in part || part.thought === true ? '' : undefined;
 const partsOf = (content: unknown): readonly JsonObject[] => (Array.isArray(content) ? content.filter(isJsonObject) : []);
 const HARNESS_TEXT = /^\s*<(?:session_context|hook_context|state_snapshot|environment_context)>/;
 
-/** Turns messages of Gemini CLI into entries, each of them once: a message that is written again gives only what is new in it. */
+/** Turns messages of Gemini CLI into entries, each of them once: a message that is written again adds only what is new in it. */
 export class GeminiRecords {
-  /** Messages that were told and are in the model's context. */
-  private readonly live = new Set<string>();
-  private readonly told = new Set<string>();
-  private readonly texts = new Set<string>();
-  /** Calls that were told; one that has its answer without itself. */
-  private readonly calls = new Map<string, { readonly tool: string; readonly call: JsonObject | undefined }>();
-  private model: string | undefined;
+  /** Ids of the messages that are in the model's context. */
+  readonly #live = new Set<string>();
+  /** Ids of all messages so far. */
+  readonly #seen = new Set<string>();
+  /** Digests of the texts so far. */
+  readonly #texts = new Set<string>();
+  /** Calls so far, by id; `call` is undefined once the answer has come. */
+  readonly #calls = new Map<string, { readonly tool: string; readonly call: JsonObject | undefined }>();
+  readonly #session: string;
+  readonly #onLoss: OnLoss;
+  #model: string | undefined;
 
-  constructor(
-    private readonly session: string,
-    private readonly onLoss: OnLoss,
-  ) {}
+  constructor(session: string, onLoss: OnLoss) {
+    this.#session = session;
+    this.#onLoss = onLoss;
+  }
 
   entries(message: JsonObject, place: string): readonly RecordedEntry[] {
     const id = idAt(message, 'id');
-    const common: Common = { session: this.session, place, ...defined({ at: momentOf(message.timestamp), native_id: id }) };
-    const known = id !== undefined && this.told.has(id);
+    const common = entryCommon({ session: this.#session, place }, message, momentOf(message.timestamp));
+    const known = id !== undefined && this.#seen.has(id);
     if (id !== undefined) {
-      this.live.add(id);
-      this.told.add(id);
+      this.#live.add(id);
+      this.#seen.add(id);
     }
     const type = textAt(message, 'type');
-    if (type === 'user') return this.user(message, common, known);
-    if (type === 'gemini' || type === 'model') return this.gemini(message, common, known);
+    if (type === 'user') return this.#user(message, common, known);
+    if (type === 'gemini' || type === 'model') return this.#gemini(message, common, known);
     if (type === 'info' || type === 'warning' || type === 'error') {
-      return known ? [] : [{ ...common, kind: 'event', name: type, text: partsText(message.content, place, this.onLoss) }];
+      return known ? [] : [{ ...common, kind: 'event', name: type, text: partsText(message.content, { place, onLoss: this.#onLoss }) }];
     }
-    this.onLoss({ reason: 'unknown-record', place, detail: `a message of the type ${JSON.stringify(message.type)}: left out` });
+    this.#onLoss({ reason: 'unknown-record', place, detail: `a message of the type ${JSON.stringify(message.type)}: left out` });
     return [];
   }
 
-  /** The model's context becomes another list of messages: what is no longer in it is dropped, what was never told is told. */
+  /** Replaces the model's context by another list of messages: a compaction drops what is no longer in it, and new messages become entries. */
   replaced(messages: readonly JsonObject[], place: string): readonly RecordedEntry[] {
     const ids = new Set(messages.flatMap((message) => idAt(message, 'id') ?? []));
-    const dropped = [...this.live].filter((id) => !ids.has(id));
-    for (const id of dropped) this.live.delete(id);
+    const dropped = [...this.#live].filter((id) => !ids.has(id));
+    for (const id of dropped) this.#live.delete(id);
     const compacted = dropped.length > 0;
     const summary = messages
-      .map((message) => partsText(message.content, place, () => undefined, elsewhere))
+      .map((message) => partsText(message.content, { place, onLoss: () => undefined, other }))
       .find((text) => /<state_snapshot>/.test(text));
     const entries: RecordedEntry[] = [];
     if (compacted)
-      entries.push({ kind: 'compaction', session: this.session, place, trigger: 'replaced', dropped, ...defined({ summary }) });
+      entries.push({ kind: 'compaction', session: this.#session, place, trigger: 'replaced', dropped, ...defined({ summary }) });
     for (const [index, message] of messages.entries()) {
       const id = idAt(message, 'id');
-      if (id === undefined || this.told.has(id)) continue;
-      const text = partsText(message.content, place, () => undefined, elsewhere);
+      if (id === undefined || this.#seen.has(id)) continue;
+      const text = partsText(message.content, { place, onLoss: () => undefined, other });
       // After a compaction the messages that stay are written under new ids.
-      const copy = compacted && (this.texts.has(digest(textAt(message, 'type'), text)) || text === summary);
+      const copy = compacted && (this.#texts.has(digest(textAt(message, 'type'), text)) || text === summary);
       if (copy) {
-        this.told.add(id);
-        this.live.add(id);
+        this.#seen.add(id);
+        this.#live.add(id);
       } else entries.push(...this.entries(message, `${place}.messages[${index}]`));
     }
     return entries;
   }
 
-  /** A message and everything behind it is taken back. */
+  /** Takes back a message and everything behind it. */
   rewound(id: string, place: string): readonly RecordedEntry[] {
-    const ids = [...this.live];
+    const ids = [...this.#live];
     const from = ids.indexOf(id);
-    for (const gone of from < 0 ? ids : ids.slice(from)) this.live.delete(gone);
+    for (const gone of from < 0 ? ids : ids.slice(from)) this.#live.delete(gone);
     const parent_id = from < 0 ? undefined : ids[from - 1];
-    return [{ kind: 'event', session: this.session, place, name: 'rewind', text: id, undone_from: id, ...defined({ parent_id }) }];
+    return [{ kind: 'event', session: this.#session, place, name: 'rewind', text: id, undone_from: id, ...defined({ parent_id }) }];
   }
 
-  private user(message: JsonObject, common: Common, known: boolean): readonly RecordedEntry[] {
+  #user(message: JsonObject, common: EntryCommon, known: boolean): readonly RecordedEntry[] {
     const answers = partsOf(message.content).flatMap((part): readonly JsonObject[] => {
       const answer = objectAt(part, 'functionResponse');
       return answer === undefined ? [] : [answer];
     });
     const results = answers.flatMap((answer) => {
-      const id = idAt(answer, 'id') ?? this.openOf(textAt(answer, 'name')) ?? common.place;
-      return [...this.result(id, [{ functionResponse: answer }], undefined, common)];
+      const id = idAt(answer, 'id') ?? this.#openOf(textAt(answer, 'name')) ?? common.place;
+      return [...this.#result(id, { parts: [{ functionResponse: answer }] }, common)];
     });
-    const text = partsText(message.content, common.place, known ? () => undefined : this.onLoss, elsewhere);
+    const text = partsText(message.content, { place: common.place, onLoss: known ? () => undefined : this.#onLoss, other });
     if (known || (text === '' && answers.length > 0)) return results;
-    this.texts.add(digest('user', text));
+    this.#texts.add(digest('user', text));
     const files = referencedFiles(text);
     const said: RecordedEntry = { ...common, kind: 'message', role: 'user', origin: HARNESS_TEXT.test(text) ? 'harness' : 'person', text };
     const attached: RecordedEntry[] = files.length === 0 ? [] : [{ ...common, kind: 'event', name: 'file-attached', files: [...files] }];
     return [...results, said, ...attached];
   }
 
-  private gemini(message: JsonObject, common: Common, known: boolean): readonly RecordedEntry[] {
-    const entries: RecordedEntry[] = known ? [] : [...this.said(message, common)];
-    const calls: { readonly call: JsonObject; readonly common: Common }[] = [];
-    const listed = Array.isArray(message.toolCalls) ? message.toolCalls : [];
+  #gemini(message: JsonObject, common: EntryCommon, known: boolean): readonly RecordedEntry[] {
+    const entries: RecordedEntry[] = known ? [] : [...this.#said(message, common)];
+    const calls: { readonly call: JsonObject; readonly common: EntryCommon }[] = [];
+    const listed = listAt(message, 'toolCalls');
     for (const [index, call] of listed.entries()) {
       const place = `${common.place}.toolCalls[${index}]`;
       if (isJsonObject(call)) calls.push({ call, common: { ...common, place } });
-      else
-        this.onLoss({ reason: 'malformed-record', place, detail: `a ${call === null ? 'null' : typeof call} where a call was expected` });
+      else this.#onLoss(notAnObject(call, 'a call', place));
     }
     for (const [index, part] of partsOf(message.content).entries()) {
       const call = objectAt(part, 'functionCall');
@@ -117,19 +131,19 @@ export class GeminiRecords {
       if (call !== undefined && !listed.some((one) => isJsonObject(one) && one.id === call.id))
         calls.push({ call, common: { ...common, place } });
     }
-    for (const { call, common: own } of calls) entries.push(...this.begun(call, own));
+    for (const { call, common: own } of calls) entries.push(...this.#begun(call, own));
     // Calls of one message run side by side; their answers come in the order of their ends.
-    const results = calls.flatMap(({ call, common: own }) => [...this.ended(call, own)]);
+    const results = calls.flatMap(({ call, common: own }) => [...this.#ended(call, own)]);
     return [...entries, ...results.sort((a, b) => (a.at ?? 0) - (b.at ?? 0))];
   }
 
-  private *said(message: JsonObject, common: Common): Iterable<RecordedEntry> {
+  *#said(message: JsonObject, common: EntryCommon): Iterable<RecordedEntry> {
     const model = textAt(message, 'model');
-    if (model !== undefined && this.model !== undefined && model !== this.model)
+    if (model !== undefined && this.#model !== undefined && model !== this.#model)
       yield { ...common, kind: 'event', name: 'model-change', text: model };
-    this.model = model ?? this.model;
-    const text = partsText(message.content, common.place, this.onLoss, elsewhere);
-    this.texts.add(digest('gemini', text));
+    this.#model = model ?? this.#model;
+    const text = partsText(message.content, { place: common.place, onLoss: this.#onLoss, other });
+    this.#texts.add(digest('gemini', text));
     const thoughts = objectsAt(message, 'thoughts').map((thought) =>
       [textAt(thought, 'subject'), textAt(thought, 'description')].filter(Boolean).join('\n'),
     );
@@ -140,28 +154,33 @@ export class GeminiRecords {
     yield { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...more };
   }
 
-  private *begun(call: JsonObject, common: Common): Iterable<RecordedEntry> {
+  *#begun(call: JsonObject, common: EntryCommon): Iterable<RecordedEntry> {
     const { place } = common;
     const id = idAt(call, 'id') ?? place;
-    if (this.calls.has(id)) return;
+    if (this.#calls.has(id)) return;
     const tool = textAt(call, 'name') ?? 'unknown';
-    this.calls.set(id, { tool, call });
-    yield { ...common, kind: 'call', call_id: id, tool, args: callArguments(call.args, place, this.onLoss) };
+    this.#calls.set(id, { tool, call });
+    yield { ...common, kind: 'call', call_id: id, tool, args: callArguments(call.args, place, this.#onLoss) };
   }
 
-  private *ended(call: JsonObject, common: Common): Iterable<EntryOf<'result'>> {
+  *#ended(call: JsonObject, common: EntryCommon): Iterable<EntryOf<'result'>> {
     const result = call.result ?? call.response;
     if (result === undefined || result === null) return;
     const at = defined({ at: momentOf(call.timestamp) ?? common.at });
-    yield* this.result(idAt(call, 'id') ?? common.place, Array.isArray(result) ? result : [result], call, { ...common, ...at });
+    const parts: readonly unknown[] = Array.isArray(result) ? result : [result];
+    yield* this.#result(idAt(call, 'id') ?? common.place, { parts, given: call }, { ...common, ...at });
   }
 
-  private *result(id: string, parts: readonly unknown[], given: JsonObject | undefined, common: Common): Iterable<EntryOf<'result'>> {
-    const known = this.calls.get(id);
+  *#result(
+    id: string,
+    { parts, given }: { readonly parts: readonly unknown[]; readonly given?: JsonObject },
+    common: EntryCommon,
+  ): Iterable<EntryOf<'result'>> {
+    const known = this.#calls.get(id);
     if (known !== undefined && known.call === undefined) return;
-    if (known !== undefined) this.calls.set(id, { tool: known.tool, call: undefined });
+    if (known !== undefined) this.#calls.set(id, { tool: known.tool, call: undefined });
     const call = given ?? known?.call ?? {};
-    const outputs = parts.map((part) => answerOf(part, common.place, this.onLoss));
+    const outputs = parts.map((part) => answerOf(part, common.place, this.#onLoss));
     const text = outputs
       .map((output) => output.text)
       .filter((output) => output !== '')
@@ -175,16 +194,16 @@ export class GeminiRecords {
     yield { ...common, kind: 'result', call_id: id, text, is_error, ...(cut ? { truncated: true } : {}), ...evidence };
   }
 
-  /** The call that an answer without an id belongs to: the oldest open one of its tool. */
-  private openOf(tool: string | undefined): string | undefined {
-    for (const [id, known] of this.calls) if (known.call !== undefined && known.tool === tool) return id;
+  /** The call that an answer without an id belongs to: the oldest one of its tool that is open. */
+  #openOf(tool: string | undefined): string | undefined {
+    for (const [id, known] of this.#calls) if (known.call !== undefined && known.tool === tool) return id;
     return undefined;
   }
 }
 
 function answerOf(part: unknown, place: string, onLoss: OnLoss): { readonly text: string; readonly failed: boolean } {
   const answer = isJsonObject(part) ? objectAt(part, 'functionResponse') : undefined;
-  if (answer === undefined) return { text: partsText([part], place, onLoss), failed: false };
+  if (answer === undefined) return { text: partsText([part], { place, onLoss }), failed: false };
   const response = objectAt(answer, 'response');
   const error = response?.error;
   const given = response?.output ?? error ?? response?.result ?? response ?? answer.response;
@@ -195,7 +214,7 @@ function answerOf(part: unknown, place: string, onLoss: OnLoss): { readonly text
 function usageOf(tokens: JsonObject | undefined): EntryOf<'message'>['usage'] {
   const total = numberAt(tokens, 'total');
   if (tokens === undefined || total === 0) return undefined;
-  return defined({ input: numberAt(tokens, 'input'), output: numberAt(tokens, 'output'), cache_read: numberAt(tokens, 'cached'), total });
+  return usageAt(tokens, { input: 'input', output: 'output', cache_read: 'cached', total: 'total' }) ?? {};
 }
 
 const digest = (role: string | undefined, text: string): string =>

@@ -1,10 +1,55 @@
 import { Assembler } from 'stream-json/core/assembler.js';
+import type { Token } from 'stream-json/core/parser.js';
 import type { OnLoss } from '../importer.js';
-import { createMatcher, type DocumentPath, type DocumentShape, placeOf } from './document-shape.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
-import type { Token } from './json-tokens.js';
 
-/** One value of a document that its shape asks for. */
+/** The path of a value in a JSON document: keys and positions from its top. */
+export type DocumentPath = readonly (string | number)[];
+
+/** The values of a JSON document that are read. */
+export interface DocumentShape {
+  /** Patterns of the values that are read one by one, such as `messages.*`; `*` matches any position of a list, an empty pattern the document itself. */
+  readonly items: readonly string[];
+  /** Patterns of what is left out of the items, such as `trajectory.*.query`. */
+  readonly skip?: readonly string[];
+}
+
+type Pattern = readonly string[];
+
+const patternOf = (text: string): Pattern => (text === '' ? [] : text.split('.'));
+
+const fits = (step: string | number | undefined, part: string | undefined): boolean =>
+  part === '*' ? typeof step === 'number' : String(step) === part;
+
+/** What the walk does with a value outside of an item. */
+type ValueUse = 'item' | 'skip' | 'enter';
+
+/** Answers by the path of a value what the walk does with it. */
+interface ShapeMatcher {
+  outside(path: DocumentPath): ValueUse;
+  skipsInside(path: DocumentPath): boolean;
+}
+
+function createMatcher(shape: DocumentShape): ShapeMatcher {
+  const items = shape.items.map(patternOf);
+  const skips = (shape.skip ?? []).map(patternOf);
+  const begins = (path: DocumentPath, pattern: Pattern): boolean => path.every((step, index) => fits(step, pattern[index]));
+  const same = (path: DocumentPath, pattern: Pattern): boolean => path.length === pattern.length && begins(path, pattern);
+  return {
+    outside(path) {
+      if (items.some((pattern) => same(path, pattern))) return 'item';
+      return items.some((pattern) => path.length < pattern.length && begins(path, pattern)) ? 'enter' : 'skip';
+    },
+    skipsInside: (path) => skips.some((pattern) => same(path, pattern)),
+  };
+}
+
+/** A path as people write it: `history[12]`, `[3].traj[5]`. */
+function placeOf(path: DocumentPath): string {
+  return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('');
+}
+
+/** A value that the shape of a document asks for. */
 export interface DocumentItem {
   readonly path: DocumentPath;
   readonly value: unknown;
@@ -12,7 +57,7 @@ export interface DocumentItem {
 
 /** The largest item that is read, characters. */
 export const MAX_ITEM_CHARS = MAX_LINE_BYTES;
-/** Items that are nested deeper are no recording. */
+/** The deepest nesting that is read: no recording is nested deeper. */
 export const MAX_ITEM_DEPTH = 512;
 
 interface Frame {
@@ -20,102 +65,99 @@ interface Frame {
   key: string | number;
 }
 
+/** An item that is being assembled. */
+interface OpenItem {
+  readonly built: Assembler;
+  readonly depth: number;
+  size: number;
+}
+
 const OPENING: ReadonlySet<string> = new Set(['startObject', 'startArray']);
 const CLOSING: ReadonlySet<string> = new Set(['endObject', 'endArray']);
 
-/** Follows the tokens of a document and puts its items together; whatever the shape does not ask for is never in memory. */
+/** Follows the tokens of a document and assembles its items. Whatever the shape does not ask for is never in memory. */
 export class DocumentWalk {
-  private readonly matcher;
-  private readonly frames: Frame[] = [];
-  /** Containers that are open below the one that is left out; 0 where none is. */
-  private skipped = 0;
-  private item: { readonly built: Assembler; readonly depth: number; size: number } | undefined;
+  readonly #matcher: ShapeMatcher;
+  readonly #onLoss: OnLoss;
+  readonly #frames: Frame[] = [];
+  /** How many containers are open from the one that is left out downwards; 0 where none is left out. */
+  #skipped = 0;
+  #item: OpenItem | undefined;
 
-  constructor(
-    shape: DocumentShape,
-    private readonly onLoss: OnLoss,
-  ) {
-    this.matcher = createMatcher(shape);
+  constructor(shape: DocumentShape, onLoss: OnLoss) {
+    this.#matcher = createMatcher(shape);
+    this.#onLoss = onLoss;
   }
 
-  /** Whether a value is not at its end. */
+  /** Whether a container is still open. */
   get inside(): boolean {
-    return this.frames.length > 0;
+    return this.#frames.length > 0;
   }
 
-  /** Where the walk stands. */
+  /** The path of the current value. */
   get place(): string {
-    return placeOf(this.path());
+    return placeOf(this.#path());
   }
 
-  /** Takes the next token; the item that it ends. */
+  /** Takes the next token and returns the item that it ends; undefined where it ends none. */
   consume(token: Token): DocumentItem | undefined {
     if (token.name === 'keyValue') {
-      const frame = this.frames.at(-1);
+      const frame = this.#frames.at(-1);
       if (frame !== undefined) frame.key = token.value;
-      if (this.skipped === 0) this.item?.built.consume(token);
+      if (this.#skipped === 0) this.#item?.built.consume(token);
       return undefined;
     }
-    if (CLOSING.has(token.name)) return this.close(token);
-    const frame = this.frames.at(-1);
+    if (CLOSING.has(token.name)) return this.#close(token);
+    const frame = this.#frames.at(-1);
     if (frame?.list === true && typeof frame.key === 'number') frame.key += 1;
     const opens = OPENING.has(token.name);
-    const done = this.skipped > 0 ? this.skipOn(opens) : this.begin(token, opens);
-    if (opens) this.frames.push({ list: token.name === 'startArray', key: token.name === 'startArray' ? -1 : '' });
+    const skipping = this.#skipped > 0;
+    if (skipping && opens) this.#skipped += 1;
+    const done = skipping ? undefined : this.#item === undefined ? this.#begin(token, opens) : this.#extend(this.#item, token, opens);
+    if (opens) this.#frames.push({ list: token.name === 'startArray', key: token.name === 'startArray' ? -1 : '' });
     return done;
   }
 
-  private path(): (string | number)[] {
-    return this.frames.map(({ key }) => key);
+  #path(): (string | number)[] {
+    return this.#frames.map(({ key }) => key);
   }
 
-  private skipOn(opens: boolean): undefined {
-    if (opens) this.skipped += 1;
-    return undefined;
-  }
-
-  private begin(token: Token, opens: boolean): DocumentItem | undefined {
-    if (this.item !== undefined) {
-      this.goOn(token, opens);
-      return undefined;
-    }
-    const path = this.path();
-    const use = this.matcher.outside(path);
+  #begin(token: Token, opens: boolean): DocumentItem | undefined {
+    const path = this.#path();
+    const use = this.#matcher.outside(path);
     if (use === 'item' && !opens) return { path, value: scalarOf(token) };
     if (use === 'item') {
-      this.item = { built: new Assembler(), depth: this.frames.length, size: 0 };
-      this.item.built.consume(token);
-    } else if (use === 'skip' && opens) this.skipped = 1;
+      this.#item = { built: new Assembler(), depth: this.#frames.length, size: 0 };
+      this.#item.built.consume(token);
+    } else if (use === 'skip' && opens) this.#skipped = 1;
     return undefined;
   }
 
-  private goOn(token: Token, opens: boolean): void {
-    const { item } = this;
-    if (item === undefined) return;
+  #extend(item: OpenItem, token: Token, opens: boolean): undefined {
     item.size += 'value' in token && typeof token.value === 'string' ? token.value.length : 1;
-    const deep = this.frames.length - item.depth > MAX_ITEM_DEPTH;
+    const deep = this.#frames.length - item.depth > MAX_ITEM_DEPTH;
     if (deep || item.size > MAX_ITEM_CHARS) {
-      const place = placeOf(this.path().slice(0, item.depth));
+      const place = placeOf(this.#path().slice(0, item.depth));
       const detail = deep ? `nested over ${MAX_ITEM_DEPTH} deep: left out` : `over ${MAX_ITEM_CHARS} characters: left out`;
-      this.onLoss({ reason: 'malformed-record', place, detail });
-      this.skipped = this.frames.length - item.depth + (opens ? 1 : 0);
-      this.item = undefined;
-    } else if (this.matcher.skipsInside(this.path())) this.skipOn(opens);
+      this.#onLoss({ reason: 'malformed-record', place, detail });
+      this.#skipped = this.#frames.length - item.depth + (opens ? 1 : 0);
+      this.#item = undefined;
+    } else if (this.#matcher.skipsInside(this.#path())) this.#skipped = opens ? 1 : 0;
     else item.built.consume(token);
   }
 
-  private close(token: Token): DocumentItem | undefined {
-    this.frames.pop();
-    if (this.skipped > 0) {
-      this.skipped -= 1;
+  #close(token: Token): DocumentItem | undefined {
+    this.#frames.pop();
+    if (this.#skipped > 0) {
+      this.#skipped -= 1;
       return undefined;
     }
-    const { item } = this;
+    const item = this.#item;
     if (item === undefined) return undefined;
     item.built.consume(token);
-    if (this.frames.length > item.depth) return undefined;
-    this.item = undefined;
-    return { path: this.path(), value: item.built.current };
+    if (this.#frames.length > item.depth) return undefined;
+    this.#item = undefined;
+    return { path: this.#path(), value: item.built.current };
   }
 }
 

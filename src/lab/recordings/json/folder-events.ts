@@ -2,13 +2,21 @@ import type { OnLoss, RecordingSource } from '../importer.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
 import { isJsonObject, type JsonObject, parseJson } from './json-text.js';
 
-/** One event of a folder that has a file for each. */
-export interface FolderEvent {
+/** A record of a recording with its place. */
+export interface PlacedRecord {
   readonly record: JsonObject;
   readonly place: string;
 }
 
-/** The whole of one file of a folder; undefined where it is too large. */
+/** The files of a folder that has one for each event. */
+export interface EventFiles {
+  /** Matches the name of an event's file; its first group is the number of the event. */
+  readonly name: RegExp;
+  /** Base names of files that lie beside the events and are no loss. */
+  readonly known: ReadonlySet<string>;
+}
+
+/** The text of a file of a folder; undefined where it is too large. */
 async function memberText(source: RecordingSource, member: string): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -22,7 +30,7 @@ async function memberText(source: RecordingSource, member: string): Promise<stri
     .replace(/^\uFEFF/, '');
 }
 
-/** The object that a file of a folder holds; anything else is told. */
+/** The object that a file of a folder holds; undefined where it holds anything else, which is reported as a loss. */
 export async function memberRecord(source: RecordingSource, member: string, onLoss: OnLoss): Promise<JsonObject | undefined> {
   const text = await memberText(source, member);
   const record = text === undefined ? undefined : parseJson(text);
@@ -34,27 +42,22 @@ export async function memberRecord(source: RecordingSource, member: string, onLo
   return undefined;
 }
 
-/** The members whose names fit, in the order of the number that the first group of `name` takes out of them. */
-export function numberedMembers(source: RecordingSource, name: RegExp): readonly string[] {
+/** The event files in the order of their numbers. */
+function numberedMembers(source: RecordingSource, name: RegExp): readonly string[] {
   const found = (source.members ?? []).filter((member) => name.test(member));
   const numbered = found.map((member) => ({ member, number: Number(name.exec(member)?.[1] ?? 0) }));
   return numbered.sort((a, b) => a.number - b.number || (a.member < b.member ? -1 : 1)).map(({ member }) => member);
 }
 
-/** Whether the events below a folder are those of one conversation: they lie in the folder itself, or in its folder `events`. */
-export function holdsOneConversation(source: RecordingSource, name: RegExp): boolean {
+/** Whether the events below a folder belong to one conversation: all lie in the folder itself, or all in its folder `events`. */
+export function holdsOneConversation(source: RecordingSource, { name }: EventFiles): boolean {
   const folders = new Set((source.members ?? []).filter((member) => name.test(member)).map((member) => member.replace(/[^\\/]*$/, '')));
   const [only = '?'] = folders;
   return folders.size === 1 && /^(?:events[\\/])?$/.test(only);
 }
 
-/** The events of a folder in their order; members that are no events are told once each. */
-export async function* folderEvents(
-  source: RecordingSource,
-  name: RegExp,
-  known: ReadonlySet<string>,
-  onLoss: OnLoss,
-): AsyncIterable<FolderEvent> {
+/** The events of a folder in their order; every other file that is not known is reported as a loss. */
+export async function* folderEvents(source: RecordingSource, { name, known }: EventFiles, onLoss: OnLoss): AsyncIterable<PlacedRecord> {
   const events = numberedMembers(source, name);
   const taken = new Set(events);
   for (const member of source.members ?? []) {

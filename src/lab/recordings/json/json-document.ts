@@ -1,13 +1,38 @@
+import { none } from 'stream-chain/defs.js';
+import { jsonParser, type Token } from 'stream-json/core/parser.js';
 import type { OnLoss } from '../importer.js';
-import type { DocumentShape } from './document-shape.js';
-import { type DocumentItem, DocumentWalk } from './document-walk.js';
-import { createTokenizer, type Token } from './json-tokens.js';
+import { type DocumentItem, type DocumentShape, DocumentWalk } from './document-walk.js';
 
-/** How much text is read at once: what is lost in front of a broken place is at most this long. */
+// The library marks the end of its input by this value, which its types do not allow.
+const END = none as unknown as string;
+
+/** Splits JSON text that comes in pieces into tokens; several values may follow one another. */
+export interface JsonTokenizer {
+  /**
+   * The tokens that this text completes.
+   * @throws {Error} – the text is not JSON
+   */
+  feed(text: string): Iterable<Token>;
+  /**
+   * The last tokens.
+   * @throws {Error} – a value is not at its end
+   */
+  end(): Iterable<Token>;
+}
+
+/** A tokenizer that gives every string and number as one token. */
+export function createTokenizer(): JsonTokenizer {
+  const parse = jsonParser({ packValues: true, streamValues: false, jsonStreaming: true });
+  const listed = (tokens: ReturnType<typeof parse>): Iterable<Token> =>
+    typeof tokens === 'object' && 'values' in tokens ? tokens.values : [];
+  return { feed: (text) => listed(parse(text)), end: () => listed(parse(END)) };
+}
+
+/** How much text is parsed at once. Values in the same piece as a broken place are lost, so a piece is short. */
 const SLICE_CHARS = 8 * 1024;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Bytes as text; what is not UTF-8 is replaced and told once. */
+/** Bytes as text; bytes that are not UTF-8 are replaced and reported once. */
 async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIterable<string> {
   let decoder = new TextDecoder('utf-8', { fatal: true });
   let bytes = 0;
@@ -32,38 +57,33 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
 const messageOf = (error: unknown): string => (error instanceof Object && 'message' in error ? String(error.message) : String(error));
 
 /**
- * The values of one large JSON document, or of several one after another, that its shape asks for, in order, streamed: one item at a time is in memory. A
- * document that ends early or breaks gives the items before that place; the end is told to `onLoss` (`truncated-file`), as is a broken place
- * (`malformed-record`; nothing is read behind it), an item that is too large or nested too deeply, and text that had to be repaired. Never throws for the
- * document.
+ * Streams the values that a shape asks for out of one large JSON document, or out of several one after another: in order, one item at a time in memory. Never
+ * throws for the content. A document that ends early yields the items before its end and the loss `truncated-file`; a broken one yields the items before the
+ * broken place and the loss `malformed-record`, as do items that are too large or nested too deeply; replaced text is `repaired-text`.
  */
 export async function* documentItems(chunks: AsyncIterable<Buffer>, shape: DocumentShape, onLoss: OnLoss): AsyncIterable<DocumentItem> {
   const tokenizer = createTokenizer();
   const walk = new DocumentWalk(shape, onLoss);
-  const taken = function* (next: () => Iterable<Token>, reason: 'malformed-record' | 'truncated-file'): Iterable<DocumentItem> {
-    for (const token of next()) {
-      const item = walk.consume(token);
-      if (item !== undefined) yield item;
-    }
-    if (reason === 'truncated-file' && walk.inside) throw new SyntaxError('the document is not at its end');
-  };
-  let reason: 'malformed-record' | 'truncated-file' = 'malformed-record';
   const text = decoded(chunks, onLoss)[Symbol.asyncIterator]();
   try {
     for (;;) {
       const next = await text.next();
-      if (next.done === true) reason = 'truncated-file';
-      let items: Iterable<DocumentItem>;
+      const ended = next.done === true;
+      const items: DocumentItem[] = [];
       try {
-        items = [...taken(() => (next.done === true ? tokenizer.end() : tokenizer.feed(next.value)), reason)];
+        for (const token of next.done === true ? tokenizer.end() : tokenizer.feed(next.value)) {
+          const item = walk.consume(token);
+          if (item !== undefined) items.push(item);
+        }
+        if (ended && walk.inside) throw new SyntaxError('the document is not at its end');
       } catch (error) {
-        const detail =
-          reason === 'truncated-file' ? 'the file ends inside a value' : `not JSON, nothing behind it is read: ${messageOf(error)}`;
-        onLoss({ reason, place: walk.place === '' ? 'document' : walk.place, detail });
+        const place = walk.place === '' ? 'document' : walk.place;
+        if (ended) onLoss({ reason: 'truncated-file', place, detail: 'the file ends inside a value' });
+        else onLoss({ reason: 'malformed-record', place, detail: `not JSON, nothing behind it is read: ${messageOf(error)}` });
         return;
       }
       yield* items;
-      if (next.done === true) return;
+      if (ended) return;
     }
   } finally {
     await text.return?.();

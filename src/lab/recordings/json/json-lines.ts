@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
-import { excerpt } from '../entries/excerpt.js';
+import { excerpt } from '../entries/losses.js';
 import type { OnLoss } from '../importer.js';
 import { endOfValue, isJsonObject, type JsonObject, parseJson } from './json-text.js';
 
-/** The longest line that is read, bytes: what one line needs in memory is a few times as much. */
+/** The longest line that is read, bytes. Parsing a line takes a few times as much memory. */
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;
 
 /** One object of a file of JSON lines. */
@@ -15,17 +15,17 @@ export interface JsonLine {
   readonly place: string;
 }
 
-/** How lines are read. */
+/** How JSON lines are read. */
 export interface JsonLinesOptions {
   readonly maxLineBytes?: number;
-  /** Whether an object is surely a record: such a one is read behind a torn record on the same line. Without it none is. */
+  /** Recognises a record that follows a torn one on the same line; without it, what follows a torn record is lost. */
   readonly isRecord?: (record: JsonObject) => boolean;
 }
 
 interface RawLine {
   readonly bytes: Buffer;
   readonly line: number;
-  /** Whether the file ends without a line end behind it. */
+  /** Whether the file ends after this line without a line end. */
   readonly last: boolean;
 }
 
@@ -36,17 +36,14 @@ async function* splitLines(chunks: AsyncIterable<Buffer>, limit: number, onLoss:
   let line = 1;
   let parts: Buffer[] = [];
   let length = 0;
-  const take = (): Buffer => {
+  const take = (last: boolean): readonly RawLine[] => {
     const bytes = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
     parts = [];
-    return bytes;
+    if (length <= limit) return [{ bytes, line, last }];
+    const detail = `the line has ${length} bytes, over the ${limit} that are read: left out`;
+    onLoss({ reason: 'malformed-record', place: `line ${line}`, detail });
+    return [];
   };
-  const tooLong = (): void =>
-    onLoss({
-      reason: 'malformed-record',
-      place: `line ${line}`,
-      detail: `the line has ${length} bytes, over the ${limit} that are read: left out`,
-    });
   for await (const chunk of chunks) {
     let from = 0;
     while (from < chunk.length) {
@@ -57,14 +54,12 @@ async function* splitLines(chunks: AsyncIterable<Buffer>, limit: number, onLoss:
       else parts = [];
       from = end + 1;
       if (found < 0) continue;
-      if (length > limit) tooLong();
-      else yield { bytes: take(), line, last: false };
+      yield* take(false);
       length = 0;
       line += 1;
     }
   }
-  if (length > limit) tooLong();
-  else if (length > 0) yield { bytes: take(), line, last: true };
+  if (length > 0) yield* take(true);
 }
 
 function decode(raw: RawLine, onLoss: OnLoss): string {
@@ -76,7 +71,7 @@ function decode(raw: RawLine, onLoss: OnLoss): string {
   return text.slice(1);
 }
 
-/** The values that stand complete at the front of a text, and what is left behind them. */
+/** The complete values at the front of a text, and the text behind them. */
 function completeValues(text: string): { readonly values: readonly unknown[]; readonly rest: string } {
   const values: unknown[] = [];
   let rest = text.trimStart();
@@ -92,7 +87,7 @@ function completeValues(text: string): { readonly values: readonly unknown[]; re
 
 const MAX_RESTARTS = 64;
 
-/** The record that a text ends with behind a torn one: where a process died in the middle of a line and another wrote on. */
+/** The record at the end of a text that begins with a torn one: one process died while it wrote a line, another one went on in the same line. */
 function recordAtEnd(text: string, isRecord: (record: JsonObject) => boolean): JsonObject | undefined {
   let at = 0;
   for (let tries = 0; tries < MAX_RESTARTS; tries += 1) {
@@ -104,7 +99,11 @@ function recordAtEnd(text: string, isRecord: (record: JsonObject) => boolean): J
   return undefined;
 }
 
-function readUnclean(text: string, raw: RawLine, onLoss: OnLoss, isRecord: (record: JsonObject) => boolean): readonly unknown[] {
+function readUnclean(
+  text: string,
+  raw: RawLine,
+  { onLoss, isRecord }: { readonly onLoss: OnLoss; readonly isRecord: (record: JsonObject) => boolean },
+): readonly unknown[] {
   const place = `line ${raw.line}`;
   const { values, rest } = completeValues(text);
   if (values.length > 1 || (values.length === 1 && rest !== '')) {
@@ -122,9 +121,9 @@ function readUnclean(text: string, raw: RawLine, onLoss: OnLoss, isRecord: (reco
 }
 
 /**
- * The objects of a file of JSON lines, in order, streamed: one line at a time is in memory. Several objects on one line are read apart, a byte order mark and
- * `\r` before the line end are taken off, empty lines are nothing. Everything else that is not an object is told to `onLoss` (`malformed-record`, `binary`,
- * `repaired-text`; `truncated-file` for a torn last line) and left out.
+ * Streams the objects of a file of JSON lines, in order, one line at a time in memory. Several objects on one line are separated, a byte order mark and the
+ * `\r` of a line end are removed, empty lines are skipped. Everything else that is no object is left out and reported to `onLoss` (`malformed-record`,
+ * `binary`, `repaired-text`; `truncated-file` for a torn last line).
  */
 export async function* readJsonLines(
   chunks: AsyncIterable<Buffer>,
@@ -136,7 +135,7 @@ export async function* readJsonLines(
     if (text.trim() === '') continue;
     const whole = parseJson(text);
     const place = `line ${raw.line}`;
-    for (const value of whole === undefined ? readUnclean(text, raw, onLoss, isRecord) : [whole]) {
+    for (const value of whole === undefined ? readUnclean(text, raw, { onLoss, isRecord }) : [whole]) {
       if (isJsonObject(value)) yield { record: value, line: raw.line, place };
       else onLoss({ reason: 'malformed-record', place, detail: `not an object: ${excerpt(JSON.stringify(value))}` });
     }

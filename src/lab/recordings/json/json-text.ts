@@ -1,7 +1,7 @@
-/** A JSON object that was read, nothing known of its fields. */
+/** A JSON object whose fields are not checked yet. */
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** Whether a value is a JSON object (no list, not null). */
+/** Whether a value is a JSON object: neither a list nor null. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -18,7 +18,7 @@ export function parseJson(text: string): unknown {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The end of the string whose quote stands at `from`; undefined where it is torn. */
+/** The position behind the string whose quote stands at `from`; undefined where the string is torn. */
 function endOfString(text: string, from: number): number | undefined {
   for (let i = from + 1; i < text.length; i += 1) {
     const char = text.charCodeAt(i);
@@ -28,7 +28,7 @@ function endOfString(text: string, from: number): number | undefined {
   return undefined;
 }
 
-/** The place behind the object, list or string that begins at `from`; undefined where it is torn. Brackets are counted, not checked. */
+/** The position behind the object, list or string that begins at `from`; undefined where it is torn. Brackets are counted, not matched. */
 export function endOfValue(text: string, from: number): number | undefined {
   let depth = 0;
   for (let i = from; i < text.length; i += 1) {
@@ -46,8 +46,8 @@ export function endOfValue(text: string, from: number): number | undefined {
 }
 
 /**
- * The fields of an object whose text may be torn at any place: those that are complete, nested objects that are torn with their own complete fields.
- * For telling what a text is; undefined where it does not begin like an object.
+ * The complete fields of an object whose text may be torn at any place; a torn nested object has its own complete fields. Serves to recognise what a text is.
+ * Undefined where the text does not begin like an object.
  */
 export function readTornObject(text: string): JsonObject | undefined {
   const start = /^\s*\{/.exec(text);

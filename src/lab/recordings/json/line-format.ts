@@ -1,10 +1,12 @@
 import { idAt, objectAt, textAt } from '../entries/fields.js';
-import type { RecordingSource } from '../importer.js';
-import { headRecords } from './json-lines-head.js';
+import type { Importer, OnItem, OnLoss, RecordingSource } from '../importer.js';
+import type { RecordedEntry } from '../neutral-session.js';
+import { readJsonLines } from './json-lines.js';
 import type { JsonObject } from './json-text.js';
+import { headRecords, recordingId } from './recording-head.js';
 
-/** The formats whose files are JSON lines that tell each by itself what they are of. */
-export type LineFormat = 'claude-code' | 'codex' | 'pi';
+/** The formats of JSON lines in which every record shows its format by itself. */
+type LineFormat = 'claude-code' | 'codex' | 'pi';
 
 const CERTAIN = 1;
 const LIKELY = 0.8;
@@ -66,8 +68,8 @@ function pi(record: JsonObject): number {
 const SHAPES: Readonly<Record<LineFormat, (record: JsonObject) => number>> = { 'claude-code': claudeCode, codex, pi };
 const FORMATS: readonly LineFormat[] = ['claude-code', 'codex', 'pi'];
 
-/** Which format a record by itself is of, and how certain that is. */
-export function lineFormat(record: JsonObject): { readonly format: LineFormat; readonly certainty: number } | undefined {
+/** The format of a single record, and how certain that is; undefined for a record of none. */
+function lineFormat(record: JsonObject): { readonly format: LineFormat; readonly certainty: number } | undefined {
   let best: { readonly format: LineFormat; readonly certainty: number } | undefined;
   for (const format of FORMATS) {
     const certainty = SHAPES[format](record);
@@ -76,17 +78,44 @@ export function lineFormat(record: JsonObject): { readonly format: LineFormat; r
   return best;
 }
 
-/** Whether an object tells by itself that it is a record of one of the formats. */
-export function isRecord(record: JsonObject): boolean {
+function isRecord(record: JsonObject): boolean {
   return lineFormat(record) !== undefined;
 }
 
-/** How certain it is that a recording is of a format of JSON lines: as certain as the first of its records that is of any. */
-export function recogniseLines(source: RecordingSource, format: LineFormat): number {
+function recogniseLines(source: RecordingSource, format: LineFormat): number {
   if (source.members !== undefined) return 0;
   for (const record of headRecords(source)) {
     const found = lineFormat(record);
     if (found !== undefined) return found.format === format ? found.certainty : 0;
   }
   return 0;
+}
+
+/** Turns the records of one file into entries, record by record. */
+export interface LineReader {
+  /** The entries that are finished with this record; none while earlier ones still wait. */
+  read(record: JsonObject, place: string): readonly RecordedEntry[];
+  /** The remaining entries, at the end of the file. */
+  finish(): readonly RecordedEntry[];
+}
+
+/**
+ * The importer of a format of JSON lines. The first record of a file that is of any such format decides which importer reads it; records of another one are
+ * left out and reported as `mixed-formats`.
+ * @param open makes the reader of one file; `id` names a session that has no id of its own
+ */
+export function lineImporter(format: LineFormat, open: (id: string, onLoss: OnLoss, onItem: OnItem) => LineReader): Importer {
+  return {
+    format,
+    recognise: (source) => recogniseLines(source, format),
+    async *read(source, onLoss, onItem) {
+      const reader = open(recordingId(source), onLoss, onItem);
+      for await (const { record, place } of readJsonLines(source.open(), onLoss, { isRecord })) {
+        const found = lineFormat(record);
+        if (found === undefined || found.format === format) yield* reader.read(record, place);
+        else onLoss({ reason: 'mixed-formats', place, detail: `a record of ${found.format}: left out` });
+      }
+      yield* reader.finish();
+    },
+  };
 }

@@ -1,18 +1,19 @@
+import { createHash } from 'node:crypto';
+import { StringDecoder } from 'node:string_decoder';
 import { Assembler } from 'stream-json/core/assembler.js';
 import type { RecordingSource } from '../importer.js';
-import { isJsonObject, type JsonObject } from './json-text.js';
-import { createTokenizer } from './json-tokens.js';
+import { createTokenizer } from './json-document.js';
+import { isJsonObject, type JsonObject, parseJson, readTornObject } from './json-text.js';
 
-/** What a recording begins with. */
+/** The beginning of a recording as JSON. */
 export interface RecordingHead {
-  /** Its first JSON value as far as it goes; undefined where it is none. */
+  /** The first JSON value, as far as the head goes; undefined where the recording does not begin with an object or a list. */
   readonly value: unknown;
-  /** Whether another value follows: JSON lines. */
+  /** Whether another value follows, as in JSON lines. */
   readonly several: boolean;
 }
 
 const SLICE_CHARS = 1024;
-const read = new WeakMap<Buffer, RecordingHead>();
 
 function readHead(head: Buffer): RecordingHead {
   const tokenizer = createTokenizer();
@@ -29,12 +30,12 @@ function readHead(head: Buffer): RecordingHead {
       }
     }
   } catch {
-    // What was read in front of the broken place tells enough.
+    // The part in front of the broken place is enough to recognise the format.
   }
   return { value: begun ? tornValue(built) : undefined, several: false };
 }
 
-/** What was put together of a value so far: containers that are still open are laid into the ones around them. */
+/** The value that an assembler has built so far, with the containers that are still open put into the ones around them. */
 function tornValue({ stack, current }: Assembler): unknown {
   let value: unknown = current;
   for (let at = stack.length - 2; at >= 0; at -= 2) {
@@ -47,22 +48,43 @@ function tornValue({ stack, current }: Assembler): unknown {
   return value;
 }
 
-/** The first JSON value of a recording as far as its head goes: for telling what it is, and for what it says of itself. */
-export function recordingHead({ head }: RecordingSource): RecordingHead {
-  const known = read.get(head);
-  if (known !== undefined) return known;
-  const found = readHead(head);
-  read.set(head, found);
-  return found;
+function readHeadRecords(head: Buffer): readonly JsonObject[] {
+  // The decoder leaves out a last character that is cut.
+  const text = new StringDecoder('utf8').write(head).replace('\uFEFF', '');
+  return text.split('\n').flatMap((line) => {
+    const record = parseJson(line) ?? readTornObject(line);
+    return isJsonObject(record) ? [record] : [];
+  });
 }
 
-/** The first value where it is an object. */
+/** Reads each head once, since every importer asks for it. */
+function oncePerHead<T>(read: (head: Buffer) => T): (source: RecordingSource) => T {
+  const known = new WeakMap<Buffer, { readonly value: T }>();
+  return ({ head }) => {
+    const found = known.get(head) ?? { value: read(head) };
+    known.set(head, found);
+    return found.value;
+  };
+}
+
+/** The first JSON value of a recording, as far as its head goes. */
+export const recordingHead: (source: RecordingSource) => RecordingHead = oncePerHead(readHead);
+
+/** The records at the beginning of a file of JSON lines; the last one, which may be torn, with the fields that are complete. */
+export const headRecords: (source: RecordingSource) => readonly JsonObject[] = oncePerHead(readHeadRecords);
+
+/** The first JSON value of a recording where it is an object. */
 export function headObject(source: RecordingSource): JsonObject | undefined {
   const { value } = recordingHead(source);
   return isJsonObject(value) ? value : undefined;
 }
 
-/** The objects of a list in a recording's head; the last may be torn. */
+/** The objects of a list in a recording's head; the last one may be torn. */
 export function headObjects(list: unknown): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter(isJsonObject) : [];
+}
+
+/** An id for a session whose recording has none, made from the first bytes and the size: the same on every machine and under every file name. */
+export function recordingId(source: RecordingSource): string {
+  return createHash('sha256').update(source.head).update(`\0${source.size}`).digest('hex').slice(0, 32);
 }

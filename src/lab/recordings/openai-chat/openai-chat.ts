@@ -1,24 +1,103 @@
-import { textAt } from '../entries/fields.js';
-import { recordingId } from '../entries/recording-id.js';
+import { defined } from '../../../values/defined.js';
+import { chatCalls, chatThinking, chatUsage } from '../entries/calls.js';
+import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, roleAt, textAt } from '../entries/fields.js';
+import { notAnObject, unknownRole } from '../entries/losses.js';
+import { partsText } from '../entries/message-content.js';
 import type { Importer, OnLoss, RecordingSource } from '../importer.js';
 import type { DocumentItem } from '../json/document-walk.js';
 import { documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
-import { headObject, headObjects, recordingHead } from '../json/recording-head.js';
+import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { RecordedEntry } from '../neutral-session.js';
-import { ChatMessages } from './openai-messages.js';
 
-const ROLES = /^(?:system|developer|user|assistant|tool|function)$/;
-/** Under which names a list of messages stands in a row. */
+/** Moments below this are seconds. */
+const LAST_SECOND = 1e11;
+
+function momentIn(message: JsonObject): number | undefined {
+  const given = message.timestamp ?? message.created_at ?? message.created;
+  return typeof given === 'number' && given < LAST_SECOND ? Math.round(given * 1000) : momentOf(given);
+}
+
+/** Turns the messages of one conversation into entries, one by one; the session entry comes with the first of them. */
+class ChatMessages {
+  readonly #session: string;
+  readonly #place: string;
+  readonly #onLoss: OnLoss;
+  readonly #open: { readonly id: string; readonly tool: string }[] = [];
+  #begun = false;
+
+  constructor(session: string, place: string, onLoss: OnLoss) {
+    this.#session = session;
+    this.#place = place;
+    this.#onLoss = onLoss;
+  }
+
+  *entries(message: JsonObject, place: string): Iterable<RecordedEntry> {
+    const role = textAt(message, 'role');
+    const prompt = !this.#begun && (role === 'system' || role === 'developer');
+    if (!this.#begun) yield this.#opening(prompt ? this.#text(message, place) : undefined);
+    if (prompt) return;
+    const common = entryCommon({ session: this.#session, place }, message, momentIn(message));
+    if (role === 'tool' || role === 'function') yield this.#result(message, common);
+    else yield* this.#said(message, common);
+  }
+
+  /** The session entry of a conversation without a message. */
+  *end(): Iterable<RecordedEntry> {
+    if (!this.#begun) yield this.#opening(undefined);
+  }
+
+  #opening(system_prompt: string | undefined): RecordedEntry {
+    this.#begun = true;
+    return { kind: 'session', format: 'openai-chat', native_id: this.#session, place: this.#place, ...defined({ system_prompt }) };
+  }
+
+  #text(message: JsonObject, place: string): string {
+    return partsText(message.content, { place, onLoss: this.#onLoss });
+  }
+
+  *#said(message: JsonObject, common: EntryCommon): Iterable<RecordedEntry> {
+    const role = roleAt(message);
+    if (role === undefined) this.#onLoss(unknownRole(message.role, common.place));
+    const origin = role === 'assistant' ? 'model' : role === 'user' ? 'person' : 'harness';
+    const refusal = textAt(message, 'refusal') ?? '';
+    const text = [this.#text(message, common.place), refusal].filter((part) => part !== '').join('\n');
+    const calls = chatCalls(message, common.place, this.#onLoss);
+    const more = role === 'assistant' ? { thinking: chatThinking(message), usage: chatUsage(message) } : {};
+    const name = idAt(message, 'name');
+    yield { ...common, kind: 'message', role: role ?? 'user', origin, text, ...defined({ ...more, name }) };
+    for (const { id, tool, args, place } of calls) {
+      this.#open.push({ id, tool });
+      yield { ...common, kind: 'call', place, call_id: id, tool, args };
+    }
+  }
+
+  #result(message: JsonObject, common: EntryCommon): RecordedEntry {
+    const { place } = common;
+    const id = idAt(message, 'tool_call_id');
+    const tool = textAt(message, 'name');
+    const at = this.#open.findIndex((call) => (id === undefined ? tool === undefined || call.tool === tool : call.id === id));
+    const [call] = at < 0 ? [] : this.#open.splice(at, 1);
+    if (id === undefined && message.role === 'tool') {
+      this.#onLoss({ reason: 'malformed-record', place, detail: 'a result without the id of its call: put to the oldest open one' });
+    }
+    const text = this.#text(message, place);
+    const is_error = message.is_error === true || numberAt(message, 'exit_code') === 1 || /^Error\b/.test(text);
+    return { ...common, kind: 'result', call_id: call?.id ?? id ?? place, text, is_error };
+  }
+}
+
+const MESSAGE_ROLE = /^(?:system|developer|user|assistant|tool|function)$/;
+/** The fields of a row that may hold its list of messages. */
 const LISTS = ['messages', 'traj', 'conversation', 'trajectory'] as const;
 
 const isMessage = (record: unknown): boolean =>
   isJsonObject(record) &&
-  ROLES.test(textAt(record, 'role') ?? '') &&
+  MESSAGE_ROLE.test(textAt(record, 'role') ?? '') &&
   ('content' in record || 'tool_calls' in record || 'function_call' in record);
 
-/** The list of messages that a row has, by its name. */
+/** The field of a row that holds its list of messages; undefined where it has none. */
 function listIn(row: JsonObject | undefined): (typeof LISTS)[number] | undefined {
   return LISTS.find((name) => Array.isArray(row?.[name]) && isMessage(row[name][0]));
 }
@@ -34,33 +113,33 @@ function recognise(source: RecordingSource): number {
 
 /** The conversations of a container, one after another. */
 class Conversations {
-  private current: { readonly key: number; readonly messages: ChatMessages } | undefined;
+  readonly #id: string;
+  readonly #several: boolean;
+  readonly #onLoss: OnLoss;
+  #current: { readonly key: number; readonly messages: ChatMessages } | undefined;
 
-  constructor(
-    private readonly id: string,
-    private readonly several: boolean,
-    private readonly onLoss: OnLoss,
-  ) {}
-
-  *message(key: number, message: unknown, place: string): Iterable<RecordedEntry> {
-    if (this.current?.key !== key) {
-      yield* this.end();
-      const id = this.several ? `${this.id}-${key}` : this.id;
-      this.current = { key, messages: new ChatMessages(id, place, this.onLoss) };
-    }
-    if (isJsonObject(message)) yield* this.current.messages.entries(message, place);
-    else
-      this.onLoss({
-        reason: 'malformed-record',
-        place,
-        detail: `a ${message === null ? 'null' : typeof message} where a message was expected`,
-      });
+  /** Of `several` conversations each has the id of the recording with its key behind it. */
+  constructor(id: string, several: boolean, onLoss: OnLoss) {
+    this.#id = id;
+    this.#several = several;
+    this.#onLoss = onLoss;
   }
 
-  /** Tells the session of a conversation that ended before it could be told. */
+  /** The entries of a message; `key` numbers its conversation. */
+  *message(key: number, message: unknown, place: string): Iterable<RecordedEntry> {
+    if (this.#current?.key !== key) {
+      yield* this.end();
+      const id = this.#several ? `${this.#id}-${key}` : this.#id;
+      this.#current = { key, messages: new ChatMessages(id, place, this.#onLoss) };
+    }
+    if (isJsonObject(message)) yield* this.#current.messages.entries(message, place);
+    else this.#onLoss(notAnObject(message, 'a message', place));
+  }
+
+  /** Ends the conversation under way. */
   *end(): Iterable<RecordedEntry> {
-    if (this.current !== undefined) yield* this.current.messages.end();
-    this.current = undefined;
+    if (this.#current !== undefined) yield* this.#current.messages.end();
+    this.#current = undefined;
   }
 }
 
@@ -78,7 +157,7 @@ async function* readLines(source: RecordingSource, onLoss: OnLoss): AsyncIterabl
   yield* conversations.end();
 }
 
-/** Where the messages of one document stand: `*`, `messages.*`, `*.traj.*`. */
+/** The patterns of the messages in a document (`*`, `messages.*`, `*.traj.*`), and whether they belong to several conversations. */
 function shapeOf(source: RecordingSource): { readonly items: readonly string[]; readonly several: boolean } {
   const { value } = recordingHead(source);
   if (isJsonObject(value)) return { items: [`${listIn(value) ?? 'messages'}.*`], several: false };

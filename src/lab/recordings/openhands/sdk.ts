@@ -1,17 +1,183 @@
-import { idAt, textAt } from '../entries/fields.js';
-import { recordingId } from '../entries/recording-id.js';
+import { defined } from '../../../values/defined.js';
+import { callArguments, chatThinking } from '../entries/calls.js';
+import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, roleAt, textAt, textsAt } from '../entries/fields.js';
+import { notAnObject, unknownRole } from '../entries/losses.js';
+import { partsText } from '../entries/message-content.js';
+import type { FileEvidence } from '../evidence/shown-file.js';
 import type { Importer, OnLoss, RecordingSource } from '../importer.js';
-import { folderEvents, holdsOneConversation, memberRecord } from '../json/folder-events.js';
+import { type EventFiles, folderEvents, holdsOneConversation, memberRecord, type PlacedRecord } from '../json/folder-events.js';
 import { documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
-import { headObjects, recordingHead } from '../json/recording-head.js';
-import type { RecordedEntry } from '../neutral-session.js';
-import { SdkEvents, sessionOf } from './sdk-events.js';
+import { headObjects, recordingHead, recordingId } from '../json/recording-head.js';
+import type { EntryOf, RecordedEntry } from '../neutral-session.js';
+import { editorEvidence, exitFailed, shellDir, shellEvidence } from './evidence.js';
 
-const EVENT_FILE = /(?:^|[\\/])event-(\d+)[^\\/]*\.json$/;
+interface OpenCall {
+  readonly id: string;
+  readonly args: JsonObject;
+}
+
+const ORIGINS: ReadonlyMap<string, EntryOf<'message'>['origin']> = new Map([
+  ['user', 'person'],
+  ['agent', 'model'],
+]);
+/** Events that are no part of the conversation: the name of their entry, and the field that becomes its text. */
+const ASIDE: Readonly<Record<string, readonly [name: string, field: string]>> = {
+  PauseEvent: ['pause', 'reason'],
+  InterruptEvent: ['aborted', 'reason'],
+  CondensationRequest: ['condensation-request', 'reason'],
+  CondensationSummaryEvent: ['condensation-summary', 'summary'],
+  ConversationStateUpdateEvent: ['state', 'key'],
+  ConversationErrorEvent: ['error', 'detail'],
+  ServerErrorEvent: ['error', 'detail'],
+  LLMCompletionLogEvent: ['completion-log', 'model_name'],
+  StreamingDeltaEvent: ['streaming', 'key'],
+  TokenEvent: ['tokens', 'key'],
+  HookExecutionEvent: ['hook', 'hook_event_type'],
+  ACPToolCallEvent: ['acp-tool-call', 'title'],
+};
+
+/** Turns the events of the OpenHands SDK into entries, one by one. */
+class SdkEvents {
+  readonly #session: string;
+  readonly #onLoss: OnLoss;
+  /** The calls without an answer, by the id of their event. */
+  readonly #open = new Map<string, OpenCall>();
+  #cwd: string | undefined;
+  /** The model's answer that made the last call. */
+  #response: string | undefined;
+
+  constructor(session: string, onLoss: OnLoss) {
+    this.#session = session;
+    this.#onLoss = onLoss;
+  }
+
+  entries(event: JsonObject, place: string): readonly RecordedEntry[] {
+    const common = entryCommon({ session: this.#session, place }, event, momentOf(event.timestamp));
+    const kind = textAt(event, 'kind') ?? '';
+    const read = Object.hasOwn(this.#readers, kind) ? this.#readers[kind] : undefined;
+    if (read !== undefined) return read(event, common);
+    const aside = Object.hasOwn(ASIDE, kind) ? ASIDE[kind] : undefined;
+    if (aside !== undefined) return [{ ...common, kind: 'event', name: aside[0], ...defined({ text: textAt(event, aside[1]) }) }];
+    this.#onLoss({ reason: 'unknown-record', place, detail: `an event of the kind ${JSON.stringify(event.kind)}: left out` });
+    return [];
+  }
+
+  readonly #readers: Readonly<Record<string, (event: JsonObject, common: EntryCommon) => readonly RecordedEntry[]>> = {
+    SystemPromptEvent: (event, common) => [
+      { ...common, kind: 'message', role: 'system', origin: 'harness', text: systemPrompt(event, common.place, this.#onLoss) },
+    ],
+    MessageEvent: (event, common) => this.#message(event, common),
+    ActionEvent: (event, common) => this.#action(event, common),
+    ObservationEvent: (event, common) => [this.#observation(event, common)],
+    AgentErrorEvent: (event, common) => [this.#answer(event, common, { text: textAt(event, 'error') ?? '', is_error: true })],
+    UserRejectObservation: (event, common) => [
+      this.#answer(event, common, { text: textAt(event, 'rejection_reason') ?? '', is_error: true }),
+    ],
+    Condensation: (event, common) => {
+      const dropped = textsAt(event, 'forgotten_event_ids').filter((id) => id !== '');
+      return [
+        {
+          ...common,
+          kind: 'compaction',
+          ...defined({ summary: textAt(event, 'summary'), dropped: dropped.length === 0 ? undefined : dropped }),
+        },
+      ];
+    },
+  };
+
+  #message(event: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
+    const message = objectAt(event, 'llm_message');
+    const { place } = common;
+    const extended = partsText(event.extended_content, { place: `${place}.extended_content`, onLoss: this.#onLoss });
+    const text = [partsText(message?.content, { place, onLoss: this.#onLoss }), extended].filter((part) => part !== '').join('\n');
+    const role = roleAt(message);
+    if (role === undefined) this.#onLoss(unknownRole(message?.role, place));
+    const origin = role === undefined ? 'harness' : (ORIGINS.get(textAt(event, 'source') ?? '') ?? 'harness');
+    const thinking = message === undefined ? undefined : chatThinking(message);
+    return [{ ...common, kind: 'message', role: role ?? 'user', origin, text, ...defined({ thinking }) }];
+  }
+
+  #action(event: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
+    const { place } = common;
+    const text = partsText(event.thought, { place, onLoss: this.#onLoss });
+    const thinking = chatThinking(event);
+    const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...defined({ thinking }) };
+    const made = objectAt(event, 'tool_call');
+    const { kind: _kind, ...action } = objectAt(event, 'action') ?? {};
+    const args = callArguments(made?.arguments ?? objectAt(made, 'function')?.arguments ?? action, place, this.#onLoss);
+    const id = idAt(event, 'tool_call_id') ?? idAt(made, 'id') ?? idAt(event, 'id') ?? place;
+    this.#open.set(idAt(event, 'id') ?? place, { id, args });
+    const tool = textAt(event, 'tool_name') ?? textAt(made, 'name') ?? 'unknown';
+    const call: RecordedEntry = { ...common, kind: 'call', call_id: id, tool, args, ...defined({ cwd: this.#cwd }) };
+    const response = idAt(event, 'llm_response_id');
+    const further = response !== undefined && response === this.#response;
+    this.#response = response;
+    // Calls of one answer stand in events of their own; what it said stands in the first.
+    return further && text === '' && thinking === undefined ? [call] : [said, call];
+  }
+
+  #observation(event: JsonObject, common: EntryCommon): RecordedEntry {
+    const twin = objectAt(event, 'observation');
+    const own = partsText(twin?.content ?? twin?.output, { place: common.place, onLoss: this.#onLoss });
+    const metadata = objectAt(twin, 'metadata');
+    const text = `${textAt(metadata, 'prefix') ?? ''}${own}${textAt(metadata, 'suffix') ?? ''}`;
+    const open = this.#opened(event);
+    const shell = metadata !== undefined || typeof twin?.exit_code === 'number';
+    if (shell) this.#cwd = shellDir(twin, own) ?? this.#cwd;
+    const is_error = twin?.is_error === true || exitFailed(twin);
+    const view = { path: textAt(open?.args, 'path'), whole: open?.args.command === 'view' && open.args.view_range === undefined };
+    const command = textAt(twin, 'command') ?? textAt(open?.args, 'command') ?? '';
+    const shown = is_error ? {} : shell ? shellEvidence(command, own) : editorEvidence(twin, own, view);
+    return this.#answer(event, common, { text, is_error, ...shown, ...(/<response clipped>/.test(own) ? { truncated: true } : {}) });
+  }
+
+  /** The open call that an event answers. */
+  #opened(event: JsonObject): OpenCall | undefined {
+    const action = idAt(event, 'action_id');
+    if (action !== undefined && this.#open.has(action)) return this.#open.get(action);
+    const id = idAt(event, 'tool_call_id');
+    return [...this.#open.values()].find((call) => call.id === id);
+  }
+
+  #answer(event: JsonObject, common: EntryCommon, result: Pick<EntryOf<'result'>, 'text' | 'is_error'> & FileEvidence): RecordedEntry {
+    const open = this.#opened(event);
+    for (const [action, call] of this.#open) if (call === open) this.#open.delete(action);
+    const id = open?.id ?? idAt(event, 'tool_call_id') ?? idAt(event, 'action_id') ?? common.place;
+    return { ...common, kind: 'result', call_id: id, ...result };
+  }
+}
+
+/** The system prompt, with what is added to it for the session. */
+function systemPrompt(event: JsonObject, place: string, onLoss: OnLoss): string {
+  const parts = [event.system_prompt, event.dynamic_context].filter((part) => part !== undefined && part !== null);
+  return partsText(parts, { place, onLoss });
+}
+
+/** The session entry, out of the folder's own state and the first event. */
+function sessionOf(session: string, state: JsonObject | undefined, first: JsonObject | undefined): EntryOf<'session'> {
+  const model = textAt(objectAt(objectAt(state, 'agent'), 'llm'), 'model');
+  return {
+    kind: 'session',
+    format: 'openhands-sdk',
+    native_id: session,
+    place: 'events',
+    agent: 'OpenHands',
+    ...defined({
+      model,
+      cwd: textAt(objectAt(state, 'workspace'), 'working_dir'),
+      started_at: momentOf(first?.timestamp) ?? numberAt(state, 'started_at'),
+      system_prompt: first?.kind === 'SystemPromptEvent' ? systemPrompt(first, 'events', () => undefined) : undefined,
+    }),
+  };
+}
+
+const EVENT_FILES: EventFiles = {
+  name: /(?:^|[\\/])event-(\d+)[^\\/]*\.json$/,
+  known: new Set(['base_state.json', 'meta.json', 'TASKS.json', '.eventlog.lock']),
+};
 const STATE_FILE = /(?:^|[\\/])base_state\.json$/;
-const KNOWN_FILES: ReadonlySet<string> = new Set(['base_state.json', 'meta.json', 'TASKS.json', '.eventlog.lock']);
 const KIND =
   /^(?:SystemPrompt|Message|Action|Observation|AgentError|Pause|ConversationStateUpdate)Event$|^(?:Condensation|UserRejectObservation)$/;
 
@@ -19,25 +185,20 @@ const isEvent = (record: JsonObject | undefined): boolean =>
   KIND.test(textAt(record, 'kind') ?? '') && record !== undefined && ('timestamp' in record || 'source' in record);
 
 function recognise(source: RecordingSource): number {
-  if (source.members !== undefined) return holdsOneConversation(source, EVENT_FILE) ? 0.95 : 0;
+  if (source.members !== undefined) return holdsOneConversation(source, EVENT_FILES) ? 0.95 : 0;
   const { value } = recordingHead(source);
   const [first] = isJsonObject(value) ? [value] : headObjects(value);
   return isEvent(first) ? 0.95 : 0;
 }
 
-interface PlacedEvent {
-  readonly record: JsonObject;
-  readonly place: string;
-}
-
-async function* eventsOf(source: RecordingSource, onLoss: OnLoss): AsyncIterable<PlacedEvent> {
+async function* eventsOf(source: RecordingSource, onLoss: OnLoss): AsyncIterable<PlacedRecord> {
   if (source.members !== undefined) {
-    yield* folderEvents(source, EVENT_FILE, KNOWN_FILES, onLoss);
+    yield* folderEvents(source, EVENT_FILES, onLoss);
   } else if (Array.isArray(recordingHead(source).value)) {
     for await (const { path, value } of documentItems(source.open(), { items: ['*'] }, onLoss)) {
       const place = `[${path[0]}]`;
       if (isJsonObject(value)) yield { record: value, place };
-      else onLoss({ reason: 'malformed-record', place, detail: `a ${value === null ? 'null' : typeof value} where an event was expected` });
+      else onLoss(notAnObject(value, 'an event', place));
     }
   } else {
     yield* readJsonLines(source.open(), onLoss);

@@ -1,25 +1,142 @@
-import { defined } from '../../../values/defined.js';
-import { numberAt, objectAt, textAt } from '../entries/fields.js';
+import { callArguments } from '../entries/calls.js';
+import { idAt, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
+import { excerpt, OpaqueContent } from '../entries/losses.js';
+import { partsText } from '../entries/message-content.js';
+import { fileEvidence, fileText, namedFile } from '../evidence/shown-file.js';
+import type { OnLoss } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
-import type { EntryOf, ShownFile } from '../neutral-session.js';
+import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 
-type Usage = NonNullable<EntryOf<'message'>['usage']>;
+/** The fields that all entries of a record share. */
+export type PiCommon = Pick<EntryOf<'event'>, 'session' | 'place' | 'at' | 'native_id' | 'parent_id' | 'copied'>;
 
-/** Tokens of an answer as the provider counted them; undefined where nothing was. */
-export function piUsage(message: JsonObject): Usage | undefined {
-  const usage = objectAt(message, 'usage');
-  if (usage === undefined) return undefined;
-  return {
-    input: numberAt(usage, 'input'),
-    output: numberAt(usage, 'output'),
-    cache_read: numberAt(usage, 'cacheRead'),
-    cache_write: numberAt(usage, 'cacheWrite'),
-    total: numberAt(usage, 'totalTokens'),
+type Handler = (message: JsonObject, common: PiCommon) => readonly RecordedEntry[];
+
+/** Turns the messages of pi into entries, one by one. */
+export class PiMessages {
+  readonly #onLoss: OnLoss;
+  readonly #opaque = new OpaqueContent();
+  /** The calls without a result, by id. */
+  readonly #calls = new Map<string, { readonly tool: string; readonly args: JsonObject }>();
+  readonly #roles: Readonly<Record<string, Handler>> = {
+    user: (message, common) => {
+      const text = this.#text(message.content, common.place);
+      return [{ kind: 'message', ...common, role: 'user', origin: 'person', text }];
+    },
+    assistant: (message, common) => this.#assistant(message, common),
+    toolResult: (message, common) => this.#result(message, common),
+    bashExecution: (message, common) => {
+      const text = bashExecutionText(message);
+      if (message.excludeFromContext === true) return [{ kind: 'event', ...common, name: 'person-ran', text }];
+      return [{ kind: 'message', ...common, role: 'user', origin: 'person', name: 'bashExecution', text }];
+    },
+    custom: (message, common) => [this.handed('custom', message, common)],
+    hookMessage: (message, common) => [this.handed('hookMessage', message, common)],
+    branchSummary: (message, common) => [this.handed('branchSummary', message, common)],
+    compactionSummary: (message, common) => [this.handed('compactionSummary', message, common)],
   };
+
+  constructor(onLoss: OnLoss) {
+    this.#onLoss = onLoss;
+  }
+
+  entries(message: JsonObject | undefined, common: PiCommon): readonly RecordedEntry[] {
+    const role = textAt(message, 'role') ?? '';
+    const handler = Object.hasOwn(this.#roles, role) ? this.#roles[role] : undefined;
+    if (message !== undefined && handler !== undefined) return handler(message, common);
+    const detail = `a message of the role ${JSON.stringify(excerpt(role))}: left out`;
+    this.#onLoss({ reason: 'unknown-record', place: common.place, detail });
+    return [];
+  }
+
+  /** A message that the program handed to the model: its summary, or else its content. */
+  handed(name: string, message: JsonObject, common: PiCommon): RecordedEntry {
+    const text = textAt(message, 'summary') ?? this.#text(message.content, common.place);
+    return { kind: 'message', ...common, role: 'user', origin: 'harness', name, text };
+  }
+
+  /** Reports the content that only the provider can read. */
+  finish(): void {
+    this.#opaque.finish(this.#onLoss);
+  }
+
+  #text(content: unknown, place: string): string {
+    const other = (part: JsonObject): string | undefined => {
+      const type = textAt(part, 'type');
+      if (type === 'image') this.#opaque.note(type, place);
+      return type === 'thinking' || type === 'toolCall' ? '' : undefined;
+    };
+    return partsText(content, { place, onLoss: this.#onLoss, other });
+  }
+
+  #assistant(message: JsonObject, common: PiCommon): readonly RecordedEntry[] {
+    const thoughts: string[] = [];
+    const calls: RecordedEntry[] = [];
+    for (const [index, block] of objectsAt(message, 'content').entries()) {
+      if (textAt(block, 'type') === 'thinking') {
+        const thinking = textAt(block, 'thinking') ?? '';
+        if (thinking === '') this.#opaque.note('encrypted thoughts', common.place);
+        else thoughts.push(thinking);
+      } else if (textAt(block, 'type') === 'toolCall') calls.push(this.#call(block, common, index));
+    }
+    const reason = textAt(message, 'stopReason');
+    const stopped = reason === 'aborted' || reason === 'error';
+    return [
+      {
+        kind: 'message',
+        ...common,
+        role: 'assistant',
+        origin: 'model',
+        text: this.#text(message.content, common.place),
+        thinking: thoughts.length === 0 ? undefined : thoughts.join('\n'),
+        usage: usageOf(message),
+      },
+      ...calls,
+      ...(stopped ? [{ kind: 'event' as const, ...common, name: reason, text: textAt(message, 'errorMessage') }] : []),
+    ];
+  }
+
+  #call(block: JsonObject, common: PiCommon, index: number): RecordedEntry {
+    const id = idAt(block, 'id') ?? `call-at-${common.native_id}-${index}`;
+    const tool = textAt(block, 'name') ?? '';
+    const args = callArguments(block.arguments, common.place, this.#onLoss);
+    this.#calls.set(id, { tool, args });
+    return { kind: 'call', ...common, call_id: id, tool, args: { ...args } };
+  }
+
+  #result(message: JsonObject, common: PiCommon): readonly RecordedEntry[] {
+    const id = idAt(message, 'toolCallId');
+    if (id === undefined) {
+      this.#onLoss({ reason: 'orphan-result', place: common.place, detail: 'a result that names no call: left out' });
+      return [];
+    }
+    const call = this.#calls.get(id);
+    this.#calls.delete(id);
+    const text = this.#text(message.content, common.place);
+    const file = call?.tool === 'read' ? readEvidence(call.args, message, text) : undefined;
+    const truncated = objectAt(objectAt(message, 'details'), 'truncation')?.truncated === true;
+    return [
+      {
+        kind: 'result',
+        ...common,
+        call_id: id,
+        text,
+        is_error: message.isError === true,
+        ...(truncated ? { truncated } : {}),
+        ...fileEvidence(file === undefined ? [] : [file]),
+      },
+    ];
+  }
 }
 
-/** A command that the person ran, as the model is told of it. */
-export function bashExecutionText(message: JsonObject): string {
+function usageOf(message: JsonObject): EntryOf<'message'>['usage'] {
+  const usage = objectAt(message, 'usage');
+  const names = { input: 'input', output: 'output', cache_read: 'cacheRead', cache_write: 'cacheWrite', total: 'totalTokens' };
+  return usage === undefined ? undefined : (usageAt(usage, names) ?? {});
+}
+
+/** A command that the person ran, in the words in which the model gets it. */
+function bashExecutionText(message: JsonObject): string {
   const output = textAt(message, 'output') ?? '';
   const lines = [`Ran \`${textAt(message, 'command') ?? ''}\``, output === '' ? '(no output)' : `\`\`\`\n${output}\n\`\`\``];
   const code = numberAt(message, 'exitCode');
@@ -32,16 +149,16 @@ export function bashExecutionText(message: JsonObject): string {
 /** The note that `read` puts behind a part of a file. */
 const NOTE = /\n\n\[(?:\d+ more lines in file\. Use offset=\d+ to continue|Showing lines \d+-\d+ of (\d+)[^\]]*)\]$/;
 
-/** What the result of `read` shows of its file; undefined where it shows none, as of a picture. */
-export function readEvidence(args: JsonObject, message: JsonObject, text: string): ShownFile | undefined {
+/** What the result of `read` shows of its file; undefined for a failed read. */
+function readEvidence(args: JsonObject, message: JsonObject, text: string): ShownFile | undefined {
   const path = textAt(args, 'path');
   if (path === undefined || path === '' || message.isError === true) return undefined;
   const start = numberAt(args, 'offset') ?? 1;
+  if (start < 1 || /^Read image file|^\[Line \d+ is/.test(text)) return namedFile(path);
   const cut = objectAt(objectAt(message, 'details'), 'truncation');
   const note = NOTE.exec(text);
   const bare = textAt(cut, 'content') ?? (note === null ? text : text.slice(0, note.index));
   const total = start === 1 ? numberAt(cut, 'totalLines') : undefined;
   const whole = note === null && cut === undefined && start === 1 && numberAt(args, 'limit') === undefined;
-  if (start < 1 || /^Read image file|^\[Line \d+ is/.test(text)) return { path, moment: 'after', whole: false };
-  return { path, moment: 'after', text: bare, whole, start_line: start, ...defined({ total_lines: total }) };
+  return fileText(path, bare, { start, whole, total });
 }

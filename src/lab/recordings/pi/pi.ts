@@ -1,16 +1,128 @@
-import { recordingId } from '../entries/recording-id.js';
-import type { Importer } from '../importer.js';
-import { readJsonLines } from '../json/json-lines.js';
-import { isRecord, recogniseLines } from '../json/line-format.js';
-import { PiReader } from './reader.js';
+import { idAt, momentOf, numberAt, objectAt, textAt } from '../entries/fields.js';
+import { excerpt } from '../entries/losses.js';
+import type { Importer, OnLoss } from '../importer.js';
+import type { JsonObject } from '../json/json-text.js';
+import { type LineReader, lineImporter } from '../json/line-format.js';
+import type { RecordedEntry } from '../neutral-session.js';
+import { type PiCommon, PiMessages } from './messages.js';
+
+type Handler = (record: JsonObject, common: PiCommon) => readonly RecordedEntry[];
+
+/** Entries that are no part of the conversation. */
+const BOOKKEEPING = new Set(['label', 'session_info', 'custom']);
+
+/** The id of an entry of the first version, which has none: counted from the header, as compactions of that version count. */
+const entryId = (index: number): string => `entry-${index}`;
+
+/** The id in the name of a session's file: `<moment>_<id>.jsonl`. */
+function sessionOfFile(path: string): string {
+  return /([^/\\_]+)\.jsonl$/.exec(path)?.[1] ?? path;
+}
+
+/** Reads the tree that the entries of a file form, in the first version a list. Of entries that were read only the ids stay in memory. */
+class PiReader implements LineReader {
+  readonly #fallbackId: string;
+  readonly #onLoss: OnLoss;
+  readonly #messages: PiMessages;
+  readonly #ids = new Set<string>();
+  #last: string | undefined;
+  #session: string | undefined;
+  #startedAt: number | undefined;
+  #fork = false;
+  /** The number of the current entry; the header has 0. */
+  #index = -1;
+  readonly #handlers: Readonly<Record<string, Handler>> = {
+    message: (record, common) => this.#messages.entries(objectAt(record, 'message'), common),
+    compaction: (record, common) => [compaction(record, common)],
+    model_change: (record, common) => [{ kind: 'event', ...common, name: 'model-change', text: textAt(record, 'modelId') }],
+    thinking_level_change: (record, common) => [
+      { kind: 'event', ...common, name: 'thinking-level', text: textAt(record, 'thinkingLevel') },
+    ],
+    branch_summary: (record, common) => [this.#messages.handed('branch_summary', { summary: textAt(record, 'summary') ?? '' }, common)],
+    custom_message: (record, common) => [this.#messages.handed('custom_message', { content: record.content }, common)],
+  };
+
+  constructor(fallbackId: string, onLoss: OnLoss) {
+    this.#fallbackId = fallbackId;
+    this.#onLoss = onLoss;
+    this.#messages = new PiMessages(onLoss);
+  }
+
+  read(record: JsonObject, place: string): readonly RecordedEntry[] {
+    const type = textAt(record, 'type') ?? '';
+    this.#index += 1;
+    if (type === 'session') return this.#header(record, place);
+    const handler = Object.hasOwn(this.#handlers, type) ? this.#handlers[type] : undefined;
+    if (handler === undefined && !BOOKKEEPING.has(type)) {
+      this.#onLoss({ reason: 'unknown-record', place, detail: `an entry of the kind ${JSON.stringify(excerpt(type))}: left out` });
+    }
+    const begun = this.#session === undefined ? this.#begin(undefined, place) : [];
+    return [...begun, ...this.#entry(record, place, handler)];
+  }
+
+  finish(): readonly RecordedEntry[] {
+    this.#messages.finish();
+    return [];
+  }
+
+  #header(record: JsonObject, place: string): readonly RecordedEntry[] {
+    if (this.#session === undefined) return this.#begin(record, place);
+    this.#onLoss({ reason: 'duplicate-id', place, detail: 'a second header: the session goes on' });
+    return [];
+  }
+
+  #begin(record: JsonObject | undefined, place: string): readonly RecordedEntry[] {
+    this.#session = idAt(record, 'id') ?? this.#fallbackId;
+    this.#startedAt = momentOf(record?.timestamp);
+    const origin = idAt(record, 'parentSession') ?? idAt(record, 'branchedFrom');
+    this.#fork = origin !== undefined;
+    return [
+      {
+        kind: 'session',
+        format: 'pi',
+        native_id: this.#session,
+        place,
+        agent: 'pi',
+        model: textAt(record, 'modelId'),
+        cwd: textAt(record, 'cwd'),
+        started_at: this.#startedAt,
+        parent: origin === undefined ? undefined : { native_id: sessionOfFile(origin), relation: 'fork' },
+      },
+    ];
+  }
+
+  /** The entries of a record: a rewind where it does not follow the one before it, then its own. Entries older than the header of a fork are copies. */
+  #entry(record: JsonObject, place: string, handler: Handler | undefined): readonly RecordedEntry[] {
+    const own = idAt(record, 'id');
+    const id = own ?? entryId(this.#index);
+    if (this.#ids.has(id)) {
+      this.#onLoss({ reason: 'duplicate-id', place, detail: `the entry ${excerpt(id)} was there before: left out` });
+      return [];
+    }
+    this.#ids.add(id);
+    const last = this.#last;
+    this.#last = id;
+    const at = momentOf(record.timestamp) ?? momentOf(objectAt(record, 'message')?.timestamp);
+    const copied = this.#fork && at !== undefined && this.#startedAt !== undefined && at < this.#startedAt;
+    const parent_id = own === undefined ? last : idAt(record, 'parentId');
+    const session = this.#session ?? this.#fallbackId;
+    const common: PiCommon = { session, place, at, native_id: id, parent_id, ...(copied ? { copied } : {}) };
+    const rewinds = last !== undefined && own !== undefined && parent_id !== last;
+    const rewind: readonly RecordedEntry[] = rewinds ? [{ kind: 'event', ...common, name: 'rewind', text: last }] : [];
+    return [...rewind, ...(handler?.(record, common) ?? [])];
+  }
+}
+
+function compaction(record: JsonObject, common: PiCommon): RecordedEntry {
+  const index = numberAt(record, 'firstKeptEntryIndex');
+  return {
+    kind: 'compaction',
+    ...common,
+    summary: textAt(record, 'summary'),
+    tokens_before: numberAt(record, 'tokensBefore'),
+    kept_from: idAt(record, 'firstKeptEntryId') ?? (index === undefined ? undefined : entryId(index)),
+  };
+}
 
 /** pi: JSON lines, a list (version 1) or a tree of entries (versions 2 and 3), one file for each session. */
-export const pi: Importer = {
-  format: 'pi',
-  recognise: (source) => recogniseLines(source, 'pi'),
-  async *read(source, onLoss) {
-    const reader = new PiReader(recordingId(source), onLoss);
-    for await (const { record, place } of readJsonLines(source.open(), onLoss, { isRecord })) yield* reader.read(record, place);
-    reader.finish();
-  },
-};
+export const pi: Importer = lineImporter('pi', (id, onLoss) => new PiReader(id, onLoss));

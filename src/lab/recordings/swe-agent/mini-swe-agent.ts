@@ -1,18 +1,48 @@
 import { defined } from '../../../values/defined.js';
-import { chatCalls, chatThinking, chatUsage } from '../entries/chat-calls.js';
+import { type ChatCall, chatCalls, chatThinking, chatUsage } from '../entries/calls.js';
 import { idAt, numberAt, objectAt, objectsAt, textAt } from '../entries/fields.js';
-import { partsText } from '../entries/message-parts.js';
-import { recordingId } from '../entries/recording-id.js';
-import { printedFile } from '../evidence/printed-file.js';
+import { notAnObject, unknownRole } from '../entries/losses.js';
+import { partsText } from '../entries/message-content.js';
+import { fileEvidence } from '../evidence/shown-file.js';
+import { printedFile } from '../evidence/tool-output.js';
 import type { Importer, OnLoss, RecordingSource } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
-import { headObject, headObjects, recordingHead } from '../json/recording-head.js';
+import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
-import { commandAnswer, fencedCommand } from './mini-swe-answer.js';
+
+/** The answer to a command of mini-swe-agent. */
+export interface CommandAnswer {
+  /** All that the command printed, where the recording has it; the answer itself may be cut. */
+  readonly output: string | undefined;
+  readonly failed: boolean;
+  readonly cut: boolean;
+}
+
+const RETURN_CODE = /^<returncode>(-?\d+)<\/returncode>/;
+const OUTPUT = /<output>\n?([\s\S]*)<\/output>/;
+const CUT = /<elided_chars>|<output_head>|<warning>\s*The output of your last command was too long/;
+const FAILED = /^(?:<exception>|An error occurred|The last command <command>[\s\S]* timed out|Command timed out)/;
+
+/** Reads the answer that the model saw, and the raw output that the recording may have beside it. */
+export function commandAnswer(text: string, extra: unknown): CommandAnswer {
+  const beside: JsonObject = isJsonObject(extra) ? extra : {};
+  const code = typeof beside.returncode === 'number' ? beside.returncode : Number(RETURN_CODE.exec(text)?.[1] ?? 0);
+  const raw = typeof beside.raw_output === 'string' ? beside.raw_output : undefined;
+  const cut = CUT.test(text);
+  return { output: raw ?? (cut ? undefined : OUTPUT.exec(text)?.[1]), failed: code !== 0 || FAILED.test(text), cut };
+}
+
+const BLOCK = /```(?:bash|sh|shell|mswea_bash_command)[^\S\n]*\n([\s\S]*?)\n?```/g;
+
+/** The command in the one fenced block of a text without calls; undefined for no block, and for several, which the agent did not run. */
+export function fencedCommand(text: string): string | undefined {
+  const [first, ...more] = [...text.matchAll(BLOCK)];
+  return more.length === 0 ? first?.[1]?.trim() : undefined;
+}
 
 const MARKS = /mswea_bash_command|COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGENT_FINAL_OUTPUT/;
-const contentText = (message: JsonObject): string => partsText(message.content, '', () => undefined);
+const contentText = (message: JsonObject): string => partsText(message.content, { place: '', onLoss: () => undefined });
 
 function recognise(source: RecordingSource): number {
   const { value, several } = recordingHead(source);
@@ -35,94 +65,90 @@ function recognise(source: RecordingSource): number {
 interface OpenCall {
   readonly id: string;
   readonly command: string | undefined;
-  /** Whether the recording has an id for it: then nothing goes with it by order. */
+  /** Whether the recording has an id for it; then an answer without an id is not its own. */
   readonly named: boolean;
 }
 
-/** Turns the messages of a run, one by one, into entries. */
+/** Turns the messages of a run into entries, one by one. */
 class MiniSweMessages {
-  /** Calls of the last answer, by id or in order. */
-  private open: OpenCall[] = [];
-  private asked = false;
+  readonly #session: string;
+  readonly #onLoss: OnLoss;
+  /** The calls of the last answer that have no result. */
+  #open: OpenCall[] = [];
+  #asked = false;
 
-  constructor(
-    private readonly session: string,
-    private readonly onLoss: OnLoss,
-  ) {}
+  constructor(session: string, onLoss: OnLoss) {
+    this.#session = session;
+    this.#onLoss = onLoss;
+  }
 
   entries(message: JsonObject, place: string): readonly RecordedEntry[] {
     const role = textAt(message, 'role');
-    if (role === 'assistant') return this.answered(message, place);
-    const text = partsText(message.content, place, this.onLoss);
+    if (role === 'assistant') return this.#answered(message, place);
+    const text = partsText(message.content, { place, onLoss: this.#onLoss });
     const id = idAt(message, 'tool_call_id');
-    if (role === 'exit') return this.exit(message, text, place);
-    if (role === 'tool' || id !== undefined || (role === 'user' && this.open[0]?.named === false))
-      return [this.result(message, text, id, place)];
+    if (role === 'exit') return this.#exit(message, text, place);
+    if (role === 'tool' || id !== undefined || (role === 'user' && this.#open[0]?.named === false))
+      return [this.#result(message, text, place)];
     if (role !== 'user' && role !== 'system') {
-      this.onLoss({
-        reason: 'unknown-record',
-        place,
-        detail: `a message with the role ${JSON.stringify(message.role)}: kept as what the program said`,
-      });
+      this.#onLoss(unknownRole(message.role, place));
     }
-    const origin = role === 'user' && !this.asked ? 'person' : 'harness';
-    this.asked ||= role === 'user';
-    return [{ ...this.common(message, place), kind: 'message', role: role === 'system' ? 'system' : 'user', origin, text }];
+    const origin = role === 'user' && !this.#asked ? 'person' : 'harness';
+    this.#asked ||= role === 'user';
+    return [{ ...this.#common(message, place), kind: 'message', role: role === 'system' ? 'system' : 'user', origin, text }];
   }
 
-  private common(message: JsonObject, place: string): { session: string; place: string; at?: number } {
+  #common(message: JsonObject, place: string): { session: string; place: string; at?: number } {
     const seconds = numberAt(objectAt(message, 'extra'), 'timestamp');
-    return { session: this.session, place, ...defined({ at: seconds === undefined ? undefined : Math.round(seconds * 1000) }) };
+    return { session: this.#session, place, ...defined({ at: seconds === undefined ? undefined : Math.round(seconds * 1000) }) };
   }
 
-  private answered(message: JsonObject, place: string): readonly RecordedEntry[] {
-    const common = this.common(message, place);
-    const text = partsText(message.content, place, this.onLoss);
+  #answered(message: JsonObject, place: string): readonly RecordedEntry[] {
+    const common = this.#common(message, place);
+    const text = partsText(message.content, { place, onLoss: this.#onLoss });
     const extra = objectAt(message, 'extra');
     const thinking = chatThinking(message);
     const usage = chatUsage(objectAt(extra, 'response'));
-    const calls = this.calls(message, text, place);
-    this.open = calls.map(({ call_id, args, place: at }) => ({ id: call_id, command: textAt(args, 'command'), named: call_id !== at }));
+    const calls = this.#calls(message, text, place);
+    this.#open = calls.map(({ id, args, place: at }) => ({ id, command: textAt(args, 'command'), named: id !== at }));
     const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...defined({ thinking, usage }) };
-    return [said, ...calls.map((call) => ({ ...common, ...call }))];
+    return [said, ...calls.map(({ id, ...call }) => ({ ...common, kind: 'call' as const, call_id: id, ...call }))];
   }
 
-  private calls(message: JsonObject, text: string, place: string): readonly EntryOf<'call'>[] {
-    const call = (id: string, tool: string, args: JsonObject, at: string): EntryOf<'call'> => {
-      return { kind: 'call', session: this.session, place: at, call_id: id, tool, args };
-    };
-    const made = chatCalls(message, place, this.onLoss);
-    if (made.length > 0) return made.map(({ id, tool, args, place: at }) => call(id, tool, args, at));
+  #calls(message: JsonObject, text: string, place: string): readonly ChatCall[] {
+    const made = chatCalls(message, place, this.#onLoss);
+    if (made.length > 0) return made;
     const actions = objectsAt(objectAt(message, 'extra'), 'actions').filter(({ command }) => typeof command === 'string');
     if (actions.length > 0) {
       return actions.map((action, index) => {
         const at = `${place}.extra.actions[${index}]`;
-        return call(idAt(action, 'tool_call_id') ?? at, 'bash', { command: action.command }, at);
+        return { id: idAt(action, 'tool_call_id') ?? at, tool: 'bash', args: { command: action.command }, place: at };
       });
     }
     const command = fencedCommand(text);
-    return command === undefined ? [] : [call(place, 'bash', { command }, place)];
+    return command === undefined ? [] : [{ id: place, tool: 'bash', args: { command }, place }];
   }
 
-  private result(message: JsonObject, text: string, id: string | undefined, place: string): RecordedEntry {
-    const at = id === undefined ? 0 : this.open.findIndex((call) => call.id === id);
-    const [call] = at < 0 ? [] : this.open.splice(at, 1);
+  #result(message: JsonObject, text: string, place: string): RecordedEntry {
+    const id = idAt(message, 'tool_call_id');
+    const at = id === undefined ? 0 : this.#open.findIndex((call) => call.id === id);
+    const [call] = at < 0 ? [] : this.#open.splice(at, 1);
     const { output, failed, cut } = commandAnswer(text, message.extra);
     const shown = call?.command === undefined || output === undefined || failed ? undefined : printedFile(call.command, output);
     return {
-      ...this.common(message, place),
+      ...this.#common(message, place),
       kind: 'result',
       call_id: call?.id ?? id ?? place,
       text,
       is_error: failed,
       ...(cut ? { truncated: true } : {}),
-      ...defined({ files: shown === undefined ? undefined : [shown] }),
+      ...fileEvidence(shown === undefined ? [] : [shown]),
     };
   }
 
-  private exit(message: JsonObject, text: string, place: string): readonly RecordedEntry[] {
+  #exit(message: JsonObject, text: string, place: string): readonly RecordedEntry[] {
     const status = textAt(objectAt(message, 'extra'), 'exit_status');
-    const event = { ...this.common(message, place), kind: 'event', name: 'exit' } as const;
+    const event = { ...this.#common(message, place), kind: 'event', name: 'exit' } as const;
     return [{ ...event, text: [status, text].filter((part) => part !== undefined && part !== '').join('\n') }];
   }
 }
@@ -152,11 +178,11 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
   for await (const { path, value } of documentItems(source.open(), { items: ['messages.*', '*'] }, onLoss)) {
     const place = `messages[${path.at(-1)}]`;
     if (!isJsonObject(value)) {
-      onLoss({ reason: 'malformed-record', place, detail: `a ${value === null ? 'null' : typeof value} where a message was expected` });
+      onLoss(notAnObject(value, 'a message', place));
       continue;
     }
     const prompt = !begun && value.role === 'system';
-    if (!begun) yield sessionOf(source, prompt ? partsText(value.content, place, onLoss) : undefined);
+    if (!begun) yield sessionOf(source, prompt ? partsText(value.content, { place, onLoss }) : undefined);
     begun = true;
     if (!prompt) yield* messages.entries(value, place);
   }

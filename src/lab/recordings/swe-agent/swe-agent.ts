@@ -1,15 +1,82 @@
 import { defined } from '../../../values/defined.js';
 import { textAt } from '../entries/fields.js';
-import { partsText } from '../entries/message-parts.js';
-import { recordingId } from '../entries/recording-id.js';
+import { notAnObject } from '../entries/losses.js';
+import { partsText } from '../entries/message-content.js';
 import type { Importer, OnLoss, RecordingSource } from '../importer.js';
 import type { DocumentItem } from '../json/document-walk.js';
 import { documentItems } from '../json/json-document.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
-import { headObject, headObjects } from '../json/recording-head.js';
+import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
+import { headObject, headObjects, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
-import { isDemonstration, promptedDir, SweAgentHistory } from './history.js';
-import { StepsBeside } from './steps.js';
+import { isDemonstration, promptedDir, SweAgentHistory, type SweAgentStep } from './history.js';
+
+const named = (name: string | undefined): string | undefined => (name === undefined || name === '' || name === 'n/a' ? undefined : name);
+
+function stepOf({ path, value }: DocumentItem): SweAgentStep {
+  const step: JsonObject = isJsonObject(value) ? value : {};
+  const given = typeof step.state === 'string' ? parseJson(step.state) : step.state;
+  const state = isJsonObject(given) ? given : undefined;
+  return {
+    index: Number(path[1]),
+    action: textAt(step, 'action') ?? '',
+    observation: textAt(step, 'observation'),
+    response: named(textAt(step, 'response')) ?? textAt(step, 'thought'),
+    openFile: named(textAt(state, 'open_file')),
+    workingDir: named(textAt(state, 'working_dir')),
+  };
+}
+
+/** How many steps are compared with an action of the history to find its own. */
+const LOOK_AHEAD = 4;
+
+/** The steps of a trajectory, which is read at the pace of the history, so that neither is in memory as a whole. */
+class StepReader {
+  readonly #items: AsyncIterator<DocumentItem>;
+  readonly #ahead: SweAgentStep[] = [];
+  #ended = false;
+
+  constructor(items: AsyncIterable<DocumentItem>) {
+    this.#items = items[Symbol.asyncIterator]();
+  }
+
+  /** The next step, which stays the next one. */
+  async peek(): Promise<SweAgentStep | undefined> {
+    await this.#fill(1);
+    return this.#ahead[0];
+  }
+
+  async next(): Promise<SweAgentStep | undefined> {
+    await this.#fill(1);
+    return this.#ahead.shift();
+  }
+
+  /** Takes the step of an action, and drops the steps in front of it; undefined where none of the next steps is it, and then none is dropped. */
+  async of(action: string): Promise<SweAgentStep | undefined> {
+    for (let at = 0; at < LOOK_AHEAD; at += 1) {
+      await this.#fill(at + 1);
+      const step = this.#ahead[at];
+      if (step === undefined) return undefined;
+      if (step.action.trim() === action.trim()) {
+        this.#ahead.splice(0, at + 1);
+        return step;
+      }
+    }
+    return undefined;
+  }
+
+  async close(): Promise<void> {
+    this.#ended = true;
+    await this.#items.return?.();
+  }
+
+  async #fill(count: number): Promise<void> {
+    while (!this.#ended && this.#ahead.length < count) {
+      const next = await this.#items.next();
+      if (next.done === true) this.#ended = true;
+      else this.#ahead.push(stepOf(next.value));
+    }
+  }
+}
 
 function recognise(source: RecordingSource): number {
   const head = headObject(source);
@@ -20,7 +87,7 @@ function recognise(source: RecordingSource): number {
   return history.some((item) => typeof item.role === 'string' && ('message_type' in item || 'agent' in item)) ? 0.9 : 0;
 }
 
-/** Items in front of the first action that are looked at before the session is told: its prompt and its folder stand in them. */
+/** How many items in front of the first action are held back until the session entry, whose prompt and folder stand in them. */
 const MOST_OPENING_ITEMS = 64;
 
 interface HistoryItem {
@@ -31,7 +98,7 @@ interface HistoryItem {
 function opening(source: RecordingSource, items: readonly HistoryItem[], stepDir: string | undefined): EntryOf<'session'> {
   const cwd = items
     .filter(({ item }) => item.role !== 'system' && !isDemonstration(item))
-    .map(({ item }) => promptedDir(partsText(item.content, '', () => undefined)))
+    .map(({ item }) => promptedDir(partsText(item.content, { place: '', onLoss: () => undefined })))
     .findLast((dir) => dir !== undefined);
   const [first] = items;
   const isPrompt = first?.item.role === 'system';
@@ -44,7 +111,7 @@ function opening(source: RecordingSource, items: readonly HistoryItem[], stepDir
     ...defined({
       agent_version: textAt(headInfo(source), 'swe_agent_version'),
       cwd: cwd ?? stepDir,
-      system_prompt: isPrompt ? partsText(first.item.content, first.place, () => undefined) : undefined,
+      system_prompt: isPrompt ? partsText(first.item.content, { place: first.place, onLoss: () => undefined }) : undefined,
     }),
   };
 }
@@ -54,7 +121,7 @@ function headInfo(source: RecordingSource): JsonObject | undefined {
   return isJsonObject(info) ? info : undefined;
 }
 
-/** The prompts of the first step, for a trajectory without a history. */
+/** The prompts of the first step, which a trajectory without a history has. */
 async function* firstPrompts(source: RecordingSource): AsyncIterable<HistoryItem> {
   const shape = { items: ['trajectory.0.query.*', 'trajectory.0.messages.*', 'trajectory.1.action'] };
   for await (const { path, value } of documentItems(source.open(), shape, () => undefined)) {
@@ -71,48 +138,47 @@ async function* historyItems(items: AsyncIterable<DocumentItem>, exit: { status?
     }
     const place = `history[${path[1]}]`;
     if (isJsonObject(value)) yield { item: value, place };
-    else onLoss({ reason: 'malformed-record', place, detail: `a ${value === null ? 'null' : typeof value} where an object was expected` });
+    else onLoss(notAnObject(value, 'an object', place));
   }
 }
 
-/** The session and what stands in front of its first action. */
+/** The session entry, and the entries in front of the first action. */
 async function* begin(
   source: RecordingSource,
-  prompts: readonly HistoryItem[],
-  stepDir: string | undefined,
+  { prompts, steps }: { readonly prompts: readonly HistoryItem[]; readonly steps: StepReader },
   onLoss: OnLoss,
 ): AsyncGenerator<RecordedEntry, SweAgentHistory> {
-  const session = opening(source, prompts, stepDir);
+  const session = opening(source, prompts, (await steps.peek())?.workingDir);
   yield session;
   const history = new SweAgentHistory({ id: session.native_id, cwd: session.cwd }, onLoss);
-  for (const { item, place } of session.system_prompt === undefined ? prompts : prompts.slice(1)) yield* history.heard(item, place);
+  for (const { item, place } of session.system_prompt === undefined ? prompts : prompts.slice(1)) yield* history.observed(item, place);
   return history;
 }
 
-const isAction = (item: JsonObject): boolean => item.role === 'assistant' && item.is_demo !== true && item.message_type !== 'demonstration';
+const isAction = (item: JsonObject): boolean => item.role === 'assistant' && !isDemonstration(item);
 
-async function* entriesOf(source: RecordingSource, steps: StepsBeside, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
+async function* entriesOf(source: RecordingSource, steps: StepReader, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const exit: { status?: string } = {};
   let cut = false;
-  const told: OnLoss = (loss) => {
+  const onItemLoss: OnLoss = (loss) => {
     cut ||= loss.reason === 'truncated-file' || loss.reason === 'malformed-record';
     onLoss(loss);
   };
-  const items = documentItems(source.open(), { items: ['history.*', 'info.exit_status'] }, told);
-  const opening: HistoryItem[] = [];
+  const items = documentItems(source.open(), { items: ['history.*', 'info.exit_status'] }, onItemLoss);
+  const prompts: HistoryItem[] = [];
   let history: SweAgentHistory | undefined;
   for await (const { item, place } of historyItems(items, exit, onLoss)) {
-    if (history === undefined && !isAction(item) && opening.length < MOST_OPENING_ITEMS) {
-      opening.push({ item, place });
+    if (history === undefined && !isAction(item) && prompts.length < MOST_OPENING_ITEMS) {
+      prompts.push({ item, place });
       continue;
     }
-    history ??= yield* begin(source, opening, (await steps.peek())?.workingDir, onLoss);
-    yield* isAction(item) ? history.acted(item, place, await steps.of(textAt(item, 'action') ?? '')) : history.heard(item, place);
+    history ??= yield* begin(source, { prompts, steps }, onLoss);
+    yield* isAction(item) ? history.acted(item, place, await steps.of(textAt(item, 'action') ?? '')) : history.observed(item, place);
   }
   const stepsLeft = cut || history === undefined;
-  if (history === undefined && opening.length === 0) for await (const prompt of firstPrompts(source)) opening.push(prompt);
-  history ??= yield* begin(source, opening, (await steps.peek())?.workingDir, onLoss);
-  if (stepsLeft) yield* history.observed();
+  if (history === undefined && prompts.length === 0) for await (const prompt of firstPrompts(source)) prompts.push(prompt);
+  history ??= yield* begin(source, { prompts, steps }, onLoss);
+  if (stepsLeft) yield* history.lastObservation();
   for (let step = stepsLeft ? await steps.next() : undefined; step !== undefined; step = await steps.next()) yield* history.stepped(step);
   if (exit.status !== undefined) {
     yield { kind: 'event', session: recordingId(source), place: 'info.exit_status', name: 'exit', text: exit.status };
@@ -121,7 +187,7 @@ async function* entriesOf(source: RecordingSource, steps: StepsBeside, onLoss: O
 
 async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const copies = ['trajectory.*.messages', 'trajectory.*.query', 'trajectory.*.extra_info'];
-  const steps = new StepsBeside(documentItems(source.open(), { items: ['trajectory.*'], skip: copies }, () => undefined));
+  const steps = new StepReader(documentItems(source.open(), { items: ['trajectory.*'], skip: copies }, () => undefined));
   try {
     yield* entriesOf(source, steps, onLoss);
   } finally {

@@ -1,10 +1,29 @@
 import type { OnLoss } from '../importer.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
+import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
 import type { EntryOf } from '../neutral-session.js';
-import { callArguments } from './call-arguments.js';
-import { idAt, numberAt, objectAt, objectsAt, textAt } from './fields.js';
+import { idAt, listAt, numberAt, objectAt, objectsAt, textAt, usageAt } from './fields.js';
+import { excerpt, notAnObject } from './losses.js';
 
-/** A call as chat messages carry it. */
+/**
+ * The arguments of a call, which a recording holds as an object or as JSON text. Anything else becomes `{input: …}` and the loss `unparsed-arguments`; no
+ * value and an empty text mean no arguments.
+ */
+export function callArguments(given: unknown, place: string, onLoss: OnLoss): JsonObject {
+  if (given === undefined || given === null || given === '') return {};
+  if (isJsonObject(given)) return given;
+  const parsed = typeof given === 'string' ? parseJson(given) : undefined;
+  if (isJsonObject(parsed)) return parsed;
+  const shown = typeof given === 'string' ? given : JSON.stringify(given);
+  onLoss({ reason: 'unparsed-arguments', place, detail: `no JSON object: ${excerpt(shown)}` });
+  return { input: given };
+}
+
+/** The id of a call that has none in its recording, made from its place: `call-at-line-172`. */
+export function placeAsCallId(place: string): string {
+  return `call-at-${place.replace(' ', '-')}`;
+}
+
+/** A call in a chat message. */
 export interface ChatCall {
   readonly id: string;
   readonly tool: string;
@@ -14,11 +33,10 @@ export interface ChatCall {
 
 /** The calls of an assistant's chat message: `tool_calls` of functions and of free text, and the older `function_call`. */
 export function chatCalls(message: JsonObject, place: string, onLoss: OnLoss): readonly ChatCall[] {
-  const listed = Array.isArray(message.tool_calls) ? message.tool_calls : [];
-  const calls = listed.flatMap((call: unknown, index): readonly ChatCall[] => {
+  const calls = listAt(message, 'tool_calls').flatMap((call, index): readonly ChatCall[] => {
     const here = `${place}.tool_calls[${index}]`;
     if (isJsonObject(call)) return [chatCall(call, here, onLoss)];
-    onLoss({ reason: 'malformed-record', place: here, detail: `a ${call === null ? 'null' : typeof call} where a call was expected` });
+    onLoss(notAnObject(call, 'a call', here));
     return [];
   });
   const older = objectAt(message, 'function_call');
@@ -44,22 +62,23 @@ function chatCall(call: JsonObject, place: string, onLoss: OnLoss): ChatCall {
   return { id: id ?? place, tool, args, place };
 }
 
-/** Tokens as an OpenAI-style answer counts them; undefined where it does not. */
+/** The token counts of an OpenAI-style answer; undefined where it has none. */
 export function chatUsage(answer: JsonObject | undefined): EntryOf<'message'>['usage'] {
   const usage = objectAt(answer, 'usage');
-  if (usage === undefined) return undefined;
-  const fields = {
-    input: numberAt(usage, 'prompt_tokens') ?? numberAt(usage, 'input_tokens'),
-    output: numberAt(usage, 'completion_tokens') ?? numberAt(usage, 'output_tokens'),
-    cache_read: numberAt(objectAt(usage, 'prompt_tokens_details'), 'cached_tokens') ?? numberAt(usage, 'cache_read_input_tokens'),
-    cache_write: numberAt(usage, 'cache_creation_input_tokens'),
-    total: numberAt(usage, 'total_tokens'),
-  };
-  const known = Object.fromEntries(Object.entries(fields).filter(([, count]) => count !== undefined));
-  return Object.keys(known).length === 0 ? undefined : known;
+  const cached = numberAt(objectAt(usage, 'prompt_tokens_details'), 'cached_tokens');
+  const provider = usageAt(usage, {
+    input: 'input_tokens',
+    output: 'output_tokens',
+    cache_read: 'cache_read_input_tokens',
+    cache_write: 'cache_creation_input_tokens',
+    total: 'total_tokens',
+  });
+  const chat = usageAt(usage, { input: 'prompt_tokens', output: 'completion_tokens' });
+  if (provider === undefined && chat === undefined && cached === undefined) return undefined;
+  return { ...provider, ...chat, ...(cached === undefined ? {} : { cache_read: cached }) };
 }
 
-/** What a model thought, as chat messages of several providers carry it. */
+/** The thoughts in a chat message, as several providers put them there; undefined where it has none. */
 export function chatThinking(message: JsonObject): string | undefined {
   const plain = textAt(message, 'reasoning_content') ?? textAt(message, 'reasoning');
   if (plain !== undefined && plain !== '') return plain;

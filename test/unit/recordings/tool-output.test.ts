@@ -1,6 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { printedFile, terminalText } from '../../../src/lab/recordings/evidence/printed-file.js';
-import { fileWindows, listedByEditor, numberedAnswer, numberedText } from '../../../src/lab/recordings/evidence/shown-file.js';
+import {
+  fileWindows,
+  listedByEditor,
+  numberedAnswer,
+  numberedText,
+  printedFile,
+  terminalText,
+} from '../../../src/lab/recordings/evidence/tool-output.js';
 
 describe('windows on files', () => {
   test('a window from the first line to the last is the whole file, each line with its end', () => {

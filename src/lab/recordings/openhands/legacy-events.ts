@@ -1,23 +1,22 @@
 import { defined } from '../../../values/defined.js';
-import { chatCalls, chatUsage } from '../entries/chat-calls.js';
-import { idAt, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
-import { partsText } from '../entries/message-parts.js';
-import { wholeFile } from '../evidence/shown-file.js';
+import { chatCalls, chatUsage } from '../entries/calls.js';
+import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
+import { partsText } from '../entries/message-content.js';
+import { type FileEvidence, fileEvidence, wholeFile } from '../evidence/shown-file.js';
+import { fileWindows } from '../evidence/tool-output.js';
 import type { OnLoss } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
-import { type Common, eventCommon } from './event-fields.js';
-import { cellEvidence, type Evidence, editorEvidence, exitFailed, shellDir, shellEvidence } from './evidence.js';
+import { editorEvidence, exitFailed, shellDir, shellEvidence } from './evidence.js';
 
 interface OpenCall {
-  /** Of its event, where it has one. */
+  /** The id of its event, where it has one. */
   readonly event: string | undefined;
   readonly id: string;
-  readonly action: string;
   readonly args: JsonObject;
 }
 
-/** Actions that are no calls of a tool. */
+/** Actions that call no tool. */
 const ASIDE: ReadonlySet<string> = new Set([
   'recall',
   'null',
@@ -29,7 +28,7 @@ const ASIDE: ReadonlySet<string> = new Set([
   'stop',
   'loop_recovery',
 ]);
-/** What the program keeps beside the arguments that a model gave. */
+/** Fields that the program keeps beside the arguments that the model gave. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'action',
   'id',
@@ -63,53 +62,55 @@ const MOST_DROPPED = 100_000;
 const asFields = (record: JsonObject, drop: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(record).filter(([name, value]) => !drop.has(name) && value !== null));
 
-/** Turns the events of a legacy OpenHands stream, one by one, into entries; also events without ids, which go together by order. */
+/** Turns the events of OpenHands 0.x into entries, one by one. Actions and observations without ids belong together by their order. */
 export class LegacyEvents {
-  private readonly open: OpenCall[] = [];
-  private readonly counted = new Set<string>();
-  private cwd: string | undefined;
-  private asked = false;
+  readonly #session: string;
+  readonly #onLoss: OnLoss;
+  readonly #open: OpenCall[] = [];
+  readonly #counted = new Set<string>();
+  #cwd: string | undefined;
+  #asked = false;
 
-  constructor(
-    private readonly session: string,
-    private readonly onLoss: OnLoss,
-  ) {}
+  constructor(session: string, onLoss: OnLoss) {
+    this.#session = session;
+    this.#onLoss = onLoss;
+  }
 
   entries(event: JsonObject, place: string): readonly RecordedEntry[] {
-    const common = eventCommon(this.session, event, place);
+    const common = entryCommon({ session: this.#session, place }, event, momentOf(event.timestamp));
     const action = textAt(event, 'action');
     const observation = textAt(event, 'observation');
-    if (action !== undefined) return this.acted(action, event, common);
-    if (observation !== undefined) return this.observed(observation, event, common);
-    this.onLoss({ reason: 'unknown-record', place, detail: 'neither an action nor an observation: left out' });
+    if (action !== undefined) return this.#acted(action, event, common);
+    if (observation !== undefined) return this.#observed(observation, event, common);
+    this.#onLoss({ reason: 'unknown-record', place, detail: 'neither an action nor an observation: left out' });
     return [];
   }
 
-  private acted(action: string, event: JsonObject, common: Common): readonly RecordedEntry[] {
+  #acted(action: string, event: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
     const args = objectAt(event, 'args') ?? event;
-    if (action === 'message') return [this.message(event, args, common)];
+    if (action === 'message') return [this.#message(event, args, common)];
     if (action === 'system')
       return [{ ...common, kind: 'message', role: 'system', origin: 'harness', text: textAt(args, 'content') ?? '' }];
-    if (action === 'condensation') return [this.condensation(args, common)];
+    if (action === 'condensation') return [this.#condensation(args, common)];
     if (ASIDE.has(action)) {
       const text = textAt(args, 'query') ?? textAt(args, 'agent_state');
       return [{ ...common, kind: 'event', name: action.replaceAll('_', '-'), ...defined({ text: text === '' ? undefined : text }) }];
     }
-    return [...this.said(event, args, common), this.called(action, event, args, common)];
+    return [...this.#said(event, args, common), this.#called(event, args, common)];
   }
 
-  private message(event: JsonObject, args: JsonObject, common: Common): RecordedEntry {
-    const source = textAt(event, 'source') ?? (this.asked && args.wait_for_response === true ? 'agent' : 'user');
+  #message(event: JsonObject, args: JsonObject, common: EntryCommon): RecordedEntry {
+    const source = textAt(event, 'source') ?? (this.#asked && args.wait_for_response === true ? 'agent' : 'user');
     const images = [...textsAt(args, 'image_urls'), ...textsAt(args, 'images_urls')].map((url) => ({ type: 'image_url', image_url: url }));
-    const text = partsText([textAt(args, 'content') ?? '', ...images], common.place, this.onLoss);
+    const text = partsText([textAt(args, 'content') ?? '', ...images], { place: common.place, onLoss: this.#onLoss });
     const isUser = source === 'user';
-    this.asked ||= isUser;
-    const usage = isUser ? undefined : this.usage(event);
+    this.#asked ||= isUser;
+    const usage = isUser ? undefined : this.#usage(event);
     const origin = isUser ? 'person' : source === 'agent' ? 'model' : 'harness';
     return { ...common, kind: 'message', role: source === 'agent' ? 'assistant' : 'user', origin, text, ...defined({ usage }) };
   }
 
-  private condensation(args: JsonObject, common: Common): RecordedEntry {
+  #condensation(args: JsonObject, common: EntryCommon): RecordedEntry {
     const named = Array.isArray(args.forgotten_event_ids) ? args.forgotten_event_ids.map(String) : [];
     const from = numberAt(args, 'forgotten_events_start_id');
     const to = numberAt(args, 'forgotten_events_end_id');
@@ -120,25 +121,26 @@ export class LegacyEvents {
   }
 
   /** What the model said along with a call. */
-  private said(event: JsonObject, args: JsonObject, common: Common): readonly RecordedEntry[] {
+  #said(event: JsonObject, args: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
     const text = [textAt(args, 'thought'), textAt(args, 'final_thought')].find((one) => one !== undefined && one !== '') ?? '';
-    const usage = this.usage(event);
+    const usage = this.#usage(event);
     const response = idAt(objectAt(objectAt(event, 'tool_call_metadata'), 'model_response'), 'id');
-    // A further call of an answer that was told.
+    // A further call of an answer whose message has come already.
     if (text === '' && usage === undefined && response !== undefined) return [];
     return [{ ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...defined({ usage }) }];
   }
 
   /** The tokens of the answer that an action came with, counted once for each answer. */
-  private usage(event: JsonObject): EntryOf<'message'>['usage'] {
+  #usage(event: JsonObject): EntryOf<'message'>['usage'] {
     const response = objectAt(objectAt(event, 'tool_call_metadata'), 'model_response');
     const id = idAt(response, 'id');
-    if (id === undefined || this.counted.has(id)) return undefined;
-    this.counted.add(id);
+    if (id === undefined || this.#counted.has(id)) return undefined;
+    this.#counted.add(id);
     return chatUsage(response);
   }
 
-  private called(action: string, event: JsonObject, args: JsonObject, common: Common): RecordedEntry {
+  #called(event: JsonObject, args: JsonObject, common: EntryCommon): RecordedEntry {
+    const action = textAt(event, 'action') ?? '';
     const metadata = objectAt(event, 'tool_call_metadata');
     const id = idAt(metadata, 'tool_call_id');
     const choices = objectsAt(objectAt(metadata, 'model_response'), 'choices');
@@ -147,14 +149,14 @@ export class LegacyEvents {
       .find((call) => call.id === id);
     const call = made ?? { tool: action, args: asFields(args, OWN_FIELDS) };
     const call_id = id ?? idAt(event, 'id') ?? common.place;
-    this.open.push({ event: idAt(event, 'id'), id: call_id, action, args });
-    return { ...common, kind: 'call', call_id, tool: call.tool, args: call.args, ...defined({ cwd: this.cwd }) };
+    this.#open.push({ event: idAt(event, 'id'), id: call_id, args });
+    return { ...common, kind: 'call', call_id, tool: call.tool, args: call.args, ...defined({ cwd: this.#cwd }) };
   }
 
-  private observed(observation: string, event: JsonObject, common: Common): readonly RecordedEntry[] {
-    const text = partsText(event.content, common.place, this.onLoss);
+  #observed(observation: string, event: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
+    const text = partsText(event.content, { place: common.place, onLoss: this.#onLoss });
     const extras = objectAt(event, 'extras') ?? event;
-    const call = this.answered(event, observation);
+    const call = this.#answered(event, observation);
     if (
       call === undefined &&
       (observation === 'agent_state_changed' || observation === 'recall' || observation === 'null' || observation === 'error')
@@ -170,33 +172,38 @@ export class LegacyEvents {
     }
     const is_error = observation === 'error' || observation === 'user_rejected' || exitFailed(extras) || FAILED.test(text);
     const dir = observation === 'run' ? shellDir(extras, text) : undefined;
-    this.cwd = dir ?? this.cwd;
-    const shown = is_error && observation !== 'edit' ? {} : this.evidence(observation, extras, text, call);
+    this.#cwd = dir ?? this.#cwd;
+    const shown = is_error && observation !== 'edit' ? {} : evidenceOf(observation, extras, { text, args: call?.args });
     const cut = /<response clipped>|\[\.\.\. Observation truncated/.test(text);
     const call_id = call?.id ?? idAt(objectAt(event, 'tool_call_metadata'), 'tool_call_id') ?? idAt(event, 'cause') ?? common.place;
     return [{ ...common, kind: 'result', call_id, text, is_error, ...(cut ? { truncated: true } : {}), ...shown }];
   }
 
-  /** The call of an observation, which is closed with it: by the event that it names, by the call's id, else the oldest. */
-  private answered(event: JsonObject, observation: string): OpenCall | undefined {
+  /** Closes the call of an observation: the one whose event or id it names, else the oldest. */
+  #answered(event: JsonObject, observation: string): OpenCall | undefined {
     const cause = idAt(event, 'cause');
     const id = idAt(objectAt(event, 'tool_call_metadata'), 'tool_call_id');
     const named = cause !== undefined || id !== undefined;
     const byOrder = named || observation === 'agent_state_changed' || observation === 'recall' || observation === 'null' ? -1 : 0;
-    const byName = this.open.findIndex((call) => (cause !== undefined && call.event === cause) || (id !== undefined && call.id === id));
+    const byName = this.#open.findIndex((call) => (cause !== undefined && call.event === cause) || (id !== undefined && call.id === id));
     const at = byName >= 0 ? byName : byOrder;
-    return at < 0 ? undefined : this.open.splice(at, 1)[0];
+    return at < 0 ? undefined : this.#open.splice(at, 1)[0];
   }
+}
 
-  private evidence(observation: string, extras: JsonObject, text: string, call: OpenCall | undefined): Evidence {
-    const path = textAt(extras, 'path') ?? textAt(call?.args, 'path');
-    if (observation === 'run') return shellEvidence(textAt(extras, 'command') ?? textAt(call?.args, 'command') ?? '', text);
-    if (observation === 'run_ipython') return cellEvidence(text);
-    if (observation !== 'read' && observation !== 'edit') return {};
-    const whole = call?.args.view_range === undefined || call.args.view_range === null;
-    const shown = editorEvidence(extras, text, { path, whole: whole && observation === 'read' });
-    const plain = observation === 'read' && shown.files === undefined && shown.listed === undefined && path !== undefined && path !== '';
-    const all = (numberAt(call?.args, 'start') ?? 0) === 0 && (numberAt(call?.args, 'end') ?? -1) === -1;
-    return plain && all && whole && !/running `cat -n` on/.test(text) ? { files: [wholeFile(path, text, 'after')] } : shown;
-  }
+/** What an observation shows of files, with the arguments of its call. */
+function evidenceOf(
+  observation: string,
+  extras: JsonObject,
+  { text, args }: { readonly text: string; readonly args: JsonObject | undefined },
+): FileEvidence {
+  const path = textAt(extras, 'path') ?? textAt(args, 'path');
+  if (observation === 'run') return shellEvidence(textAt(extras, 'command') ?? textAt(args, 'command') ?? '', text);
+  if (observation === 'run_ipython') return fileEvidence(fileWindows(text));
+  if (observation !== 'read' && observation !== 'edit') return {};
+  const whole = args?.view_range === undefined || args.view_range === null;
+  const shown = editorEvidence(extras, text, { path, whole: whole && observation === 'read' });
+  const plain = observation === 'read' && shown.files === undefined && shown.listed === undefined && path !== undefined && path !== '';
+  const all = (numberAt(args, 'start') ?? 0) === 0 && (numberAt(args, 'end') ?? -1) === -1;
+  return plain && all && whole && !/running `cat -n` on/.test(text) ? { files: [wholeFile(path, text, 'after')] } : shown;
 }

@@ -1,0 +1,126 @@
+import { posix } from 'node:path';
+import { type LineGutter, type NumberedLines, numberedLines, outputLines } from '../../../foreign-tools/numbered-lines.js';
+import type { ShownFile } from '../neutral-session.js';
+import { fileText } from './shown-file.js';
+
+/**
+ * Numbered lines of a file as evidence. They are the whole file where they reach from its first line to its last: then every line ends with a line end, since
+ * no numbered view says whether the last one does.
+ */
+export function shownLines(
+  path: string,
+  { lines, first }: NumberedLines,
+  { moment = 'after', total }: { readonly moment?: ShownFile['moment']; readonly total?: number | undefined },
+): ShownFile {
+  const whole = first === 1 && lines.length === total;
+  const text = whole ? lines.map((line) => `${line}\n`).join('') : lines.join('\n');
+  return { ...fileText(path, text, { start: first, whole, total }), moment };
+}
+
+const WINDOW = /^\[File: (.+) \((\d+) lines total(?: after edit)?\)\]$/;
+const ABOVE = /^\((\d+) more lines? above\)$|^\(this is the beginning of the file\)$/;
+/** How many lines above a window say what it shows. */
+const LEAD_LINES = 3;
+
+/**
+ * The windows on files (`[File: P (N lines total)]`, a line number on each line) in the output of SWE-agent's commands and of programs that descend from them.
+ * The preview of an edit that was refused is left out; the window on the original below it has the moment `before`.
+ */
+export function fileWindows(output: string): readonly ShownFile[] {
+  const lines = outputLines(output);
+  const windows: ShownFile[] = [];
+  for (const [at, line] of lines.entries()) {
+    const header = WINDOW.exec(line);
+    if (header?.[1] === undefined) continue;
+    const lead = lines.slice(Math.max(0, at - LEAD_LINES), at).join('\n');
+    if (/would have looked/.test(lead)) continue;
+    const from = at + (ABOVE.test(lines[at + 1] ?? '') ? 2 : 1);
+    const shown = numberedLines(lines, from, 'colon') ?? numberedLines(lines, from, 'bar');
+    if (shown === undefined) continue;
+    const moment = /original code before/.test(lead) ? 'before' : 'after';
+    windows.push(shownLines(header[1], shown, { moment, total: Number(header[2]) }));
+  }
+  return windows;
+}
+
+const NUMBERED_RESULT = /running `cat -n` on (?:a snippet of )?(.+?)(?:, excluding hidden items)?:$/;
+
+/**
+ * The lines of a file that an editor shows in the form of `cat -n`. A `view` shows all of the file, unless lines were asked for or the answer was cut; an edit
+ * shows the lines around it, as they are afterwards.
+ */
+export function numberedAnswer(
+  output: string,
+  asked: { readonly path?: string | undefined; readonly whole: boolean },
+): readonly ShownFile[] {
+  const lines = outputLines(output);
+  const at = lines.findIndex((line) => NUMBERED_RESULT.test(line));
+  if (at < 0) return [];
+  const path = asked.path ?? NUMBERED_RESULT.exec(lines[at] ?? '')?.[1];
+  const shown = numberedLines(lines, at + 1, 'tab');
+  if (shown === undefined || path === undefined || path === '') return [];
+  const cut = /<response clipped>|<NOTE>|\[\.\.\.? ?\d+ (?:characters|lines)/i.test(lines.slice(at + 1 + shown.lines.length).join('\n'));
+  const trimmed = asked.whole ? withoutPhantomLine(shown) : shown;
+  return [shownLines(path, trimmed, { total: asked.whole && !cut ? trimmed.lines.length : undefined })];
+}
+
+/** The editor splits a text at its line ends: a file that ends with one has an empty line more in the answer. */
+function withoutPhantomLine(shown: NumberedLines): NumberedLines {
+  return shown.lines.length > 1 && shown.lines.at(-1) === '' ? { ...shown, lines: shown.lines.slice(0, -1) } : shown;
+}
+
+const FOLDER_VIEW = /^Here's the files and directories up to \d+ levels deep in (.+?)(?:, excluding hidden items)?:$/;
+
+/** Whether a path of a listing without marks is a file's by its extension, and no other path lies below it. */
+const looksLikeFile = (path: string, all: readonly string[]): boolean =>
+  /[^/\\]\.[^/\\]+$/.test(path) && !all.some((other) => other.startsWith(`${path}/`));
+
+/**
+ * The paths that an editor lists of a folder; undefined where the output is no listing. Where the editor marks folders by a slash at the end, all paths with
+ * their marks; where it does not, the paths that are files by their names.
+ */
+export function listedByEditor(output: string): readonly string[] | undefined {
+  const lines = outputLines(output);
+  const at = lines.findIndex((line) => FOLDER_VIEW.test(line));
+  if (at < 0) return undefined;
+  const end = lines.findIndex((line, index) => index > at && line.trim() === '');
+  const names = lines.slice(at + 1, end < 0 ? undefined : end).filter((line) => line.startsWith('/') || /^[A-Za-z]:[\\/]/.test(line));
+  return names.some((name) => name.endsWith('/')) ? names : names.filter((name) => looksLikeFile(name, names));
+}
+
+/** The lines of a text in which every line is numbered; undefined for any other text. */
+export function numberedText(text: string, gutter: LineGutter): NumberedLines | undefined {
+  const ended = text.endsWith('\n') ? text.slice(0, -1) : text;
+  const lines = outputLines(ended);
+  const shown = numberedLines(lines, 0, gutter);
+  return shown !== undefined && shown.lines.length === lines.length ? shown : undefined;
+}
+
+const PATH = String.raw`(?:'([^']+)'|"([^"$\`\\]+)"|([^\s'"$\`\\|&;<>()*?[\]{}!#~-][^\s'"$\`\\|&;<>()*?[\]{}!]*))`;
+const PRINTS = new RegExp(String.raw`^(?:cd ([^\s'"$\`\\|&;<>()*?]+) && )?(cat|sed -n '?(\d+),(\d+)p'?|head -n ?(\d+)) ${PATH}$`);
+
+/**
+ * The file that a command line prints, of which `output` is everything that it printed; undefined for all but the plainest commands (`cat P`,
+ * `sed -n 'A,Bp' P`, `head -n N P`, a `cd` in front of them).
+ */
+export function printedFile(command: string, output: string): ShownFile | undefined {
+  const [, dir, tool, from, , count, single, double, bare] = PRINTS.exec(command.trim()) ?? [];
+  const path = single ?? double ?? bare;
+  if (tool === undefined || path === undefined) return undefined;
+  const lines = output.split('\n').length - 1;
+  const whole = tool === 'cat' || (count !== undefined && lines < Number(count));
+  const start = Math.max(1, Number(from ?? 1));
+  return fileText(dir === undefined ? path : posix.join(dir, path), output, { start, whole });
+}
+
+// The escape character is spelled by its code, so that nothing invisible stands here.
+const ANSI = new RegExp(`${String.fromCharCode(27)}(?:\\[[0-9;?]*[ -/]*[@-~]|[@-Z\\\\-_])`, 'g');
+const PROMPT = /\r?\n?[\w.-]+@[\w.-]+:(\S+) [#$] ?$/;
+
+/** What a terminal printed, without control sequences and the prompt at its end; `promptDir` is the folder that the prompt names. */
+export function terminalText(output: string): { readonly text: string; readonly promptDir: string | undefined } {
+  const plain = output.replace(ANSI, '');
+  const prompt = PROMPT.exec(plain);
+  const body = prompt === null ? plain : `${plain.slice(0, prompt.index)}\n`;
+  return { text: body.replace(/\r\n/g, '\n'), promptDir: prompt?.[1] };
+}
