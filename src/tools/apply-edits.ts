@@ -1,4 +1,5 @@
-import { ToolError } from './tool-error.js';
+import { findText, toCrlf } from '../foreign-tools/text-edits.js';
+import { ToolError } from './tool.js';
 
 /** One replacement: `oldText` stands exactly once in the original. */
 export interface Edit {
@@ -17,14 +18,6 @@ interface Replacement {
   readonly start: number;
   readonly end: number;
   readonly text: string;
-}
-
-const toCrlf = (text: string): string => text.replace(/\r?\n/g, '\r\n');
-
-function occurrences(text: string, wanted: string): readonly number[] {
-  const found: number[] = [];
-  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) found.push(at);
-  return found;
 }
 
 function lineAt(text: string, position: number): number {
@@ -46,38 +39,42 @@ function almost(text: string, wanted: string): string | undefined {
   return at < 0 ? undefined : `line ${at + 1} is like it but for white space`;
 }
 
-function notFound(name: string, path: string, text: string, wanted: string): ToolError {
+/** The text that is edited, the file that it is of, and what the edit at hand is called in errors. */
+interface Target {
+  readonly text: string;
+  readonly path: string;
+  readonly name: string;
+}
+
+function notFound({ name, path, text }: Target, wanted: string): ToolError {
   const near = almost(text, wanted);
   return new ToolError(
     'no-match',
     `${name}: the text was not found in ${path}${near === undefined ? '' : ` (${near})`}. Nothing was changed.`,
-    `Read the lines first and give oldText exactly as they stand, white space included: read path=${path}`,
+    { next: `Read the lines first and give oldText exactly as they stand, white space included: read path=${path}` },
   );
 }
 
-function several(name: string, path: string, text: string, found: readonly number[]): ToolError {
+function several({ name, path, text }: Target, found: readonly number[]): ToolError {
   const lines = found.slice(0, 5).map((at) => lineAt(text, at));
   return new ToolError(
     'ambiguous',
     `${name}: the text stands ${found.length} times in ${path} (lines ${lines.join(', ')}${found.length > 5 ? ', ...' : ''}). Nothing was changed.`,
-    'Make oldText longer until it stands only once, or give one edit for each place.',
+    { next: 'Make oldText longer until it stands only once, or give one edit for each place.' },
   );
 }
 
-function locate(text: string, edit: Edit, index: number, count: number, path: string): Replacement {
-  const name = count === 1 ? 'oldText' : `edits[${index}].oldText`;
+function locate(edit: Edit, index: number, target: Target): Replacement {
+  const { text, name } = target;
   if (edit.oldText === '') {
-    throw new ToolError('invalid-arguments', `${name} is empty. Nothing was changed.`, 'Name the text to replace; write makes a new file.');
+    throw new ToolError('invalid-arguments', `${name} is empty. Nothing was changed.`, {
+      next: 'Name the text to replace; write makes a new file.',
+    });
   }
-  let wanted = edit.oldText;
-  let found = occurrences(text, wanted);
-  if (found.length === 0 && text.includes('\r\n') && wanted.includes('\n')) {
-    wanted = toCrlf(wanted);
-    found = occurrences(text, wanted);
-  }
-  const [start] = found;
-  if (start === undefined) throw notFound(name, path, text, edit.oldText);
-  if (found.length > 1) throw several(name, path, text, found);
+  const { text: wanted, places } = findText(text, edit.oldText, { overlapping: true });
+  const [start] = places;
+  if (start === undefined) throw notFound(target, edit.oldText);
+  if (places.length > 1) throw several(target, places);
   const onlyCrlf = text.includes('\r\n') && !/(^|[^\r])\n/.test(text);
   const replacement = onlyCrlf || wanted !== edit.oldText ? toCrlf(edit.newText) : edit.newText;
   return { index, start, end: start + wanted.length, text: replacement };
@@ -85,10 +82,15 @@ function locate(text: string, edit: Edit, index: number, count: number, path: st
 
 /**
  * Applies edits to a text, each matched against the original, all or none.
- * Windows line ends stay Windows line ends, a byte order mark stays. Throws ToolError `no-match`, `ambiguous` or `invalid-arguments`.
+ * Windows line ends stay Windows line ends, a byte order mark stays.
+ *
+ * @throws {ToolError} `no-match`, `ambiguous`, `invalid-arguments`, `nothing-done` – for edits that do not apply, overlap, or change nothing
  */
 export function applyEdits(original: string, edits: readonly Edit[], path: string): EditedText {
-  const replacements = edits.map((edit, index) => locate(original, edit, index, edits.length, path)).sort((a, b) => a.start - b.start);
+  const nameOf = (index: number): string => (edits.length === 1 ? 'oldText' : `edits[${index}].oldText`);
+  const replacements = edits
+    .map((edit, index) => locate(edit, index, { text: original, path, name: nameOf(index) }))
+    .sort((a, b) => a.start - b.start);
   let text = '';
   let position = 0;
   const changed: { firstLine: number; lastLine: number }[] = [];
@@ -98,7 +100,7 @@ export function applyEdits(original: string, edits: readonly Edit[], path: strin
       throw new ToolError(
         'invalid-arguments',
         `edits[${before.index}] and edits[${replacement.index}] overlap in ${path}. Nothing was changed.`,
-        'Join them into one edit.',
+        { next: 'Join them into one edit.' },
       );
     }
     text += original.slice(position, replacement.start);
@@ -109,11 +111,9 @@ export function applyEdits(original: string, edits: readonly Edit[], path: strin
   }
   text += original.slice(position);
   if (text === original) {
-    throw new ToolError(
-      'nothing-done',
-      `the edits leave ${path} as it is. Nothing was changed.`,
-      'Give a newText that differs from oldText.',
-    );
+    throw new ToolError('nothing-done', `the edits leave ${path} as it is. Nothing was changed.`, {
+      next: 'Give a newText that differs from oldText.',
+    });
   }
   return { text, changed };
 }

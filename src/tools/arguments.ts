@@ -1,8 +1,26 @@
 import { z } from 'zod';
 import { similarNames } from '../values/similar-names.js';
-import { aliasesFor, IGNORED } from './argument-aliases.js';
-import type { ArgumentShape } from './input-schema.js';
-import { ToolError } from './tool-error.js';
+import { applyAliases, IGNORED } from './argument-aliases.js';
+import { type InputSchema, ToolError } from './tool.js';
+
+/** The arguments of a tool as zod knows them. */
+export type ArgumentShape = Readonly<Record<string, z.ZodType>>;
+
+/** Takes out what zod adds and no agent needs; the bounds of safe integers say nothing that a model could use. */
+function tidy(schema: Record<string, unknown>): void {
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+}
+
+/** The JSON Schema of a tool's arguments; keys beyond the named ones are left open, because clients add their own. */
+export function inputSchema(shape: ArgumentShape): InputSchema {
+  const { properties, required } = z.toJSONSchema(z.object(shape), {
+    io: 'input',
+    override: ({ jsonSchema }) => tidy(jsonSchema as Record<string, unknown>),
+  });
+  const names = required ?? [];
+  return { type: 'object', properties: (properties ?? {}) as InputSchema['properties'], ...(names.length > 0 ? { required: names } : {}) };
+}
 
 /** Arguments as the tool understands them, and what was not understood. */
 export interface ParsedArguments<Shape extends ArgumentShape> {
@@ -76,16 +94,14 @@ function issueText(issue: z.core.$ZodIssue, shape: ArgumentShape): string {
  */
 export function parseArguments<Shape extends ArgumentShape>(tool: string, shape: Shape, raw: unknown): ParsedArguments<Shape> {
   if (raw !== undefined && raw !== null && (typeof raw !== 'object' || Array.isArray(raw))) {
-    throw new ToolError(
-      'invalid-arguments',
-      `the arguments of ${tool} are no object`,
-      `Give them by name: ${Object.keys(shape).join(', ')}.`,
-    );
+    throw new ToolError('invalid-arguments', `the arguments of ${tool} are no object`, {
+      next: `Give them by name: ${Object.keys(shape).join(', ')}.`,
+    });
   }
   const known = Object.keys(shape);
   const given: Record<string, unknown> = { ...raw };
   for (const [key, value] of Object.entries(given)) if (value === null || value === undefined) delete given[key];
-  aliasesFor(tool)(given);
+  applyAliases(tool, given);
   const remarks: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(given)) {
@@ -96,9 +112,7 @@ export function parseArguments<Shape extends ArgumentShape>(tool: string, shape:
   const parsed = schemaOf(shape).safeParse(values);
   if (parsed.success) return { values: parsed.data, remarks: remarks.slice(0, 5) };
   const problems = parsed.error.issues.slice(0, 5).map((issue) => issueText(issue, shape));
-  throw new ToolError(
-    'invalid-arguments',
-    `${tool}: ${problems.join('; ')}`,
-    remarks.length > 0 ? `Also: ${remarks.slice(0, 5).join('; ')}.` : undefined,
-  );
+  throw new ToolError('invalid-arguments', `${tool}: ${problems.join('; ')}`, {
+    next: remarks.length > 0 ? `Also: ${remarks.slice(0, 5).join('; ')}.` : undefined,
+  });
 }

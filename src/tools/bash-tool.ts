@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
-import { frame, headerLine, room } from './framing.js';
+import { frame, headerLine, remaining, shownId } from './framing.js';
 import { type CommandEnd, runCommand } from './run-command.js';
-import { shownId } from './shown-id.js';
-import type { Tool } from './tool.js';
-import { ToolError } from './tool-error.js';
+import { type Tool, ToolError } from './tool.js';
 
 const DEFAULT_SECONDS = 50;
 const MOST_SECONDS = 600;
@@ -52,7 +50,7 @@ function workingFolder(work: Work): Promise<string> {
 }
 
 async function perform(command: string, seconds: number, work: Work): Promise<Performed> {
-  if (command.includes('\0')) throw new ToolError('invalid-arguments', 'the command holds a NUL character.', 'Leave it out.');
+  if (command.includes('\0')) throw new ToolError('invalid-arguments', 'the command holds a NUL character.', { next: 'Leave it out.' });
   const cwd = await workingFolder(work);
   const end = await runCommand({ command, cwd, timeoutMs: seconds * 1000, signal: work.signal, mostBytes: KEPT_BYTES });
   const output = end.output.toWellFormed();
@@ -61,7 +59,7 @@ async function perform(command: string, seconds: number, work: Work): Promise<Pe
   const content = [output, ending].filter((part) => part !== undefined && part !== '').join(output.endsWith('\n') ? '' : '\n');
   const show = (callId: Parameters<Performed['show']>[0]): string => {
     const id = shownId(callId, work);
-    const part = lastPart(output, room(work.limits, id.length * 2 + 200, 4));
+    const part = lastPart(output, remaining(work.limits, id.length * 2 + 200, 4));
     const partial = part.firstLine > 1;
     const header = headerLine('bash', {
       id,

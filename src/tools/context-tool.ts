@@ -4,9 +4,8 @@ import type { ContextSession, PoolEntry } from '../client/session/context-sessio
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
-import { continuation, frame, frameSize, headerLine, lineRange, room } from './framing.js';
+import { continuation, frame, frameSize, headerLine, lineRange, remaining, shownIds } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
-import { shownIds } from './shown-id.js';
 import type { Tool } from './tool.js';
 
 const SHAPE = {
@@ -66,7 +65,7 @@ async function perform(lastShown: LastShown, full: boolean, start: PageStart, wo
     pinned: pool.filter((entry) => entry.pinned).length,
     active_chars: sizeOf(active),
   };
-  const page = pageOfPieces([text], start, room(work.limits, frameSize('context', { ...fields, ...call }), 3), 'the context');
+  const page = pageOfPieces([text], start, remaining(work.limits, frameSize('context', { ...fields, ...call }), 3), 'the context');
   const sha256 = hashText(text);
   const header = headerLine('context', { ...fields, lines: lineRange(page), chars: text.length });
   return {

@@ -1,15 +1,12 @@
 import { bashTool } from './bash-tool.js';
 import { contextTool } from './context-tool.js';
 import type { ToolSettings } from './define-tool.js';
-import { editTool } from './edit-tool.js';
-import { findTool } from './find-tool.js';
+import { findTool, lsTool, treeTool } from './folder-tools.js';
 import { grepTool } from './grep-tool.js';
-import { lsTool } from './ls-tool.js';
 import { readTool } from './read-tool.js';
 import type { Tool } from './tool.js';
-import { treeTool } from './tree-tool.js';
 import { verbTool } from './verb-tools.js';
-import { writeTool } from './write-tool.js';
+import { editTool, writeTool } from './write-tools.js';
 
 /** The longest answer by default: the least of what common agents show a model whole. */
 export const DEFAULT_OUTPUT_LIMITS = { chars: 40_000, lines: 2_000 } as const;

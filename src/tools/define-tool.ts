@@ -2,13 +2,11 @@ import type { CallReport, RecordedCall } from '../client/session/call-report.js'
 import { assertPlainJson, type Json } from '../objects/canonical-json.js';
 import type { ObjectId } from '../objects/ids.js';
 import { defined } from '../values/defined.js';
-import { type ParsedArguments, parseArguments } from './arguments.js';
+import { type ArgumentShape, inputSchema, type ParsedArguments, parseArguments } from './arguments.js';
 import { describeFailure } from './describe-failure.js';
 import { frame, withinLimits } from './framing.js';
-import { type ArgumentShape, inputSchema } from './input-schema.js';
 import type { OutputLimits } from './page.js';
-import type { Tool, ToolAnnotations, ToolAnswer, ToolContext } from './tool.js';
-import { errorText, ToolError } from './tool-error.js';
+import { failureText, type Tool, type ToolAnnotations, type ToolAnswer, type ToolContext, ToolError } from './tool.js';
 
 /** What all tools of one server have in common. */
 export interface ToolSettings {
@@ -94,7 +92,7 @@ async function unrecorded(error: unknown, performed: Performed, work: Work): Pro
   const { message, next } = await describeFailure(error, work);
   const effect = performed.effect === undefined ? 'Nothing was changed.' : `${performed.effect} That stays, only its record is missing.`;
   return {
-    text: errorText(`the call could not be recorded: ${message}`, `${effect}${next === undefined ? '' : ` ${next}`}`),
+    text: failureText(`the call could not be recorded: ${message}`, `${effect}${next === undefined ? '' : ` ${next}`}`),
     isError: true,
     meta: {},
     unrecorded: error,
@@ -119,7 +117,7 @@ export function defineTool<Shape extends ArgumentShape>(definition: ToolDefiniti
         performed = await perform(definition, raw, work);
       } catch (error) {
         const { message, next } = await describeFailure(error, work);
-        performed = failedPerformance(errorText(message, next), error instanceof ToolError ? error.learned : {});
+        performed = failedPerformance(failureText(message, next), error instanceof ToolError ? error.learned : {});
       }
       const { content, status = 'ok', show, readings, mentions, plan } = performed;
       try {

@@ -6,11 +6,10 @@ import { SessionError } from '../session/errors.js';
 import { defined } from '../values/defined.js';
 import { similarNames } from '../values/similar-names.js';
 import { didYouMean, similarPaths } from './require-object.js';
-import type { ToolContext } from './tool.js';
-import { ToolError } from './tool-error.js';
+import { type ToolContext, ToolError } from './tool.js';
 
 /** What failed, and what to do next, in words for a model. */
-export interface FailureText {
+interface Failure {
   readonly message: string;
   readonly next?: string;
 }
@@ -62,7 +61,7 @@ function isAbort(error: unknown): boolean {
 }
 
 /** Puts a failure into words: what failed, with the value as it was given, and the next call to make. */
-export async function describeFailure(error: unknown, call: ToolContext): Promise<FailureText> {
+export async function describeFailure(error: unknown, call: ToolContext): Promise<Failure> {
   if (error instanceof ToolError && error.cause instanceof SourceError) return describeFailure(error.cause, call);
   if (error instanceof ToolError) return { message: error.message, ...defined({ next: error.next }) };
   if (error instanceof SourceError) return { message: `${error.message}.`, next: await NEXT[error.code](error, call) };

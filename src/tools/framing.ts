@@ -1,4 +1,7 @@
 import { renderedValue } from '../assembly/rendered-value.js';
+import type { ContextSession } from '../client/session/context-session.js';
+import type { ObjectId } from '../objects/ids.js';
+import { shortId, shortIds } from '../session/short-id.js';
 import { cutBefore, type OutputLimits, type Page } from './page.js';
 
 type FieldValue = string | number | undefined;
@@ -49,7 +52,7 @@ export function frame(header: string, body: string, notes: readonly (string | un
 }
 
 /** The limits less what a frame takes. */
-export function room(limits: OutputLimits, chars: number, lines = 2): OutputLimits {
+export function remaining(limits: OutputLimits, chars: number, lines = 2): OutputLimits {
   return { chars: Math.max(64, limits.chars - chars), lines: Math.max(1, limits.lines - lines) };
 }
 
@@ -66,4 +69,31 @@ export function withinLimits(text: string, limits: OutputLimits): string {
   const lines = text.split('\n', Math.max(1, limits.lines - 2));
   const start = cutBefore(lines.join('\n'), Math.max(1, limits.chars - end.length - 40));
   return `${start}\n[... cut at the output limit ...]\n${end}`.slice(0, limits.chars).toWellFormed();
+}
+
+/** Whose ids are shown, and how. */
+interface Shown {
+  readonly session: ContextSession;
+  readonly shortIds: boolean;
+}
+
+/** An id as the agent is shown it: full, or the shortest prefix that is unique in its session (decision D6). */
+export function shownId(id: ObjectId, { session, shortIds: short }: Shown): string {
+  return short ? shortId(id, session.state.sets.index) : id;
+}
+
+/** The same for many ids of the session, which are compared once. */
+export function shownIds({ session, shortIds: short }: Shown): (id: ObjectId) => string {
+  if (!short) return (id) => id;
+  const names = shortIds(session.state.sets.index);
+  return (id) => names.get(id) ?? id;
+}
+
+/** A name or path in a listing: as it is, or JSON-quoted where it could forge a line or hide something (decision E3). Spaces alone are left. */
+export function shownName(name: string): string {
+  return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^\s|\s$|^"/u.test(name) ? JSON.stringify(name).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped) : name;
+}
+
+function escaped(character: string): string {
+  return Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`).join('');
 }

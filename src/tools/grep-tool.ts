@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { unreachableError } from '../filesystem/access/access.js';
 import type { FoundLine } from '../filesystem/search/search-task.js';
-import { type SearchOptions, searchText } from '../filesystem/search/search-text.js';
+import { searchText } from '../filesystem/search/search-text.js';
 import { defined } from '../values/defined.js';
-import type { ToolSettings, Work } from './define-tool.js';
-import { asGiven, discover } from './discover.js';
-import { type Listing, listingTool } from './listing.js';
-import { shownName } from './shown-name.js';
+import type { ToolSettings } from './define-tool.js';
+import { shownName } from './framing.js';
+import { asGiven, discover, listingTool, reachablePlace } from './listing.js';
 import type { Tool } from './tool.js';
 
 const DEFAULT_LIMIT = 100;
@@ -35,35 +33,6 @@ function resultLines(found: readonly FoundLine[], nameOf: (path: string) => stri
   return lines;
 }
 
-type Options = Pick<SearchOptions, 'glob' | 'ignoreCase' | 'literal' | 'context' | 'limit'>;
-
-async function list(pattern: string, path: string, options: Options, work: Work): Promise<Listing> {
-  const { files } = work.client;
-  const place = await files.locate(path);
-  if (!place.location.reachable) throw unreachableError(path);
-  const found = await searchText(files.access.roots, place.location.path, pattern, { ...options, signal: work.signal, shown: path });
-  const paths = [...new Set(found.lines.map((line) => line.path))];
-  const names = new Map(paths.map((one) => [one, shownName(asGiven(place, one))]));
-  const { mentions, note } = await discover(place, paths, work);
-  return {
-    fields: { path: place.display, matches: found.matches, files: paths.length },
-    lines: resultLines(found.lines, (one) => names.get(one) ?? one, (options.context ?? 0) > 0),
-    none: 'No matches found.',
-    notes: [
-      found.truncated
-        ? `[There are more than ${found.matches} matches. Narrow the pattern, path or glob, or give a larger limit.]`
-        : undefined,
-      found.timedOut ? '[The search took too long and was stopped; narrow the path or glob.]' : undefined,
-      found.skipped > 0
-        ? `[${found.skipped} lines or files were too long or have names that are not UTF-8, and were left out.]`
-        : undefined,
-      note,
-    ],
-    mentions,
-    meta: { path: place.display, matches: found.matches, files: paths.length, truncated: found.truncated || found.timedOut },
-  };
-}
-
 /** `grep`: lines of files by regular expression, ignore rules honoured. */
 export function grepTool(settings: ToolSettings): Tool {
   return listingTool(
@@ -71,19 +40,31 @@ export function grepTool(settings: ToolSettings): Tool {
       name: 'grep',
       description: 'Search file contents, line by line. Ignored files (.gitignore), .git and binary files are skipped.',
       shape: SHAPE,
-      list: ({ pattern, path = '.', limit = DEFAULT_LIMIT, glob, ...flags }, work) =>
-        list(
-          pattern,
-          path,
-          {
-            limit,
-            ...defined({ glob }),
-            ignoreCase: flags.ignoreCase ?? false,
-            literal: flags.literal ?? false,
-            context: flags.context ?? 0,
-          },
-          work,
-        ),
+      list: async ({ pattern, path = '.', glob, ignoreCase = false, literal = false, context = 0, limit = DEFAULT_LIMIT }, work) => {
+        const place = await reachablePlace(path, work);
+        const options = { ignoreCase, literal, context, limit, signal: work.signal, shown: path, ...defined({ glob }) };
+        const found = await searchText(work.client.files.access.roots, place.location.path, pattern, options);
+        const paths = [...new Set(found.lines.map((line) => line.path))];
+        const names = new Map(paths.map((one) => [one, shownName(asGiven(place, one))]));
+        const { mentions, note } = await discover(place, paths, work);
+        return {
+          fields: { path: place.display, matches: found.matches, files: paths.length },
+          lines: resultLines(found.lines, (one) => names.get(one) ?? one, context > 0),
+          none: 'No matches found.',
+          notes: [
+            found.truncated
+              ? `[There are more than ${found.matches} matches. Narrow the pattern, path or glob, or give a larger limit.]`
+              : undefined,
+            found.timedOut ? '[The search took too long and was stopped; narrow the path or glob.]' : undefined,
+            found.skipped > 0
+              ? `[${found.skipped} lines or files were too long or have names that are not UTF-8, and were left out.]`
+              : undefined,
+            note,
+          ],
+          mentions,
+          meta: { path: place.display, matches: found.matches, files: paths.length, truncated: found.truncated || found.timedOut },
+        };
+      },
     },
     settings,
   );

@@ -1,13 +1,20 @@
+import { posix } from 'node:path';
+import type { LocatedFile } from '../client/session/file-access.js';
+import type { ReportedMention } from '../client/session/reported-files.js';
+import { unreachableError } from '../filesystem/access/access.js';
+import { datedFiles } from '../filesystem/access/regular-files.js';
+import { MOST_DISCOVERED } from '../indexing/most-discovered.js';
+import { canonicalPath } from '../objects/ids.js';
+import { filesystemSource } from '../objects/source.js';
 import { defined } from '../values/defined.js';
+import type { ArgumentShape } from './arguments.js';
 import { defineTool, type Performed, type ToolDefinition, type ToolSettings, type Work } from './define-tool.js';
-import { continuation, frame, headerLine, lineRange, room } from './framing.js';
-import type { ArgumentShape } from './input-schema.js';
+import { continuation, frame, headerLine, lineRange, remaining, shownId } from './framing.js';
 import { pageOf } from './page.js';
-import { shownId } from './shown-id.js';
 import type { Tool } from './tool.js';
 
 /** What a tool that lists something found. */
-export interface Listing extends Pick<Performed, 'mentions' | 'meta'> {
+interface Listing extends Pick<Performed, 'mentions' | 'meta'> {
   /** Fields of the header, after the call's own id. */
   readonly fields: Readonly<Record<string, string | number | undefined>>;
   readonly lines: readonly string[];
@@ -18,7 +25,7 @@ export interface Listing extends Pick<Performed, 'mentions' | 'meta'> {
 }
 
 /** The output of a listing tool: all lines are stored, as many as fit are shown, the rest is read by the call's own id. */
-export function performedListing(tool: string, listing: Listing, work: Work): Performed {
+function performedListing(tool: string, listing: Listing, work: Work): Performed {
   const { fields, lines, none, mentions, meta } = listing;
   const notes = listing.notes.filter((note) => note !== undefined);
   const content = lines.length === 0 ? none : lines.join('\n');
@@ -26,7 +33,7 @@ export function performedListing(tool: string, listing: Listing, work: Work): Pe
     const id = shownId(callId, work);
     const header = headerLine(tool, { id, ...fields });
     const taken = header.length + notes.reduce((sum, note) => sum + note.length + 1, 0) + id.length + 120;
-    const page = pageOf(content, { offset: 1, column: 1 }, room(work.limits, taken, notes.length + 2));
+    const page = pageOf(content, { offset: 1, column: 1 }, remaining(work.limits, taken, notes.length + 2));
     const shown = page.next === undefined ? header : headerLine(tool, { id, ...fields, lines: lineRange(page) });
     return frame(shown, page.text, [...notes, continuation(page, 'read', { id })]);
   };
@@ -38,7 +45,7 @@ export function performedListing(tool: string, listing: Listing, work: Work): Pe
 }
 
 /** What a listing tool is made of. */
-export interface ListingDefinition<Shape extends ArgumentShape> extends Pick<ToolDefinition<Shape>, 'name' | 'description' | 'shape'> {
+interface ListingDefinition<Shape extends ArgumentShape> extends Pick<ToolDefinition<Shape>, 'name' | 'description' | 'shape'> {
   list(args: Parameters<ToolDefinition<Shape>['perform']>[0], work: Work): Promise<Listing>;
 }
 
@@ -55,4 +62,38 @@ export function listingTool<Shape extends ArgumentShape>(definition: ListingDefi
     },
     settings,
   );
+}
+
+/** The place that a path names; @throws {SourceError} `unreachable` – on a filesystem that this process does not see, and what `locate` throws. */
+export async function reachablePlace(path: string, { client }: Work): Promise<LocatedFile> {
+  const place = await client.files.locate(path);
+  if (!place.location.reachable) throw unreachableError(path);
+  return place;
+}
+
+/** The files that a listing mentions, and a note where there were too many of them. */
+interface Discovered {
+  readonly mentions: readonly ReportedMention[];
+  readonly note: string | undefined;
+}
+
+/** Takes up what a listing of `folder` mentions [§5.6, Discovery]: existing regular files by their canonical paths. */
+export async function discover(folder: LocatedFile, paths: readonly string[], work: Work): Promise<Discovered> {
+  const { roots, mounts } = work.client.files.access;
+  const files = await datedFiles(roots, paths.slice(0, MOST_DISCOVERED));
+  const mentions = files.map(({ path, mtimeMs }) => {
+    const canonical = canonicalPath(path);
+    const filesystem = mounts.filesystemOfCanonical(canonical) ?? folder.location.filesystemId;
+    return { source: filesystemSource(filesystem, canonical), mtimeMs };
+  });
+  const note =
+    paths.length > MOST_DISCOVERED
+      ? `[Only the first ${MOST_DISCOVERED} of these ${paths.length} files were added to your pool.]`
+      : undefined;
+  return { mentions, note };
+}
+
+/** A canonical path below a folder as the agent would write it, starting from the folder as it gave it. */
+export function asGiven(folder: LocatedFile, path: string): string {
+  return posix.join(folder.location.shown, posix.relative(folder.location.path, path)) || '.';
 }

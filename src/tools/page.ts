@@ -1,5 +1,5 @@
 import { defined } from '../values/defined.js';
-import { ToolError } from './tool-error.js';
+import { ToolError } from './tool.js';
 
 /** How much of a text one answer may hold. */
 export interface OutputLimits {
@@ -144,18 +144,14 @@ export function pageOfPieces(text: Iterable<string>, start: PageStart, limits: O
   for (const piece of text) reader.push(piece);
   const page = reader.end();
   if (start.offset > Math.max(1, page.totalLines)) {
-    throw new ToolError(
-      'out-of-range',
-      `offset ${start.offset} is past the end of ${name}, which has ${page.totalLines} lines.`,
-      `Use an offset from 1 to ${Math.max(1, page.totalLines)}.`,
-    );
+    throw new ToolError('out-of-range', `offset ${start.offset} is past the end of ${name}, which has ${page.totalLines} lines.`, {
+      next: `Use an offset from 1 to ${Math.max(1, page.totalLines)}.`,
+    });
   }
   if (page.text === '' && start.column > 1) {
-    throw new ToolError(
-      'out-of-range',
-      `column ${start.column} is past the end of line ${start.offset} of ${name}.`,
-      `Continue with offset=${start.offset + 1}.`,
-    );
+    throw new ToolError('out-of-range', `column ${start.column} is past the end of line ${start.offset} of ${name}.`, {
+      next: `Continue with offset=${start.offset + 1}.`,
+    });
   }
   return page;
 }

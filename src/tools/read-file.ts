@@ -3,10 +3,9 @@ import { named, SourceError } from '../filesystem/access/errors.js';
 import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/access/read-source.js';
 import { defined } from '../values/defined.js';
 import type { Performed, Work } from './define-tool.js';
-import { continuation, frame, frameSize, headerLine, lineRange, room } from './framing.js';
+import { continuation, frame, frameSize, headerLine, lineRange, remaining, shownId } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
-import { shownId } from './shown-id.js';
-import { ToolError } from './tool-error.js';
+import { ToolError } from './tool.js';
 
 /** Where a page of a file begins and how it is named in the answer. */
 export interface Wanted {
@@ -26,26 +25,20 @@ export function requireReadable(reading: SourceReading, file: LocatedFile, name:
     case 'large-text':
       return reading;
     case 'binary':
-      throw new ToolError(
-        'not-text',
-        `${name} is not UTF-8 text (binary, ${reading.size} bytes).`,
-        'Its bytes cannot be shown; it is recorded by its hash only.',
+      throw new ToolError('not-text', `${name} is not UTF-8 text (binary, ${reading.size} bytes).`, {
+        next: 'Its bytes cannot be shown; it is recorded by its hash only.',
         learned,
-      );
-    case 'missing':
-      throw new ToolError('not-found', name, undefined, learned, {
-        cause: new SourceError('not-found', name, `${named(name)} does not exist`),
       });
+    case 'missing':
+      throw new ToolError('not-found', name, { learned, cause: new SourceError('not-found', name, `${named(name)} does not exist`) });
     case 'not-regular':
       if (reading.what === 'directory')
-        throw new ToolError('not-text', `${name} is a folder, not a file.`, `List it instead: ls path=${name}`);
-      throw new ToolError('not-text', `${name} is a ${reading.what}, not a regular file.`, 'Only regular files can be read.');
+        throw new ToolError('not-text', `${name} is a folder, not a file.`, { next: `List it instead: ls path=${name}` });
+      throw new ToolError('not-text', `${name} is a ${reading.what}, not a regular file.`, { next: 'Only regular files can be read.' });
     case 'unreachable':
-      throw new ToolError(
-        'not-found',
-        `${name} cannot be read: ${UNREACHABLE[reading.reason]}.`,
-        'Use another file. What was stored of it before, if anything, can be read by its id.',
-      );
+      throw new ToolError('not-found', `${name} cannot be read: ${UNREACHABLE[reading.reason]}.`, {
+        next: 'Use another file. What was stored of it before, if anything, can be read by its id.',
+      });
   }
 }
 
@@ -78,7 +71,7 @@ export function showReading(file: LocatedFile, reading: SourceReading, wanted: W
   const readable = requireReadable(reading, file, name);
   const abridged = readable.kind === 'large-text' && readable.chunks === undefined;
   const fields = { id: shownId(file.id, work), path: file.display };
-  const limits = room(work.limits, frameSize('file', { ...fields, ...wanted.call }) + (abridged ? KEPT_NO_FURTHER.length + 1 : 0), 3);
+  const limits = remaining(work.limits, frameSize('file', { ...fields, ...wanted.call }) + (abridged ? KEPT_NO_FURTHER.length + 1 : 0), 3);
   const page = pageOfPieces(pieces(readable), wanted.start, limits, name);
   const whole = page.whole && !abridged;
   const header = headerLine('file', { ...fields, lines: lineRange(page), chars: page.totalChars });

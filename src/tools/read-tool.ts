@@ -1,9 +1,96 @@
 import { z } from 'zod';
-import { defineTool, type ToolSettings } from './define-tool.js';
-import { readFile } from './read-file.js';
-import { readObject, readStored } from './read-object.js';
-import type { Tool } from './tool.js';
-import { ToolError } from './tool-error.js';
+import type { ObjectMetadata } from '../assembly/metadata.js';
+import type { LoadedObject } from '../client/session/load-object.js';
+import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
+import type { ObjectId } from '../objects/ids.js';
+import type { FilesystemSource } from '../objects/source.js';
+import { defined } from '../values/defined.js';
+import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
+import { continuation, frame, frameSize, headerLine, lineRange, remaining, shownId } from './framing.js';
+import { type PageStart, pageOfPieces } from './page.js';
+import { readFile, showReading } from './read-file.js';
+import { requireObject } from './require-object.js';
+import { type Tool, ToolError } from './tool.js';
+
+function describe({ version }: LoadedObject, work: Work): { readonly kind: string; readonly fields: Readonly<Record<string, string>> } {
+  const id = shownId(version['xt/id'], work);
+  if (version.type === 'file') return { kind: 'file', fields: { id, path: work.client.files.display(version.source as FilesystemSource) } };
+  if (version.type === 'toolcall') return { kind: 'toolcall', fields: { id, tool: version.tool, status: version.status } };
+  throw new ToolError('unknown-object', `${id} is part of the session itself.`, { next: 'Use context to see it.' });
+}
+
+function requireText(loaded: LoadedObject, id: ObjectId, at: string): void {
+  if (loaded.version.content !== null) return;
+  if (loaded.gone)
+    throw new ToolError('not-found', `the file ${id} is deleted${at}.`, { next: 'Give the version of an earlier transaction.' });
+  const unread = loaded.version.type === 'file' && loaded.version.file_hash === null;
+  throw new ToolError('not-text', unread ? `the file ${id} was not read yet${at}.` : `the object ${id} holds no text${at}.`);
+}
+
+/** The last version of a file stays when its source is out of reach [§5.9]. */
+const ORPHANED = '[The file cannot be read now: this is its last stored version.]';
+
+/** Which state of an object is read, from where on. */
+interface Wanted {
+  /** The transaction of an older version; undefined for the newest. */
+  readonly version?: number | undefined;
+  readonly start: PageStart;
+}
+
+/** A page of what is stored of an object, now or as of a transaction; `note` is put below it. */
+async function readStored(id: ObjectId, { version, start, note }: Wanted & { readonly note?: string }, work: Work): Promise<Performed> {
+  const loaded = await work.session.load(id, version === undefined ? {} : { version });
+  const at = version === undefined ? '' : ` at version ${version}`;
+  if (loaded === undefined)
+    throw new ToolError('not-found', `the object ${id} has nothing stored${at}.`, { next: 'Leave version out for the newest.' });
+  requireText(loaded, id, at);
+  const { kind, fields } = describe(loaded, work);
+  const call = { id: shownId(id, work), ...defined({ version }) };
+  const text = (await loaded.wholeText()) ?? '';
+  const page = pageOfPieces([text], start, remaining(work.limits, frameSize(kind, { ...fields, ...call }) + (note?.length ?? 0), 3), id);
+  const header = headerLine(kind, { ...fields, version, lines: lineRange(page), chars: page.totalChars });
+  return {
+    content: page.text,
+    show: () => frame(header, page.text === '' ? '(empty)' : page.text, [note, continuation(page, 'read', call)]),
+    meta: {
+      id,
+      chars: page.totalChars,
+      lines: page.totalLines,
+      whole: page.whole,
+      ...defined({ next: page.next }),
+    },
+  };
+}
+
+const OUT_OF_REACH: ReadonlySet<SourceErrorCode> = new Set(['loop', 'no-permission', 'unreachable', 'io']);
+
+/** The source of a known file, read; undefined when it is out of reach and its last version has to serve. */
+async function readSourceOf({ displayPath, state }: ObjectMetadata<'file'>, { client, signal }: Work) {
+  const isStored = state === 'indexed';
+  try {
+    const file = await client.files.locate(displayPath, { mustExist: false });
+    const reading = await client.files.read(file.source, signal);
+    return isStored && reading.kind === 'unreachable' && reading.reason !== 'outside-roots' ? undefined : { file, reading };
+  } catch (error) {
+    if (isStored && error instanceof SourceError && OUT_OF_REACH.has(error.code)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Reads an object by id, prefix or display path (decision D8): a tool call from what is stored, a file from its source, or as it was at an
+ * older transaction.
+ */
+async function readObject(reference: string, wanted: Wanted, work: Work): Promise<Performed> {
+  const { version, start } = wanted;
+  const id = await requireObject(reference, work);
+  const metadata = work.session.metadata(id);
+  if (version !== undefined || metadata?.type !== 'file' || metadata.state === 'deleted') return readStored(id, wanted, work);
+  const source = await readSourceOf(metadata, work);
+  if (source === undefined) return readStored(id, { start, note: ORPHANED }, work);
+  const { file, reading } = source;
+  return showReading(file, reading, { start, call: { id: shownId(id, work) } }, work);
+}
 
 const SHAPE = {
   path: z.string().min(1).optional().describe('File to read'),
@@ -24,10 +111,12 @@ export function readTool(settings: ToolSettings): Tool {
       annotations: { readOnlyHint: true, openWorldHint: false },
       perform: async ({ path, id, offset = 1, limit, column = 1, version }, work) => {
         const start = { offset, limit, column };
-        if (id !== undefined) return readObject(id, version, start, work);
-        if (path === undefined) throw new ToolError('invalid-arguments', 'read needs a path or an id.', 'For example: read path=README.md');
+        const wanted = { version, start };
+        if (id !== undefined) return readObject(id, wanted, work);
+        if (path === undefined)
+          throw new ToolError('invalid-arguments', 'read needs a path or an id.', { next: 'For example: read path=README.md' });
         const file = await work.client.files.locate(path, { mustExist: false });
-        if (version !== undefined) return readStored(file.id, version, start, work);
+        if (version !== undefined) return readStored(file.id, wanted, work);
         return readFile(file, { start, call: { path } }, work);
       },
     },

@@ -3,8 +3,7 @@ import { SourceError } from '../filesystem/access/errors.js';
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import { similarNames } from '../values/similar-names.js';
-import type { ToolContext } from './tool.js';
-import { ToolError } from './tool-error.js';
+import { type ToolContext, ToolError } from './tool.js';
 
 /** Display paths of the session's files that are most like a name. */
 export function similarPaths(name: string, session: ContextSession): readonly string[] {
@@ -52,22 +51,16 @@ export async function requireObject(reference: string, call: Pick<ToolContext, '
     case 'found':
       return resolution.id;
     case 'infrastructure':
-      throw new ToolError(
-        'unknown-object',
-        `${quoted(reference)} is part of the session itself, not a file or tool call.`,
-        'Use context to see the session.',
-      );
+      throw new ToolError('unknown-object', `${quoted(reference)} is part of the session itself, not a file or tool call.`, {
+        next: 'Use context to see the session.',
+      });
     case 'ambiguous':
-      throw new ToolError(
-        'ambiguous',
-        `${quoted(reference)} fits several objects:\n${candidateLines(resolution.candidates, session)}`,
-        'Give more characters of the id.',
-      );
+      throw new ToolError('ambiguous', `${quoted(reference)} fits several objects:\n${candidateLines(resolution.candidates, session)}`, {
+        next: 'Give more characters of the id.',
+      });
     case 'unknown':
-      throw new ToolError(
-        'unknown-object',
-        `no object of this session is called ${quoted(reference)}.`,
-        `${didYouMean(similarPaths(reference, session))}Use context to list the known objects, or read with a path.`,
-      );
+      throw new ToolError('unknown-object', `no object of this session is called ${quoted(reference)}.`, {
+        next: `${didYouMean(similarPaths(reference, session))}Use context to list the known objects, or read with a path.`,
+      });
   }
 }

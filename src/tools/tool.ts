@@ -1,7 +1,15 @@
+import type { CallReport } from '../client/session/call-report.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { Json } from '../objects/canonical-json.js';
-import type { InputSchema } from './input-schema.js';
+import { CodedError } from '../values/coded-error.js';
+
+/** A JSON Schema (2020-12) of a tool's arguments, in the words that every client passes on: no `$ref`, `anyOf` or `const`. */
+export interface InputSchema {
+  readonly type: 'object';
+  readonly properties: { readonly [name: string]: object };
+  readonly required?: readonly string[];
+}
 
 /** What a tool does to the world, for clients that decide by it whether a call needs approval. */
 export interface ToolAnnotations {
@@ -43,4 +51,49 @@ export interface Tool {
    * Never throws for anything that the arguments, the files or the database cause: that is an answer with `isError`.
    */
   run(args: unknown, call: ToolContext): Promise<ToolAnswer>;
+}
+
+/** Why a call failed, for callers that branch on it. */
+export type ToolErrorCode =
+  | 'invalid-arguments'
+  | 'unknown-object'
+  | 'not-found'
+  | 'not-text'
+  | 'out-of-range'
+  | 'no-match'
+  | 'ambiguous'
+  | 'nothing-done';
+
+/** What a failed call nevertheless learned about files; it is recorded with the call. */
+export type Learned = Pick<CallReport, 'readings' | 'mentions'>;
+
+/**
+ * Thrown by a tool that cannot do what was asked; written for the model that reads it.
+ * `message` says what failed, with the value as it was given; `next` is what to do or call instead. A `cause` that is a SourceError says both in its own words.
+ */
+export class ToolError extends CodedError<ToolErrorCode> {
+  override readonly name = 'ToolError';
+  readonly next: string | undefined;
+  readonly learned: Learned;
+
+  constructor(
+    code: ToolErrorCode,
+    message: string,
+    { next, learned = {}, cause }: { readonly next?: string | undefined; readonly learned?: Learned; readonly cause?: unknown } = {},
+  ) {
+    super(code, message, { cause });
+    this.next = next;
+    this.learned = learned;
+  }
+}
+
+const LONGEST_ERROR = 1_900;
+
+/** The answer of a failed call: begins with "Error: ", stays under 2 kB. */
+export function failureText(message: string, next?: string): string {
+  const text = `Error: ${message}${next === undefined ? '' : `\n${next}`}`;
+  if (Buffer.byteLength(text) <= LONGEST_ERROR) return text;
+  let cut = text.slice(0, LONGEST_ERROR);
+  while (Buffer.byteLength(cut) > LONGEST_ERROR - 4) cut = cut.slice(0, Math.floor(cut.length * 0.9));
+  return `${cut.toWellFormed()}...`;
 }

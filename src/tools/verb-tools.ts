@@ -5,13 +5,75 @@ import type { VerbEntry, VerbFailure, VerbPlan } from '../client/session/verb-pl
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
-import { activatedContents, type Done } from './activated-contents.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
-import { headerValue } from './framing.js';
+import { frame, headerLine, headerValue, shownId } from './framing.js';
+import { type OutputLimits, pageOf } from './page.js';
 import { candidateLines, didYouMean, knownReference, similarPaths } from './require-object.js';
-import { shownId } from './shown-id.js';
-import type { Tool } from './tool.js';
-import { errorText } from './tool-error.js';
+import { failureText, type Tool } from './tool.js';
+
+/** An object on which a verb was done. */
+type Done = Extract<VerbEntry, { readonly ok: true }>;
+
+/** Most of one text that is shown: less than what is kept of the beginning of a large one, whose lines are still counted right (decision C6). */
+const LONGEST_SHOWN = 60_000;
+/** What a hint takes at most, without the id in it. */
+const HINT_CHARS = 100;
+const LEAST_SHOWN = 200;
+
+interface Block {
+  readonly id: string;
+  readonly header: string;
+  readonly text: string | undefined;
+  /** What header and hint take at most. */
+  readonly reserved: number;
+}
+
+function blockOf({ id, metadata, text }: Done, work: Work): Block {
+  const shown = shownId(id, work);
+  const named = metadata.type === 'file' ? { path: metadata.displayPath } : { tool: metadata.tool, status: metadata.status };
+  const header = headerLine(metadata.type, { id: shown, ...named, chars: metadata.charCount });
+  return { id: shown, header, text, reserved: header.length + shown.length + HINT_CHARS };
+}
+
+/** The blocks whose header and hint at least fit into an answer. */
+function fitting(blocks: readonly Block[], limits: OutputLimits): readonly Block[] {
+  let chars = limits.chars - HINT_CHARS;
+  let lines = limits.lines - 1;
+  const kept: Block[] = [];
+  for (const block of blocks) {
+    chars -= block.reserved;
+    lines -= 2;
+    if (chars < 0 || lines < 0) break;
+    kept.push(block);
+  }
+  return kept;
+}
+
+/** The contents of activated objects as far as an answer can hold them (decision D7); what is left is continued by `read`, and every object has its hint. */
+function activatedContents(entries: readonly Done[], limits: OutputLimits, work: Work): string {
+  const blocks = entries.map((entry) => blockOf(entry, work));
+  const kept = fitting(blocks, limits);
+  let chars = limits.chars - HINT_CHARS - kept.reduce((sum, { reserved }) => sum + reserved, 0);
+  let lines = limits.lines - 1 - 2 * kept.length;
+  const texts = kept.map(({ id, header, text }) => {
+    if (text === undefined || chars < LEAST_SHOWN || lines < 2) return `${header}\n[Not shown: no room left. Continue: read id=${id}]`;
+    const page = pageOf(text, { offset: 1, column: 1 }, { chars: Math.min(chars, LONGEST_SHOWN), lines });
+    chars -= page.text.length;
+    lines -= page.lastLine;
+    const next =
+      page.next === undefined
+        ? ''
+        : Object.entries(page.next)
+            .map(([name, value]) => ` ${name}=${value}`)
+            .join('');
+    const block = frame(header, page.text === '' ? '(empty)' : page.text, [
+      next === '' ? undefined : `[More follows. Continue: read id=${id}${next}]`,
+    ]);
+    return block.endsWith('\n') ? block.slice(0, -1) : block;
+  });
+  const left = blocks.length - kept.length;
+  return [...texts, ...(left === 0 ? [] : [`[${left} more objects are not shown: read them by their ids.]`])].join('\n');
+}
 
 type Failed = Extract<VerbEntry, { readonly ok: false }>;
 
@@ -68,14 +130,14 @@ function doneLine(verb: Verb, entry: Done, work: Work): string {
 /** Sizes of the active set as the plan leaves it; the call that does it is not counted. */
 function activeLine(plan: VerbPlan, session: ContextSession): string {
   const active = new Set<ObjectId>(session.state.sets.active);
-  const met = new Map<ObjectId, ObjectMetadata>();
+  const planned = new Map<ObjectId, ObjectMetadata>();
   for (const entry of plan.entries) {
     if (!entry.ok) continue;
-    met.set(entry.id, entry.metadata);
+    planned.set(entry.id, entry.metadata);
     if (plan.verb === 'activate') active.add(entry.id);
     if (plan.verb === 'deactivate') active.delete(entry.id);
   }
-  const chars = [...active].reduce((sum, id) => sum + ((met.get(id) ?? session.metadata(id))?.charCount ?? 0), 0);
+  const chars = [...active].reduce((sum, id) => sum + ((planned.get(id) ?? session.metadata(id))?.charCount ?? 0), 0);
   return `active now: ${active.size} objects, ${chars} characters`;
 }
 
@@ -89,7 +151,7 @@ export function performVerb(plan: VerbPlan, work: Work): Performed {
     failed: failed.map(({ reference, failure }) => ({ reference: reference.slice(0, 200), failure })).slice(0, 100),
   };
   if (done.length === 0) {
-    const text = errorText(`${plan.verb}: ${failures.join('\n')}`, 'Nothing was changed.');
+    const text = failureText(`${plan.verb}: ${failures.join('\n')}`, 'Nothing was changed.');
     return { content: text, status: 'fail', show: () => text, plan, meta };
   }
   const summary = [

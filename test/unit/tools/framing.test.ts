@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { continuation, frame, headerLine, withinLimits } from '../../../src/tools/framing.js';
 import { pageOf } from '../../../src/tools/page.js';
-import { errorText } from '../../../src/tools/tool-error.js';
+import { failureText } from '../../../src/tools/tool.js';
 import { anyText } from '../../support/any-text.js';
 
 describe('answers', () => {
@@ -47,7 +47,7 @@ describe('answers', () => {
   });
 
   test('an error stays under 2 kB', () => {
-    expect(errorText('it failed.', 'Call again.')).toBe('Error: it failed.\nCall again.');
-    expect(Buffer.byteLength(errorText('ü'.repeat(5_000), '😀'.repeat(5_000)))).toBeLessThan(2_000);
+    expect(failureText('it failed.', 'Call again.')).toBe('Error: it failed.\nCall again.');
+    expect(Buffer.byteLength(failureText('ü'.repeat(5_000), '😀'.repeat(5_000)))).toBeLessThan(2_000);
   });
 });

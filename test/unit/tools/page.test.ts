@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Page, PageReader, pageOf, pageOfPieces } from '../../../src/tools/page.js';
-import { ToolError } from '../../../src/tools/tool-error.js';
+import { ToolError } from '../../../src/tools/tool.js';
 
 const WIDE = { chars: 10_000, lines: 100 };
 const FIRST = { offset: 1, column: 1 };

@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import type { LocatedFile } from '../client/session/file-access.js';
+import { unreachableError } from '../filesystem/access/access.js';
+import { writeSource } from '../filesystem/access/write-source.js';
+import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
+import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
+import { headerLine, shownId } from './framing.js';
+import { type Readable, requireReadable } from './read-file.js';
+import { type Tool, ToolError } from './tool.js';
+
+interface Written {
+  readonly text: string;
+  readonly fileHash: string;
+  /** The answer below its header. */
+  readonly said: string;
+  readonly effect: string;
+  readonly meta?: Performed['meta'];
+}
+
+/** The answer of a tool that wrote a file: what stands on the disk now is indexed; the agent wrote it but did not read it [§5.6]. */
+async function performed(file: LocatedFile, { text, fileHash, said, effect, meta }: Written, work: Work): Promise<Performed> {
+  const header = headerLine('file', { id: shownId(file.id, work), path: file.display, chars: text.length });
+  return {
+    content: said,
+    readings: [{ source: file.source, reading: await work.client.files.read(file.source), activate: false }],
+    show: () => `${header}\n${said}`,
+    meta: { id: file.id, path: file.display, file_hash: fileHash, chars: text.length, ...meta },
+    effect,
+  };
+}
+
+function countLines(text: string): number {
+  if (text === '') return 0;
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at >= 0 && at < text.length - 1; at = text.indexOf('\n', at + 1)) lines++;
+  return lines;
+}
+
+async function write(path: string, text: string, work: Work): Promise<Performed> {
+  const { files } = work.client;
+  const file = await files.locate(path, { mustExist: false });
+  if (!file.location.reachable) throw unreachableError(path);
+  work.signal.throwIfAborted();
+  const { created, fileHash } = await writeSource(files.access.roots, file.location.path, text, { shown: path });
+  const lines = countLines(text);
+  const said = `${created ? 'Created' : 'Overwrote'} ${path}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.`;
+  return performed(file, { text, fileHash, said, effect: `The file ${path} was written.`, meta: { created } }, work);
+}
+
+/** `write`: a whole file, atomically, indexed from the disk afterwards. */
+export function writeTool(settings: ToolSettings): Tool {
+  return defineTool(
+    {
+      name: 'write',
+      description: 'Write a file: create it or replace all of it. Use edit to change a part.',
+      shape: {
+        path: z.string().min(1).describe('File to write; missing folders are made'),
+        content: z.string().describe('The whole new text'),
+      },
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+      perform: ({ path, content }, work) => write(path, content, work),
+    },
+    settings,
+  );
+}
+
+function wholeText(reading: Readable, path: string): string {
+  if (reading.kind === 'text') return reading.content;
+  if (reading.chunks === undefined)
+    throw new ToolError('not-text', `${path} is over 64 MiB and cannot be edited.`, { next: 'Change it with another program.' });
+  return [...reading.chunks()].join('');
+}
+
+function linesText({ changed }: EditedText): string {
+  const ranges = changed
+    .slice(0, 20)
+    .map(({ firstLine, lastLine }) => (firstLine === lastLine ? `${firstLine}` : `${firstLine}-${lastLine}`));
+  return `${changed.length === 1 && ranges[0]?.includes('-') !== true ? 'line' : 'lines'} ${ranges.join(', ')}${changed.length > 20 ? ', ...' : ''}`;
+}
+
+async function edit(path: string, edits: readonly Edit[], work: Work): Promise<Performed> {
+  const { files } = work.client;
+  const file = await files.locate(path, { mustExist: false });
+  const before = requireReadable(await files.read(file.source, work.signal), file, path);
+  const edited = applyEdits(wholeText(before, path), edits, path);
+  const { text } = edited;
+  work.signal.throwIfAborted();
+  // Whoever changed the file since it was read must not lose that change.
+  const { fileHash } = await writeSource(files.access.roots, file.location.path, text, { expected: before.fileHash, shown: path });
+  const said = `Edited ${path}: ${edits.length} ${edits.length === 1 ? 'replacement' : 'replacements'}, now ${linesText(edited)}.`;
+  return performed(file, { text, fileHash, said, effect: `The file ${path} was changed.` }, work);
+}
+
+const EDIT = z.object({
+  oldText: z.string().describe('Text that stands exactly once in the file'),
+  newText: z.string().describe('Text to put in its place'),
+});
+
+/** `edit`: exact replacements, all or none, indexed from the disk afterwards. */
+export function editTool(settings: ToolSettings): Tool {
+  return defineTool(
+    {
+      name: 'edit',
+      description: 'Replace exact texts in a file, all or none. Each oldText must stand exactly once; line ends are kept.',
+      shape: {
+        path: z.string().min(1).describe('File to change'),
+        edits: z.array(EDIT).min(1).max(200).describe('Replacements, each matched against the original'),
+      },
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+      perform: ({ path, edits }, work) => edit(path, edits, work),
+    },
+    settings,
+  );
+}
