@@ -2,7 +2,6 @@ import { EdnError } from '../../edn/errors.js';
 import { parse } from '../../edn/parse.js';
 import { EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword, kw } from '../../edn/values.js';
 import { HistoryError } from '../rebuild/history-error.js';
-import { checkGrowth } from './query-growth.js';
 
 /**
  * What a query of a reviewer may call: the short list of the node's front (decision H3), kept here as well because a node that someone else runs may
@@ -191,7 +190,6 @@ export function parseQuery(text: string): ParsedQuery {
   for (const element of [...find, ...(orderBy ?? []).map(([ordered]) => ordered)]) checkCalls(element, 'find', names);
   checkClauses(where, names);
   for (const rule of rules ?? []) checkClauses((rule as readonly EdnValue[]).slice(1), names);
-  checkGrowth(where, rules ?? []);
   return { find, in: vector(parts, 'in'), where, rules, orderBy, limit: count(parts, 'limit'), offset: count(parts, 'offset') };
 }
 

@@ -70,6 +70,9 @@ function argumentsOf(text: string | undefined, { in: bindings }: ParsedQuery): r
   return given;
 }
 
+/** How the node's front says that a query makes a value out of too many others (`growth.clj`). */
+const OUTGROWS = /a value made out of more than \d+ others|a rule that calls itself and puts together values that came through it/;
+
 /** What the database said of a query, in a form for its author. */
 function explained(error: unknown, timeoutMs: number): unknown {
   if (!(error instanceof XtdbError)) return error;
@@ -80,6 +83,11 @@ function explained(error: unknown, timeoutMs: number): unknown {
       `the query was stopped after ${timeoutMs / 1_000} s: narrow it, or give it more time`,
       options,
     );
+  }
+  const [outgrows] = OUTGROWS.exec(error.message) ?? [];
+  if (outgrows !== undefined) {
+    const why = `the node refuses ${outgrows}: what the query makes could outgrow the memory of the database`;
+    return new HistoryError('query-refused', why, options);
   }
   if (error.errorKey?.includes('fn-not-allowed') === true) return new HistoryError('query-refused', error.message, options);
   if (error.code === 'bad-request')

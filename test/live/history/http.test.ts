@@ -6,6 +6,8 @@ import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
 import { type Serve, startServe } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
+const DOUBLING = Array.from({ length: 30 }, (_, i) => `[(str ?s${i} ?s${i}) ?s${i + 1}]`).join(' ');
+
 describe('questions about the past over HTTP', () => {
   const name = `web${randomUUID().slice(0, 8)}`;
   let made: ReviewedSessions;
@@ -85,6 +87,13 @@ describe('questions about the past over HTTP', () => {
     ['a missing parameter', '/v1/show', {}, 400, 'invalid-request'],
     ['an unknown parameter', '/v1/show', { object: 'x', when: 'now' }, 400, 'invalid-request'],
     ['a query that would run code', '/v1/query', { query: '{:find [?x] :where [[(slurp "/etc/passwd") ?x]]}' }, 403, 'query-refused'],
+    [
+      'a query that makes ever larger values',
+      '/v1/query',
+      { query: `{:find [?e] :where [[?e :type ?s0] ${DOUBLING}]}` },
+      403,
+      'query-refused',
+    ],
     [
       'a query without end',
       '/v1/query',
