@@ -1,4 +1,5 @@
 import type { Point } from '../history/rebuild/timeline.js';
+import { reportedTime } from '../store/object-store.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import { escapedLine } from './escape-text.js';
 import type { Colours } from './output.js';
@@ -8,7 +9,9 @@ export const shownTime = (time: Date): string => time.toISOString();
 
 /** Both clocks of a basis in words. */
 export function basisText({ validTime, txId }: Basis): string {
-  return `what was true at ${shownTime(validTime)}, as known after ${txId === undefined ? 'no transaction' : `transaction ${txId}`}`;
+  const known = txId === undefined ? 'no transaction' : `transaction ${txId}`;
+  const time = reportedTime(validTime);
+  return time === undefined ? `the newest versions known after ${known}` : `what was true at ${shownTime(time)}, as known after ${known}`;
 }
 
 /** Where a point is, in words. */

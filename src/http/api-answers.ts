@@ -2,6 +2,7 @@ import type { SessionSummary } from '../client/session/list-sessions.js';
 import type { DeliveredRecord, HarnessSession, MessagesReport, TurnContext } from '../harness/harness-session.js';
 import type { ReportedCall } from '../harness/record-item.js';
 import type { VerbReport } from '../harness/session-verbs.js';
+import { reportedTime } from '../store/object-store.js';
 import { defined } from '../values/defined.js';
 import type { AnswerBody } from './api-schemas.js';
 
@@ -59,7 +60,7 @@ function recordAnswer({ options, basis, sections, blocks, ...others }: Delivered
     options: { strict: options.strict, short_ids: options.shortIds },
     sections: [...sections],
     blocks: [...blocks],
-    basis: basis === undefined ? null : { valid_time: basis.validTime.toISOString(), tx_id: basis.txId ?? null },
+    basis: basis === undefined ? null : { valid_time: reportedTime(basis.validTime)?.toISOString() ?? null, tx_id: basis.txId ?? null },
   };
 }
 

@@ -93,7 +93,10 @@ const record = z
     turn: count,
     step: count,
     basis: z
-      .object({ valid_time: z.string(), tx_id: count.nullable() })
+      .object({
+        valid_time: z.string().nullable().describe('null: the newest versions known after the transaction'),
+        tx_id: count.nullable(),
+      })
       .nullable()
       .describe('null where it was assembled while the database was away'),
     delivered: z.enum(['library', 'http', 'pi', 'opencode', 'replay']),

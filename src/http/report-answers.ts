@@ -1,15 +1,14 @@
 import type { ContextLedger, ReportedContext } from '../history/ask/context-report.js';
 import type { PastContext } from '../history/rebuild/past-context.js';
 import type { SessionId } from '../objects/ids.js';
+import { basisAnswer } from './review-answers.js';
 import type { ReviewAnswer } from './review-schemas.js';
-
-const basisAnswer = ({ basis }: PastContext) => ({ valid_time: basis.validTime.toISOString(), tx_id: basis.txId ?? null, tx_time: null });
 
 /** A context of the past, in whole. */
 export function pastContextAnswer(context: PastContext): ReviewAnswer<'PastContext'> {
   const { session, turn, step, source, delivered, renderer, sha256, matches, text } = context;
   const how = { source, renderer, delivered: delivered ?? null, sha256, matches: matches ?? null };
-  return { basis: basisAnswer(context), session, turn, step, ...how, text };
+  return { basis: basisAnswer({ ...context.basis, txTime: undefined }), session, turn, step, ...how, text };
 }
 
 function assemblyAnswer({ context, ledger }: ReportedContext): ReviewAnswer<'ReportDetail'>['assembly'] {
@@ -17,7 +16,7 @@ function assemblyAnswer({ context, ledger }: ReportedContext): ReviewAnswer<'Rep
   return {
     turn,
     step,
-    basis: basisAnswer(context),
+    basis: basisAnswer({ ...context.basis, txTime: undefined }),
     recorded: source === 'record',
     delivered: delivered ?? null,
     sha256,

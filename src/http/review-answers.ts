@@ -8,13 +8,14 @@ import type { LoggedTurn } from '../history/ask/session-log.js';
 import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
 import type { Point } from '../history/rebuild/timeline.js';
 import type { ObjectId } from '../objects/ids.js';
+import { reportedTime } from '../store/object-store.js';
 import type { VersionTimes } from '../store/queries.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import type { ReviewAnswer } from './review-schemas.js';
 
 /** A basis as it is answered. */
 export function basisAnswer({ validTime, txId, txTime }: Basis): ReviewAnswer<'Log'>['basis'] {
-  return { valid_time: validTime.toISOString(), tx_id: txId ?? null, tx_time: txTime?.toISOString() ?? null };
+  return { valid_time: reportedTime(validTime)?.toISOString() ?? null, tx_id: txId ?? null, tx_time: txTime?.toISOString() ?? null };
 }
 
 const timesAnswer = ({ validTime, txTime, txId }: VersionTimes) => ({

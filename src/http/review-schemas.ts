@@ -47,8 +47,10 @@ export const REVIEW_PARAMETERS = {
 } as const;
 
 const basis = z
-  .object({ valid_time: time, tx_id: count.nullable(), tx_time: time.nullable() })
-  .describe('The moment that the answer holds at: what was true then, as it was known after the transaction');
+  .object({ valid_time: time.nullable(), tx_id: count.nullable(), tx_time: time.nullable() })
+  .describe(
+    'The moment that the answer holds at: what was true then, as it was known after the transaction; without a valid time, the newest versions known after it',
+  );
 const times = {
   valid_time: time.describe('From when on it is true, as far as is known'),
   tx_time: time.describe('When the database learned it'),

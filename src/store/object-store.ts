@@ -40,6 +40,13 @@ export function storedPut({ version, marks, validTime, expect }: Put): StoredPut
 const ALWAYS = new Date(0);
 /** Later than every version, so that what is current then is the newest one, also where clocks differ by a little. */
 export const END_OF_TIME = new Date('9999-12-31T23:59:59.999Z');
+/** XTDB's own end of time lies on the same day. */
+const LAST_DAY = Date.UTC(9999, 11, 31);
+
+/** A valid time as it may be reported: undefined for the end of time, which stands for the newest versions whatever the clocks say. */
+export function reportedTime(time: Date): Date | undefined {
+  return time.getTime() < LAST_DAY ? time : undefined;
+}
 
 /** Versions in and out of the database; reads hang on a snapshot with a fixed basis, writes go through one ordered path. */
 export class ObjectStore {

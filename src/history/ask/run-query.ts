@@ -2,6 +2,7 @@ import { EdnError } from '../../edn/errors.js';
 import { parse } from '../../edn/parse.js';
 import { EdnDouble, EdnList, type EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword } from '../../edn/values.js';
 import type { Json } from '../../objects/canonical-json.js';
+import { reportedTime } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { type DatalogQuery, distinctRows } from '../../xtdb/datalog.js';
@@ -35,11 +36,11 @@ export interface QueryAnswer {
   readonly isCut: boolean;
 }
 
-/** A value of a row as JSON: keywords with their colon, times as ISO 8601, maps with their keys as text. */
+/** A value of a row as JSON: keywords with their colon, times as ISO 8601 (null for the end of time), maps with their keys as text. */
 export function toJson(value: EdnValue): Json {
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   if (Array.isArray(value)) return value.map(toJson);
-  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Date) return reportedTime(value)?.toISOString() ?? null;
   if (value instanceof Keyword) return `:${value.name}`;
   if (value instanceof EdnSymbol) return value.name;
   if (value instanceof EdnDouble) return value.value;

@@ -6,7 +6,7 @@ import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { filesystemId, type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
 import { assemblyId } from '../../store/assemblies.js';
-import { END_OF_TIME, type ObjectStore } from '../../store/object-store.js';
+import { END_OF_TIME, type ObjectStore, reportedTime } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { ContextReader, type ReadContext } from './context-reader.js';
 import { HistoryError } from './history-error.js';
@@ -25,6 +25,12 @@ export interface RebuiltAssembly {
 
 /** A basis with a transaction, so that it always reads the same. */
 export type PinnedBasis = RebuiltAssembly['basis'];
+
+/** Where a context is read, in words. */
+export function basisText({ validTime, txId }: PinnedBasis): string {
+  const time = reportedTime(validTime);
+  return time === undefined ? `with the newest versions as of transaction ${txId}` : `at ${time.toISOString()}, transaction ${txId}`;
+}
 
 /** How the agent saw paths when a context was handed out [§5.3]. */
 export function shownPaths({ mounts = [] }: Pick<AssemblyProof, 'mounts'>): DisplayPaths {
@@ -165,7 +171,7 @@ export class AssemblyRebuilder {
   }
 
   #notThere({ session, step }: AssemblyProof, basis?: PinnedBasis): HistoryError {
-    const where = basis === undefined ? 'the database' : `the database at ${basis.validTime.toISOString()}, transaction ${basis.txId},`;
+    const where = basis === undefined ? 'the database' : `the database, read ${basisText(basis)},`;
     return new HistoryError('not-yet', `${where} does not hold step ${step} of session ${session}`);
   }
 }

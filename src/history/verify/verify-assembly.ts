@@ -8,7 +8,8 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { HistoryError, type HistoryErrorCode } from '../rebuild/history-error.js';
-import type { AssemblyRebuilder, PinnedBasis, RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
+import type { AssemblyRebuilder, RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
+import { basisText, type PinnedBasis } from '../rebuild/rebuild-assembly.js';
 import { namedIn } from './verify-parts.js';
 
 /** Why a context that was handed out cannot be made again as it was. */
@@ -129,8 +130,8 @@ async function explain(rebuilder: AssemblyRebuilder, rebuilt: RebuiltAssembly, p
   for (const other of proof.ahead === undefined ? otherBases(basis, present) : []) {
     const again = await rebuilder.at({ ...proof, basis: null }, other).catch(() => undefined);
     if (again?.equal !== true) continue;
-    const where = `valid time ${other.validTime.toISOString()}, transaction ${other.txId}`;
-    return { ...place, ...firstDifference(rendered, again.rendered), cause: 'other-basis', why: `it is equal when it is read at ${where}` };
+    const why = `it is equal when it is read ${basisText(other)}`;
+    return { ...place, ...firstDifference(rendered, again.rendered), cause: 'other-basis', why };
   }
   const object = section === undefined ? undefined : OBJECT_OF_SECTION[section]?.(proof.session);
   const told = { ...place, ...defined({ object }) };

@@ -1,0 +1,11 @@
+import { expect, test } from '@jest/globals';
+import { toJson } from '../../../src/history/ask/run-query.js';
+import { END_OF_TIME, reportedTime } from '../../../src/store/object-store.js';
+
+test('the end of time is never reported as a time, any other moment is', () => {
+  const moment = new Date('2026-11-21T14:05:30.123Z');
+  expect(reportedTime(moment)).toEqual(moment);
+  expect(reportedTime(END_OF_TIME)).toBeUndefined();
+  expect(reportedTime(new Date('9999-12-31T00:00:00.000Z'))).toBeUndefined();
+  expect(toJson([moment, END_OF_TIME])).toEqual([moment.toISOString(), null]);
+});
