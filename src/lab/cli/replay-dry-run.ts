@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { escapedJson, escapedLine, escapedText } from '../../cli/escape-text.js';
-import { systemCode } from '../../process/system-error.js';
+import { codeOf } from '../../values/thrown.js';
 import { summariseRecording } from '../replay/dry-run.js';
 import type { ReplayFlags } from './replay-flags.js';
 
@@ -11,7 +11,7 @@ const SHOWN_LOSSES = 20;
 /** A recording that could not be read or replayed. */
 export function tellFailure(path: string, error: Error, flags: ReplayFlags): void {
   process.exitCode = 1;
-  const code = systemCode(error) ?? 'error';
+  const code = codeOf(error) ?? 'error';
   if (flags.json) console.log(escapedJson({ recording: { name: basename(path) }, error: { code, message: error.message } }));
   else console.error(`palimpsest: ${escapedText(error.message)}`);
 }

@@ -27,7 +27,7 @@ const sum = (results: readonly ExperimentResult[], of: (result: ExperimentResult
 const size = ({ tokens, bytes }: ExperimentResult): number => (tokens ?? bytes).sum;
 const SECTIONS = ['system', 'pool', 'chat', 'active'];
 
-/** A share of the first parameters' size: `+8.8 %`. */
+/** The difference from the size of the first parameters: `+8.8 %`. */
 function against(own: number, first: number): string {
   if (first === 0) return '';
   const percent = (100 * (own - first)) / first;
@@ -37,7 +37,7 @@ function against(own: number, first: number): string {
 const usesOf = (results: readonly ExperimentResult[], use: 'edited' | 'quoted'): string =>
   STANDINGS.map((standing) => sum(results, ({ uses }) => uses[use][standing])).join(' / ');
 
-/** One line for each of the parameters over several recordings; only recordings that were replayed with all of them are compared. */
+/** One line for each set of parameters. Only recordings that were replayed with all of them are compared. */
 function compared(experiment: Experiment, all: readonly ExperimentResult[]): readonly (readonly Cell[])[] {
   const names = experiment.parameters.map(({ name }) => name);
   const replayed = (recording: string): boolean =>
@@ -61,7 +61,7 @@ function compared(experiment: Experiment, all: readonly ExperimentResult[]): rea
   });
 }
 
-/** The figures of an experiment for people: over all recordings, by format, each. */
+/** The figures of an experiment as Markdown: over all recordings, by format, and of each recording. */
 export function experimentMarkdown(about: ExperimentAbout, results: readonly ExperimentResult[]): string {
   const { experiment, command, commit, date, corpus, failures } = about;
   const unit = results.some(({ tokens }) => tokens !== undefined) ? 'tokens' : 'bytes';

@@ -4,7 +4,7 @@ import { ReplayError } from '../replay/replay-error.js';
 import type { ReplayReport } from '../report/replay-report.js';
 
 /** An experiment: sessions × parameters [§6]. */
-export const experimentSchema = z.strictObject({
+const experimentSchema = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,60}$/)
@@ -22,7 +22,10 @@ export const experimentSchema = z.strictObject({
 
 export type Experiment = z.output<typeof experimentSchema>;
 
-/** Checks the description of an experiment. Throws ReplayError `bad-config` that names the value. */
+/**
+ * Checks the description of an experiment; `name` names its file in messages.
+ * @throws {ReplayError} bad-config – a value is not valid, or two parameters have one name
+ */
 export function parseExperiment(value: unknown, name: string): Experiment {
   const parsed = experimentSchema.safeParse(value);
   if (!parsed.success) {
@@ -39,9 +42,9 @@ export function parseExperiment(value: unknown, name: string): Experiment {
   return parsed.data;
 }
 
-/** One replay of an experiment, in figures: nothing in it is of the recording's text, of its paths or of who made it. */
+/** The figures of one replay of an experiment. They hold nothing of the recording's text, its paths or its author. */
 export interface ExperimentResult {
-  /** Format and the first digits of the hash. */
+  /** The format and the first digits of the recording's hash. */
   readonly recording: string;
   readonly format: string;
   readonly parameters: string;
@@ -54,14 +57,14 @@ export interface ExperimentResult {
   readonly contexts: number;
   readonly tokens: ReplayReport['contexts']['total']['tokens'];
   readonly bytes: ReplayReport['contexts']['total']['bytes'];
-  /** Sums over all contexts: tokens, bytes where none were counted. */
+  /** Sums over all contexts, in tokens, or in bytes where tokens were not counted. */
   readonly sections: Readonly<Record<string, number>>;
   readonly objects: ReplayReport['objects'];
   readonly uses: { readonly edited: ReplayReport['uses']['edited']; readonly quoted: ReplayReport['uses']['quoted'] };
   readonly losses: ReplayReport['losses']['by_reason'];
 }
 
-/** What an experiment keeps of the report of a replay. */
+/** The figures that an experiment keeps from the report of a replay. */
 export function experimentResult(report: ReplayReport): ExperimentResult {
   const { recording, variant, digest, complete, sessions, turns, steps, recorded, contexts, objects, uses, losses } = report;
   const format = recording.formats.join('+');

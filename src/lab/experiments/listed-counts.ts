@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ReplayReport } from '../report/replay-report.js';
 
-/** What the list that comes with a corpus says of one recording. */
+/** The counts of one recording in the list that comes with a corpus. */
 export interface ListedCounts {
   readonly bytes: number;
   readonly messages: number;
@@ -10,7 +10,7 @@ export interface ListedCounts {
   readonly reads: number;
 }
 
-/** Reads `PROVENANCE.tsv` of a corpus: counts by file name, and none of its words; empty where there is none. */
+/** Reads the counts in `PROVENANCE.tsv` of a corpus, by file name, and nothing else of it; empty where the file is missing. */
 export async function readProvenance(folder: string): Promise<ReadonlyMap<string, ListedCounts>> {
   const text = await readFile(join(folder, 'PROVENANCE.tsv'), 'utf8').catch(() => '');
   const [head = '', ...rows] = text.split('\n').filter((line) => line !== '');
@@ -33,27 +33,27 @@ export async function readProvenance(folder: string): Promise<ReadonlyMap<string
 type Recorded = Pick<ReplayReport, 'recording' | 'recorded' | 'sessions'>;
 type Field = 'items' | 'calls' | 'reads';
 
-/** A listed count and what was counted here. */
+/** A listed count, and the own one that differs from it. */
 interface Difference {
   readonly field: Field;
   readonly own: number;
   readonly listed: number;
 }
 
-/** Another file was counted: the one here has less than nine tenths of its bytes. */
+/** The list counted another file: the one here has less than nine tenths of its bytes. */
 function otherFile({ recording }: Recorded, listed: ListedCounts): string | undefined {
   if (listed.bytes === 0 || recording.bytes >= listed.bytes * 0.9) return undefined;
   return `counted in a file of ${listed.bytes} bytes, of which the one here has ${recording.bytes}`;
 }
 
-/** The list counts the conversation alone; its sub-agents are sessions of their own here. */
+/** The list counts the conversation without its sub-agents, which are sessions of their own here. */
 function subAgents({ recorded, sessions }: Recorded, { field, own, listed }: Difference): string | undefined {
   const agents = sessions.filter(({ relation }) => relation === 'subagent').length;
   if (agents === 0 || recorded.main[field] !== listed) return undefined;
   return `${listed} in the conversation itself, as listed, and ${own - listed} in ${agents} sub-agents, sessions of their own here`;
 }
 
-/** Reads by rules that differ: of shells, and of files that no call read. */
+/** The list counts reads by other rules: reads by a shell, and files that no call read. */
 function reads({ recorded }: Recorded, { field, own, listed }: Difference): string | undefined {
   if (field !== 'reads') return undefined;
   const { shell_reads: shell, attached_files: attached } = recorded;
@@ -65,8 +65,8 @@ function reads({ recorded }: Recorded, { field, own, listed }: Difference): stri
 }
 
 /**
- * How what was counted of a recording differs from what a list says of it, each with a reason whose numbers add up; where none does, the difference is said to be
- * unexplained.
+ * Compares the counts of a replayed recording with the listed ones. Every difference is a line with a reason whose numbers add up, or `unexplained` where no
+ * reason does.
  */
 export function countDifferences(report: Recorded, listed: ListedCounts): readonly string[] {
   const { recorded } = report;

@@ -10,7 +10,7 @@ import type { ReplayReport } from '../report/replay-report.js';
 import { countDifferences, type ListedCounts, readProvenance } from './listed-counts.js';
 import { corpusHash } from './run-experiment.js';
 
-/** One recording of a corpus and what became of it. */
+/** The result of replaying one recording of a corpus. */
 export interface CorpusResult {
   readonly name: string;
   readonly listed: ListedCounts | undefined;
@@ -25,7 +25,7 @@ export interface CorpusRun {
   readonly command: string;
   readonly commit: string;
   readonly date: string;
-  /** On what, and beside how much other work: for judging the seconds. */
+  /** The machine and its load, for judging the seconds. */
   readonly machine: string;
 }
 
@@ -51,7 +51,7 @@ function line(result: CorpusResult): string {
   ].join(' | ')} |`;
 }
 
-/** Files that are no recordings by folder and reason: their names may be those of people. */
+/** Counts the files that are no recordings by folder and reason. Their names are left out, since they may name people. */
 function otherLines(others: readonly { readonly name: string; readonly reason: string }[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { name, reason } of others) {
@@ -62,8 +62,8 @@ function otherLines(others: readonly { readonly name: string; readonly reason: s
   return [...counts].map(([what, count]) => `- ${what}, ${count} ${count === 1 ? 'file' : 'files'}`);
 }
 
-/** The summary over a replayed corpus for people. */
-export function corpusMarkdown(
+/** The summary of a replayed corpus as Markdown. */
+function corpusMarkdown(
   run: CorpusRun,
   results: readonly CorpusResult[],
   others: readonly { readonly name: string; readonly reason: string }[],
@@ -101,8 +101,8 @@ export function corpusMarkdown(
   ].join('\n');
 }
 
-/** The summary as data: everything of each report but the single contexts, uses and losses, which name and quote what was recorded. */
-export function corpusJson(run: CorpusRun, results: readonly CorpusResult[]): unknown {
+/** The summary as data: each report without the single contexts, uses and losses, which name and quote what was recorded. */
+function corpusJson(run: CorpusRun, results: readonly CorpusResult[]): unknown {
   return {
     ...run,
     recordings: results.map(({ name, listed, report, failure, ms }) => {
@@ -129,8 +129,10 @@ export interface CorpusOptions extends Omit<CorpusRun, 'machine'> {
 }
 
 /**
- * Replays every recording below a folder and writes a summary over them, Markdown and JSON, named after the date. Answers its path and how many recordings
- * could not be replayed. Throws ReplayError.
+ * Replays every recording below a folder and writes a summary of them as Markdown and JSON, named after the date. Returns the path of the Markdown file and the
+ * number of recordings that could not be replayed.
+ * @throws {ReplayError} bad-target – the corpus folder cannot be read
+ * @throws {ReplayError} bad-config – the configuration is not valid
  */
 export async function replayCorpus(options: CorpusOptions): Promise<{ readonly path: string; readonly failed: number }> {
   const { corpus, onProgress, jobs, out, signal } = options;

@@ -21,9 +21,9 @@ export interface ExperimentRun {
   /** Opens a database for a batch of replays. */
   readonly open: () => Promise<ReplayDatabase>;
   readonly jobs: number;
-  /** Whether the report of every replay is written too: they name the files of the recordings, so they are not for everybody. */
+  /** Whether the report of every replay is written too. Reports name the files of the recordings, so they are not for everybody. */
   readonly reports: boolean;
-  /** What is written down of how it was run. */
+  /** The command line, commit and date that the results name. */
   readonly command: string;
   readonly commit: string;
   readonly date: string;
@@ -33,11 +33,11 @@ export interface ExperimentRun {
 
 function chosen(all: readonly CorpusFile[], wanted: readonly string[]): readonly CorpusFile[] {
   const files = all.filter(({ name }) => wanted.some((one) => one === '*' || name === one || name.startsWith(one)));
-  const unmet = wanted.find((one) => one !== '*' && !all.some(({ name }) => name === one || name.startsWith(one)));
-  if (unmet !== undefined)
+  const unknown = wanted.find((one) => one !== '*' && !all.some(({ name }) => name === one || name.startsWith(one)));
+  if (unknown !== undefined)
     throw new ReplayError(
       'bad-config',
-      `sessions: the corpus has no recording ${JSON.stringify(unmet)}; its names are those below PALIMPSEST_CORPUS`,
+      `sessions: the corpus has no recording ${JSON.stringify(unknown)}; its names are those below PALIMPSEST_CORPUS`,
     );
   return files;
 }
@@ -48,14 +48,16 @@ export function corpusHash(reports: readonly ReplayReport[]): string {
   return createHash('sha256').update(hashes.join('\n')).digest('hex');
 }
 
-/** One figure for each line, so that a later run can be compared with it. */
+/** JSON with one result on each line, so that a later run can be compared line by line. */
 const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly unknown[]): string =>
   `${JSON.stringify(fields, undefined, 1).replace(/\n}$/, '')},\n "results": [\n${results.map((one) => `  ${JSON.stringify(one)}`).join(',\n')}\n ]\n}\n`;
 
 /**
- * Runs an experiment: every chosen recording in every way, and writes one result folder `DATE-NAME` with the command, the commit, the corpus by its hash and the
- * figures (`figures.md`, `experiment.json`): no text, name or path of a recording. What they mean a person writes beside them. Answers the folder and what
- * failed. Throws ReplayError, and what opening the corpus throws.
+ * Runs an experiment: replays every chosen recording with every set of parameters. Writes the result folder `DATE-NAME` with the command, the commit, the hash of
+ * the corpus and the figures (`figures.md`, `experiment.json`), but no text, name or path of a recording; a person adds what the figures mean. Returns the folder
+ * and the number of failed replays.
+ * @throws {ReplayError} bad-target – the corpus folder cannot be read
+ * @throws {ReplayError} bad-config – the corpus has no recording of a given name
  */
 export async function runExperiment(run: ExperimentRun): Promise<{ readonly folder: string; readonly failed: number }> {
   const { experiment, open, jobs, onProgress, signal } = run;

@@ -4,15 +4,15 @@ import type { Loss, OnLoss } from './importer.js';
 import { isJsonObject } from './json/json-text.js';
 import { type EntryOf, type RecordedEntry, recordedEntrySchema } from './neutral-session.js';
 
-/** Told each string that was repaired. */
+/** Callback for every string that was repaired. */
 type OnRepair = (before: string) => void;
 
 /**
- * The same JSON value with every lone surrogate replaced by U+FFFD, in keys too: a lone surrogate is in no UTF-8 and would be another text after each
- * journey. Fields that are undefined are left out. The value itself comes back where nothing was to do.
+ * The same JSON value with every lone surrogate replaced by U+FFFD, in keys too: UTF-8 has no lone surrogates, so the text would change when it is written.
+ * Fields that are undefined are left out. The value itself is returned where nothing had to change.
  */
-export function toWellFormedValue<T>(value: T, onRepair: OnRepair): T;
-export function toWellFormedValue(value: unknown, onRepair: OnRepair): unknown {
+function toWellFormedValue<T>(value: T, onRepair: OnRepair): T;
+function toWellFormedValue(value: unknown, onRepair: OnRepair): unknown {
   if (typeof value === 'string') {
     if (value.isWellFormed()) return value;
     onRepair(value);
@@ -33,24 +33,24 @@ export function toWellFormedValue(value: unknown, onRepair: OnRepair): unknown {
     : value;
 }
 
-/** What is remembered of one session while its recording is read: ids alone, no text. */
+/** The state of one session while its recording is read. It holds ids only, no text. */
 interface SessionState {
-  /** Calls without a result by the recording's id: under which ids they stand here, oldest first. */
+  /** Calls without a result, by the recording's id: their own ids and places, oldest first. */
   readonly open: Map<string, { readonly id: string; readonly place: string }[]>;
-  /** How often each call id came. */
+  /** How often each call id was used. */
   readonly seen: Map<string, number>;
   latest: number | undefined;
 }
 
-/** What holds for all formats, checked entry by entry. */
+/** Checks the guarantees of `importRecording`, entry by entry. */
 export interface EntryChecks {
-  /** The entry as it goes out; undefined where it cannot. */
+  /** The entry, repaired where necessary; undefined where it has to be left out. */
   check(entry: RecordedEntry): RecordedEntry | undefined;
-  /** Tells what is still open at the end of the recording. */
+  /** Reports the calls without a result, at the end of the recording. */
   finish(): void;
 }
 
-/** Furthest moment that a `Date` holds. */
+/** The last moment that a `Date` can hold. */
 const LAST_MOMENT = 8.64e15;
 const at = (moment: number): string => (Math.abs(moment) > LAST_MOMENT ? String(moment) : new Date(moment).toISOString());
 
@@ -117,7 +117,7 @@ function validate(entry: RecordedEntry, onLoss: OnLoss): RecordedEntry | undefin
   return undefined;
 }
 
-/** What every entry of a recording has to hold, of whatever format it is: see `importRecording`. */
+/** Creates the checks for one recording; `onLoss` is called for everything that they change or leave out. */
 export function createEntryChecks(onLoss: OnLoss): EntryChecks {
   const sessions = new Map<string, SessionState>();
   const validated = (entry: RecordedEntry): RecordedEntry | undefined => {

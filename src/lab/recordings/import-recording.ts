@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { systemCode } from '../../process/system-error.js';
+import { codeOf } from '../../values/thrown.js';
 import { claudeCode } from './claude-code/claude-code.js';
 import { cline } from './cline/cline.js';
 import { codex } from './codex/codex.js';
@@ -16,8 +16,7 @@ import { pi } from './pi/pi.js';
 import { miniSweAgent } from './swe-agent/mini-swe-agent.js';
 import { sweAgent } from './swe-agent/swe-agent.js';
 
-/** Every importer; the one that is surest of the content reads a recording. */
-export const IMPORTERS: readonly Importer[] = [
+const IMPORTERS: readonly Importer[] = [
   claudeCode,
   codex,
   pi,
@@ -30,16 +29,16 @@ export const IMPORTERS: readonly Importer[] = [
   openAiChat,
 ];
 
-/** How a recording is imported. */
+/** Callbacks and abort signal of an import. */
 export interface ImportOptions {
   readonly onLoss: OnLoss;
   readonly onItem?: OnItem;
-  /** Told how far the reading is, bytes. */
+  /** Called with the number of bytes read so far. */
   readonly onProgress?: (bytesDone: number, total: number) => void;
   readonly signal?: AbortSignal;
 }
 
-/** Room for the last character of a head, which may be cut. */
+/** How many bytes of a cut character a head may end with. */
 const CUT_CHARACTER_BYTES = 3;
 
 function isText(head: Buffer): boolean {
@@ -48,7 +47,10 @@ function isText(head: Buffer): boolean {
 }
 
 /**
- * The importer that is surest of the content of a recording. Throws `RecordingError`: `empty`, `binary` or `unrecognised`.
+ * The importer that is most certain of the content of a recording.
+ * @throws {RecordingError} empty – the recording holds no text
+ * @throws {RecordingError} binary – the content is no UTF-8 text
+ * @throws {RecordingError} unrecognised – no importer knows the format
  */
 export function recogniseRecording(source: RecordingSource): Importer {
   const { name, head } = source;
@@ -69,8 +71,8 @@ export function recogniseRecording(source: RecordingSource): Importer {
   throw new RecordingError('unrecognised', name, `The recording ${name} is of no known format (${formats}); it begins: ${start}`);
 }
 
-/** The same recording with its bytes counted; a failed read ends the bytes and is told as a loss. */
-function watched(source: RecordingSource, { onLoss, onProgress, signal }: ImportOptions): RecordingSource {
+/** The same recording with its progress reported. A read that fails ends the bytes and is reported as a loss. */
+function monitored(source: RecordingSource, { onLoss, onProgress, signal }: ImportOptions): RecordingSource {
   let done = 0;
   return {
     ...source,
@@ -80,13 +82,13 @@ function watched(source: RecordingSource, { onLoss, onProgress, signal }: Import
         for await (const chunk of source.open(member)) {
           signal?.throwIfAborted();
           own += chunk.length;
-          // A file may be read twice, side by side: it is as far as the furthest of them. Of a folder each member is read once.
+          // A file may be read twice at the same time: the furthest reading counts. A member of a folder is read once.
           done = member === undefined ? Math.max(done, own) : done + chunk.length;
           onProgress?.(Math.min(done, source.size), source.size);
           yield chunk;
         }
       } catch (cause) {
-        const code = systemCode(cause);
+        const code = codeOf(cause);
         if (signal?.aborted === true || code === undefined) throw cause;
         const place = member === undefined ? `byte ${own}` : `${member}, byte ${own}`;
         onLoss({ reason: 'truncated-file', place, detail: `it cannot be read further (${code})` });
@@ -96,17 +98,19 @@ function watched(source: RecordingSource, { onLoss, onProgress, signal }: Import
 }
 
 /**
- * The entries of a recording, streamed, whatever its format. Holds for all: every entry is of the schema and its texts are well formed; a session comes once
- * and before everything of it; call ids are unique in their session (a repeated one gets `~2`, its result likewise); every result follows its call, one at
- * most for each (others become the events `orphan-result` and `further-result`). Whatever had to be left out or changed for that, calls without a result
- * and clocks that run backwards are told to `onLoss`. Throws `RecordingError` before the first entry only, and the reason of an aborted `signal`.
+ * Streams the entries of a recording of any format. Guarantees for all formats: every entry fits the schema and its texts are well formed; a session comes once,
+ * before all other entries of it; call ids are unique in their session (a repeated one gets `~2`, as does its result); every result follows its call, at most
+ * one for each (others become the events `orphan-result` and `further-result`). `onLoss` is called for everything that had to be left out or changed for that,
+ * for calls without a result and for clocks that run backwards.
+ * @throws {RecordingError} empty, binary, unrecognised – before the first entry only
+ * @throws the reason of an aborted `signal`
  */
 export async function* importRecording(source: RecordingSource, options: ImportOptions): AsyncIterable<RecordedEntry> {
   const importer = recogniseRecording(source);
   const { onLoss, onItem = () => undefined, signal } = options;
   signal?.throwIfAborted();
   const checks = createEntryChecks(onLoss);
-  for await (const entry of importer.read(watched(source, options), onLoss, onItem)) {
+  for await (const entry of importer.read(monitored(source, options), onLoss, onItem)) {
     const checked = checks.check(entry);
     if (checked !== undefined) yield checked;
   }

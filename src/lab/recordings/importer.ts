@@ -1,6 +1,6 @@
 import type { RecordedEntry, RecordingFormat } from './neutral-session.js';
 
-/** Why something of a recording could not be taken over as it is. */
+/** The reasons why something in a recording could not be imported as it is. */
 export const LOSS_REASONS = [
   'malformed-record',
   'truncated-file',
@@ -18,46 +18,46 @@ export const LOSS_REASONS = [
 ] as const;
 export type LossReason = (typeof LOSS_REASONS)[number];
 
-/** One thing that was lost or repaired. */
+/** Something in a recording that was left out or repaired. */
 export interface Loss {
   readonly reason: LossReason;
-  /** Where in the recording: `line 172`, `messages[3]`. */
+  /** Its place in the recording: `line 172`, `messages[3]`. */
   readonly place: string;
-  /** In words, with the value cut to a readable length. */
+  /** What happened, in words, with the value cut to a readable length. */
   readonly detail: string;
 }
 
-/** Told every loss as it is found. */
+/** Callback for every loss, as soon as it is found. */
 export type OnLoss = (loss: Loss) => void;
 
 /**
- * Told each item of the transcript of a session as the format itself counts them: its own records of what was said, called and answered, whatever entries
- * they become here. Only importers tell it whose items cannot be counted by their entries.
+ * Callback for every item of a session's transcript as the format itself counts them: its records of what was said, called and answered, whatever entries they
+ * become. Only those importers call it whose items cannot be counted from the entries.
  */
 export type OnItem = (session: string) => void;
 
 /** A recording to be read: one file, or a folder with one file for each event. */
 export interface RecordingSource {
-  /** For messages only; the format is never told by the name. */
+  /** For messages to people; importers recognise the format by the content alone. */
   readonly name: string;
-  /** Size of everything, bytes. */
+  /** Size of the file, or of all files of the folder, bytes. */
   readonly size: number;
-  /** The first bytes, at most 256 KiB; of a folder, of its first event. */
+  /** The first bytes, at most 256 KiB; of a folder those of its first file. */
   readonly head: Buffer;
   /** File names of a folder, sorted; undefined for a file. */
   readonly members: readonly string[] | undefined;
-  /** The bytes; of a folder, of one member. Can be opened more than once. */
+  /** Streams the bytes of the file, or of one member of a folder. Can be called more than once. */
   open(member?: string): AsyncIterable<Buffer>;
 }
 
-/** How one format is read. */
+/** Reads the recordings of one format. */
 export interface Importer {
   readonly format: RecordingFormat;
-  /** Whether the content is of this format: 0 for no, up to 1 for certain. Looks at `head` and `members` alone. */
+  /** How certain it is that the content is of this format, from 0 to 1. Reads `head` and `members` only. */
   recognise(source: RecordingSource): number;
   /**
-   * The entries in the order of the recording, a session entry before everything of its session. Never throws for what is in the recording: what cannot be
-   * taken over is told to `onLoss` and the rest goes on. Memory does not grow with the recording.
+   * Streams the entries in the order of the recording, a session entry before all other entries of its session. Never throws for the content: what cannot be
+   * imported is reported to `onLoss`, and the import goes on. Memory does not grow with the size of the recording.
    */
   read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): AsyncIterable<RecordedEntry>;
 }

@@ -22,7 +22,7 @@ const json: z.ZodType<unknown> = z.json();
 const id = z.string().min(1);
 const moment = z.number().describe("The recording's own clock, milliseconds since 1970");
 
-/** What every entry has. */
+/** The fields that every entry has. */
 const common = {
   session: id.describe('The session that it belongs to: `native_id` of a session entry before it'),
   place: z.string().describe('Where it stands in the recording: `line 172`, `messages[3]`'),

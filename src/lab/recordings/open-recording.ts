@@ -1,17 +1,17 @@
 import { createReadStream } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { systemCode } from '../../process/system-error.js';
 import { CodedError } from '../../values/coded-error.js';
+import { codeOf } from '../../values/thrown.js';
 import type { RecordingSource } from './importer.js';
 
 /** Why a recording cannot be read at all. */
 export type RecordingErrorCode = 'unrecognised' | 'empty' | 'binary' | 'unreadable';
 
-/** A recording cannot be read at all; thrown before its first entry only. What is wrong inside a recording is a `Loss`. */
+/** A recording cannot be read at all. Thrown before the first entry only; a fault inside a recording is a `Loss`. */
 export class RecordingError extends CodedError<RecordingErrorCode> {
   override readonly name = 'RecordingError';
-  /** The name that the recording was opened by. */
+  /** The path or name by which the recording was opened. */
   readonly recording: string;
 
   constructor(code: RecordingErrorCode, recording: string, message: string, options?: ErrorOptions) {
@@ -20,7 +20,7 @@ export class RecordingError extends CodedError<RecordingErrorCode> {
   }
 }
 
-/** How much of a recording is looked at to tell its format, bytes. */
+/** How much of a recording the importers get to recognise its format, bytes. */
 export const HEAD_BYTES = 256 * 1024;
 
 async function readHead(path: string): Promise<Buffer> {
@@ -40,7 +40,7 @@ async function readHead(path: string): Promise<Buffer> {
 }
 
 async function openFile(path: string, size: number): Promise<RecordingSource> {
-  // An agent may be writing on: every reading sees the same bytes.
+  // The agent may still be writing: the end is fixed, so that every reading sees the same bytes.
   const range = size === 0 ? {} : { end: size - 1 };
   return { name: path, size, head: await readHead(path), members: undefined, open: () => createReadStream(path, range) };
 }
@@ -65,8 +65,9 @@ async function openFolder(path: string): Promise<RecordingSource> {
 }
 
 /**
- * Opens the recording at a path: a file as it is now, or a folder with one file for each event. Nothing stays open between reads.
- * Throws `RecordingError` (`unreadable`, `empty`).
+ * Opens the recording at a path: a file as it is now, or a folder with one file for each event. No file stays open between readings.
+ * @throws {RecordingError} unreadable – the path cannot be read
+ * @throws {RecordingError} empty – the folder holds no file
  */
 export async function openRecording(path: string): Promise<RecordingSource> {
   try {
@@ -74,7 +75,7 @@ export async function openRecording(path: string): Promise<RecordingSource> {
     return found.isDirectory() ? await openFolder(path) : await openFile(path, found.size);
   } catch (cause) {
     if (cause instanceof RecordingError) throw cause;
-    const code = systemCode(cause) ?? 'unknown error';
+    const code = codeOf(cause) ?? 'unknown error';
     const next =
       code === 'ESPIPE' ? 'it is read more than once, so save what the pipe gives in a file' : 'see that it exists and may be read';
     throw new RecordingError('unreadable', path, `The recording ${path} cannot be read (${code}): ${next}.`, { cause });

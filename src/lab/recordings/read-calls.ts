@@ -9,7 +9,7 @@ const COMMAND_ARGUMENTS = ['command', 'cmd', 'commands', 'code', 'input'];
 /** Whether a tool runs a command line. */
 export const isShell = (tool: string): boolean => foreignTool(tool).kind === 'shell';
 
-/** Programs that print the file that they are given. */
+/** Programs that print the files that they name. */
 const PRINTERS = /^(?:command\s+)?(?:cat|nl|head|tail|less|more|bat|tac|sed\s+(?:-[a-zA-Z]*n|-n)|Get-Content|type)(?=\s|$)/;
 
 function commandLine(args: JsonObject): string {
@@ -25,7 +25,7 @@ function commandLine(args: JsonObject): string {
   return '';
 }
 
-/** The words of a command that are no options and no redirections; quoted words count as one. */
+/** The words of a command without options and redirections; quoted words count as one. */
 function operands(words: string): readonly string[] {
   const found = words.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? [];
   return found.filter((word) => !word.startsWith('-') && !/^\d*[<>]/.test(word));

@@ -29,7 +29,7 @@ export type ContextMeasure = z.infer<typeof contextMeasureSchema>;
 /** Counts the tokens of a text. */
 export type CountTokens = (text: string) => number;
 
-/** A counted text: where its lines end, and how many tokens stand before each end. */
+/** A counted text: the ends of its pieces, and the number of tokens before each end. */
 interface Counted {
   readonly text: string;
   readonly ends: readonly number[];
@@ -52,8 +52,8 @@ function sharedLength(a: string, b: string): number {
 }
 
 /**
- * Counts tokens of texts that grow from one context to the next: what stood at the beginning of the text before is not counted again. Texts are cut at line
- * ends for that, which changes a count by far less than one in a hundred.
+ * Counts the tokens of texts that grow from one context to the next: the beginning that a text shares with the one before is not counted again. For that, texts
+ * are cut at line ends, which changes a count by far less than one percent.
  */
 export class GrowingCount {
   readonly #count: CountTokens;
@@ -127,7 +127,7 @@ export class ContextMeter {
     };
   }
 
-  /** Active blocks come and go in the middle: each is counted by itself, and remembered by the counter. */
+  /** Active blocks come and go in the middle of the text, so each is counted by itself; the counter caches them. */
   #active(text: string): number | undefined {
     const count = this.#blocks;
     if (count === undefined) return undefined;

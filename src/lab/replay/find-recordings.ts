@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
-import { systemCode } from '../../process/system-error.js';
+import { codeOf } from '../../values/thrown.js';
 import { recogniseRecording } from '../recordings/import-recording.js';
 import type { RecordingFormat } from '../recordings/neutral-session.js';
 import { openRecording, RecordingError } from '../recordings/open-recording.js';
@@ -67,7 +67,7 @@ export async function findCorpus(folder: string): Promise<Corpus> {
     if (cause instanceof ReplayError) throw cause;
     throw new ReplayError(
       'bad-target',
-      `the folder ${folder} cannot be read (${systemCode(cause) ?? String(cause)}); name a folder of recordings`,
+      `the folder ${folder} cannot be read (${codeOf(cause) ?? String(cause)}); name a folder of recordings`,
       { cause },
     );
   }

@@ -25,12 +25,12 @@ export const fileUseSchema = z.strictObject({
 });
 export type FileUse = z.infer<typeof fileUseSchema>;
 
-/** How often uses are kept one by one; beyond that they are only counted. */
+/** How many uses are kept one by one; further ones are only counted. */
 const KEPT_USES = 20_000;
 /** Tool results that are remembered for each file. */
 const REMEMBERED_RESULTS = 8;
 
-/** What an agent edited or quoted, and whether the context that it had then held it. */
+/** Records which files the agent edited or quoted, and whether its context held them at that time. */
 export class UseEvidence {
   readonly #filesystem: FilesystemId;
   readonly #lines = new QuotedLines();
@@ -53,7 +53,7 @@ export class UseEvidence {
     return this.#counts;
   }
 
-  /** A tool result showed text of a file. */
+  /** Notes that a tool result showed a text of a file. */
   shown(session: SessionId, path: CanonicalPath, call: ObjectId, text: string): void {
     this.#lines.learn(path, text);
     const key = `${session} ${path}`;
@@ -63,7 +63,7 @@ export class UseEvidence {
     this.#results.set(key, results);
   }
 
-  /** A branch shares what its session was shown. */
+  /** Gives a branch what its session was shown. */
   branch(from: SessionId, to: SessionId): void {
     const prefix = `${from} `;
     for (const [key, results] of [...this.#results]) {
@@ -71,12 +71,12 @@ export class UseEvidence {
     }
   }
 
-  /** The agent says something: files whose lines it repeats are quoted. */
+  /** Notes an answer of the agent: files whose lines it repeats are quoted. */
   said(state: SessionState, text: string): void {
     for (const path of this.#lines.quotedIn(text)) this.#note(state, 'quoted', path);
   }
 
-  /** The agent edits a file. */
+  /** Notes that the agent edits a file. */
   edited(state: SessionState, path: CanonicalPath): void {
     this.#note(state, 'edited', path);
   }
@@ -97,8 +97,8 @@ export class UseEvidence {
   }
 }
 
-/** Shorter lines are said by chance. */
-const TELLING_UNITS = 30;
+/** A shorter line may stand in a file and in an answer by chance. */
+const QUOTE_UNITS = 30;
 const REMEMBERED_LINES = 50_000;
 const LONGEST_LINE = 2_000;
 
@@ -114,14 +114,14 @@ function lineKey(line: string): number {
   return ((a >>> 6) & 0x3ffffff) * 0x4000000 + ((b >>> 6) & 0x3ffffff);
 }
 
-function tellingLines(text: string): readonly string[] {
+function quotableLines(text: string): readonly string[] {
   return text
     .split('\n')
     .map((line) => line.trim())
-    .filter((line) => line.length >= TELLING_UNITS && line.length <= LONGEST_LINE);
+    .filter((line) => line.length >= QUOTE_UNITS && line.length <= LONGEST_LINE);
 }
 
-/** Lines that files were seen to hold, to tell whether an agent quotes one of them later. Remembers the newest lines only. */
+/** The lines that were read of files, to find out whether the agent quotes one of them later. Keeps the newest lines only. */
 export class QuotedLines {
   readonly #paths: LRUCache<number, CanonicalPath>;
 
@@ -129,15 +129,15 @@ export class QuotedLines {
     this.#paths = new LRUCache({ max: most });
   }
 
-  /** A file was seen to hold a text. */
+  /** Adds the lines of a text that was read of a file. */
   learn(path: CanonicalPath, text: string): void {
-    for (const line of tellingLines(text)) this.#paths.set(lineKey(line), path);
+    for (const line of quotableLines(text)) this.#paths.set(lineKey(line), path);
   }
 
   /** The files whose lines a text holds, each once. */
   quotedIn(text: string): readonly CanonicalPath[] {
     const found = new Set<CanonicalPath>();
-    for (const line of tellingLines(text)) {
+    for (const line of quotableLines(text)) {
       const path = this.#paths.get(lineKey(line));
       if (path !== undefined) found.add(path);
     }

@@ -53,7 +53,7 @@ function contextsOf(each: readonly ContextMeasure[], tokenizer: string | undefin
   };
 }
 
-/** Which session another one came from, and how. */
+/** The session that another one came from, and how. */
 function cameFrom(parent: EntryOf<'session'>['parent'], branchOf: SessionId | undefined, ids: ReadonlyMap<string, SessionId>) {
   if (branchOf !== undefined) return { relation: 'branch', parent: branchOf };
   if (parent === undefined) return {};
@@ -65,7 +65,7 @@ function cameFrom(parent: EntryOf<'session'>['parent'], branchOf: SessionId | un
 export function makeReport({ recording, config, variant, engine, digest, losses, clock, tokenizer }: FinishedReplay): ReplayReport {
   const { tally, tree, evidence, sessions } = engine;
   const { objects } = digest;
-  // Of a session with branches the first.
+  // The map is filled in reverse, so that of a session with branches the first one counts.
   const ids = new Map([...sessions].reverse().map(({ entry, driver }) => [entry.native_id, driver.id]));
   const counted = tally.counted;
   const observed = tally.observations.readings + tally.observations.mentions;

@@ -19,11 +19,11 @@ import type { ReplayReport } from './replay-report.js';
 /** How one recording is replayed. */
 export interface ReplayFileOptions {
   readonly config: ReplayConfig;
-  /** Tells parameters apart in one database; empty for the plain replay. */
+  /** Distinguishes replays of one recording in one database; empty for the plain replay. */
   readonly variant?: string;
   /** The session to replay into; one derived from the recording where absent. */
   readonly into?: string;
-  /** The hash of the recording, where somebody has it already. */
+  /** The hash of the recording, where the caller has it already. */
   readonly sha256?: string;
   readonly onProgress?: (progress: ReplayProgress & { readonly bytes: number; readonly total: number }) => void;
   readonly onNotice?: (line: string) => void;
@@ -33,12 +33,16 @@ export interface ReplayFileOptions {
 /** The filesystem of this machine for a client that must never reach a recorded path: no recording has it. */
 const NO_FILESYSTEM = filesystemId('replay-none');
 
-/** A replay looks back at little: what is active, and what it has just written. */
+/** How much text the client caches: a replay reads back little but what is active and what it has just written. */
 const KEPT_UNITS = 4 * 1_048_576;
 
 /**
- * Replays the recording at a path into a database and reports what came of it. Nothing of the machine gets into it: no recorded path is looked up here, the
- * clock is the recording's, ids are derived from its content (decision H6). Throws RecordingError, ReplayError, SessionError, XtdbError.
+ * Replays the recording at a path into a database and reports the result. Nothing of this machine gets into it: no recorded path is looked up here, the clock
+ * is the recording's, and ids are derived from its content (decision H6).
+ * @throws {RecordingError} – the recording cannot be read
+ * @throws {ReplayError} – the replay cannot go on
+ * @throws {SessionError} – the client refuses a step
+ * @throws {XtdbError} – the database fails
  */
 export async function replayFile(path: string, database: ReplayDatabase, options: ReplayFileOptions): Promise<ReplayReport> {
   const { config, variant = '', into, signal, onProgress, onNotice } = options;

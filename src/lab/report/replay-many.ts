@@ -19,7 +19,7 @@ export interface ReplayJob {
   readonly into?: string;
 }
 
-/** What became of a job: its report, or why there is none. */
+/** The result of a job: its report, or the error that prevented one. */
 export type ReplayOutcome =
   | { readonly job: ReplayJob; readonly report: ReplayReport; readonly ms: number }
   | { readonly job: ReplayJob; readonly error: Error; readonly ms: number };
@@ -30,12 +30,12 @@ export interface ReplayManyOptions {
   readonly jobs: number;
   /** One line about how far a replay is. */
   readonly onProgress?: (line: string) => void;
-  /** Told each outcome as it comes. */
+  /** Called with each outcome as soon as it is there. */
   readonly onOutcome?: (outcome: ReplayOutcome) => Promise<void> | void;
   readonly signal?: AbortSignal;
 }
 
-const TELL_EVERY_MS = 2_000;
+const REPORT_EVERY_MS = 2_000;
 
 async function replayOne(
   job: ReplayJob,
@@ -43,15 +43,15 @@ async function replayOne(
   { database, onProgress, signal }: ReplayManyOptions,
 ): Promise<ReplayOutcome> {
   const started = Date.now();
-  let told = started;
+  let reported = started;
   const name = basename(job.path);
   try {
     const report = await replayFile(job.path, database, {
       config: job.config,
       ...defined({ sha256, variant: job.variant, into: job.into, signal, onNotice: onProgress }),
       onProgress: ({ steps, contexts, bytes, total }) => {
-        if (Date.now() - told < TELL_EVERY_MS) return;
-        told = Date.now();
+        if (Date.now() - reported < REPORT_EVERY_MS) return;
+        reported = Date.now();
         onProgress?.(`${name}: ${Math.floor((100 * bytes) / Math.max(1, total))} % read, ${steps} steps, ${contexts} contexts`);
       },
     });
@@ -62,7 +62,7 @@ async function replayOne(
   }
 }
 
-/** The hash of a job's recording; undefined where it cannot be read, which the replay tells. */
+/** The hash of a job's recording; undefined where it cannot be read, which the replay then reports. */
 async function hashOf({ path }: ReplayJob, signal: AbortSignal | undefined): Promise<string | undefined> {
   try {
     return await recordingHash(await openRecording(path), signal);
@@ -80,11 +80,12 @@ function under(job: ReplayJob, outcome: ReplayOutcome): ReplayOutcome {
 }
 
 /**
- * Replays several recordings side by side into one database, each into a session of its own; they share nothing there, so the order in which they run shows
- * nowhere. Files of the same bytes would be one session: they are replayed once, and each has the report. One that fails does not keep the others from
- * running. Outcomes come back in the order of the jobs.
+ * Replays several recordings side by side into one database, each into sessions of its own, so that the order in which they run makes no difference. Files of
+ * the same bytes would be one session: they are replayed once, and all get the report. A replay that fails does not stop the others. Returns the outcomes in
+ * the order of the jobs.
+ * @throws the reason of an aborted `signal`
  */
-export async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions): Promise<readonly ReplayOutcome[]> {
+async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions): Promise<readonly ReplayOutcome[]> {
   const limit = pLimit(Math.max(1, options.jobs));
   const begun = new Map<string, Promise<ReplayOutcome>>();
   return Promise.all(
@@ -104,7 +105,7 @@ export async function replayMany(jobs: readonly ReplayJob[], options: ReplayMany
   );
 }
 
-/** Writes the two reports of a replay into a folder, named after the recording and the first digits of its hash; answers the path without its extension. */
+/** Writes a report as JSON and Markdown into a folder, named after the recording and the first digits of its hash. Returns the path without its extension. */
 export async function writeReports(folder: string, report: ReplayReport): Promise<string> {
   await mkdir(folder, { recursive: true });
   const variant = report.variant === '' ? '' : `-${report.variant.replaceAll(/[^A-Za-z0-9_=.-]+/g, '_')}`;
@@ -115,27 +116,27 @@ export async function writeReports(folder: string, report: ReplayReport): Promis
 }
 
 /**
- * How much is replayed into one in-memory database, bytes of recordings: what is written stays in its heap, which 100 MB of recordings of real agents filled
- * (measured with a heap of 1 GB), and a node that is short of heap only collects.
+ * How many bytes of recordings are replayed into one in-memory database. What is written stays in its heap: 100 MB of recordings of real agents filled a heap of
+ * 1 GB, and a node that is short of heap spends its time on collecting it.
  */
-export const BATCH_BYTES = 40_000_000;
+const BATCH_BYTES = 40_000_000;
 
 /** How replays are spread over databases. */
 export interface BatchOptions extends Omit<ReplayManyOptions, 'database'> {
-  /** Opens the database of a batch; it is closed behind it. */
+  /** Opens the database for a batch, which is closed after the batch. */
   readonly open: () => Promise<ReplayDatabase>;
   readonly batchBytes?: number;
 }
 
 async function sizeOf({ path }: ReplayJob): Promise<number> {
-  // What cannot be opened is told when it is replayed.
+  // A recording that cannot be opened is reported when it is replayed.
   return openRecording(path).then(
     ({ size }) => size,
     () => 0,
   );
 }
 
-/** Neighbours together, as many as a database should hold, at least one. */
+/** Splits jobs into batches of neighbours, each as large as one database should hold, with one job at least. */
 async function batchesOf(jobs: readonly ReplayJob[], most: number): Promise<readonly (readonly ReplayJob[])[]> {
   const batches: ReplayJob[][] = [];
   let filled = 0;
@@ -151,7 +152,10 @@ async function batchesOf(jobs: readonly ReplayJob[], most: number): Promise<read
   return batches;
 }
 
-/** Replays several recordings as `replayMany` does, one batch after the other, each into a database of its own. Throws what opening one throws. */
+/**
+ * Replays several recordings as `replayMany` does, batch by batch, each into a database of its own.
+ * @throws the error of `open`, and the reason of an aborted `signal`
+ */
 export async function replayInBatches(jobs: readonly ReplayJob[], options: BatchOptions): Promise<readonly ReplayOutcome[]> {
   const { open, batchBytes = BATCH_BYTES, ...rest } = options;
   const outcomes: ReplayOutcome[] = [];

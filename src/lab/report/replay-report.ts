@@ -25,7 +25,7 @@ const sessionReport = z.strictObject({
   contexts: count,
 });
 
-/** What a replay of one recording brought forth [§6.2]. */
+/** The report of the replay of one recording [§6.2]. */
 export const replayReportSchema = z.strictObject({
   report: z.literal('replay'),
   version: z.literal(1),

@@ -1,14 +1,14 @@
 import type { EntryKind, EntryOf, RecordedEntry } from '../neutral-session.js';
 
-/** How much may wait behind an entry that is not finished. */
+/** How much may wait behind an entry that is held. */
 const MAX_WAITING = { entries: 4096, chars: 16 * 1024 * 1024 };
 
-/** An entry whose later records may still change it. */
+/** An entry that later records may still change. */
 export interface HeldEntry<K extends EntryKind> {
   readonly entry: EntryOf<K>;
-  /** Changes it; false where it has gone out already. */
+  /** Changes the entry; false where it has left the queue already. */
   update(change: Partial<EntryOf<K>>): boolean;
-  /** Nothing more will change. */
+  /** Ends the changes, so that the entry can leave the queue. */
   release(): void;
 }
 
@@ -26,19 +26,19 @@ function charsOf(entry: RecordedEntry): number {
 }
 
 /**
- * Keeps entries in the order of the recording while some of them wait for what later records say of them. What waits is bounded: beyond 4,096 entries or
- * 16 million characters the oldest held entry goes out as it is.
+ * Keeps entries in the order of the recording while some of them wait for later records that belong to them. The queue is bounded: beyond 4,096 entries or
+ * 16 million characters all held entries leave it as they are.
  */
 export class EntryQueue {
   #slots: Slot[] = [];
   #chars = 0;
 
-  /** Puts an entry that is finished. */
+  /** Adds an entry that is finished. */
   push(entry: RecordedEntry): void {
     this.#put({ entry, held: false });
   }
 
-  /** Puts an entry that is not finished. */
+  /** Adds an entry that is not finished. */
   hold<K extends EntryKind>(entry: EntryOf<K>): HeldEntry<K>;
   hold(entry: RecordedEntry): HeldEntry<EntryKind> {
     const slot: Slot = { entry, held: true };
@@ -57,7 +57,7 @@ export class EntryQueue {
     };
   }
 
-  /** The entries that no held one stands in front of. */
+  /** Takes the entries that stand in front of the first held one. */
   take(): readonly RecordedEntry[] {
     const first = this.#slots.findIndex(({ held }) => held);
     const ready = this.#slots.splice(0, first < 0 ? this.#slots.length : first);
@@ -66,7 +66,7 @@ export class EntryQueue {
     return ready.map(({ entry }) => entry);
   }
 
-  /** Nothing more will come: everything. */
+  /** Takes all entries, at the end of the recording. */
   drain(): readonly RecordedEntry[] {
     for (const slot of this.#slots) slot.held = false;
     return this.take();

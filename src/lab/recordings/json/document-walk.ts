@@ -56,7 +56,7 @@ export interface DocumentItem {
 }
 
 /** The largest item that is read, characters. */
-export const MAX_ITEM_CHARS = MAX_LINE_BYTES;
+const MAX_ITEM_CHARS = MAX_LINE_BYTES;
 /** The deepest nesting that is read: no recording is nested deeper. */
 export const MAX_ITEM_DEPTH = 512;
 

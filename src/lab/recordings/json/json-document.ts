@@ -1,5 +1,6 @@
 import { none } from 'stream-chain/defs.js';
 import { jsonParser, type Token } from 'stream-json/core/parser.js';
+import { messageOf } from '../../../values/thrown.js';
 import type { OnLoss } from '../importer.js';
 import { type DocumentItem, type DocumentShape, DocumentWalk } from './document-walk.js';
 
@@ -53,8 +54,6 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
     for (let from = 0; from < text.length; from += SLICE_CHARS) yield text.slice(from, from + SLICE_CHARS);
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Object && 'message' in error ? String(error.message) : String(error));
 
 /**
  * Streams the values that a shape asks for out of one large JSON document, or out of several one after another: in order, one item at a time in memory. Never

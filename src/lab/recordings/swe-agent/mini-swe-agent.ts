@@ -25,7 +25,7 @@ const CUT = /<elided_chars>|<output_head>|<warning>\s*The output of your last co
 const FAILED = /^(?:<exception>|An error occurred|The last command <command>[\s\S]* timed out|Command timed out)/;
 
 /** Reads the answer that the model saw, and the raw output that the recording may have beside it. */
-export function commandAnswer(text: string, extra: unknown): CommandAnswer {
+function commandAnswer(text: string, extra: unknown): CommandAnswer {
   const beside: JsonObject = isJsonObject(extra) ? extra : {};
   const code = typeof beside.returncode === 'number' ? beside.returncode : Number(RETURN_CODE.exec(text)?.[1] ?? 0);
   const raw = typeof beside.raw_output === 'string' ? beside.raw_output : undefined;
