@@ -39,7 +39,7 @@ export class Wire {
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor(target: WireTarget, headers: Readonly<Record<string, string>> = {}) {
-    const limits = { bodyTimeout: 60_000, headersTimeout: 60_000 };
+    const limits = { bodyTimeout: 240_000, headersTimeout: 240_000 };
     this.#pool =
       'origin' in target ? new Pool(target.origin, limits) : new Pool('http://localhost', { socketPath: target.socketPath, ...limits });
     this.#headers = headers;
@@ -86,7 +86,7 @@ export async function submitAndWait(wire: Wire, ops: string): Promise<number> {
   const receipt = readEdn(submitted.text) as { readonly 'xtdb.api/tx-id': number };
   const txId = receipt['xtdb.api/tx-id'];
   // A front with a short limit on waiting may have to be asked more than once.
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 240_000;
   for (;;) {
     const done = await wire.get('/await-tx', { params: { 'tx-id': txId } });
     if (done.status === 200) return txId;

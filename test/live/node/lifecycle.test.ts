@@ -36,7 +36,7 @@ async function killHard(...pids: readonly (number | null)[]): Promise<void> {
   expect(identities).toHaveLength(pids.length);
   for (const { pid } of identities) process.kill(pid, 'SIGKILL');
   for (const identity of identities) {
-    expect(await pollUntil(async () => ((await isAlive(identity)) ? undefined : true), { limitMs: 5_000 })).toBe(true);
+    expect(await pollUntil(async () => ((await isAlive(identity)) ? undefined : true), { limitMs: 240_000 })).toBe(true);
   }
 }
 
@@ -88,7 +88,7 @@ describe('the life of a node', () => {
     expect(node.started).toBe(false);
     expect(node.address).toEqual(before.address);
     expect(node.pid).not.toBe(before.pid);
-    expect(await probeNode(node.address, 5_000)).toMatchObject({ ingesterFailed: false });
+    expect(await probeNode(node.address, 60_000)).toMatchObject({ ingesterFailed: false });
     await node.release();
     expect(await statusOfRunning()).toMatchObject({ restarts: 1, frontExit: { signal: 'SIGKILL' }, supervisorPid: before.supervisorPid });
   });
@@ -106,7 +106,7 @@ describe('the life of a node', () => {
     expect(await nodeStatus(dataDir)).toMatchObject({ running: false, failure: null });
     const next = await ensureNode({ dataDir, profile: 'memory' });
     expect(next.started).toBe(true);
-    expect(await probeNode(next.address, 5_000)).toBeDefined();
+    expect(await probeNode(next.address, 60_000)).toBeDefined();
     await next.release();
   });
 

@@ -75,12 +75,11 @@ describe('TCP with a token', () => {
   });
 
   test('refuses before it waits or reads: no body, no await', async () => {
-    const started = Date.now();
-    const params = { 'await-tx-id': 99_999_999, 'await-tx-timeout': 60_000 };
+    // An hour, which nobody waits for here.
+    const params = { 'await-tx-id': 99_999_999, 'await-tx-timeout': 3_600_000 };
     expect((await anonymous.get('/latest-completed-tx', { params })).status).toBe(401);
     const head = ['POST /_xtdb/submit-tx HTTP/1.1', `Host: ${host}`, `Content-Type: ${EDN}`, 'Content-Length: 50000000'];
     expect(await statusBeforeBody(head)).toBe('HTTP/1.1 401 Unauthorized');
-    expect(Date.now() - started).toBeLessThan(5_000);
   });
 
   test.each(['evil.example', 'evil.example:80', '127.0.0.1.evil.example', 'localhost.evil.example', '10.0.0.1', '169.254.169.254'])(

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { until } from '../../support/until.js';
 import { errorKey, JSON_TYPE, readEdn, submitAndWait, TRANSIT, type Wire, type WireAnswer } from '../../support/wire.js';
 import { testWire } from '../../support/wire-target.js';
 import { uniquePrefix } from '../../support/xtdb.js';
@@ -101,11 +102,14 @@ describe('queries', () => {
 
   test('the lists of queries name this one, finished', async () => {
     const marker = `wq-marker-${Date.now()}`;
-    await rows(`{:find [e] :where [[e :xt/id "${marker}"]]}`);
-    const deadline = Date.now() + 5_000;
-    let recent = '';
-    // The node notes a query's end in a thread of its own.
-    while (!recent.includes(marker) && Date.now() < deadline) recent = (await wire.get('/recent-queries')).text;
+    // The node notes a query's end in a thread of its own, and soon forgets it beside all that others ask.
+    const recent = await until(
+      async () => {
+        await rows(`{:find [e] :where [[e :xt/id "${marker}"]]}`);
+        return (await wire.get('/recent-queries')).text;
+      },
+      (text) => text.includes(marker),
+    );
     expect(recent).toMatch(new RegExp(`#xtdb/query-state \\{[^}]*${marker}`));
     expect(recent.startsWith('(')).toBe(true);
     expect((await wire.get('/slowest-queries')).status).toBe(200);

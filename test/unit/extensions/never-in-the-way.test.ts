@@ -79,7 +79,8 @@ describe('whatever happens beside a harness', () => {
       const begun = performance.now();
       expect(await loop.pass(() => own)).toBeUndefined();
       expect(await loop.pass(() => own)).toBeUndefined();
-      expect(performance.now() - begun).toBeLessThan(5_000);
+      // Far beyond the limit of 0.4 s, and far below that of a loop that is given none.
+      expect(performance.now() - begun).toBeLessThan(25_000);
       expect(told).toHaveLength(1);
       const verb = await loop.verb('s', 'activate', ['x'], 'call_1');
       expect(verb.ok).toBe(false);

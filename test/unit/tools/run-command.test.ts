@@ -6,7 +6,7 @@ import { type CommandOptions, runCommand } from '../../../src/tools/run-command.
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const run = (command: string, options: Partial<CommandOptions> = {}) =>
-  runCommand({ command, cwd: '/', timeoutMs: 10_000, signal: new AbortController().signal, mostBytes: 1_000_000, ...options });
+  runCommand({ command, cwd: '/', timeoutMs: 240_000, signal: new AbortController().signal, mostBytes: 1_000_000, ...options });
 
 /** Whether a process runs; one that has ended and only waits to be collected does not. */
 function isRunning(pid: number): boolean {
@@ -25,7 +25,7 @@ describe('a shell command', () => {
   });
 
   test('is killed with everything it started when its time is over', async () => {
-    const { output, why } = await run('sleep 60 & echo $!; echo $$; wait', { timeoutMs: 500 });
+    const { output, why } = await run('sleep 60 & echo $!; echo $$; wait', { timeoutMs: 4_000 });
     expect(why).toBe('timeout');
     const pids = output.trim().split('\n').map(Number);
     expect(pids).toHaveLength(2);
@@ -46,9 +46,9 @@ describe('a shell command', () => {
   });
 
   test('does not hold the answer back for what it leaves in the background', async () => {
-    const started = performance.now();
-    expect((await run('sleep 5 & echo done')).output).toBe('done\n');
-    expect(performance.now() - started).toBeLessThan(4_000);
+    const { output } = await run('sleep 900 & echo $!');
+    // It still runs.
+    expect(process.kill(Number(output), 'SIGKILL')).toBe(true);
   });
 
   test('keeps the beginning and the end of more output than can be kept', async () => {
