@@ -2,17 +2,21 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type ListenOptions, type Server } from 'node:net';
 import { join } from 'node:path';
+import type { NodeAddress } from '../../src/xtdb/address.js';
 import { testAddress } from './context.js';
 
-/** A road to the suite's node that can be closed and opened: what an outage is to a client. */
+/** A road to a node, the suite's unless told otherwise, that can be closed and opened: what an outage is to a client. */
 export class Road {
   readonly socketPath: string;
   #listen: ListenOptions;
   #server: Server | undefined;
   readonly #sockets = new Set<{ destroy(): void }>();
 
+  readonly #target: NodeAddress;
+
   /** A road that begins at a socket in a folder. */
-  constructor(folder: string) {
+  constructor(folder: string, target: NodeAddress = testAddress()) {
+    this.#target = target;
     this.socketPath = join(folder, 'road.sock');
     this.#listen = { path: this.socketPath };
   }
@@ -37,8 +41,7 @@ export class Road {
   /** Opens the road; nothing happens when it is open. */
   async open(): Promise<void> {
     if (this.#server !== undefined) return;
-    const address = testAddress();
-    const target = address.kind === 'unix' ? address.socketPath : '';
+    const target = this.#target.kind === 'unix' ? this.#target.socketPath : '';
     this.#server = createServer((from) => {
       const to = connect(target);
       for (const socket of [from, to]) {

@@ -1,7 +1,7 @@
 import { mkdtemp, realpath, rm, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { CallReport } from '../../../src/client/session/call-report.js';
 import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
@@ -11,6 +11,7 @@ import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId, type SessionId } from '../../../src/objects/ids.js';
 import { countRequests, mentions } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
+import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { Road } from '../../support/road.js';
 
 const FILES = ['a.ts', 'b.ts', 'c.ts'] as const;
@@ -20,6 +21,8 @@ describe('a context that no transaction is waited for', () => {
   let root: string;
   let road: Road;
   let filesystem: ReturnType<typeof filesystemId>;
+  // A node of its own: what others write is counted here.
+  let node: OwnNode;
   const clients: ContextClient[] = [];
 
   const open = async (options: Partial<ContextClientOptions> = {}): Promise<ContextClient> => {
@@ -36,9 +39,14 @@ describe('a context that no transaction is waited for', () => {
   /** A client as a harness has it: with a journal. */
   const agent = () => open({ dataDir: join(root, 'data'), track: false });
 
+  beforeAll(async () => {
+    node = await ownNode();
+  });
+  afterAll(() => node.stop());
+
   beforeEach(async () => {
     root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-ahead-')));
-    road = new Road(root);
+    road = new Road(root, node.address);
     await road.open();
     filesystem = filesystemId(`fs-ahead-${process.pid}-${names++}`);
     for (const file of FILES) await writeFile(join(root, file), `// ${file}, first\n`);

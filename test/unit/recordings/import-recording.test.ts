@@ -203,7 +203,7 @@ describe('what holds for every format', () => {
       ...whole,
       async *open(): AsyncIterable<Buffer> {
         yield* whole.open();
-        throw Object.assign(new Error('i/o'), { code: 'EIO' });
+        throw Object.assign(new Error('i/o'), { code: 'EIO', syscall: 'read' });
       },
     };
     for await (const entry of importRecording(failing, { onLoss: (loss) => losses.push(loss) })) entries.push(entry.kind);
