@@ -6,16 +6,22 @@
 export type { Assembly, AssemblySection } from './assembly/assemble.js';
 export type { AssemblyRecord } from './assembly/assembly-record.js';
 export type { DisplayPaths, ObjectMetadata } from './assembly/metadata.js';
-export { metadataLine } from './assembly/metadata-line.js';
+export { metadataLine } from './assembly/metadata.js';
 export type { RenderedMessage, RenderedPart } from './assembly/render-messages.js';
+export type { FileAccess, FileAccessOptions, LocatedFile } from './client/file-access.js';
 export type { AssembleOptions, SessionAssembly, SessionAssemblyRecord, SessionMessageAssembly } from './client/session/assemble-session.js';
-export type { CallReport, RecordedCall } from './client/session/call-report.js';
+export type {
+  CallReport,
+  RecordedCall,
+  ReportedMention,
+  ReportedReading,
+  VerbEntry,
+  VerbFailure,
+  VerbPlan,
+} from './client/session/call-report.js';
 export { ContextClient, type ContextClientOptions, type OpenSessionOptions } from './client/session/context-client.js';
 export { ContextSession, type PoolEntry } from './client/session/context-session.js';
-export type { FileAccess, FileAccessOptions, LocatedFile } from './client/session/file-access.js';
-export type { LoadedObject } from './client/session/load-object.js';
-export type { ReportedMention, ReportedReading } from './client/session/reported-files.js';
-export type { VerbEntry, VerbFailure, VerbPlan } from './client/session/verb-plan.js';
+export type { LoadedObject } from './client/session/find-object.js';
 export type { TrackingOptions, TrackingStatus } from './client/tracking/tracking.js';
 export { SourceError, type SourceErrorCode } from './filesystem/access/errors.js';
 export { localFilesystemId } from './filesystem/access/filesystem-id.js';
@@ -86,8 +92,8 @@ export type { SessionSets, SetChanges } from './objects/sets.js';
 export type { FilesystemSource, Source } from './objects/source.js';
 export type { Step } from './objects/step.js';
 export { SessionError, type SessionErrorCode } from './session/errors.js';
-export { DEFAULT_POLICY, type StepPolicy } from './session/plan-step.js';
 export type { SessionState } from './session/session-state.js';
+export { DEFAULT_POLICY, type StepPolicy } from './session/step-policy.js';
 export { StoreError, type StoreErrorCode } from './store/errors.js';
 export type { ObjectStore } from './store/object-store.js';
 export type { FoundVersion, HistoryVersion, StoreSnapshot } from './store/store-snapshot.js';

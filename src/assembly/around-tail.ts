@@ -3,11 +3,27 @@ import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
 import { blockText, bodyPlace } from './assemble.js';
 import type { AssemblyRecord, FrozenTail, LayoutName, SectionName } from './assembly-record.js';
-import { chatText } from './chat-text.js';
-import { type ActiveObject, type AssemblyInput, type Block, type Frame, frameOf } from './layout.js';
-import { referenceLine } from './metadata-line.js';
+import { type ActiveObject, type AssemblyInput, type Block, chatText, type Frame, frameOf } from './layout.js';
+import { referenceLine } from './metadata.js';
 import { type RenderedMessage, sectionRecords } from './render-messages.js';
-import { showsText } from './shown-text.js';
+
+/** What tools put before a line that they show: a number, and a mark behind it. */
+const NUMBERED = /^\s*\d+(?:[\t|:→]|\.)? ?/u;
+
+/**
+ * Whether an output shows a text from its first to its last character, as it is or with numbered lines, with or without something around it. Then the
+ * text need not stand a second time beside it (decision E2).
+ */
+export function showsText(output: string, text: string): boolean {
+  const wanted = text.trimEnd();
+  if (wanted === '' || output.length < wanted.length) return false;
+  if (output.includes(wanted)) return true;
+  const bare = output
+    .split('\n')
+    .map((line) => line.replace(NUMBERED, ''))
+    .join('\n');
+  return bare.includes(wanted);
+}
 
 /** A context for a harness that keeps the running turn itself: what stands before that turn, what after it, and what becomes of its results. */
 export interface AroundTail {

@@ -1,7 +1,6 @@
 import { hashTexts } from '../objects/hashes.js';
 import { type AssemblyRecord, type BlockPlace, RENDERER_VERSION, type SectionName } from './assembly-record.js';
-import { chatText } from './chat-text.js';
-import { type AssemblyInput, type Block, type Frame, frameOf } from './layout.js';
+import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from './layout.js';
 
 export type { AssemblyRecord } from './assembly-record.js';
 

@@ -1,6 +1,8 @@
 import type { ObjectId, Sha256 } from '../objects/ids.js';
 import type { ContentType } from '../objects/object-type.js';
 import { type FilesystemSource, parseSource } from '../objects/source.js';
+import { shortIds } from '../session/object-reference.js';
+import { renderedValue } from './rendered-value.js';
 
 /** What is known of a file's text: only mentioned, read as text, read but no text (decision C2), confirmed deleted (decision C3). */
 export type FileState = 'stub' | 'indexed' | 'not-text' | 'deleted';
@@ -88,4 +90,69 @@ export function metadataOf(versionOrHead: object, marks: MetadataMarks, paths: D
     fileRefs: (document.file_refs as readonly ObjectId[] | undefined) ?? [],
     wholeRead: isWholeRead(document),
   };
+}
+
+/** How an object is named in the context. */
+export type NameOf = (id: ObjectId) => string;
+
+/** Full ids, or with the short-id option the shortest prefixes that are unique among the given ids (decision D6); quoted where E3 asks for it. */
+export function namesOf(ids: Iterable<ObjectId>, short: boolean): NameOf {
+  if (!short) return renderedValue;
+  const names = shortIds(ids);
+  return (id) => renderedValue(names.get(id) ?? id);
+}
+
+type LineOf<T extends ContentType> = (metadata: ObjectMetadata<T>, nameOf: NameOf, strict: boolean) => readonly string[];
+
+/** How a file's line ends [§4.1]; by the letter a deleted file is unread, since its file_hash is null (decision C3). */
+const FILE_ENDINGS: Readonly<Record<FileState, (charCount: number, strict: boolean) => string>> = {
+  stub: () => '[unread]',
+  indexed: (charCount) => `char_count=${charCount}`,
+  'not-text': (charCount) => `char_count=${charCount}`,
+  deleted: (_charCount, strict) => (strict ? '[unread]' : '[deleted]'),
+};
+
+const LINES: { readonly [T in ContentType]: LineOf<T> } = {
+  file: ({ id, displayPath, fileType, charCount, state }, nameOf, strict) => [
+    `id=${nameOf(id)}`,
+    'type=file',
+    `path=${renderedValue(displayPath)}`,
+    `file_type=${renderedValue(fileType)}`,
+    FILE_ENDINGS[state](charCount, strict),
+  ],
+  toolcall: ({ id, tool, status }, nameOf) => [
+    `id=${nameOf(id)}`,
+    'type=toolcall',
+    `tool=${renderedValue(tool)}`,
+    `status=${renderedValue(status)}`,
+  ],
+};
+
+/** The line of a content object in the metadata pool summary [§4.1]. */
+export function metadataLine(metadata: ObjectMetadata, nameOf: NameOf, strict: boolean): string {
+  return (LINES[metadata.type] as LineOf<ContentType>)(metadata, nameOf, strict).join(' ');
+}
+
+/** The line that stands in the chat for a tool call and its output [§4.1, decision E2]. */
+export function referenceLine({ id, tool, status }: ObjectMetadata<'toolcall'>, nameOf: NameOf): string {
+  return `toolcall_ref id=${nameOf(id)} tool=${renderedValue(tool)} status=${renderedValue(status)}`;
+}
+
+/** Pool lines under full ids, by what they are the line of: a client keeps the metadata of an object as long as nothing of it changes. */
+const known: Readonly<Record<'strict' | 'plain', WeakMap<ObjectMetadata, string>>> = { strict: new WeakMap(), plain: new WeakMap() };
+
+/** The lines of a pool; those of a long session are made once, not for each of its contexts. */
+export function poolLines(
+  pool: readonly ObjectMetadata[],
+  nameOf: NameOf,
+  { strict, shortIds }: { readonly strict: boolean; readonly shortIds: boolean },
+): readonly string[] {
+  // Short names depend on what else there is.
+  if (shortIds) return pool.map((metadata) => metadataLine(metadata, nameOf, strict));
+  const lines = known[strict ? 'strict' : 'plain'];
+  return pool.map((metadata) => {
+    const line = lines.get(metadata) ?? metadataLine(metadata, nameOf, strict);
+    lines.set(metadata, line);
+    return line;
+  });
 }

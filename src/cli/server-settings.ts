@@ -1,7 +1,7 @@
 import { posix, resolve } from 'node:path';
 import { parseMount } from '../filesystem/access/mounts.js';
 import type { ServerSettings } from '../host/server-settings.js';
-import { DEFAULT_POLICY } from '../session/plan-step.js';
+import { DEFAULT_POLICY } from '../session/step-policy.js';
 import { defined } from '../values/defined.js';
 import type { ServerFlags } from './server-flags.js';
 import { nodeOptions, readSettings } from './settings.js';

@@ -1,4 +1,4 @@
-import { listSessions } from '../client/session/list-sessions.js';
+import { listSessions } from '../client/session/open-session.js';
 import { askedMoment } from '../history/ask/reference.js';
 import { sessionsAnswer } from '../http/api-answers.js';
 import { sessionLockOwners } from '../lease/session-lock.js';

@@ -1,9 +1,9 @@
 import type { ContextClient } from '../client/session/context-client.js';
-import { readHeldSession } from '../client/session/open-session.js';
+import { loadSession } from '../client/session/open-session.js';
 import { DocumentError } from '../objects/errors.js';
 import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
-import type { ChatMark } from '../session/chat-marks.js';
 import { SessionError } from '../session/errors.js';
+import type { ChatMark } from '../session/session-fold.js';
 import { StoreError } from '../store/errors.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { type HistoryItem, historyOf } from './history-item.js';
@@ -70,7 +70,7 @@ function damagedIsNone(error: unknown): undefined {
 async function likenesses(snapshot: StoreSnapshot, ids: readonly SessionId[], sent: Sent, own: boolean): Promise<readonly Likeness[]> {
   const found = await Promise.all(
     ids.map(async (id) => {
-      const held = await readHeldSession(snapshot, id).catch(damagedIsNone);
+      const held = await loadSession(snapshot, id).catch(damagedIsNone);
       return held === undefined ? [] : [likeness(id, held.state.marks, sent, own)];
     }),
   );

@@ -1,6 +1,6 @@
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
-import type { SessionSummary } from '../client/session/list-sessions.js';
+import type { SessionSummary } from '../client/session/open-session.js';
 import { sessionId, sessionObjectId } from '../objects/ids.js';
 import { HarnessError } from './harness-error.js';
 import { HarnessSession, type HarnessSettings } from './harness-session.js';

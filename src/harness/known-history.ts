@@ -3,7 +3,7 @@ import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
 import { abridge, isLargeText } from '../objects/large-text.js';
 import type { Message } from '../objects/object-type.js';
-import type { ChatMark } from '../session/chat-marks.js';
+import type { ChatMark } from '../session/session-fold.js';
 import { defined } from '../values/defined.js';
 import type { HistoryItem } from './history-item.js';
 import type { HistoryEntry } from './reconcile.js';

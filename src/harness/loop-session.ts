@@ -88,8 +88,8 @@ export class LoopSession {
     const { messages } = history;
     // After a result the next model call is near.
     if (messages.at(-1)?.role !== 'assistant') {
-      this.#client.quiet.soon();
-      this.#current?.session.lookAround();
+      this.#client.gate.announce();
+      this.#current?.session.refresh();
     }
     return this.#serial(async () => {
       await this.#follow(history);
@@ -99,10 +99,10 @@ export class LoopSession {
   /** What the list of the next model call is made of; undefined where there is no message of the user to begin the running turn with. */
   context(history: LoopHistory): Promise<LoopContext | undefined> {
     this.#wait();
-    const wait = this.#client.quiet.begin();
+    const wait = this.#client.gate.close();
     this.#wait = wait;
     const context = this.#serial(async () => {
-      this.#current?.session.lookAround();
+      this.#current?.session.refresh();
       const { harness, placed } = await this.#follow(history);
       const from = tailStart(history.messages);
       const start = placed.find(({ index, role }) => index === from && role === 'user');
@@ -170,7 +170,7 @@ export class LoopSession {
 
   async #assemble(harness: HarnessSession, tail: NonNullable<Pending['results']>): Promise<SessionAroundTail> {
     const { layout } = this.#options;
-    const options = { ahead: true, patienceMs: DATABASE_MS, ...defined({ layout }) };
+    const options = { optimistic: true, timeoutMs: DATABASE_MS, ...defined({ layout }) };
     return (await harness.session.assemble(options)).asAround(tail);
   }
 

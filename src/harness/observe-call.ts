@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import type { FileAccess } from '../client/session/file-access.js';
-import type { ReportedMention, ReportedReading } from '../client/session/reported-files.js';
+import type { FileAccess } from '../client/file-access.js';
+import type { ReportedMention, ReportedReading } from '../client/session/call-report.js';
 import { SourceError } from '../filesystem/access/errors.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
 import { possibleNames } from '../foreign-tools/listed-names.js';

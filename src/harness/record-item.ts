@@ -1,6 +1,5 @@
-import type { RecordedCall } from '../client/session/call-report.js';
+import { type RecordedCall, wellFormed } from '../client/session/call-report.js';
 import type { ContextSession } from '../client/session/context-session.js';
-import { wellFormed } from '../client/session/well-formed.js';
 import { canonicalJson } from '../objects/canonical-json.js';
 import type { ObjectId } from '../objects/ids.js';
 import { defined } from '../values/defined.js';

@@ -1,6 +1,6 @@
+import type { VerbEntry } from '../client/session/call-report.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
-import type { VerbEntry } from '../client/session/verb-plan.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { DEFAULT_OUTPUT_LIMITS } from '../tools/create-tools.js';

@@ -1,6 +1,6 @@
 import type { MountSetting } from '../filesystem/access/mounts.js';
 import type { EnsureNodeOptions } from '../node/ensure-node.js';
-import type { StepPolicy } from '../session/plan-step.js';
+import type { StepPolicy } from '../session/step-policy.js';
 import type { ToolOptions } from '../tools/create-tools.js';
 
 /** What a process that serves agents was told by its flags and environment. */

@@ -1,4 +1,4 @@
-import type { SessionSummary } from '../client/session/list-sessions.js';
+import type { SessionSummary } from '../client/session/open-session.js';
 import type { DeliveredRecord, HarnessSession, MessagesReport, TurnContext } from '../harness/harness-session.js';
 import type { ReportedCall } from '../harness/record-item.js';
 import type { VerbReport } from '../harness/session-verbs.js';

@@ -4,8 +4,21 @@ import type { ObjectVersion } from '../objects/seal.js';
 import type { FilesystemSource } from '../objects/source.js';
 import { deletedFile, fileStub, indexedFile, nonTextFile } from '../objects/versions.js';
 import type { HeadMarks } from '../store/head.js';
-import type { IndexOutcome } from './outcome.js';
-import { versionTime } from './version-time.js';
+
+/** What indexing did to an object [§5.6]. */
+export type IndexOutcome = 'created' | 'updated' | 'unchanged';
+
+/** Files that one call discovers at most; what is left is named in its answer (decision C7). */
+export const MOST_DISCOVERED = 2_000;
+
+/**
+ * The valid time of a new version (decision F7): when it became true as far as is known, never later than now, and at least 1 ms after the
+ * object's previous version, so that equal milliseconds hide nothing.
+ */
+export function versionTime(trueSinceMs: number, nowMs: number, previous: Date | undefined): Date {
+  const wanted = Math.min(Math.floor(trueSinceMs), nowMs);
+  return new Date(previous === undefined ? wanted : Math.max(wanted, previous.getTime() + 1));
+}
 
 /** What a client learned about a file: that it exists (discovery), or what its source holds (full indexing) [§5.6]. */
 export type FileObservation =

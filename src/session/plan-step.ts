@@ -5,19 +5,9 @@ import type { Message } from '../objects/object-type.js';
 import type { SetChanges } from '../objects/sets.js';
 import type { AnswerProof, HistoryEvent, Step } from '../objects/step.js';
 import { defined } from '../values/defined.js';
-import { collapse, DEFAULT_WINDOW, type WindowPolicy } from './auto-collapse.js';
 import { SessionError } from './errors.js';
 import type { SessionState } from './session-state.js';
-import { DEFAULT_PAUSE_MS, openingOf, type TurnHint } from './turn-rule.js';
-
-/** What governs the steps of a session: the window of auto-collapse, and the pause after which a call begins a turn. */
-export interface StepPolicy {
-  readonly window: WindowPolicy;
-  readonly pauseMs: number;
-}
-
-/** The policy where nothing else is asked for: five results of each of three turns, a pause of a minute. */
-export const DEFAULT_POLICY: StepPolicy = Object.freeze({ window: DEFAULT_WINDOW, pauseMs: DEFAULT_PAUSE_MS });
+import { collapse, openingOf, type StepPolicy, type TurnHint } from './step-policy.js';
 
 /** The agent's own changes of its sets [§3.3]. Within one step removals come before additions. */
 export interface SetVerbs {
@@ -111,7 +101,7 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
 /**
  * The step of a tool call [§5.6, §5.7]: files enter index and pool, whole reads and the call itself the active set, then the agent's verbs apply, then
  * the window closes (decision D4). `at` never falls (decision F7); only real changes are listed.
- * Throws SessionError: `repeated-call` for an id that the session has, `infrastructure-object`, `unknown-object` for verbs on what is not in the index.
+ * @throws {SessionError} `repeated-call` – the session has the id; `infrastructure-object`; `unknown-object` – a verb on what is not in the index
  */
 export function planCall(state: SessionState, plan: CallPlan, policy: StepPolicy): Step {
   const { call, at, answer } = plan;
@@ -128,11 +118,20 @@ export function planCall(state: SessionState, plan: CallPlan, policy: StepPolicy
   return planStep(state, cause, policy);
 }
 
+/** A message that is about to become a step. */
+export interface MessagePlan {
+  readonly message: Message;
+  readonly at: number;
+  /** The harness's own id of the message. */
+  readonly native?: string | undefined;
+}
+
 /**
- * The step of one message (decision B6); a user message opens a turn. Throws SessionError `invalid-message` for a message that lists tool calls:
- * they join it when they are recorded; DocumentError for text that cannot be stored exactly. `native` is the harness's own id of the message.
+ * The step of one message (decision B6); a user message opens a turn.
+ * @throws {SessionError} `invalid-message` – the message lists tool calls: they join it when they are recorded
+ * @throws {DocumentError} for text that cannot be stored exactly
  */
-export function planMessage(state: SessionState, message: Message, at: number, policy: StepPolicy, native?: string): Step {
+export function planMessage(state: SessionState, { message, at, native }: MessagePlan, policy: StepPolicy): Step {
   assertPlainJson(message, 'message');
   if (message.toolcall_refs !== undefined) {
     throw new SessionError('invalid-message', 'a message is reported without toolcall_refs: tool calls join it when they are recorded');
@@ -142,12 +141,16 @@ export function planMessage(state: SessionState, message: Message, at: number, p
 }
 
 /** The step of an event in the harness's own history (decision F1): it changes no set, and begins a turn only where there is none yet. */
-export function planEvent(state: SessionState, event: HistoryEvent, at: number, policy: StepPolicy): Step {
+export function planEvent(
+  state: SessionState,
+  { event, at }: { readonly event: HistoryEvent; readonly at: number },
+  policy: StepPolicy,
+): Step {
   assertPlainJson(event, 'event');
   return planStep(state, { at, hint: { startedAt: state.lastAt }, event, index: [], activate: [], verbs: {} }, policy);
 }
 
-/** The step of changes to the sets without a tool call, as a library makes them. Throws SessionError like `planCall`. */
-export function planVerbs(state: SessionState, verbs: SetVerbs, at: number, policy: StepPolicy): Step {
+/** The step of changes to the sets without a tool call, as a library makes them. @throws {SessionError} like `planCall` */
+export function planVerbs(state: SessionState, { verbs, at }: { readonly verbs: SetVerbs; readonly at: number }, policy: StepPolicy): Step {
   return planStep(state, { at, hint: { startedAt: at }, index: [], activate: [], verbs }, policy);
 }

@@ -4,10 +4,22 @@ import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { SessionSets } from '../objects/sets.js';
 import type { Step, TurnRule } from '../objects/step.js';
-import { type ChatMark, marksAfter, NO_MARKS } from './chat-marks.js';
 import { SessionError } from './errors.js';
-import { type LiveSets, NO_LIVE_SETS, plainSets, setsAfter } from './live-sets.js';
-import { NO_RESULTS, newestResults, type ResultWindow, type WindowEntry, windowAfter, windowEntries } from './result-window.js';
+import {
+  type ChatMark,
+  type LiveSets,
+  marksAfter,
+  NO_LIVE_SETS,
+  NO_MARKS,
+  NO_RESULTS,
+  newestResults,
+  plainSets,
+  type ResultWindow,
+  setsAfter,
+  type WindowEntry,
+  windowAfter,
+  windowEntries,
+} from './session-fold.js';
 
 interface Folded {
   readonly id: SessionId;

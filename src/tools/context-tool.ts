@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { metadataLine } from '../assembly/metadata-line.js';
+import { metadataLine } from '../assembly/metadata.js';
 import type { ContextSession, PoolEntry } from '../client/session/context-session.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';

@@ -1,7 +1,7 @@
 import { renderedValue } from '../assembly/rendered-value.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { ObjectId } from '../objects/ids.js';
-import { shortId, shortIds } from '../session/short-id.js';
+import { shortId, shortIds } from '../session/object-reference.js';
 import { cutBefore, type OutputLimits, type Page } from './page.js';
 
 type FieldValue = string | number | undefined;

@@ -1,4 +1,4 @@
-import type { LocatedFile } from '../client/session/file-access.js';
+import type { LocatedFile } from '../client/file-access.js';
 import { named, SourceError } from '../filesystem/access/errors.js';
 import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/access/read-source.js';
 import { defined } from '../values/defined.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ObjectMetadata } from '../assembly/metadata.js';
-import type { LoadedObject } from '../client/session/load-object.js';
+import type { LoadedObject } from '../client/session/find-object.js';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { FilesystemSource } from '../objects/source.js';

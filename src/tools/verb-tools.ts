@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ObjectMetadata } from '../assembly/metadata.js';
+import type { VerbEntry, VerbFailure, VerbPlan } from '../client/session/call-report.js';
 import type { ContextSession } from '../client/session/context-session.js';
-import type { VerbEntry, VerbFailure, VerbPlan } from '../client/session/verb-plan.js';
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';

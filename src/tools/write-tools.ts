@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LocatedFile } from '../client/session/file-access.js';
+import type { LocatedFile } from '../client/file-access.js';
 import { unreachableError } from '../filesystem/access/access.js';
 import { writeSource } from '../filesystem/access/write-source.js';
 import { applyEdits, type Edit, type EditedText } from './apply-edits.js';

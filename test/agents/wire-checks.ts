@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import type { ContextClient } from '../../src/client/session/context-client.js';
-import { readHeldSession } from '../../src/client/session/open-session.js';
+import { loadSession } from '../../src/client/session/open-session.js';
 import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashText } from '../../src/objects/hashes.js';
@@ -59,7 +59,7 @@ export function isAsRecorded(call: CapturedCall, { sections, handed }: AssemblyP
 /** Outputs that only a tool call holds, and that are not active at a step: they must be nowhere in what the model was shown. */
 export async function inactiveOutputs(client: ContextClient, session: SessionId, step: number): Promise<readonly string[]> {
   const snapshot = await client.store.latest();
-  const held = await readHeldSession(snapshot, session);
+  const held = await loadSession(snapshot, session);
   if (held === undefined) throw new Error(`there is no session ${session}`);
   const steps = await snapshot.steps(session);
   const state = steps

@@ -1,10 +1,9 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CallReport } from '../../src/client/session/call-report.js';
+import type { CallReport, ReportedReading } from '../../src/client/session/call-report.js';
 import type { ContextClient } from '../../src/client/session/context-client.js';
 import type { ContextSession } from '../../src/client/session/context-session.js';
-import type { ReportedReading } from '../../src/client/session/reported-files.js';
 import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashText } from '../../src/objects/hashes.js';
 import type { ObjectId, Sha256 } from '../../src/objects/ids.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ReportedReading } from '../../src/client/session/call-report.js';
 import { ContextClient, type ContextClientOptions } from '../../src/client/session/context-client.js';
-import type { ReportedReading } from '../../src/client/session/reported-files.js';
 import { filesystemId } from '../../src/objects/ids.js';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 

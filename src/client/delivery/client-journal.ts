@@ -4,35 +4,34 @@ import type { Durability, Journal } from '../../journal/journal.js';
 import { adoptableJournals, adoptJournal, inspectJournals, openJournal } from '../../journal/journals.js';
 import { decodePayload, encodePayload } from '../../journal/payload.js';
 import type { PendingLimits } from '../../journal/record-progress.js';
-import type { Json } from '../../objects/canonical-json.js';
-import type { Outbox, WriteJournal } from './outbox.js';
-import { decodeWrite } from './write-record.js';
-
-const LOOK_EVERY_MS = 25;
+import { TIME_LIMITS } from '../time-limits.js';
+import type { SessionWrite } from './session-write.js';
+import { decodeWrite, encodeWrite } from './write-record.js';
 
 /** How a client keeps what it acknowledges. */
-export interface ClientJournalSettings {
+interface ClientJournalSettings {
   readonly dataDir: string;
   readonly durability: Durability;
-  /** What this process is, for whoever looks. */
+  /** What this process is called where other processes list it. */
   readonly what: string;
   /** How much may wait for the database; the journal's own bounds where absent. */
   readonly limits?: PendingLimits;
-  /** Told what could not be read of a dead process's journal. */
+  /** Called with one line about each part of a dead process's journal that could not be read. */
   readonly onNotice: (line: string) => void;
 }
 
-/** What is said of bytes at the end of a dead process's journal: they were on their way to the disk when it died, and nobody was told of them. */
-const cutNotice = (owner: string, { file, offset, length }: JournalDamage): string =>
-  length === 0
+/** The notice about bytes at the end of a dead process's journal: they were on their way to the disk when it died, and were never acknowledged. */
+function cutNotice(owner: string, { file, offset, length }: JournalDamage): string {
+  return length === 0
     ? `the journal ${owner}: ${file} ends at byte ${offset} in the middle of a write; nothing that was acknowledged is missing`
     : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, are no whole record and were left out; they were never acknowledged`;
+}
 
 /**
  * The journal of one client (decision H5), and those that dead clients left in the data folder, which the first one to start takes over (decision F6).
  * Closing leaves on disk what the database does not have yet.
  */
-export class ClientJournal implements WriteJournal {
+export class ClientJournal {
   readonly #settings: ClientJournalSettings;
   readonly #own: Journal;
   readonly #adopted = new Set<Journal>();
@@ -43,12 +42,13 @@ export class ClientJournal implements WriteJournal {
     this.#own = own;
   }
 
-  /** Opens a journal of this process in the data folder. Throws JournalError. */
+  /** Opens a journal of this process in the data folder. @throws {JournalError} `unwritable`, `io`, `no-space` – the folder cannot be used */
   static async open(settings: ClientJournalSettings): Promise<ClientJournal> {
     const { dataDir, durability, what, limits } = settings;
     return new ClientJournal(settings, await openJournal(dataDir, { durability, what, ...limits }));
   }
 
+  /** Whether it is filling up while the database is away. */
   get nearFull(): boolean {
     return this.#own.nearFull;
   }
@@ -58,16 +58,22 @@ export class ClientJournal implements WriteJournal {
     return [this.#own, ...this.#adopted].reduce((sum, { status }) => sum + status.pending, 0);
   }
 
-  append(record: Json): Promise<number> {
-    return this.#own.append(encodePayload(record));
+  /** Makes a write durable and gives its number; rejects, with nothing written, when it cannot. */
+  append(write: SessionWrite): Promise<number> {
+    return this.#own.append(encodePayload(encodeWrite(write)));
   }
 
+  /** Says that a write is in the database. */
   markDone(sequence: number): void {
     this.#own.markDone(sequence);
   }
 
-  /** Hands every waiting record of dead processes to the outbox, in order; resolves when all are handed over, not when they are delivered. */
-  async adoptAll(outbox: Outbox): Promise<void> {
+  /**
+   * Takes over the journals of dead processes: calls `adopt` with every waiting write, in order, and with what is to be called once the database has it.
+   * Resolves when all are handed over, not when they are delivered.
+   * @throws {JournalError} `corrupt`, `newer-format`, `bad-payload` – a record cannot be read; its journal stays as it is
+   */
+  async adoptAll(adopt: (write: SessionWrite, done: () => void) => void): Promise<void> {
     for (const owner of await adoptableJournals(this.#settings.dataDir)) {
       const journal = await adoptJournal(this.#settings.dataDir, owner, { what: this.#settings.what }).catch((error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error);
@@ -80,7 +86,7 @@ export class ClientJournal implements WriteJournal {
       this.#adopted.add(journal);
       for (const damage of journal.damage) this.#settings.onNotice(cutNotice(owner, damage));
       for await (const { sequence, payload } of journal.recover()) {
-        outbox.adopt(decodeWrite(decodePayload(payload)), () => {
+        adopt(decodeWrite(decodePayload(payload)), () => {
           journal.markDone(sequence);
           this.#closeDrained(journal);
         });
@@ -89,11 +95,11 @@ export class ClientJournal implements WriteJournal {
     }
   }
 
-  /** An adopted journal takes no records of its own: without waiting ones its files and its lock are of no use to anybody. */
+  /** Closes an adopted journal without waiting records: it takes no new ones, so nobody needs its files and its lock. */
   #closeDrained(journal: Journal): void {
     if (journal.status.pending > 0 || !this.#adopted.delete(journal)) return;
     const closing = journal.close().finally(() => this.#closing.delete(closing));
-    // Whoever closes this client is told; a file that stays is removed by the next client.
+    // `close` reports a failure; a file that stays is removed by the next client.
     closing.catch(() => undefined);
     this.#closing.add(closing);
   }
@@ -110,7 +116,7 @@ export class ClientJournal implements WriteJournal {
       if (journals.every(({ owner, pending }) => owners.has(owner) || pending === 0)) return true;
       if (Date.now() >= end) return false;
       // Another process delivers; all that can be seen of it is its journal.
-      await delay(LOOK_EVERY_MS);
+      await delay(TIME_LIMITS.otherJournals);
     }
   }
 

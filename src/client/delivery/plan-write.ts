@@ -1,20 +1,48 @@
-import { decideFile, type FileDecision, type FileObservation } from '../../indexing/decide-file.js';
-import type { IndexOutcome } from '../../indexing/outcome.js';
+import type { LargeTextReading } from '../../filesystem/access/read-source.js';
+import { decideFile, type FileDecision, type FileObservation, type IndexOutcome } from '../../indexing/decide-file.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { type ObjectId, sessionObjectId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
 import type { ObjectStore, StoredPut } from '../../store/object-store.js';
 import { toStepParts } from '../../store/step-part.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
-import { textParts } from '../../store/texts.js';
+import { chunkListPart, chunkPart, textParts } from '../../store/texts.js';
 import type { Plan } from '../../store/write-path.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { TxOp } from '../../xtdb/transactions.js';
-import { currentFile, type OwnHeads } from '../optimistic/own-heads.js';
-import { fileObjectId } from '../session/file-access.js';
-import { writeLargeText } from './large-text-write.js';
-import type { MarkedVersion, SessionWrite, WriteResult, WrittenFile } from './session-write.js';
+import { fileObjectId } from '../file-access.js';
+import type { MarkedVersion, WrittenFile } from '../optimistic/known-versions.js';
+import { callMarks, NOTHING_WRITTEN, type SessionWrite, type WriteResult } from './session-write.js';
+import { currentFile, type OwnFiles } from './writers.js';
+
+/** Chunks of one transaction: 4 MiB of UTF-16 units, far below the limit of a request's body. */
+const CHUNKS_AT_ONCE = 8;
+
+/**
+ * Writes the chunks of a large text ahead of the version that names them, in transactions of bounded size, and gives the operation that lists
+ * them (decision G5). Chunks are content-addressed: those of an attempt that failed later harm nothing and are found again. Nothing above 64 MiB.
+ */
+async function writeLargeText(store: ObjectStore, { chunks, fileHash, length }: LargeTextReading): Promise<readonly TxOp[]> {
+  if (chunks === undefined) return [];
+  const ids: string[] = [];
+  let batch: StoredDocument[] = [];
+  const send = async (): Promise<void> => {
+    const ops = store.textOps(batch);
+    batch = [];
+    if (ops.length === 0) return;
+    await store.writes.write('large-text', async () => ({ ops, result: undefined }));
+    store.markStored(ops);
+  };
+  for (const chunk of chunks()) {
+    const part = chunkPart(chunk);
+    ids.push(part['xt/id'].slice('chunk:'.length));
+    batch.push(part);
+    if (batch.length === CHUNKS_AT_ONCE) await send();
+  }
+  await send();
+  return store.textOps([chunkListPart(fileHash, ids, length)]);
+}
 
 /** One observation per file: what was read wins over what was mentioned, the later reading over the earlier. */
 function distinct(files: readonly FileObservation[]): ReadonlyMap<ObjectId, FileObservation> {
@@ -26,21 +54,17 @@ function distinct(files: readonly FileObservation[]): ReadonlyMap<ObjectId, File
   return byId;
 }
 
-async function fileOps(
-  store: ObjectStore,
-  file: FileObservation,
-  { write, onlyIfAbsent = false }: FileDecision,
-  expect: StoredDocument | null | undefined,
-): Promise<readonly TxOp[]> {
+interface DecidedFile extends FileDecision {
+  readonly file: FileObservation;
+  /** The head that must still be there; undefined for no guard. */
+  readonly expect: StoredDocument | null | undefined;
+}
+
+async function fileOps(store: ObjectStore, { file, write, onlyIfAbsent = false, expect }: DecidedFile): Promise<readonly TxOp[]> {
   if (write === undefined) return [];
   const guard = onlyIfAbsent ? null : expect;
   const large = file.kind === 'read' && file.reading.kind === 'large-text' ? await writeLargeText(store, file.reading) : [];
   return [...large, ...store.putOps({ ...write, ...defined({ expect: guard }) })];
-}
-
-/** The marks of a call's head. */
-export function callMarks({ version, wholeText }: NonNullable<SessionWrite['call']>) {
-  return { size: version.content?.length ?? 0, ...(wholeText === undefined ? {} : { whole: wholeText.hash }) };
 }
 
 function callOps(store: ObjectStore, { call, at }: SessionWrite): readonly TxOp[] {
@@ -114,16 +138,22 @@ async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write
   return false;
 }
 
+/** What planning a write depends on beside the write. */
+export interface PlanOptions {
+  /** Whether an earlier process may have applied the write. */
+  readonly seen: boolean;
+  /** What a sole writer knows of its files: the database is asked only for the others, unless the write is tried again. */
+  readonly own?: OwnFiles | undefined;
+}
+
 /**
  * The plan of a write's transaction: every file decided against the database as it is now, the tool call put if it is not there, the step appended,
- * all guarded by the session's lease. Made again after an abort or a lost answer it finds what is already written. `seen` says that an earlier
- * process may have applied it. `own` is what a sole writer knows of its files: only the others are asked for, unless the write is tried again.
+ * all guarded by the session's lease. Made again after an abort or a lost answer it finds what is already written.
  */
-export function planWrite(store: ObjectStore, write: SessionWrite, seen = false, own?: OwnHeads): Plan<WriteResult> {
+export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }: PlanOptions): Plan<WriteResult> {
   const files = distinct(write.files);
   const lease: readonly TxOp[] = write.lease === undefined ? [] : [store.guardOp(sessionObjectId(write.session), write.lease)];
-  const nothing: WriteResult = { outcomes: new Map(), written: [], files: [], met: [], metAt: undefined, ops: [] };
-  let last = nothing;
+  let last = NOTHING_WRITTEN;
   return async (attempt) => {
     const again = seen || attempt > 1;
     const asked = again || own === undefined ? [...files.keys()] : [...files.keys()].filter((id) => own.get(id) === undefined);
@@ -135,17 +165,19 @@ export function planWrite(store: ObjectStore, write: SessionWrite, seen = false,
     const written: WrittenFile[] = [];
     for (const [id, file] of files) {
       const head = heads.get(id);
-      const decision = decideFile(file, head === undefined ? (again ? undefined : own?.get(id)) : currentFile(head), write.at);
+      const known = again ? undefined : own?.get(id);
+      const decision = decideFile(file, head === undefined ? known : currentFile(head), write.at);
       outcomes.set(id, decision.outcome);
       // Every client that tracks a file sees the same change: the first one writes it.
       const expect = write.lease === undefined ? (head?.document ?? null) : undefined;
-      ops.push(...(await fileOps(store, file, decision, expect)));
+      ops.push(...(await fileOps(store, { ...decision, file, expect })));
       if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
     }
     ops.push(...callOps(store, write), ...stepOps(store, write), ...write.heads.flatMap((head) => store.storedOps(head)));
     const call: readonly MarkedVersion[] = write.call === undefined ? [] : [{ version: write.call.version, marks: callMarks(write.call) }];
-    const met = [...heads].flatMap(([id, head]) => (outcomes.get(id as ObjectId) === 'unchanged' ? [head] : []));
-    last = { outcomes, written: [...written, ...call], files: written, met, metAt: snapshot?.basis.txId, ops: withoutRepeatedTexts(ops) };
+    const observed = [...heads].flatMap(([id, head]) => (outcomes.get(id as ObjectId) === 'unchanged' ? [head] : []));
+    const observedAt = snapshot?.basis.txId;
+    last = { outcomes, written: [...written, ...call], files: written, observed, observedAt, ops: withoutRepeatedTexts(ops) };
     return { ops: last.ops, result: last };
   };
 }

@@ -1,14 +1,22 @@
-import type { FileObservation } from '../../indexing/decide-file.js';
-import type { IndexOutcome } from '../../indexing/outcome.js';
+import { decideFile, type FileObservation, type IndexOutcome } from '../../indexing/decide-file.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { Step } from '../../objects/step.js';
 import type { HeadMarks } from '../../store/head.js';
 import type { StoredPut } from '../../store/object-store.js';
-import type { Head } from '../../store/store-snapshot.js';
+import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { TxOp } from '../../xtdb/transactions.js';
+import { fileObjectId } from '../file-access.js';
+import type { MarkedVersion, WrittenObjects } from '../optimistic/known-versions.js';
+import type { MetadataCache } from '../optimistic/metadata-cache.js';
+
+/** The object of a tool call that is to be written, with its whole output where `content` holds only head and tail of it (decisions B8, C6). */
+export interface StoredCall {
+  readonly version: ObjectVersion<'toolcall'>;
+  readonly wholeText?: { readonly hash: Sha256; readonly text: string };
+}
 
 /**
  * Everything that one step of work on a session wants written (decision F3): plain data, acknowledged as it is and decided against the database only
@@ -22,7 +30,7 @@ export interface SessionWrite {
    */
   readonly lease?: StoredDocument | null;
   readonly step?: Step;
-  readonly call?: { readonly version: ObjectVersion<'toolcall'>; readonly wholeText?: { readonly hash: Sha256; readonly text: string } };
+  readonly call?: StoredCall;
   readonly files: readonly FileObservation[];
   /** The versions of chat, session and prompt that this write brings forth. */
   readonly heads: readonly StoredPut[];
@@ -33,31 +41,47 @@ export interface SessionWrite {
   readonly at: number;
 }
 
-/** A version with the store's marks. */
-export interface MarkedVersion {
-  readonly version: ObjectVersion;
-  readonly marks: HeadMarks;
-  /** The whole text where `content` holds only head and tail of it and it is at hand. */
-  readonly wholeText?: () => string;
-}
-
-/** A version of a file that a plan writes; `onlyIfAbsent` where nothing may stand there yet. */
-export interface WrittenFile extends MarkedVersion {
-  readonly validTime: Date;
-  readonly onlyIfAbsent: boolean;
-}
-
 /** What became of a write once the database has it. */
-export interface WriteResult {
+export interface WriteResult extends WrittenObjects {
   /** What indexing did to each file [§5.6]. */
   readonly outcomes: ReadonlyMap<ObjectId, IndexOutcome>;
-  /** The versions that were written. */
-  readonly written: readonly MarkedVersion[];
-  /** Those of them that are files. */
-  readonly files: readonly WrittenFile[];
-  /** The heads of files that were there already and stayed as they were. */
-  readonly met: readonly Head[];
-  /** The transaction that `met` was read at. */
-  readonly metAt: number | undefined;
   readonly ops: readonly TxOp[];
+}
+
+/** The result of a write that changed no object. */
+export const NOTHING_WRITTEN: WriteResult = {
+  outcomes: new Map(),
+  written: [],
+  files: [],
+  observed: [],
+  observedAt: undefined,
+  ops: [],
+};
+
+/** The marks of a call's head. */
+export function callMarks({ version, wholeText }: StoredCall): HeadMarks {
+  return { size: version.content?.length ?? 0, ...(wholeText === undefined ? {} : { whole: wholeText.hash }) };
+}
+
+/** A file that is known stands in some version; which one, only the database can tell. */
+const SOME_VERSION = { fileHash: null, gone: false, validTime: new Date(0) };
+
+function localFile(file: FileObservation, { at }: SessionWrite, metadata: MetadataCache): readonly MarkedVersion[] {
+  const current = metadata.get(fileObjectId(file.source)) === undefined ? undefined : SOME_VERSION;
+  const { write } = decideFile(file, current, at);
+  if (write === undefined) return [];
+  const chunks = file.kind === 'read' && file.reading.kind === 'large-text' ? file.reading.chunks : undefined;
+  const wholeText = chunks === undefined ? undefined : (): string => [...chunks()].join('');
+  return [{ version: write.version, marks: write.marks, ...defined({ wholeText }) }];
+}
+
+/**
+ * What a write's objects are as far as this client can tell before the database has decided (decision F4): its own reads see what it acknowledged. A
+ * mention may turn out to be a file that others read already; the database's answer corrects it.
+ */
+export function localVersions(write: SessionWrite, metadata: MetadataCache): readonly MarkedVersion[] {
+  const files = write.files.flatMap((file) => localFile(file, write, metadata));
+  if (write.call === undefined) return files;
+  const { version, wholeText } = write.call;
+  return [...files, { version, marks: callMarks(write.call), ...(wholeText === undefined ? {} : { wholeText: () => wholeText.text }) }];
 }

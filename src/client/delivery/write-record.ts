@@ -1,55 +1,27 @@
-import type { SourceReading } from '../../filesystem/access/read-source.js';
-import type { FileObservation } from '../../indexing/decide-file.js';
+import { z } from 'zod';
+import { JournalError } from '../../journal/errors.js';
 import type { Json } from '../../objects/canonical-json.js';
-import { type ObjectVersion, restoreVersion } from '../../objects/seal.js';
-import { checkedParts, type HeadMarks, type StoredParts, toStored } from '../../store/head.js';
+import { restoreVersion } from '../../objects/seal.js';
+import { checkedParts, type StoredParts, toStored } from '../../store/head.js';
 import type { StoredPut } from '../../store/object-store.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { SessionWrite } from './session-write.js';
 
-/** Format of the records, and the older ones that are still read; a reader refuses others. */
+/** Format of the records that are written; a reader takes this one and those before it. */
 const FORMAT = 2;
-const READ: ReadonlySet<unknown> = new Set([1, FORMAT]);
 
-type JsonMap = Readonly<Record<string, Json>>;
+type FileObservation = SessionWrite['files'][number];
 
-function encodeFile(file: FileObservation): Json {
-  if (file.kind === 'mention' || file.reading.kind !== 'large-text') return file as unknown as Json;
-  const { chunks, ...reading } = file.reading;
-  return { ...file, reading: { ...reading, chunks: chunks === undefined ? null : [...chunks()] } } as unknown as Json;
-}
-
-function decodeFile(value: Json): FileObservation {
-  const file = value as unknown as FileObservation;
+function encodeFile(file: FileObservation): unknown {
   if (file.kind === 'mention' || file.reading.kind !== 'large-text') return file;
-  const stored = (file.reading as unknown as { readonly chunks: readonly string[] | null }).chunks;
-  const reading: SourceReading = { ...file.reading, chunks: stored === null ? undefined : () => stored };
-  return { ...file, reading };
+  const { chunks, ...reading } = file.reading;
+  return { ...file, reading: { ...reading, chunks: chunks === undefined ? null : [...chunks()] } };
 }
 
-function encodePut({ head, texts, validTime, expect }: StoredPut): Json {
-  return {
-    head,
-    ...(texts.length === 0 ? {} : { texts }),
-    ...(validTime === undefined ? {} : { validTime: validTime.getTime() }),
-    ...defined({ expect }),
-  } as unknown as Json;
-}
-
-/** Format 1 held whole versions, with every turn of the chat. */
-function partsOf({ version, marks, head, texts }: JsonMap): StoredParts {
-  if (head === undefined) return toStored(restoreVersion(version as JsonMap), marks as unknown as HeadMarks | undefined);
-  return checkedParts({ head: head as StoredDocument, texts: (texts ?? []) as unknown as readonly StoredDocument[] });
-}
-
-function decodePut(value: Json): StoredPut {
-  const { validTime, expect, ...parts } = value as JsonMap;
-  return {
-    ...partsOf(parts),
-    ...(validTime === undefined ? {} : { validTime: new Date(validTime as number) }),
-    ...(expect === undefined ? {} : { expect: expect as unknown as NonNullable<StoredPut['expect']> }),
-  };
+function encodePut({ head, texts, validTime, expect }: StoredPut): unknown {
+  const held = texts.length === 0 ? undefined : texts;
+  return { head, ...defined({ texts: held, validTime: validTime?.getTime(), expect }) };
 }
 
 /** A write as plain data, for the journal. Nothing is lost: `decodeWrite` gives an equal write back. */
@@ -57,16 +29,114 @@ export function encodeWrite(write: SessionWrite): Json {
   return { ...write, format: FORMAT, files: write.files.map(encodeFile), heads: write.heads.map(encodePut) } as unknown as Json;
 }
 
-/** Reads a write back; every version's hashes are checked. Throws DocumentError for a damaged one, TypeError for a format that is not known. */
+const count = z.int().nonnegative();
+const ids = z.array(z.string());
+const hash = z.string().length(64);
+/** A head or part as the database holds it. */
+const storedDocument = z.looseObject({ 'xt/id': z.string() });
+const source = z.looseObject({ type: z.literal('filesystem'), filesystemId: z.string(), path: z.string() });
+const readable = { fileHash: hash, size: count, mtimeMs: z.number() };
+
+const reading = z.discriminatedUnion('kind', [
+  z.looseObject({ kind: z.literal('text'), ...readable, content: z.string() }),
+  z.looseObject({ kind: z.literal('large-text'), ...readable, content: z.string(), length: count, chunks: z.array(z.string()).nullable() }),
+  z.looseObject({ kind: z.literal('binary'), ...readable }),
+  z.looseObject({ kind: z.literal('missing') }),
+  z.looseObject({ kind: z.literal('unreachable'), reason: z.string() }),
+  z.looseObject({ kind: z.literal('not-regular'), what: z.string() }),
+]);
+
+const file = z.discriminatedUnion('kind', [
+  z.looseObject({ kind: z.literal('mention'), source, mtimeMs: z.number() }),
+  z.looseObject({ kind: z.literal('read'), source, reading }),
+]);
+
+const step = z.looseObject({
+  session: z.string(),
+  seq: z.int().positive(),
+  turn: z.int().positive(),
+  at: z.number(),
+  opens: z.looseObject({ rule: z.string() }).optional(),
+  message: z.looseObject({ role: z.string(), text: z.string() }).optional(),
+  call: z.looseObject({ id: z.string() }).optional(),
+  changes: z.looseObject({
+    index: ids.optional(),
+    activate: ids.optional(),
+    deactivate: ids.optional(),
+    pin: ids.optional(),
+    unpin: ids.optional(),
+  }),
+  fresh: ids.optional(),
+});
+
+/** A version that is to be put; the first format held whole versions, with every turn of the chat. */
+const put = z
+  .strictObject({
+    head: storedDocument.optional(),
+    texts: z.array(storedDocument).optional(),
+    version: z.looseObject({}).optional(),
+    marks: z.looseObject({}).optional(),
+    validTime: z.number().optional(),
+    expect: storedDocument.nullish(),
+  })
+  .refine(({ head, version }) => head !== undefined || version !== undefined, 'neither a head nor a version');
+
+const writeRecord = z.looseObject({
+  format: z.literal([1, FORMAT]),
+  session: z.string(),
+  lease: storedDocument.nullish(),
+  step: step.optional(),
+  call: z.looseObject({ version: z.looseObject({}), wholeText: z.looseObject({ hash, text: z.string() }).optional() }).optional(),
+  files: z.array(file),
+  heads: z.array(put),
+  snapshot: storedDocument.optional(),
+  assembly: z.looseObject({ session: z.string(), step: count, at: z.number(), sha256: hash }).optional(),
+  at: z.number(),
+});
+
+type WriteRecord = z.infer<typeof writeRecord>;
+
+function decodeFile(file: WriteRecord['files'][number]): unknown {
+  if (file.kind === 'mention' || file.reading.kind !== 'large-text') return file;
+  const { chunks } = file.reading;
+  return { ...file, reading: { ...file.reading, chunks: chunks === null ? undefined : () => chunks } };
+}
+
+function partsOf({ version, marks, head, texts = [] }: WriteRecord['heads'][number]): StoredParts {
+  if (head === undefined) return toStored(restoreVersion(version ?? {}), marks);
+  return checkedParts({ head: head as StoredDocument, texts: texts as unknown as readonly StoredDocument[] });
+}
+
+function decodePut(put: WriteRecord['heads'][number]): unknown {
+  const { validTime, expect } = put;
+  return { ...partsOf(put), ...defined({ validTime: validTime === undefined ? undefined : new Date(validTime), expect }) };
+}
+
+/** Checks a record without changing it: what it holds is written to the database as it was acknowledged, fields of other versions included. */
+function checkedRecord(value: Json): WriteRecord {
+  const parsed = writeRecord.safeParse(value);
+  if (parsed.success) return value as unknown as WriteRecord;
+  const [issue] = parsed.error.issues;
+  const what = `${issue?.path.join('.') || 'the record'}: ${issue?.message ?? 'unreadable'}`;
+  const format = (value as { readonly format?: unknown } | null)?.format;
+  const isNewer = typeof format === 'number' && format > FORMAT;
+  throw isNewer
+    ? new JournalError('newer-format', `a journal record has the format ${format}, this version reads up to ${FORMAT}; update Palimpsest`)
+    : new JournalError('bad-payload', `a journal record is no write of a session (${what}); keep a copy of the journal, then report it`);
+}
+
+/**
+ * Reads a write back; every version's hashes are checked.
+ * @throws {JournalError} `newer-format` – a later version of Palimpsest wrote the record; `bad-payload` – it is no write
+ * @throws {DocumentError} `hash-mismatch` – a version is damaged
+ */
 export function decodeWrite(value: Json): SessionWrite {
-  const { format, files, heads, call, ...rest } = value as JsonMap;
-  if (!READ.has(format))
-    throw new TypeError(`a journal record has the format ${String(format)}, this version reads ${[...READ].join(' and ')}`);
-  const write = { ...rest, files: (files as readonly Json[]).map(decodeFile), heads: (heads as readonly Json[]).map(decodePut) };
-  if (call === undefined) return write as unknown as SessionWrite;
-  const { version, ...others } = call as JsonMap;
-  return {
+  const { format: _format, files, heads, call, ...write } = checkedRecord(value);
+  const decoded = {
     ...write,
-    call: { ...others, version: restoreVersion(version as JsonMap) as ObjectVersion<'toolcall'> },
-  } as unknown as SessionWrite;
+    files: files.map(decodeFile),
+    heads: heads.map(decodePut),
+    ...(call === undefined ? {} : { call: { ...call, version: restoreVersion(call.version) } }),
+  };
+  return decoded as unknown as SessionWrite;
 }

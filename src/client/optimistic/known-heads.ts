@@ -16,8 +16,9 @@ export interface KnownHead {
 
 type Heads = ReadonlyMap<ObjectId, KnownHead>;
 
-/** Commits after the basis from which on reading again is cheaper than keeping them, and the most that are kept. */
+/** With more commits than this after the basis, reading again is cheaper than keeping them. */
 const BEHIND = 64;
+/** The most commits after the basis that are kept. */
 const MOST_LATER = 1_000;
 
 /** What a transaction of this process left of some objects. */
@@ -43,7 +44,7 @@ export class KnownHeads {
   /** The last transaction that was forgotten: what was decided or read before it does not count. */
   #since = Number.NEGATIVE_INFINITY;
 
-  /** `isWanted`: whether an object is one of the session's. Those of other sessions are followed too, but nothing is read again for them. */
+  /** `isWanted` says whether an object is one of the session's: objects of other sessions are followed too, but nothing is read again for them. */
   constructor(own: OwnTransactions, isWanted: (id: ObjectId) => boolean = () => true) {
     this.#own = own;
     this.#isWanted = isWanted;
@@ -60,8 +61,8 @@ export class KnownHeads {
   }
 
   /**
-   * Whether the basis stands still at a transaction of ours that it was told nothing of: an aborted one, a session that was opened, a large text. Everything
-   * is right even so, but what is kept grows.
+   * Whether the basis stands still before a transaction of this process that `wrote` was never called for: an aborted one, a session that was opened, a
+   * large text. Every answer stays right, but the commits that are kept grow in number.
    */
   get isBehind(): boolean {
     return this.#later.size > BEHIND;

@@ -7,7 +7,7 @@ import type { HeadMarks } from '../../store/head.js';
 export const NOT_YET = Number.POSITIVE_INFINITY;
 
 /**
- * Metadata of the content objects that a client has met [§3.1], shared by its sessions. Remembers for each session up to which transaction it is
+ * Metadata of the content objects that a client has observed [§3.1], shared by its sessions. Remembers for each session up to which transaction it is
  * complete: as long as only this client writes, nothing needs to be read again.
  */
 export class MetadataCache {
@@ -35,7 +35,7 @@ export class MetadataCache {
     return (this.#learnedAt.get(id) ?? 0) <= txId;
   }
 
-  /** The source of a file that was met. */
+  /** The source of a file that was observed. */
   source(id: ObjectId): FilesystemSource | undefined {
     return this.#sources.get(id);
   }
@@ -56,7 +56,7 @@ export class MetadataCache {
       this.#sources.set(metadata.id, parseSource((versionOrHead as { readonly source?: unknown }).source) as FilesystemSource);
   }
 
-  /** Up to which transaction the objects of a session are known; undefined before the first look at the database. */
+  /** Up to which transaction the objects of a session are known; undefined before the database was asked. */
   knownUpto(session: SessionId): number | undefined {
     return this.#upto.get(session);
   }

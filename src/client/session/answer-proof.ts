@@ -1,7 +1,84 @@
 import { hashText } from '../../objects/hashes.js';
-import type { AnswerProof } from '../../objects/step.js';
-import { answerPieces, type PieceSource } from './answer-pieces.js';
+import type { ObjectId } from '../../objects/ids.js';
+import type { AnswerPiece, AnswerProof } from '../../objects/step.js';
+import { defined } from '../../values/defined.js';
 import type { CallReport } from './call-report.js';
+
+/** A text that is stored anyway: the call's whole output, or, with an id, another object's whole text. */
+export interface PieceSource {
+  readonly text: string;
+  readonly id?: ObjectId;
+}
+
+/** UTF-16 units that have to be the same before a piece is taken from a source; shorter ones cost less as they are. */
+const LEAST_SAME = 48;
+/** UTF-16 units that an answer may have of its own; with more it is not worth keeping. */
+const MOST_OWN = 4_000;
+const MOST_PIECES = 64;
+
+/** How far two texts are the same from given places on. */
+function sameLength(answer: string, from: number, source: string, at: number): number {
+  let low = 0;
+  let high = Math.min(answer.length - from, source.length - at);
+  // Whole pieces are compared at once, which is many times faster than unit by unit.
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (source.startsWith(answer.slice(from + low, from + middle), at + low)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+interface Match {
+  readonly source: PieceSource;
+  readonly at: number;
+  readonly chars: number;
+}
+
+function matchAt(answer: string, from: number, sources: readonly PieceSource[]): Match | undefined {
+  const probe = answer.slice(from, from + LEAST_SAME);
+  if (probe.length < LEAST_SAME) return undefined;
+  let best: Match | undefined;
+  for (const source of sources) {
+    const at = source.text.indexOf(probe);
+    if (at < 0) continue;
+    const chars = sameLength(answer, from, source.text, at);
+    if (best === undefined || chars > best.chars) best = { source, at, chars };
+  }
+  return best;
+}
+
+/**
+ * An answer as pieces of what is stored anyway and the little that is its own: header, hints. Pieces begin at lines of the answer. Undefined when
+ * too much of it is its own; then only its hash is kept. `joinPieces` gives the answer back.
+ */
+export function answerPieces(answer: string, sources: readonly PieceSource[]): readonly AnswerPiece[] | undefined {
+  const pieces: AnswerPiece[] = [];
+  let own = 0;
+  let begun = 0;
+  let at = 0;
+  const endOwn = (): void => {
+    if (at > begun) pieces.push(answer.slice(begun, at));
+  };
+  while (at < answer.length) {
+    const match = matchAt(answer, at, sources);
+    if (match === undefined) {
+      const lineEnd = answer.indexOf('\n', at);
+      const next = lineEnd < 0 ? answer.length : lineEnd + 1;
+      own += next - at;
+      at = next;
+      if (own > MOST_OWN) return undefined;
+      continue;
+    }
+    endOwn();
+    pieces.push({ at: match.at, chars: match.chars, ...defined({ id: match.source.id }) });
+    at += match.chars;
+    begun = at;
+    if (pieces.length > MOST_PIECES) return undefined;
+  }
+  endOwn();
+  return pieces;
+}
 
 /** The texts that an answer may show of what is stored: the call's output, and what it activated. */
 function sourcesOf(content: string, { plan }: CallReport): readonly PieceSource[] {

@@ -2,7 +2,8 @@ import { type AroundTail, renderAround } from '../../assembly/around-tail.js';
 import { type Assembly, assemble } from '../../assembly/assemble.js';
 import type { AssemblyRecord, FrozenTail, LayoutName } from '../../assembly/assembly-record.js';
 import type { AssemblyInput } from '../../assembly/layout.js';
-import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
+import type { ObjectMetadata } from '../../assembly/metadata.js';
+import { metadataOf } from '../../assembly/metadata.js';
 import { type MessageAssembly, renderMessages } from '../../assembly/render-messages.js';
 import type { Delivery, HandedList, ShownAhead } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
@@ -13,9 +14,10 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError, type XtdbErrorCode } from '../../xtdb/errors.js';
-import type { MarkedVersion } from '../delivery/session-write.js';
-import type { AheadContext } from '../optimistic/ahead-of-database.js';
-import { type HeldSession, readHeldSession } from './open-session.js';
+import type { MarkedVersion } from '../optimistic/known-versions.js';
+import type { OptimisticContext, ViewedSession } from '../optimistic/optimistic-view.js';
+import { TIME_LIMITS } from '../time-limits.js';
+import { type LoadedSession, loadSession } from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
 
 /** The record of one assembly (decision E7): enough to rebuild it from the database alone. */
@@ -24,9 +26,9 @@ export interface SessionAssemblyRecord extends AssemblyRecord {
   readonly turn: number;
   /** The last step that it includes. */
   readonly step: number;
-  /** Undefined when it was assembled while the database was away: then the step tells what it was made from, once the database has it. */
+  /** Undefined when it was assembled while the database was away: then `step` says what it was made from, once the database has that step. */
   readonly basis: Basis | undefined;
-  /** There where no transaction was waited for: what it shows in another version than the basis has (decision 0010). */
+  /** What it shows in another version than the basis has; only for an optimistic context, which waited for no transaction (decision 0010). */
   readonly ahead?: readonly ShownAhead[];
   /** How it reached its model; absent as long as it was not handed out. */
   readonly delivered?: Delivery;
@@ -59,23 +61,18 @@ export interface AssembleOptions {
   readonly shortIds?: boolean;
   /** `ssot` if left out. */
   readonly layout?: LayoutName;
-  /** How long the database may take, milliseconds; then the context is assembled from what this process knows. Two seconds for the steps alone if left out. */
-  readonly patienceMs?: number;
-  /** Assembles from what this process knows, without waiting for its own transactions, where that can be made again later (decision 0010). */
-  readonly ahead?: boolean;
-}
-
-/** How a context is handed out. */
-export interface DeliverOptions extends AssembleOptions {
-  /** How it reaches its model. Only with it is the record kept (decision E7), before the context is there. */
-  readonly deliver?: Delivery;
-  /** Which rendering is handed out and kept the record of; `text` if left out. */
-  readonly renderer?: 'text' | 'messages';
+  /**
+   * How long the database may take, milliseconds; then the context is assembled from what this process knows. If left out, only waiting for the steps is
+   * limited, to two seconds.
+   */
+  readonly timeoutMs?: number;
+  /** Assembles from the optimistic view, without waiting for this client's own transactions, where the context can be made again later (decision 0010). */
+  readonly optimistic?: boolean;
 }
 
 type MetadataOf = (id: ObjectId) => ObjectMetadata | undefined;
 
-/** What the snapshot itself says of the objects of an index. */
+/** The metadata of an index as a snapshot has it. */
 async function metadataAt({ files }: SessionEnvironment, snapshot: StoreSnapshot, index: readonly ObjectId[]): Promise<MetadataOf> {
   const heads = await snapshot.heads(index);
   const known = new Map<ObjectId, ObjectMetadata | undefined>();
@@ -83,19 +80,19 @@ async function metadataAt({ files }: SessionEnvironment, snapshot: StoreSnapshot
   return (id) => known.get(id);
 }
 
-/** What is known of a session's objects, brought to a snapshot; nothing is read as long as only this client wrote since the last look. */
+/** What is known of a session's objects, brought to a snapshot; nothing is read as long as only this client wrote since the last time. */
 async function currentMetadata(environment: SessionEnvironment, snapshot: StoreSnapshot, state: SessionState): Promise<MetadataOf> {
-  const { cache, store } = environment;
+  const { metadata, store } = environment;
   const { txId } = snapshot.basis;
   const { index } = state.sets;
-  const upto = cache.knownUpto(state.id);
+  const upto = metadata.knownUpto(state.id);
   if (txId === undefined || upto === undefined || !store.writes.own.cover(upto, txId)) {
-    for (const { document, marks } of (await snapshot.heads(index)).values()) cache.learn(document, marks, txId);
+    for (const { document, marks } of (await snapshot.heads(index)).values()) metadata.learn(document, marks, txId);
   }
-  cache.setKnownUpto(state.id, txId);
-  // Another session of this client may have written since the basis was pinned; then only the snapshot itself tells what stood then.
-  if (txId !== undefined && !index.every((id) => cache.isAsOf(id, txId))) return metadataAt(environment, snapshot, index);
-  return (id) => cache.get(id);
+  metadata.setKnownUpto(state.id, txId);
+  // Another session of this client may have written since the basis was pinned; then only the snapshot itself has what stood then.
+  if (txId !== undefined && !index.every((id) => metadata.isAsOf(id, txId))) return metadataAt(environment, snapshot, index);
+  return (id) => metadata.get(id);
 }
 
 interface Parts {
@@ -148,92 +145,109 @@ function isSame({ version }: MarkedVersion, metadata: ObjectMetadata | undefined
   return metadata.type === 'toolcall' || (metadata.state === 'indexed' && version.file_hash === metadata.fileHash);
 }
 
+interface AssembledSession extends ViewedSession {
+  readonly metadata: MetadataOf;
+}
+
 async function assembleAt(
   environment: SessionEnvironment,
   snapshot: StoreSnapshot,
-  { state, prompt }: Pick<HeldSession, 'state' | 'prompt'>,
-  metadata: MetadataOf,
+  { state, prompt, metadata }: AssembledSession,
   options: AssembleOptions,
 ): Promise<SessionAssembly> {
-  const { recent } = environment;
+  const { versions } = environment;
   const known = new Map<ObjectId, MarkedVersion>();
   for (const id of state.sets.active) {
-    const version = recent.get(id);
+    const version = versions.recent(id);
     if (version !== undefined && isSame(version, metadata(id))) known.set(id, version);
   }
   const found = await snapshot.getMany(state.sets.active.filter((id) => !known.has(id)));
-  for (const version of found.values()) recent.set(version);
+  for (const version of found.values()) versions.loaded(version);
   const version = (id: ObjectId): MarkedVersion | undefined => known.get(id) ?? found.get(id);
   return assembleParts(environment, { state, prompt, metadata, version, basis: snapshot.basis }, options);
 }
 
-/** Assembles from what this process knows: the database is away, and an agent's next turn does not wait for it. */
-function assembleLocally(environment: SessionEnvironment, { state, prompt }: HeldSession, options: AssembleOptions): SessionAssembly {
-  const { cache, recent, outbox } = environment;
-  const version = (id: ObjectId): MarkedVersion | undefined => outbox.pending(id) ?? recent.get(id);
-  return assembleParts(environment, { state, prompt, metadata: (id) => cache.get(id), version, basis: undefined }, options);
+/** Assembles from what this process knows, without the database. */
+function assembleLocally(environment: SessionEnvironment, { state, prompt }: ViewedSession, options: AssembleOptions): SessionAssembly {
+  const { metadata, versions } = environment;
+  const known = { metadata: (id: ObjectId) => metadata.get(id), version: (id: ObjectId) => versions.newest(id) };
+  return assembleParts(environment, { state, prompt, ...known, basis: undefined }, options);
 }
 
-/** Assembles from what this process knows and what its basis has: no transaction is waited for (decision 0010). */
-export function assembleAhead(
+/** Assembles from the optimistic view: from what this process knows and what the view's basis has; no transaction is waited for (decision 0010). */
+export function assembleOptimistically(
   environment: SessionEnvironment,
-  { state, prompt }: HeldSession,
-  { heads, versions, basis: txId, ahead }: AheadContext,
-  options: AssembleOptions,
+  { state, prompt }: ViewedSession,
+  { heads, versions, basis: txId, ahead, options }: OptimisticContext & { readonly options: AssembleOptions },
 ): SessionAssembly {
   const basis = txId === undefined ? undefined : { validTime: END_OF_TIME, txId, txTime: undefined };
   const found = { metadata: (id: ObjectId) => heads.get(id)?.metadata, version: (id: ObjectId) => versions.get(id) };
   return assembleParts(environment, { state, prompt, ...found, basis, ahead }, options);
 }
 
-/** Whether this process has the content of everything active at hand. */
-function knowsActive({ recent, outbox }: SessionEnvironment, { state }: HeldSession): boolean {
-  return state.sets.active.every((id) => outbox.pending(id) !== undefined || recent.get(id) !== undefined);
-}
-
-/** What a database says, or does not, that is away for now. */
+/** The errors of a database that is away for now. */
 const AWAY: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'busy']);
-
-/** How long an assembly waits for the database to have every step, milliseconds. */
-const DRAIN_LIMIT_MS = 2_000;
 
 /** From the database, at one basis that includes every step; undefined while it is away. */
 async function assembleFromDatabase(
   environment: SessionEnvironment,
-  held: HeldSession,
+  loaded: LoadedSession,
   options: AssembleOptions,
 ): Promise<SessionAssembly | undefined> {
   const { outbox, store } = environment;
-  if (outbox.status.outage !== undefined || !(await outbox.drained(held.state.id, DRAIN_LIMIT_MS))) return undefined;
-  // What was lost to another writer while it drained is not in the database as it is held here.
-  const failure = outbox.failure(held.state.id);
+  if (outbox.status.outage !== undefined || !(await outbox.drained(loaded.state.id, TIME_LIMITS.drain))) return undefined;
+  // Steps that were lost to another writer meanwhile are not in the database as they are here.
+  const failure = outbox.failure(loaded.state.id);
   if (failure !== undefined) throw failure;
-  // Another process, or this one before its clock stepped back, may have dated what is held later than now.
-  store.noteTime(Math.max(held.state.lastAt, held.promptAt, held.position.at));
+  // Another process, or this one before its clock stepped back, may have dated what is loaded later than now.
+  store.noteTime(Math.max(loaded.state.lastAt, loaded.promptAt, loaded.position.at));
   try {
     const snapshot = await store.now();
-    return await assembleAt(environment, snapshot, held, await currentMetadata(environment, snapshot, held.state), options);
+    const metadata = await currentMetadata(environment, snapshot, loaded.state);
+    return await assembleAt(environment, snapshot, { ...loaded, metadata }, options);
   } catch (error) {
-    // Nothing was under way that would have told of the outage.
+    // No write was under way that would have noticed the outage.
     if (!outbox.isDurable || !(error instanceof XtdbError) || !AWAY.has(error.code)) throw error;
     return undefined;
   }
 }
 
+/** How the context of an open session is assembled, from the database or from what this process knows. */
+export type AssembleSession = (
+  environment: SessionEnvironment,
+  loaded: LoadedSession,
+  options: AssembleOptions,
+) => Promise<SessionAssembly>;
+
 /**
- * Assembles the context of a session that this client holds [§4], at one basis that includes every step, resolved once and carried through every read.
- * While the database is away it is assembled from what this process knows.
+ * Assembles the context of an open session [§4], at one basis that includes every step, resolved once and carried through every read. While the database
+ * is away it is assembled from what this process knows.
  */
 export async function assembleSession(
   environment: SessionEnvironment,
-  held: HeldSession,
+  loaded: LoadedSession,
   options: AssembleOptions,
 ): Promise<SessionAssembly> {
-  const { patienceMs } = options;
-  if (environment.alone === true && knowsActive(environment, held)) return assembleLocally(environment, held, options);
-  const work = assembleFromDatabase(environment, held, options);
-  const assembled = patienceMs === undefined ? work : withinLimit(work, patienceMs, () => undefined);
-  return (await assembled) ?? assembleLocally(environment, held, options);
+  const { timeoutMs } = options;
+  const work = assembleFromDatabase(environment, loaded, options);
+  const assembled = timeoutMs === undefined ? work : withinLimit(work, timeoutMs, () => undefined);
+  return (await assembled) ?? assembleLocally(environment, loaded, options);
+}
+
+/** Assembles the context of a session that nobody else writes: from what this process knows, unless the content of an active object is not at hand. */
+export async function assembleAsSoleWriter(
+  environment: SessionEnvironment,
+  loaded: LoadedSession,
+  options: AssembleOptions,
+): Promise<SessionAssembly> {
+  const isKnown = loaded.state.sets.active.every((id) => environment.versions.newest(id) !== undefined);
+  return isKnown ? assembleLocally(environment, loaded, options) : assembleSession(environment, loaded, options);
+}
+
+/** A session as it stood at a basis. */
+export interface PastContext {
+  readonly session: SessionId;
+  readonly basis: { readonly validTime?: Date; readonly txId?: number };
 }
 
 /**
@@ -242,12 +256,12 @@ export async function assembleSession(
  */
 export async function assembleAsOf(
   environment: SessionEnvironment,
-  session: SessionId,
-  basis: { readonly validTime?: Date; readonly txId?: number },
+  { session, basis }: PastContext,
   options: AssembleOptions,
 ): Promise<SessionAssembly | undefined> {
   const snapshot = await environment.store.asOf(basis);
-  const held = await readHeldSession(snapshot, session);
-  if (held === undefined) return undefined;
-  return assembleAt(environment, snapshot, held, await metadataAt(environment, snapshot, held.state.sets.index), options);
+  const loaded = await loadSession(snapshot, session);
+  if (loaded === undefined) return undefined;
+  const metadata = await metadataAt(environment, snapshot, loaded.state.sets.index);
+  return assembleAt(environment, snapshot, { ...loaded, metadata }, options);
 }

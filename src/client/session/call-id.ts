@@ -1,9 +1,10 @@
 import { type ObjectId, objectId } from '../../objects/ids.js';
 import { withinLimit } from '../../process/within-limit.js';
 import type { SessionState } from '../../session/session-state.js';
+import { TIME_LIMITS } from '../time-limits.js';
 import type { SessionEnvironment } from './session-environment.js';
 
-/** Longest id of a harness that is kept as it is; the marks that make it unique need room. */
+/** Longest id of a harness that is kept as it is; the marks that make it unique follow it. */
 const LONGEST = 400;
 
 /** An id for a call that comes again in the same chat: `{id}~2`, `{id}~3`. */
@@ -12,17 +13,14 @@ function repeated(state: SessionState, id: string): string {
   for (let n = 2; ; n++) if (!state.has(`${id}~${n}` as ObjectId)) return `${id}~${n}`;
 }
 
-/** How long an agent waits for the database to say whether another chat has an id, milliseconds. */
-const LOOK_UP_MS = 250;
-
 /** What the database said of an id before its call was there. */
-export interface ExpectedId {
+interface ExpectedId {
   readonly taken: boolean;
   /** The transaction that it was asked at. */
   readonly txId: number | undefined;
 }
 
-/** Ids of calls that are under way. */
+/** Ids of calls that are under way: the database is asked for each when its call begins. */
 export class ExpectedIds {
   readonly #environment: SessionEnvironment;
   readonly #ids = new Map<ObjectId, Promise<ExpectedId | undefined>>();
@@ -34,11 +32,9 @@ export class ExpectedIds {
   /** Asks for an id whose call has begun, so that nobody waits for the answer when it ends. */
   expect(state: SessionState, given: string): void {
     const id = repeated(state, wantedOf(given)) as ObjectId;
-    if (!this.#ids.has(id))
-      this.#ids.set(
-        id,
-        lookUp(this.#environment, id).catch(() => undefined),
-      );
+    if (this.#ids.has(id)) return;
+    const asked = lookUp(this.#environment, id).catch(() => undefined);
+    this.#ids.set(id, asked);
   }
 
   /** What was said of an id, if it still holds: nobody else has written since, as far as the database has got. */
@@ -58,25 +54,29 @@ async function lookUp({ store }: SessionEnvironment, id: ObjectId): Promise<Expe
   return { taken: txId !== undefined && (await store.newestAt(txId).heads([id])).has(id), txId };
 }
 
-const wantedOf = (given: string): string => given.toWellFormed().slice(0, LONGEST);
+function wantedOf(given: string): string {
+  return given.toWellFormed().slice(0, LONGEST);
+}
 
-/** How an id was expected, and the last transaction of the database. */
-export interface Expectation {
-  readonly ids: ExpectedIds;
+/** The id that a harness gave a call, and what was asked about it before. */
+export interface GivenId {
+  readonly given: string | undefined;
+  readonly expected?: ExpectedIds;
+  /** The last transaction of the database. */
   readonly latest: () => Promise<number | undefined>;
 }
 
 /** Whether another chat has an id; assumed when the database does not answer in time: an id that is made unique is never wrong. */
-async function isTaken(environment: SessionEnvironment, id: ObjectId, expected: Expectation | undefined): Promise<boolean> {
-  const { cache, outbox } = environment;
+async function isTaken(environment: SessionEnvironment, id: ObjectId, { expected, latest }: GivenId): Promise<boolean> {
+  const { metadata, versions, outbox } = environment;
   // Another session of this client has it.
-  if (outbox.pending(id) !== undefined || cache.get(id) !== undefined) return true;
-  const known = expected === undefined ? undefined : expected.ids.take(id, expected.latest).catch(() => undefined);
-  const look = (async () => (await known) ?? (await lookUp(environment, id)).taken)();
-  if (!outbox.isDurable) return look;
+  if (versions.pending(id) !== undefined || metadata.get(id) !== undefined) return true;
+  const known = expected?.take(id, latest).catch(() => undefined);
+  const asked = (async () => (await known) ?? (await lookUp(environment, id)).taken)();
+  if (!outbox.isDurable) return asked;
   return withinLimit(
-    look.catch(() => true),
-    LOOK_UP_MS,
+    asked.catch(() => true),
+    TIME_LIMITS.callId,
     () => true,
   );
 }
@@ -85,16 +85,12 @@ async function isTaken(environment: SessionEnvironment, id: ObjectId, expected: 
  * The id of a tool call object (decision B2): the harness's own when it is free or this chat's, with the session's id behind it when another chat has
  * it; `{session}:{step}` where the harness gives none. What a fork shares with its parent is this chat's; what the parent called later is not.
  */
-export async function callIdFor(
-  environment: SessionEnvironment,
-  state: SessionState,
-  given: string | undefined,
-  expected?: Expectation,
-): Promise<ObjectId> {
+export async function callIdFor(environment: SessionEnvironment, state: SessionState, call: GivenId): Promise<ObjectId> {
+  const { given } = call;
   if (given === undefined || given === '') return objectId(repeated(state, `${state.id}:${state.seq + 1}`));
   const wanted = wantedOf(given);
   const id = repeated(state, wanted) as ObjectId;
   // An id with this session's id behind it is no other chat's.
   if (wanted.endsWith(`@${state.id}`)) return objectId(id);
-  return objectId((await isTaken(environment, id, expected)) ? repeated(state, `${wanted}@${state.id}`) : id);
+  return objectId((await isTaken(environment, id, call)) ? repeated(state, `${wanted}@${state.id}`) : id);
 }

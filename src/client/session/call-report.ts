@@ -1,8 +1,78 @@
+import type { ObjectMetadata } from '../../assembly/metadata.js';
+import type { SourceReading } from '../../filesystem/access/read-source.js';
+import type { FileObservation } from '../../indexing/decide-file.js';
 import type { Json } from '../../objects/canonical-json.js';
-import type { ObjectId } from '../../objects/ids.js';
+import { hashText } from '../../objects/hashes.js';
+import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.js';
+import { abridge, isLargeText } from '../../objects/large-text.js';
+import type { FilesystemSource } from '../../objects/source.js';
+import { toolcallVersion } from '../../objects/versions.js';
+import type { SessionState } from '../../session/session-state.js';
+import type { Verb } from '../../session/verb-outcome.js';
+import { defined } from '../../values/defined.js';
 import type { AppliedWrite } from '../delivery/outbox.js';
-import type { ReportedMention, ReportedReading } from './reported-files.js';
-import type { VerbPlan } from './verb-plan.js';
+import type { StoredCall } from '../delivery/session-write.js';
+import { fileObjectId } from '../file-access.js';
+
+/** A file that a call read, by its source's own bytes (decision C1). */
+export interface ReportedReading {
+  readonly source: FilesystemSource;
+  readonly reading: SourceReading;
+  /** True for a whole read, which activates the file; false for a part of it (decision D8). */
+  readonly activate: boolean;
+}
+
+/** An existing regular file that a call's output mentioned [§5.6, Discovery]. */
+export interface ReportedMention {
+  readonly source: FilesystemSource;
+  readonly mtimeMs: number;
+}
+
+/** Why a verb did nothing for one object (decisions D3, D5). */
+export type VerbFailure =
+  | 'unknown'
+  | 'ambiguous'
+  | 'infrastructure'
+  | 'not-active'
+  | 'not-pinned'
+  | 'deleted'
+  | 'not-text'
+  | 'inaccessible'
+  | 'outside-roots';
+
+/** What a verb will do for one reference of the agent. */
+export type VerbEntry =
+  | {
+      readonly reference: string;
+      readonly ok: true;
+      readonly id: ObjectId;
+      /** False when the object already was as asked; activating it again still makes it fresh (decision D4). */
+      readonly changes: boolean;
+      /** For activate: what the agent now has in context; the text as stored. */
+      readonly text?: string;
+      /** What the object is from this step on; a stub that was just read is no stub any more. */
+      readonly metadata: ObjectMetadata;
+    }
+  | {
+      readonly reference: string;
+      readonly ok: false;
+      readonly failure: VerbFailure;
+      readonly id?: ObjectId;
+      readonly candidates?: readonly ObjectId[];
+    };
+
+/** One verb over several references, decided but not written: it becomes one step when its call is recorded (decision D7). */
+export interface VerbPlan {
+  readonly verb: Verb;
+  readonly entries: readonly VerbEntry[];
+  /** Files that were read on the way: stubs before their activation, and whatever turned out changed or deleted [§3.3]. */
+  readonly readings: readonly ReportedReading[];
+}
+
+/** The ids that a plan's verb applies to, each once, in the order given. */
+export function appliedIds(plan: VerbPlan): readonly ObjectId[] {
+  return [...new Set(plan.entries.flatMap((entry) => (entry.ok ? [entry.id] : [])))];
+}
 
 /** One finished tool call, as it is to be recorded [§5.7]. */
 export interface CallReport {
@@ -35,4 +105,73 @@ export interface RecordedCall {
   readonly collapsed: readonly ObjectId[];
   /** What the database made of it [§5.6], once it has it; indexing outcomes are decided then (decision F6). */
   readonly applied: Promise<AppliedWrite>;
+}
+
+/** What a call did to files, as the step needs it. */
+interface StepFiles {
+  /** What is decided against the database: readings, and mentions of files that are new to the session. */
+  readonly observations: readonly FileObservation[];
+  /** Files that the call indexed or discovered, in order (decision B5). */
+  readonly refs: readonly ObjectId[];
+  /** Files that were read whole. */
+  readonly activate: readonly ObjectId[];
+}
+
+/** Whether a reading leaves an object behind; a file that is not there only concerns objects that are. */
+const INDEXES: Readonly<Record<SourceReading['kind'], boolean>> = {
+  text: true,
+  'large-text': true,
+  binary: true,
+  missing: false,
+  unreachable: false,
+  'not-regular': false,
+};
+
+/** Sorts out the files of a call. A file of the session's index exists in the database, so mentioning it again needs no look-up [§5.6]. */
+export function stepFiles(report: CallReport, state: SessionState): StepFiles {
+  const refs = new Set<ObjectId>();
+  const activate: ObjectId[] = [];
+  const observations: FileObservation[] = [];
+  for (const { source, reading, activate: whole } of [...(report.readings ?? []), ...(report.plan?.readings ?? [])]) {
+    const id = fileObjectId(source);
+    if (INDEXES[reading.kind] || state.has(id)) {
+      refs.add(id);
+      observations.push({ kind: 'read', source, reading });
+    }
+    if (whole && reading.kind !== 'binary' && INDEXES[reading.kind]) activate.push(id);
+  }
+  for (const { source, mtimeMs } of report.mentions ?? []) {
+    const id = fileObjectId(source);
+    if (!refs.has(id) && !state.has(id)) observations.push({ kind: 'mention', source, mtimeMs });
+    refs.add(id);
+  }
+  return { observations, refs: [...refs], activate };
+}
+
+/** Data from outside with every text made well-formed, so that it can be stored exactly (decision G8): half a surrogate pair becomes U+FFFD. */
+export function wellFormed(value: Json): Json {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key.toWellFormed(), wellFormed(member as Json)]));
+}
+
+/** The object of a call, and its whole output where `content` holds only head and tail of it (decisions B8, C6). */
+export function storedCall(
+  report: CallReport,
+  { id, session, refs }: { readonly id: ObjectId; readonly session: SessionId; readonly refs: readonly ObjectId[] },
+): StoredCall {
+  const text = report.content.toWellFormed();
+  const large = isLargeText(text);
+  const version = toolcallVersion({
+    id,
+    tool: report.tool,
+    args: wellFormed(report.args) as CallReport['args'],
+    ...defined({ argsDisplay: report.argsDisplay?.toWellFormed() }),
+    status: report.status,
+    chatRef: chatObjectId(session),
+    fileRefs: refs,
+    content: large ? abridge(text).content : text,
+  });
+  return large ? { version, wholeText: { hash: hashText(text), text } } : { version };
 }

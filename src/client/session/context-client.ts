@@ -4,7 +4,7 @@ import type { PendingLimits } from '../../journal/record-progress.js';
 import { type SessionId, sessionId } from '../../objects/ids.js';
 import { TrackerReportFile } from '../../process/process-reports.js';
 import { SessionError } from '../../session/errors.js';
-import { DEFAULT_POLICY, type StepPolicy } from '../../session/plan-step.js';
+import { DEFAULT_POLICY, type StepPolicy } from '../../session/step-policy.js';
 import { type AskedBasis, ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { TextCache } from '../../store/texts.js';
@@ -12,20 +12,27 @@ import { defined } from '../../values/defined.js';
 import type { NodeAddress } from '../../xtdb/address.js';
 import { createXtdbClient, type XtdbClient } from '../../xtdb/xtdb-client.js';
 import { ClientJournal } from '../delivery/client-journal.js';
-import { type ForkOptions, forkSession } from '../delivery/fork-session.js';
+import type { DeliveryGate } from '../delivery/delivery-gate.js';
 import { Outbox, type OutboxStatus } from '../delivery/outbox.js';
-import type { QuietTimes } from '../delivery/quiet-times.js';
+import { type ForkOptions, forkSession } from '../delivery/session-heads.js';
+import { SharedWriter, SoleWriter } from '../delivery/writers.js';
+import { FileAccess, type FileAccessOptions } from '../file-access.js';
+import { KnownVersions } from '../optimistic/known-versions.js';
 import { MetadataCache } from '../optimistic/metadata-cache.js';
-import { RecentVersions } from '../optimistic/recent-versions.js';
+import { TIME_LIMITS } from '../time-limits.js';
 import type { IndexEnvironment } from '../tracking/index-sources.js';
 import { TrackingPublisher } from '../tracking/publish-tracking.js';
 import { SourceTracking, type TrackingOptions, type TrackingStatus } from '../tracking/tracking.js';
-import { type AssembleOptions, assembleAsOf, type SessionAssembly } from './assemble-session.js';
+import {
+  type AssembleOptions,
+  type AssembleSession,
+  assembleAsOf,
+  assembleAsSoleWriter,
+  assembleSession,
+  type SessionAssembly,
+} from './assemble-session.js';
 import { ContextSession } from './context-session.js';
-import { FileAccess, type FileAccessOptions } from './file-access.js';
-import { listSessions, type SessionSummary } from './list-sessions.js';
-import { type LeaseSettings, lockSession } from './lock-session.js';
-import { createHeldSession, openHeldSession } from './open-session.js';
+import { createSession, type LeaseSettings, listSessions, lockSession, openSession, type SessionSummary } from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { type BorrowedSession, SessionRegistry } from './session-registry.js';
 
@@ -55,16 +62,16 @@ export interface ContextClientOptions extends FileAccessOptions {
   readonly queue?: PendingLimits;
   /** Whether files that were read are watched [§5.8], and how; by default they are where there is a data folder, as in a process that lives long. */
   readonly track?: boolean | Omit<TrackingOptions, 'onNotice'>;
-  /** Told one line about what could not be read of a dead process's journal, or cannot be tracked. */
+  /** Called with one line about what could not be read of a dead process's journal, or cannot be tracked. */
   readonly onNotice?: (line: string) => void;
-  /** What this process is, for whoever is refused a session that it has open. */
+  /** What this process is called in the error of another one that asks for a session which is open here. */
   readonly what?: string;
   /**
    * True: nobody else writes what this client's sessions hold, as in a replay. Then contexts are assembled from what this process knows, as far as it
    * does, and without a journal steps are acknowledged before they are committed.
    */
-  readonly alone?: boolean;
-  /** How much text a client keeps at hand, in UTF-16 units for each of two caches: versions met lately, and texts by their hash; 32 Mi where absent. */
+  readonly soleWriter?: boolean;
+  /** How much text a client keeps at hand, in UTF-16 units for each of two caches: recent versions, and texts by their hash; 32 Mi where absent. */
   readonly keptUnits?: number;
   /** Milliseconds since 1970; the machine's clock when absent. */
   readonly clock?: () => number;
@@ -80,11 +87,6 @@ export interface OpenSessionOptions {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** How long opening waits for the sources of a session to be looked at. */
-const RESUME_WAIT_MS = 1_000;
-/** How long opening, forking and reading history wait for what was acknowledged to reach the database. */
-const DELIVERY_WAIT_MS = 10_000;
-const CLOSE_WAIT_MS = 5_000;
 const WHAT = 'a program that uses Palimpsest';
 
 const LETTERS = 'abcdefghjkmnpqrstvwxyz0123456789';
@@ -121,6 +123,7 @@ export class ContextClient {
   readonly #xtdb: XtdbClient;
   readonly #environment: SessionEnvironment;
   readonly #sessions = new SessionRegistry((id: SessionId, options: OpenSessionOptions) => this.#open(id, options));
+  readonly #assemble: AssembleSession;
   readonly #lease: LeaseSettings | undefined;
   readonly #journal: ClientJournal | undefined;
   readonly #publisher: TrackingPublisher | undefined;
@@ -132,19 +135,23 @@ export class ContextClient {
     this.#lease = options.dataDir === undefined ? undefined : { dataDir: options.dataDir, what: options.what ?? WHAT };
     this.files = files;
     this.store = new ObjectStore(xtdb, new TextCache(options.keptUnits));
-    const cache = new MetadataCache(files);
-    const recent = new RecentVersions(options.keptUnits);
-    const outbox = new Outbox(this.store, cache, recent, journal, options.alone);
+    const { store } = this;
+    const metadata = new MetadataCache(files);
+    const versions = new KnownVersions(metadata, options.keptUnits);
+    const isSole = options.soleWriter === true;
+    this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
+    const writer = isSole ? new SoleWriter(store.writes, { pipelined: journal === undefined }) : new SharedWriter(store.writes);
+    const outbox = new Outbox({ store, metadata, versions, writer, journal });
     const clock = options.clock ?? Date.now;
-    const tracking = trackingOf({ files, cache, outbox, clock }, options);
+    const tracking = trackingOf({ files, metadata, outbox, clock }, options);
     this.#publisher = tracking.publisher;
     this.#environment = {
-      store: this.store,
+      store,
       files,
-      cache,
-      recent,
+      metadata,
+      versions,
       outbox,
-      ...defined({ tracking: tracking.sources, alone: options.alone }),
+      ...defined({ tracking: tracking.sources }),
       policy: options.policy ?? DEFAULT_POLICY,
       strict: options.strict ?? false,
       shortIds: options.shortIds ?? false,
@@ -162,7 +169,7 @@ export class ContextClient {
     const kept = { what, durability, onNotice, ...defined({ limits: queue }) };
     const journal = dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
     const client = new ContextClient(createXtdbClient(options.address), files, options, journal);
-    await journal?.adoptAll(client.#environment.outbox);
+    await journal?.adoptAll((write, done) => client.#environment.outbox.adopt(write, done));
     return client;
   }
 
@@ -201,7 +208,7 @@ export class ContextClient {
     const parentId = sessionId(parent);
     const id = this.#idOf(options);
     if (this.#sessions.has(id)) throw new SessionError('session-exists', `session ${id} is open already; choose another id for the fork`);
-    if (!(await this.#environment.outbox.drained(parentId, DELIVERY_WAIT_MS))) {
+    if (!(await this.#environment.outbox.drained(parentId, TIME_LIMITS.delivery))) {
       throw new SessionError(
         'node-unavailable',
         `session ${parentId} has steps that the database does not have yet; fork it once it is back`,
@@ -213,11 +220,11 @@ export class ContextClient {
   }
 
   /**
-   * The store, once everything that this client has acknowledged is in it (decision F4): what questions about the past are asked of. Throws SessionError
-   * `node-unavailable` when that takes longer than ten seconds.
+   * The store, once everything that this client has acknowledged is in it (decision F4): what questions about the past are asked of.
+   * @throws {SessionError} `node-unavailable` – it takes longer than ten seconds
    */
   async delivered(): Promise<ObjectStore> {
-    if (!(await this.#environment.outbox.drained(undefined, DELIVERY_WAIT_MS))) throw this.#behind();
+    if (!(await this.#environment.outbox.drained(undefined, TIME_LIMITS.delivery))) throw this.#behind();
     return this.store;
   }
 
@@ -228,11 +235,12 @@ export class ContextClient {
   }
 
   /**
-   * Waits until at most `most` acknowledged writes are on their way to the database, for whoever writes faster than it takes them. Throws SessionError
-   * `node-unavailable` when that takes longer than `limitMs` milliseconds, ten seconds if left out.
+   * Waits until at most `most` acknowledged writes are on their way to the database: backpressure for a caller that writes faster than the database takes
+   * it. `timeoutMs` is ten seconds if left out.
+   * @throws {SessionError} `node-unavailable` – it took longer
    */
-  async room(most: number, limitMs = DELIVERY_WAIT_MS): Promise<void> {
-    if (!(await this.#environment.outbox.hasRoom(most, limitMs))) throw this.#behind();
+  async backpressure(most: number, timeoutMs: number = TIME_LIMITS.delivery): Promise<void> {
+    if (!(await this.#environment.outbox.atMost(most, timeoutMs))) throw this.#behind();
   }
 
   /** All sessions of the database and those that are open here, the one that was worked with last first. Throws XtdbError. */
@@ -253,7 +261,7 @@ export class ContextClient {
     basis: { readonly validTime?: Date; readonly txId?: number },
     options: AssembleOptions = {},
   ): Promise<SessionAssembly | undefined> {
-    return assembleAsOf(this.#environment, session, basis, options);
+    return assembleAsOf(this.#environment, { session, basis }, options);
   }
 
   /** Closes one session and forgets it, so that opening it again reads it afresh. */
@@ -261,9 +269,9 @@ export class ContextClient {
     return this.#sessions.close(session.id, session);
   }
 
-  /** When this client has time for what nobody waits for: whoever lets a model wait says so here. */
-  get quiet(): QuietTimes {
-    return this.#environment.outbox.quiet;
+  /** Holds deliveries to the database back while a model waits: close it before a context is made for one. */
+  get gate(): DeliveryGate {
+    return this.#environment.outbox.gate;
   }
 
   /** The moment by this client's clock, milliseconds since 1970. */
@@ -314,20 +322,21 @@ export class ContextClient {
     const isNew = options.id === undefined;
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {
-      if (takeOver) await this.#journal?.othersDelivered(DELIVERY_WAIT_MS);
+      if (takeOver) await this.#journal?.othersDelivered(TIME_LIMITS.delivery);
       // What a dead process acknowledged for this session has to be in the database before it is read.
-      const isThere = isNew || ((await outbox.drained(id, DELIVERY_WAIT_MS)) && (await outbox.forgetFailure(id, DELIVERY_WAIT_MS)));
+      const isThere = isNew || ((await outbox.drained(id, TIME_LIMITS.delivery)) && (await outbox.forgetFailure(id, TIME_LIMITS.delivery)));
       if (!isThere) {
         throw new SessionError(
           'node-unavailable',
           `session ${id} has steps that the database does not have yet; open it once the node is back`,
         );
       }
-      if (isNew) return new ContextSession(this.#environment, await createHeldSession(this.#environment, id), lock);
+      const parts = { lock, assemble: this.#assemble };
+      if (isNew) return new ContextSession(this.#environment, await createSession(this.#environment, id), parts);
       const resume = tracking?.resume(id, onProgress);
-      const held = await openHeldSession(this.#environment, id, (ids, objects) => resume?.take(ids, objects));
-      await resume?.within(RESUME_WAIT_MS);
-      return new ContextSession(this.#environment, held, lock);
+      const loaded = await openSession(this.#environment, id, (ids, objects) => resume?.take(ids, objects));
+      await resume?.within(TIME_LIMITS.resume);
+      return new ContextSession(this.#environment, loaded, parts);
     } catch (error) {
       tracking?.leave(id);
       lock?.release();
@@ -339,7 +348,7 @@ export class ContextClient {
     const [closed] = await Promise.allSettled([this.#sessions.closeAll()]);
     await this.#environment.tracking?.close();
     await this.#publisher?.close();
-    await this.#environment.outbox.drained(undefined, CLOSE_WAIT_MS);
+    await this.#environment.outbox.drained(undefined, TIME_LIMITS.close);
     const stored = this.store.close();
     await this.#xtdb.close();
     await stored;

@@ -6,44 +6,40 @@ import type { Message } from '../../objects/object-type.js';
 import type { HistoryEvent, Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
+import type { Resolution } from '../../session/object-reference.js';
 import { planCall, planEvent, planMessage } from '../../session/plan-step.js';
-import type { Resolution } from '../../session/resolve-reference.js';
 import { applyStep, type SessionState } from '../../session/session-state.js';
 import type { Verb } from '../../session/verb-outcome.js';
-import { assemblyId } from '../../store/assemblies.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';
 import { SNAPSHOT_EVERY, toSnapshotPart } from '../../store/step-part.js';
 import { defined } from '../../values/defined.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import type { AcceptedWrite, Outbox } from '../delivery/outbox.js';
+import { headsAt, turnHeads } from '../delivery/session-heads.js';
 import type { SessionWrite } from '../delivery/session-write.js';
-import { headsAt, turnHeads } from '../delivery/turn-heads.js';
-import { AheadOfDatabase } from '../optimistic/ahead-of-database.js';
 import { answerProof } from './answer-proof.js';
-import {
-  assembleAhead,
-  assembleSession,
-  type DeliverOptions,
-  type SessionAssembly,
-  type SessionAssemblyRecord,
-} from './assemble-session.js';
-import { type HandedOut, proofOf } from './assembly-proof.js';
+import type { AssembleSession, SessionAssembly, SessionAssemblyRecord } from './assemble-session.js';
 import { callIdFor, ExpectedIds } from './call-id.js';
-import type { CallReport, RecordedCall } from './call-report.js';
-import { type LoadedObject, loadObject } from './load-object.js';
-import { type HeldSession, leaseOf, reloadHeldSession } from './open-session.js';
+import { appliedIds, type CallReport, type RecordedCall, stepFiles, storedCall, type VerbPlan } from './call-report.js';
+import { type LoadedObject, loadObject, resolveInSession } from './find-object.js';
+import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
 import { planVerb } from './plan-verb.js';
-import { resolveInSession } from './resolve-in-session.js';
+import { type DeliverOptions, type HandedOut, SessionContexts } from './session-contexts.js';
 import type { SessionEnvironment } from './session-environment.js';
-import { stepFiles } from './step-files.js';
-import { storedCall } from './stored-call.js';
-import { appliedIds, type VerbPlan } from './verb-plan.js';
 
 /** One content object as the pool shows it [§3.2]. */
 export interface PoolEntry {
   readonly metadata: ObjectMetadata;
   readonly active: boolean;
   readonly pinned: boolean;
+}
+
+/** What a session of its own has beside the environment that all sessions of a client share. */
+export interface SessionParts {
+  /** Undefined for a client without a data folder. */
+  readonly lock: SessionLock | undefined;
+  /** How contexts are assembled: a sole writer's from what this process knows, all others from the database. */
+  readonly assemble: AssembleSession;
 }
 
 /**
@@ -53,43 +49,45 @@ export interface PoolEntry {
 export class ContextSession {
   readonly id: SessionId;
   readonly #environment: SessionEnvironment;
-  #held: HeldSession;
+  #loaded: LoadedSession;
   readonly #lock: SessionLock | undefined;
   #hashes: HeadHashes;
   readonly #expected: ExpectedIds;
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
-  /** The records of contexts that were handed out at one step. */
-  #kept: { readonly step: number; readonly ids: Set<string> } = { step: -1, ids: new Set() };
-  /** Made with the first context that is to be ahead of the database. */
-  #ahead: AheadOfDatabase | undefined;
-  /** Set when a write's outcome was lost: what is held may be behind what is written. */
+  readonly #contexts: SessionContexts;
+  /** Set when a write's outcome was lost: what is loaded may be behind what is written. */
   #uncertain = false;
 
-  constructor(environment: SessionEnvironment, held: HeldSession, lock?: SessionLock) {
+  constructor(environment: SessionEnvironment, loaded: LoadedSession, { lock, assemble }: SessionParts) {
     this.#environment = environment;
-    this.#held = held;
+    this.#loaded = loaded;
     this.#lock = lock;
-    this.id = held.state.id;
+    this.id = loaded.state.id;
     this.#hashes = new HeadHashes(this.id);
     this.#expected = new ExpectedIds(environment);
+    this.#contexts = new SessionContexts(environment, () => this.#loaded, assemble);
   }
 
   /** The session as of its last committed step. */
   get state(): SessionState {
-    return this.#held.state;
+    return this.#loaded.state;
   }
 
   /**
    * Records a finished tool call [§5.6, §5.7] and resolves when it is acknowledged: in the journal, or, for a client without one, in the database.
-   * Rejects with SessionError (`taken-over`, `closed`), JournalError, XtdbError or DocumentError; then nothing of it is acknowledged.
+   * When it rejects, nothing of it is acknowledged.
+   * @throws {SessionError} `taken-over`, `closed`
+   * @throws {JournalError} when it could not be made durable
+   * @throws {XtdbError} without a journal, when it could not be committed
+   * @throws {DocumentError} for text that cannot be stored exactly
    */
   recordCall(report: CallReport): Promise<RecordedCall> {
     return this.#serial(async () => {
       const { policy } = this.#environment;
-      const { state } = this.#held;
-      const latest = (): Promise<number | undefined> => this.#ahead?.latest() ?? this.#environment.store.latestTransaction();
-      const id = await callIdFor(this.#environment, state, report.callId, { ids: this.#expected, latest });
+      const { state } = this.#loaded;
+      const latest = (): Promise<number | undefined> => this.#contexts.latest();
+      const id = await callIdFor(this.#environment, state, { given: report.callId, expected: this.#expected, latest });
       const answer = withNotice(report.answer(id), this.#environment.outbox);
       const files = stepFiles(report, state);
       const step = planCall(
@@ -105,24 +103,24 @@ export class ContextSession {
         },
         policy,
       );
-      const call = storedCall(id, this.id, report, files.refs);
+      const call = storedCall(report, { id, session: this.id, refs: files.refs });
       const { applied } = await this.#write(step, { files: files.observations, call });
       this.#environment.tracking?.follow(this.id, files.observations);
       return { callId: id, answer, collapsed: collapsedBy(step, report), applied };
     });
   }
 
-  /** Says that a call of this id has begun: whether another chat has the id is asked now, so that recording the call need not wait for it. */
+  /** Says that a call of this id has begun: the database is asked now whether another chat has the id, so that recording the call need not wait for it. */
   expectCall(callId: string): void {
-    this.#expected.expect(this.#held.state, callId);
+    this.#expected.expect(this.#loaded.state, callId);
   }
 
   /** Appends a message to the chat (decision B6); a user message begins a turn. `native` is the harness's own id of it, kept beside the chat. */
   reportMessage(message: Message, native?: string): Promise<void> {
     return this.#serial(async () => {
       const { policy } = this.#environment;
-      const text = message.text.toWellFormed();
-      await this.#write(planMessage(this.#held.state, { ...message, text }, this.#stepAt(), policy, native?.toWellFormed()), { files: [] });
+      const reported = { message: { ...message, text: message.text.toWellFormed() }, at: this.#stepAt(), native: native?.toWellFormed() };
+      await this.#write(planMessage(this.#loaded.state, reported, policy), { files: [] });
     });
   }
 
@@ -130,7 +128,7 @@ export class ContextSession {
   recordEvent(event: HistoryEvent): Promise<void> {
     return this.#serial(async () => {
       const { policy } = this.#environment;
-      await this.#write(planEvent(this.#held.state, event, this.#stepAt(), policy), { files: [] });
+      await this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, policy), { files: [] });
     });
   }
 
@@ -138,12 +136,12 @@ export class ContextSession {
   setSystemPrompt(prompt: string | null): Promise<void> {
     return this.#serial(async () => {
       const text = prompt?.toWellFormed() ?? null;
-      if (text === this.#held.prompt) return;
-      const { promptAt: before, state } = this.#held;
+      if (text === this.#loaded.prompt) return;
+      const { promptAt: before, state } = this.#loaded;
       // Two prompts of one millisecond would hide each other, and none may seem to have been there before the step that it came after.
       const promptAt = Math.max(this.#environment.clock(), before + 1, state.lastAt);
       await this.#heads([storedPut({ version: systemPromptVersion(this.id, text), validTime: new Date(promptAt) })]);
-      this.#held = { ...this.#held, prompt: text, promptAt };
+      this.#loaded = { ...this.#loaded, prompt: text, promptAt };
     });
   }
 
@@ -154,7 +152,7 @@ export class ContextSession {
 
   /** Decides activate, deactivate, pin or unpin for some references; reads what must be read, writes nothing. */
   planVerb(verb: Verb, references: readonly string[], signal?: AbortSignal): Promise<VerbPlan> {
-    return planVerb(this.#environment, this.state, verb, references, signal);
+    return planVerb(this.#environment, this.state, { verb, references, signal });
   }
 
   /** A content object in full, now or as of a transaction; undefined when the database knows none by this id then. */
@@ -162,9 +160,9 @@ export class ContextSession {
     return loadObject(this.#environment, id, options.version);
   }
 
-  /** What is known of an object that this client has met. */
+  /** What is known of an object that this client has observed. */
   metadata(id: ObjectId): ObjectMetadata | undefined {
-    return this.#environment.cache.get(id);
+    return this.#environment.metadata.get(id);
   }
 
   /** The metadata pool in its order [§3.1], with what is active and pinned. */
@@ -176,52 +174,42 @@ export class ContextSession {
     });
   }
 
-  /** The context of the next model call [§4], with the record that lets it be rebuilt (decision E7). Waits for steps under way. */
+  /** The context of the next model call [§4], with the record from which it can be rebuilt (decision E7). Waits for steps under way. */
   async assemble({ deliver, renderer = 'text', ...options }: DeliverOptions = {}): Promise<SessionAssembly> {
-    const assembly = await this.#serial(() => this.#assemble(options));
+    const assembly = await this.#serial(() => this.#contexts.assemble(options));
     if (deliver === undefined) return assembly;
     const handed = renderer === 'text' ? assembly : assembly.asMessages();
     const record = await this.deliver(handed.record, { delivered: deliver });
     return renderer === 'text' ? { ...assembly, record } : { ...assembly, asMessages: () => ({ ...assembly.asMessages(), record }) };
   }
 
-  /** Asks the database whether others wrote, so that the next context that is ahead of it need not wait for the answer. */
-  lookAround(): void {
-    this.#ahead?.look();
+  /** Asks the database whether others wrote, so that the next optimistic context need not wait for the answer. */
+  refresh(): void {
+    this.#contexts.refresh();
   }
 
   /**
    * Keeps the record of an assembly that is handed out (decision E7), and resolves when it is durable like a step; the database has it moments later.
    * To be awaited before the context is handed out. Handing out the same one again keeps nothing more. Rejects with JournalError.
    */
-  async deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
-    const { clock, files, outbox } = this.#environment;
-    // Nothing is handed out before what it holds.
-    const at = Math.max(clock(), this.#held.state.lastAt, this.#held.promptAt);
-    const assembly = proofOf(record, how, files.access.mounts.mappings, at);
-    const id = assemblyId(assembly);
-    if (this.#kept.step !== record.step) this.#kept = { step: record.step, ids: new Set() };
-    if (!this.#kept.ids.has(id)) {
-      await outbox.keep({ session: this.id, lease: this.#held.lease, files: [], heads: [], at, assembly });
-      this.#kept.ids.add(id);
-    }
-    return { ...record, ...how };
+  deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
+    return this.#contexts.deliver(record, how);
   }
 
   /** Pauses the session [§3.6]: waits for steps under way and writes the closing version of its last turn. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#serial(async () => {
-      const { state, position } = this.#held;
+      const { state, position } = this.#loaded;
       if (state.seq <= position.upto) return;
-      const closing = headsAt(state, position, state.lastAt, position.epoch, { hashes: this.#hashes });
+      const closing = headsAt(state, { before: position, at: state.lastAt, epoch: position.epoch, hashes: this.#hashes });
       await this.#heads(closing.puts, closing.position);
     })
       .catch((error: unknown) => {
-        // What another writer took over is not ours to close.
+        // A session that another writer took over is not ours to close.
         if (!(error instanceof SessionError) || error.code !== 'taken-over') throw error;
       })
       .finally(() => {
-        this.#ahead?.close();
+        this.#contexts.close();
         this.#environment.tracking?.leave(this.id);
         this.#lock?.release();
       });
@@ -252,7 +240,7 @@ export class ContextSession {
     const done = this.#queue.then(async () => {
       this.#requireLease();
       if (this.#uncertain) {
-        this.#held = await reloadHeldSession(this.#environment, this.#held);
+        this.#loaded = await reloadSession(this.#environment, this.#loaded);
         this.#uncertain = false;
       }
       return work();
@@ -261,30 +249,22 @@ export class ContextSession {
     return done;
   }
 
-  /** The moment of the next step: after that of the prompt, so that a fork at an earlier step can tell whether it had the prompt [decision F2]. */
+  /** The moment of the next step: after that of the prompt, so that a fork at an earlier step knows whether it had the prompt (decision F2). */
   #stepAt(): number {
-    return Math.max(this.#environment.clock(), this.#held.promptAt + 1);
-  }
-
-  async #assemble(options: DeliverOptions): Promise<SessionAssembly> {
-    if (options.ahead !== true) return assembleSession(this.#environment, this.#held, options);
-    this.#ahead ??= new AheadOfDatabase(this.#environment, () => this.#held);
-    const context = await this.#ahead.context();
-    if (context === undefined) return assembleSession(this.#environment, this.#held, options);
-    return assembleAhead(this.#environment, this.#held, context, options);
+    return Math.max(this.#environment.clock(), this.#loaded.promptAt + 1);
   }
 
   /** Acknowledges a step and makes it the session's state. */
   async #write(step: Step, parts: Pick<SessionWrite, 'files' | 'call'>): Promise<AcceptedWrite> {
-    const { state, position, lease, indexedAtSnapshot } = this.#held;
+    const { state, position, lease, indexedAtSnapshot } = this.#loaded;
     const after = applyStep(state, step);
-    const boundary = step.opens === undefined ? undefined : turnHeads(state, after, position, this.#hashes);
+    const boundary = step.opens === undefined ? undefined : turnHeads({ before: state, after }, position, this.#hashes);
     const snapshot = step.seq % SNAPSHOT_EVERY === 0 ? toSnapshotPart(this.id, step.seq, after.sets, indexedAtSnapshot) : undefined;
     const heads = boundary?.puts ?? [];
     const write = { session: this.id, lease, step, ...parts, heads, at: step.at, ...defined({ snapshot }) };
     const accepted = await this.#certain(() => this.#environment.outbox.accept(write));
-    this.#held = {
-      ...this.#held,
+    this.#loaded = {
+      ...this.#loaded,
       state: after,
       ...(boundary === undefined ? {} : { position: boundary.position, lease: leaseOf(boundary.puts, this.id) }),
       ...(snapshot === undefined ? {} : { indexedAtSnapshot: after.sets.index.length }),
@@ -293,12 +273,12 @@ export class ContextSession {
   }
 
   /** Acknowledges heads outside a step. */
-  async #heads(heads: readonly StoredPut[], position = this.#held.position): Promise<void> {
-    const { lease } = this.#held;
+  async #heads(heads: readonly StoredPut[], position = this.#loaded.position): Promise<void> {
+    const { lease } = this.#loaded;
     const write = { session: this.id, lease, files: [], heads, at: this.#environment.clock() };
     await this.#certain(() => this.#environment.outbox.accept(write));
     const moved = heads.some(({ head }) => head.type === 'session');
-    if (moved) this.#held = { ...this.#held, position, lease: leaseOf(heads, this.id) };
+    if (moved) this.#loaded = { ...this.#loaded, position, lease: leaseOf(heads, this.id) };
   }
 
   async #certain<T>(write: () => Promise<T>): Promise<T> {
@@ -306,7 +286,7 @@ export class ContextSession {
       return await write();
     } catch (error) {
       if (error instanceof XtdbError) this.#uncertain = true;
-      // They may have taken in a step that is none.
+      // The hashes may have taken in a step that does not exist.
       this.#hashes = new HeadHashes(this.id);
       throw error;
     }

@@ -1,16 +1,34 @@
+import { acquireSessionLock, LeaseError, type SessionLock } from '../../lease/session-lock.js';
 import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
 import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
+import type { ForkPoint } from '../../store/head.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
-import { type HeadPosition, headsAt } from '../delivery/turn-heads.js';
+import { type HeadPosition, headsAt } from '../delivery/session-heads.js';
 import type { SessionEnvironment } from './session-environment.js';
 
-/** A session as this process holds it: the fold of its steps, where its head stands, and the head itself, which guards every write (decision F5). */
-export interface HeldSession {
+/** Where this process keeps its leases, and what it is called there. */
+export interface LeaseSettings {
+  readonly dataDir: string;
+  readonly what: string;
+}
+
+/** Takes a session's lease (decision F5). @throws {SessionError} `lease-held` – names the process that has it, unless it is to be taken over */
+export async function lockSession({ dataDir, what }: LeaseSettings, session: SessionId, takeOver: boolean): Promise<SessionLock> {
+  try {
+    return await acquireSessionLock(dataDir, session, { what, takeOver });
+  } catch (error) {
+    if (!(error instanceof LeaseError) || error.code !== 'held') throw error;
+    throw new SessionError('lease-held', error.message, { cause: error });
+  }
+}
+
+/** A session as this process has loaded it: the fold of its steps, where its head stands, and the head itself, which guards every write (decision F5). */
+export interface LoadedSession {
   readonly state: SessionState;
   readonly position: HeadPosition;
   readonly lease: StoredDocument;
@@ -29,21 +47,21 @@ export function leaseOf(puts: readonly StoredPut[], session: SessionId): StoredD
 }
 
 /** Makes a new session; acknowledged like any other write, so that a session under a new id needs no database to begin (decision F5). */
-export async function createHeldSession({ outbox, cache, clock }: SessionEnvironment, id: SessionId): Promise<HeldSession> {
+export async function createSession({ outbox, metadata, clock }: SessionEnvironment, id: SessionId): Promise<LoadedSession> {
   const state = emptySession(id);
   const at = clock();
-  const { puts, position } = headsAt(state, undefined, at, 1);
+  const { puts, position } = headsAt(state, { at, epoch: 1 });
   const prompt = storedPut({ version: systemPromptVersion(id, null), validTime: new Date(position.at) });
   const { applied } = await outbox.accept({ session: id, lease: null, files: [], heads: [...puts, prompt], at });
   applied.then(
-    ({ txId }) => cache.setKnownUpto(id, txId),
+    ({ txId }) => metadata.setKnownUpto(id, txId),
     () => undefined,
   );
   return { state, position, lease: leaseOf(puts, id), prompt: null, promptAt: position.at, indexedAtSnapshot: 0 };
 }
 
 /** Reads a session back without taking it over: its fold, head and prompt at a snapshot; undefined for an unknown one. */
-export async function readHeldSession(snapshot: StoreSnapshot, id: SessionId): Promise<HeldSession | undefined> {
+export async function loadSession(snapshot: StoreSnapshot, id: SessionId): Promise<LoadedSession | undefined> {
   const heads = await snapshot.heads([sessionObjectId(id), systemPromptObjectId(id)]);
   const head = heads.get(sessionObjectId(id));
   if (head === undefined) return undefined;
@@ -63,26 +81,25 @@ export async function readHeldSession(snapshot: StoreSnapshot, id: SessionId): P
   };
 }
 
-/** Told of objects whose metadata is there, and of how many there are. */
-type OnLearned = (ids: readonly ObjectId[], objects: number) => void;
+/** Called with objects whose metadata was read, and with how many objects there are. */
+type MetadataListener = (ids: readonly ObjectId[], objects: number) => void;
 
 /** How many objects are read at once, so that something can be done with the first ones while the last are on their way. */
 const LEARN_AT_ONCE = 500;
 
 async function loadMetadata(
-  { cache, store }: SessionEnvironment,
+  { metadata, store }: SessionEnvironment,
   snapshot: StoreSnapshot,
-  { sets: { index } }: SessionState,
-  onLearned: OnLearned = () => undefined,
+  { index, onLearned }: { readonly index: readonly ObjectId[]; readonly onLearned?: MetadataListener | undefined },
 ): Promise<void> {
   const learn = async (ids: readonly ObjectId[]): Promise<void> => {
     const heads = await snapshot.heads(ids);
     for (const { document, marks, validTime } of heads.values()) {
-      cache.learn(document, marks, snapshot.basis.txId);
-      // What was read here as the newest is not unlearned where another clock ran ahead.
+      metadata.learn(document, marks, snapshot.basis.txId);
+      // What was read here as the newest stays the newest where another clock ran ahead.
       store.noteTime(validTime.getTime());
     }
-    onLearned(ids, index.length);
+    onLearned?.(ids, index.length);
   };
   await Promise.all(
     Array.from({ length: Math.ceil(index.length / LEARN_AT_ONCE) }, (_, i) =>
@@ -92,43 +109,73 @@ async function loadMetadata(
 }
 
 /**
- * Takes an existing session over: the epoch in its head rises by match and put, so that whoever held it before learns so at its next step
+ * Takes an existing session over: the epoch in its head rises by match and put, so that its writer before notices at its next step
  * (decision F5). The head then includes every step.
  */
-async function takeOver(environment: SessionEnvironment, held: HeldSession): Promise<HeldSession | undefined> {
+async function takeOver(environment: SessionEnvironment, loaded: LoadedSession): Promise<LoadedSession | undefined> {
   const { store, clock } = environment;
-  const { puts, position } = headsAt(held.state, held.position, clock(), held.position.epoch + 1);
-  const guarded = puts.map((put) => (put.head.type === 'session' ? { ...put, expect: held.lease } : put));
+  const { puts, position } = headsAt(loaded.state, { before: loaded.position, at: clock(), epoch: loaded.position.epoch + 1 });
+  const guarded = puts.map((put) => (put.head.type === 'session' ? { ...put, expect: loaded.lease } : put));
   const { result } = await store.putMany(guarded);
-  return result ? { ...held, position, lease: leaseOf(puts, held.state.id) } : undefined;
+  return result ? { ...loaded, position, lease: leaseOf(puts, loaded.state.id) } : undefined;
 }
 
 /**
- * Opens the session of an id: the existing one, with its chat, sets and metadata, or a new one. Needs the database. Throws SessionError `taken-over`
- * when others keep opening it at the same time, XtdbError when the database cannot be reached. `onLearned` is told of the objects of an existing one's index
- * as soon as their metadata is there, some after others.
+ * Opens the session of an id: the existing one, with its chat, sets and metadata, or a new one. Needs the database. `onLearned` is called
+ * with the objects of an existing one's index as soon as their metadata was read, in several parts.
+ * @throws {SessionError} `taken-over` – others keep opening it at the same time
+ * @throws {XtdbError} when the database cannot be reached
  */
-export async function openHeldSession(environment: SessionEnvironment, id: SessionId, onLearned?: OnLearned): Promise<HeldSession> {
+export async function openSession(environment: SessionEnvironment, id: SessionId, onLearned?: MetadataListener): Promise<LoadedSession> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const snapshot = await environment.store.latest();
-    const existing = await readHeldSession(snapshot, id);
-    if (existing === undefined) return createHeldSession(environment, id);
-    const held = await takeOver(environment, existing);
-    if (held === undefined) continue;
-    await loadMetadata(environment, snapshot, held.state, onLearned);
-    return held;
+    const existing = await loadSession(snapshot, id);
+    if (existing === undefined) return createSession(environment, id);
+    const loaded = await takeOver(environment, existing);
+    if (loaded === undefined) continue;
+    await loadMetadata(environment, snapshot, { index: loaded.state.sets.index, onLearned });
+    return loaded;
   }
   throw new SessionError('taken-over', `session ${id} is being opened by several writers at once; try again`);
 }
 
-/** Reads a held session again after a write whose outcome was lost; throws SessionError `taken-over` when its epoch has moved on. */
-export async function reloadHeldSession(environment: SessionEnvironment, before: HeldSession): Promise<HeldSession> {
+/** Loads a session again after a write whose outcome was lost. @throws {SessionError} `taken-over` – its epoch has moved on */
+export async function reloadSession(environment: SessionEnvironment, before: LoadedSession): Promise<LoadedSession> {
   const { id } = before.state;
   const snapshot = await environment.store.latest();
-  const held = await readHeldSession(snapshot, id);
-  if (held === undefined || held.position.epoch !== before.position.epoch) {
+  const loaded = await loadSession(snapshot, id);
+  if (loaded === undefined || loaded.position.epoch !== before.position.epoch) {
     throw new SessionError('taken-over', `session ${id} was continued by another writer; open it again to go on from where it stands`);
   }
-  await loadMetadata(environment, snapshot, held.state);
-  return held;
+  await loadMetadata(environment, snapshot, { index: loaded.state.sets.index });
+  return loaded;
+}
+
+/** One session of a database, as a list shows it. */
+export interface SessionSummary {
+  readonly id: SessionId;
+  readonly turns: number;
+  /** Steps as of its last head: exact for a closed session and for one that is open here, else those before the running turn. */
+  readonly steps: number;
+  /** The moment of its last step as far as its head says; exact for one that is open here. */
+  readonly lastActivity: Date;
+  /** What it was forked from (decision F2). */
+  readonly parent?: ForkPoint;
+  /** Whether this client has it open. */
+  readonly openHere: boolean;
+}
+
+function liveSummary(state: SessionState, stored: SessionSummary | undefined): SessionSummary {
+  const lastActivity = new Date(Math.max(state.lastAt, stored?.lastActivity.getTime() ?? 0));
+  return { id: state.id, turns: state.turn, steps: state.seq, lastActivity, ...defined({ parent: stored?.parent }), openHere: true };
+}
+
+/** All sessions at a snapshot, and those that this client has open beyond it, the one with the latest activity first. One query. */
+export async function listSessions(snapshot: StoreSnapshot, open: readonly SessionState[]): Promise<readonly SessionSummary[]> {
+  const found = new Map<SessionId, SessionSummary>();
+  for (const { id, turns, upto, validTime, parent } of await snapshot.sessions()) {
+    found.set(id, { id, turns, steps: upto, lastActivity: validTime, ...defined({ parent }), openHere: false });
+  }
+  for (const state of open) found.set(state.id, liveSummary(state, found.get(state.id)));
+  return [...found.values()].sort((a, b) => b.lastActivity.getTime() - a.lastActivity.getTime() || (a.id < b.id ? -1 : 1));
 }

@@ -1,14 +1,43 @@
-import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
+import type { ObjectMetadata } from '../../assembly/metadata.js';
+import { metadataOf } from '../../assembly/metadata.js';
 import type { SourceReading } from '../../filesystem/access/read-source.js';
-import type { FilesystemSource } from '../../objects/source.js';
 import { indexedFile } from '../../objects/versions.js';
+import type { Resolution } from '../../session/object-reference.js';
 import type { SessionState } from '../../session/session-state.js';
-import type { Verb } from '../../session/verb-outcome.js';
-import { loadObject } from './load-object.js';
-import type { ReportedReading } from './reported-files.js';
-import { resolveInSession } from './resolve-in-session.js';
+import { type Verb, verbOutcome } from '../../session/verb-outcome.js';
+import type { ReportedReading, VerbEntry, VerbFailure, VerbPlan } from './call-report.js';
+import { loadObject, resolveInSession } from './find-object.js';
 import type { SessionEnvironment } from './session-environment.js';
-import { activationFailure, asReading, simpleEntry, unresolved, type VerbEntry, type VerbPlan } from './verb-plan.js';
+
+/** The entry of a reference that names no one object. */
+function unresolved(reference: string, resolution: Exclude<Resolution, { kind: 'found' }>): VerbEntry {
+  const { kind: failure } = resolution;
+  return failure === 'ambiguous' ? { reference, ok: false, failure, candidates: resolution.candidates } : { reference, ok: false, failure };
+}
+
+/** One object that a verb is for. */
+interface Target {
+  readonly state: SessionState;
+  readonly reference: string;
+  readonly metadata: ObjectMetadata;
+}
+
+/** The entry of a verb that needs no content, for an object of the session (decisions D1 to D3). */
+function simpleEntry(verb: Verb, { state, reference, metadata }: Target): VerbEntry {
+  const { id } = metadata;
+  const outcome = verbOutcome(state, verb, id);
+  if (outcome === 'not-active' || outcome === 'not-pinned') return { reference, ok: false, failure: outcome, id };
+  return { reference, ok: true, id, changes: outcome === 'done', metadata };
+}
+
+/** What reading a file's source means for activating it (decision D5); null when its last version has to serve, as an orphan's does [§5.9]. */
+function activationFailure(reading: SourceReading, known: boolean): VerbFailure | null | undefined {
+  if (reading.kind === 'missing') return 'deleted';
+  if (reading.kind === 'binary') return 'not-text';
+  if (reading.kind === 'text' || reading.kind === 'large-text') return undefined;
+  if (known) return null;
+  return reading.kind === 'unreachable' && reading.reason === 'outside-roots' ? 'outside-roots' : 'inaccessible';
+}
 
 /** How many sources are read at once. */
 const READS_AT_ONCE = 8;
@@ -19,78 +48,68 @@ interface Activation {
 }
 
 /** Text and metadata of a reading that can be activated; the text is the whole one even where only head and tail are stored. */
-function activated(environment: SessionEnvironment, source: FilesystemSource, reading: Extract<SourceReading, { content: string }>) {
-  const version = indexedFile(source, reading.content, reading.fileHash);
-  const metadata = metadataOf(version, {}, environment.files);
+function activated({ files }: SessionEnvironment, { source, reading }: ReportedReading) {
+  if (reading.kind !== 'text' && reading.kind !== 'large-text') throw new Error('BUG: only text is activated');
+  const metadata = metadataOf(indexedFile(source, reading.content, reading.fileHash), {}, files);
   if (metadata === undefined) throw new Error('BUG: a file without metadata');
   const text = reading.kind === 'large-text' && reading.chunks !== undefined ? [...reading.chunks()].join('') : reading.content;
   return { text, metadata };
 }
 
-/** The last version in the database has to serve: for tool calls always, for files whose source is out of reach [§5.9]. */
-async function fromDatabase(
-  environment: SessionEnvironment,
-  reference: string,
-  metadata: ObjectMetadata,
-  changes: boolean,
-): Promise<VerbEntry> {
+/** Activates what the last version holds: of tool calls always, of files whose source is out of reach [§5.9]. */
+async function activateStored(environment: SessionEnvironment, { state, reference, metadata }: Target): Promise<VerbEntry> {
   const { id } = metadata;
   const found = await loadObject(environment, id);
   if (found === undefined) return { reference, ok: false, failure: 'unknown', id };
   if (found.gone) return { reference, ok: false, failure: 'deleted', id };
   const text = await found.wholeText();
   if (text === null) return { reference, ok: false, failure: 'not-text', id };
-  return { reference, ok: true, id, changes, text, metadata };
+  return { reference, ok: true, id, changes: !state.isActive(id), text, metadata };
 }
 
-async function activation(
-  environment: SessionEnvironment,
-  state: SessionState,
-  reference: string,
-  metadata: ObjectMetadata,
-  signal: AbortSignal | undefined,
-): Promise<Activation> {
+async function activate(environment: SessionEnvironment, target: Target, signal: AbortSignal | undefined): Promise<Activation> {
+  const { state, reference, metadata } = target;
   const { id } = metadata;
-  const changes = !state.isActive(id);
-  const source = environment.cache.source(id);
-  if (metadata.type !== 'file' || source === undefined) return { entry: await fromDatabase(environment, reference, metadata, changes) };
-  const reading = await environment.files.read(source, signal);
-  const failure = activationFailure(reading, metadata.state === 'indexed');
-  if (failure === null) return { entry: await fromDatabase(environment, reference, metadata, changes) };
-  const reported = asReading(source, reading);
-  if (failure !== undefined) return { entry: { reference, ok: false, failure, id }, reading: reported };
-  const { text, metadata: now } = activated(environment, source, reading as Extract<SourceReading, { content: string }>);
-  return { entry: { reference, ok: true, id, changes, text, metadata: now }, reading: reported };
+  const source = environment.metadata.source(id);
+  if (metadata.type !== 'file' || source === undefined) return { entry: await activateStored(environment, target) };
+  const reading: ReportedReading = { source, reading: await environment.files.read(source, signal), activate: false };
+  const failure = activationFailure(reading.reading, metadata.state === 'indexed');
+  if (failure === null) return { entry: await activateStored(environment, target) };
+  if (failure !== undefined) return { entry: { reference, ok: false, failure, id }, reading };
+  return { entry: { reference, ok: true, id, changes: !state.isActive(id), ...activated(environment, reading) }, reading };
+}
+
+/** A verb that an agent asked for. */
+export interface VerbRequest {
+  readonly verb: Verb;
+  readonly references: readonly string[];
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Decides a verb for several references of an agent [§3.3]: finds the objects (decision D6), reads the sources of files to be activated, tells the
- * failures apart (decision D5). Writes nothing: the plan becomes one step when its call is recorded.
+ * Decides a verb for several references of an agent [§3.3]: finds the objects (decision D6), reads the sources of files to be activated, distinguishes the
+ * failures (decision D5). Writes nothing: the plan becomes one step when its call is recorded.
  */
 export async function planVerb(
   environment: SessionEnvironment,
   state: SessionState,
-  verb: Verb,
-  references: readonly string[],
-  signal?: AbortSignal,
+  { verb, references, signal }: VerbRequest,
 ): Promise<VerbPlan> {
-  const { cache } = environment;
   const decide = async (reference: string): Promise<Activation> => {
     const resolution = resolveInSession(environment, state, reference);
     if (resolution.kind !== 'found') return { entry: unresolved(reference, resolution) };
-    const metadata = cache.get(resolution.id);
+    const metadata = environment.metadata.get(resolution.id);
     if (metadata === undefined) return { entry: { reference, ok: false, failure: 'unknown', id: resolution.id } };
-    return verb === 'activate'
-      ? activation(environment, state, reference, metadata, signal)
-      : { entry: simpleEntry(verb, state, reference, metadata) };
+    const target = { state, reference, metadata };
+    return verb === 'activate' ? activate(environment, target, signal) : { entry: simpleEntry(verb, target) };
   };
-  const activations: Activation[] = [];
+  const decided: Activation[] = [];
   for (let i = 0; i < references.length; i += READS_AT_ONCE) {
-    activations.push(...(await Promise.all(references.slice(i, i + READS_AT_ONCE).map(decide))));
+    decided.push(...(await Promise.all(references.slice(i, i + READS_AT_ONCE).map(decide))));
   }
   return {
     verb,
-    entries: activations.map(({ entry }) => entry),
-    readings: activations.flatMap(({ reading }) => (reading === undefined ? [] : [reading])),
+    entries: decided.map(({ entry }) => entry),
+    readings: decided.flatMap(({ reading }) => reading ?? []),
   };
 }

@@ -3,14 +3,14 @@ import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import type { Outbox } from '../delivery/outbox.js';
+import { type FileAccess, fileObjectId } from '../file-access.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
-import { type FileAccess, fileObjectId } from '../session/file-access.js';
 import { type KnownFile, type OrphanedFile, type ReconcileOptions, reconcileSources } from './reconcile-sources.js';
 
 /** What indexing on behalf of no session needs of a client. */
 export interface IndexEnvironment {
   readonly files: FileAccess;
-  readonly cache: MetadataCache;
+  readonly metadata: MetadataCache;
   readonly outbox: Outbox;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
@@ -101,15 +101,15 @@ export class SourceIndexer {
     asked: ReadonlyMap<ObjectId, Asked>,
     options: Pick<ReconcileOptions, 'onProgress' | 'signal'>,
   ): Promise<void> {
-    const { cache, files, outbox, clock } = this.#environment;
+    const { metadata, files, outbox, clock } = this.#environment;
     const signal = options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
-    const before = new Map(known.map(({ id }) => [id, cache.get(id)]));
+    const before = new Map(known.map(({ id }) => [id, metadata.get(id)]));
     const onChanged = async (batch: readonly FileObservation[]): Promise<void> => {
       const fresh: FileObservation[] = [];
       const stand = await Promise.all(batch.map(({ source }) => asked.get(fileObjectId(source))?.isStill?.() ?? true));
       for (const file of batch.filter((_file, i) => stand[i])) {
         const id = fileObjectId(file.source);
-        if (cache.get(id) === before.get(id)) fresh.push(file);
+        if (metadata.get(id) === before.get(id)) fresh.push(file);
         // What was written of it after it was read here must not be undone: it is read again.
         else this.look(file.source, asked.get(id)?.isStill).catch(this.#listeners.onFailure);
       }

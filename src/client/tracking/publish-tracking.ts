@@ -1,8 +1,8 @@
 import type { TrackerReportFile, TrackerState } from '../../process/process-reports.js';
+import { TIME_LIMITS } from '../time-limits.js';
 import type { TrackingStatus } from './tracking.js';
 
-/** How long changes are gathered before they are told, and how many unreadable sources are named. */
-const GATHER_MS = 250;
+/** How many unreadable sources are named. */
 const NAMED = 20;
 
 const stateOf = ({ unreadable, ...counts }: TrackingStatus): TrackerState => ({
@@ -33,7 +33,7 @@ export class TrackingPublisher {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#writing = this.#writing.then(() => this.#write()).catch(() => undefined);
-    }, GATHER_MS);
+    }, TIME_LIMITS.publishTracking);
     this.#timer.unref();
   }
 

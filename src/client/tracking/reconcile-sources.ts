@@ -2,8 +2,8 @@ import { hashSource, type SourceReading, type UnreachableReason } from '../../fi
 import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
+import type { FileAccess } from '../file-access.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
-import type { FileAccess } from '../session/file-access.js';
 
 /** A file of a session's index as it is known [§3.1]. */
 export interface KnownFile {
@@ -49,17 +49,13 @@ const READS_AT_ONCE = 8;
 const BATCH_FILES = 500;
 const BATCH_UNITS = 8 * 1_048_576;
 
-/**
- * The files of an index whose sources are looked at on resume: all that were ever read. Stubs stay unread unless `strict` asks for the letter of §3.6
- * (decision F1, divergence).
- */
-export function filesToReconcile(cache: MetadataCache, index: readonly ObjectId[], strict: boolean): readonly KnownFile[] {
+/** The files among some objects whose sources are read on resume: all that were ever read. Stubs stay unread (decision F1, a divergence from §3.6). */
+export function filesToReconcile(metadata: MetadataCache, index: readonly ObjectId[]): readonly KnownFile[] {
   return index.flatMap((id) => {
-    const metadata = cache.get(id);
-    const source = cache.source(id);
-    if (metadata?.type !== 'file' || source === undefined) return [];
-    if (metadata.state === 'stub' && !strict) return [];
-    return [{ id, source, fileHash: metadata.fileHash, gone: metadata.state === 'deleted' }];
+    const known = metadata.get(id);
+    const source = metadata.source(id);
+    if (known?.type !== 'file' || source === undefined || known.state === 'stub') return [];
+    return [{ id, source, fileHash: known.fileHash, gone: known.state === 'deleted' }];
   });
 }
 

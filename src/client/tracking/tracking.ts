@@ -8,7 +8,7 @@ import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
-import { fileObjectId } from '../session/file-access.js';
+import { fileObjectId } from '../file-access.js';
 import { type IndexEnvironment, SourceIndexer } from './index-sources.js';
 import { filesToReconcile, type KnownFile, type OrphanedFile } from './reconcile-sources.js';
 import { type ResumePart, SourceResume } from './source-resume.js';
@@ -126,7 +126,7 @@ export class SourceTracking {
    */
   resume(session: SessionId, onProgress?: (done: number, total: number) => void): SourceResume {
     const resume = new SourceResume({
-      filesOf: (ids) => (this.#closing === undefined ? filesToReconcile(this.#environment.cache, ids, false) : []),
+      filesOf: (ids) => (this.#closing === undefined ? filesToReconcile(this.#environment.metadata, ids) : []),
       takeUp: (known, part) => this.#resume(session, known, part),
       ...defined({ onProgress }),
       onFailure: (error) => {

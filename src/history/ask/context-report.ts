@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { blockText } from '../../assembly/assemble.js';
 import type { SectionName } from '../../assembly/assembly-record.js';
-import { chatLines } from '../../assembly/chat-text.js';
-import { type AssemblyInput, layoutOf } from '../../assembly/layout.js';
+import { type AssemblyInput, chatLines, layoutOf } from '../../assembly/layout.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { PastContext, PastContexts } from '../rebuild/past-context.js';

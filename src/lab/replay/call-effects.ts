@@ -3,7 +3,7 @@ import type { CallReport } from '../../client/session/call-report.js';
 import { pathArgument } from '../../foreign-tools/tool-arguments.js';
 import type { ToolKind } from '../../foreign-tools/tool-table.js';
 import { readingOfText } from '../../harness/observe-call.js';
-import { MOST_DISCOVERED } from '../../indexing/most-discovered.js';
+import { MOST_DISCOVERED } from '../../indexing/decide-file.js';
 import { type CanonicalPath, canonicalPath, type FilesystemId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import type { EntryOf } from '../recordings/neutral-session.js';

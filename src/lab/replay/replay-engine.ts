@@ -1,5 +1,5 @@
+import { fileObjectId } from '../../client/file-access.js';
 import type { ContextClient } from '../../client/session/context-client.js';
-import { fileObjectId } from '../../client/session/file-access.js';
 import { withoutGutter } from '../../foreign-tools/numbered-lines.js';
 import { quoted } from '../../objects/errors.js';
 import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
@@ -115,7 +115,7 @@ export class ReplayEngine {
     if (moments.length > 0) clock.advance(Math.min(...moments));
     const id = nthSession(identity, this.#all.length + 1);
     // What a killed replay had acknowledged: the session is read with all of it, however long a busy database takes.
-    await client.room(0, DATABASE_WAIT_MS);
+    await client.backpressure(0, DATABASE_WAIT_MS);
     const session = await client.openSession({ id });
     const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
     const driver = new SessionDriver(session, known);
@@ -137,7 +137,7 @@ export class ReplayEngine {
   async #branch(left: RecordedSession, from: RecordedSession, kept: number): Promise<void> {
     const { client, identity } = this.#options;
     await this.#end(left);
-    await client.room(0, DATABASE_WAIT_MS);
+    await client.backpressure(0, DATABASE_WAIT_MS);
     const id = nthSession(identity, this.#all.length + 1);
     const key = sessionObjectId(id);
     const isThere = (await (await client.store.latest()).heads([key])).has(key);

@@ -76,12 +76,12 @@ export async function replayRecording(work: ReplayWork): Promise<FinishedReplay>
     await engine.take(entry);
     entries += 1;
     // The database follows behind; it must not fall back without end.
-    if (client.status.waiting > MOST_WAITING) await client.room(MOST_WAITING, DATABASE_WAIT_MS);
+    if (client.status.waiting > MOST_WAITING) await client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
     if (entries % TELL_EVERY === 0) tell();
   }
   await engine.finish();
   tell();
-  await client.room(0, DATABASE_WAIT_MS);
+  await client.backpressure(0, DATABASE_WAIT_MS);
   const snapshot = await client.snapshot();
   const sessions = engine.sessions.map(({ driver, contexts }) => ({ id: driver.id, contexts, index: driver.state.sets.index }));
   return {

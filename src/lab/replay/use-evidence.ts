@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { fileObjectId } from '../../client/session/file-access.js';
+import { fileObjectId } from '../../client/file-access.js';
 import type { CanonicalPath, FilesystemId, ObjectId, SessionId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import type { SessionState } from '../../session/session-state.js';

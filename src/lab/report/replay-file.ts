@@ -3,7 +3,7 @@ import { ContextClient } from '../../client/session/context-client.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
 import { filesystemId } from '../../objects/ids.js';
-import { DEFAULT_POLICY } from '../../session/plan-step.js';
+import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
 import { importRecording } from '../recordings/import-recording.js';
 import { openRecording } from '../recordings/open-recording.js';
@@ -61,7 +61,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     strict: config.strict,
     shortIds: config.shortIds,
     track: false,
-    alone: true,
+    soleWriter: true,
     keptUnits: KEPT_UNITS,
     what: 'a replay',
     clock: () => clock.now,

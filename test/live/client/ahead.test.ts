@@ -71,10 +71,10 @@ describe('a context that no transaction is waited for', () => {
     const { source } = await client.files.locate(file, { mustExist: false });
     return session.recordCall(call({ readings: [{ source, reading: await client.files.read(source), activate: true }] }));
   };
-  const handOut = (session: ContextSession) => session.assemble({ ahead: true, patienceMs: 5_000, deliver: 'pi' });
+  const handOut = (session: ContextSession) => session.assemble({ optimistic: true, timeoutMs: 5_000, deliver: 'pi' });
   /** Where the database takes its time to answer, the next context has what one missed. */
   const withTheNext = async (session: ContextSession) => [(await handOut(session)).text, (await handOut(session)).text];
-  const settled = (client: ContextClient): Promise<void> => client.room(0, 20_000);
+  const settled = (client: ContextClient): Promise<void> => client.backpressure(0, 20_000);
 
   /** The texts of all contexts of a session, made again by a client that knows nothing. */
   async function madeAgain(id: SessionId): Promise<readonly string[]> {
@@ -136,7 +136,7 @@ describe('a context that no transaction is waited for', () => {
     for (const file of FILES) {
       await reads(client, session, file);
       await settled(client);
-      const { requests } = await countRequests(() => session.assemble({ ahead: true }));
+      const { requests } = await countRequests(() => session.assemble({ optimistic: true }));
       expect(requests).toEqual({ '/_xtdb/latest-completed-tx': 1 });
     }
   });
@@ -203,7 +203,7 @@ describe('a context that no transaction is waited for', () => {
     for (const session of sessions) await handOut(session);
     await Promise.all(agents.map(settled));
     const callId = `call_0-${process.pid}`;
-    const quiet = agents.map((client) => client.quiet.begin());
+    const quiet = agents.map((client) => client.gate.close());
     const said = await Promise.all(sessions.map((session) => session.recordCall(call({ callId, content: `of ${session.id}` }))));
     const shown = await Promise.all(sessions.map(handOut));
     for (const end of quiet) end();

@@ -87,7 +87,7 @@ describe('what a model was shown in a harness’s loop', () => {
     await stopNode(dataDir);
 
     const next = await createContextClient({ dataDir, roots: [root], cwd: root });
-    await next.client.room(0, 60_000);
+    await next.client.backpressure(0, 60_000);
     expect(await next.close()).toEqual({ unflushed: 0 });
     const verified = await runCli(['verify', session, '--data', dataDir, '--json']);
     expect({ code: verified.code, stderr: verified.stderr }).toEqual({ code: 0, stderr: '' });

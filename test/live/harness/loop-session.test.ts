@@ -120,11 +120,11 @@ describe('a session in a harness’s loop', () => {
     const loops = clients.map((from, i) => loop(`${name}-${i}`, undefined, from));
     const begun = loops.map((_, i) => [user(`begin ${name} ${i}`, `u1-${i}`)]);
     await Promise.all(loops.map((one, i) => one.context({ messages: begun[i] ?? [], system: 'be good' })));
-    await Promise.all(clients.map((from) => from.room(0, 10_000)));
+    await Promise.all(clients.map((from) => from.backpressure(0, 10_000)));
     const histories = begun.map((messages, i) => [...messages, ...shell(1, `output of ${i}`)]);
     for (const messages of histories) messages.push(reply('and then', `a-${messages.length}`));
     await Promise.all(loops.map((one, i) => one.context({ messages: histories[i] ?? [] })));
-    await Promise.all(clients.map((from) => from.room(0, 10_000)));
+    await Promise.all(clients.map((from) => from.backpressure(0, 10_000)));
     for (const [i, one] of loops.entries()) {
       const messages = [...(histories[i] ?? []), user('go on', `u2-${i}`), ...shell(2 + i, `more of ${i}`)];
       const context = await one.context({ messages });
@@ -193,7 +193,7 @@ describe('a session in a harness’s loop', () => {
     expect(context?.after.map(({ section }) => section)).toEqual(['pool', 'active']);
     const record = await session.handed({ sha256: 'c'.repeat(64) as never, chars: 1, messages: 1 });
     expect(record?.layout).toBe('chat-first');
-    await client.room(0);
+    await client.backpressure(0);
     expect(await verifySession(await client.delivered(), name)).toMatchObject({ ok: true, contexts: { total: 1, equal: 1, unequal: [] } });
     await session.close();
   });

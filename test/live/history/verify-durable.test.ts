@@ -43,7 +43,7 @@ describe('proofs of a database on disk', () => {
 
     // The next client of the data folder delivers what the dead one had acknowledged.
     const next = await createContextClient({ dataDir, roots: [folder], cwd: folder });
-    await next.client.room(0, 60_000);
+    await next.client.backpressure(0, 60_000);
     expect(await next.close()).toEqual({ unflushed: 0 });
     const verified = await runCli(['verify', id, '--data', dataDir, '--json']);
     expect({ code: verified.code, stderr: verified.stderr }).toEqual({ code: 0, stderr: '' });

@@ -30,7 +30,7 @@ describe('a replay', () => {
     const clock = () => Date.UTC(2026, 0, 5, 9);
     const before = await openClient(recordings.folder, { address: database.address, dataDir, clock, track: false });
     const session = await before.openSession({ id: into });
-    await before.room(0);
+    await before.backpressure(0);
     await road.close();
     await session.reportMessage({ role: 'user', text: 'change number 0' });
     expect(await before.close()).toMatchObject({ unflushed: 1 });

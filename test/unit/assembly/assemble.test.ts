@@ -1,9 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { assemble } from '../../../src/assembly/assemble.js';
-import { AssemblyError } from '../../../src/assembly/errors.js';
-import type { ActiveObject } from '../../../src/assembly/layout.js';
-import { metadataLine } from '../../../src/assembly/metadata-line.js';
+import { type ActiveObject, AssemblyError } from '../../../src/assembly/layout.js';
+import { metadataLine } from '../../../src/assembly/metadata.js';
 import { renderMessages } from '../../../src/assembly/render-messages.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { objectId } from '../../../src/objects/ids.js';

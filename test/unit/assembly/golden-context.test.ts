@@ -8,8 +8,9 @@ import { canonicalPath, chatObjectId, filesystemId, objectId, sessionId } from '
 import type { ObjectVersion } from '../../../src/objects/seal.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 import { chatVersion, fileStub, indexedFile, sessionVersion, toolcallVersion } from '../../../src/objects/versions.js';
-import { DEFAULT_POLICY, planCall, planMessage } from '../../../src/session/plan-step.js';
+import { planCall, planMessage } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
+import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 
 const SID = sessionId('s1');
 const sourceOf = (path: string) => filesystemSource(filesystemId('fs1'), canonicalPath(path));
@@ -28,7 +29,7 @@ const call = toolcallVersion({
 function story(): SessionState {
   let state = emptySession(SID);
   const message = (role: string, text: string) => {
-    state = applyStep(state, planMessage(state, { role, text }, state.lastAt + 1, DEFAULT_POLICY));
+    state = applyStep(state, planMessage(state, { message: { role, text }, at: state.lastAt + 1 }, DEFAULT_POLICY));
   };
   message('user', 'read a.ts');
   message('assistant', 'Reading it.');

@@ -4,7 +4,7 @@ import { chatEntries, nativeCallId, sentEntry, storedHash } from '../../../src/h
 import { reconcile } from '../../../src/harness/reconcile.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { type ObjectId, objectId, type Sha256 } from '../../../src/objects/ids.js';
-import type { ChatMark } from '../../../src/session/chat-marks.js';
+import type { ChatMark } from '../../../src/session/session-fold.js';
 
 const marks: readonly ChatMark[] = [
   { seq: 1, turn: 1, message: { role: 'user', text: 'look' }, native: 'm1' },

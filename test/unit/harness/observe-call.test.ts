@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { FileAccess } from '../../../src/client/session/file-access.js';
+import { FileAccess } from '../../../src/client/file-access.js';
 import type { CallItem } from '../../../src/harness/history-item.js';
 import { type ObservationContext, observeCall, patchPaths } from '../../../src/harness/observe-call.js';
 import { filesystemId } from '../../../src/objects/ids.js';

@@ -15,8 +15,8 @@ type Owner = z.infer<typeof schema>;
 const PROGRAM = `
 import { appendFile, readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { acquireLock, withNamedLock } from './process/lock.js';
-import { identifySelf, processIdentitySchema } from './process/process-identity.js';
+import { acquireLock, withNamedLock } from '../../../src/process/lock.js';
+import { identifySelf, processIdentitySchema } from '../../../src/process/process-identity.js';
 const schema = processIdentitySchema.extend({ token: z.string() });
 let lock;
 const answer = {

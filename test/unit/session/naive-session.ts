@@ -1,5 +1,6 @@
 import type { ObjectId } from '../../../src/objects/ids.js';
-import type { CallPlan, SetVerbs, StepPolicy } from '../../../src/session/plan-step.js';
+import type { CallPlan, SetVerbs } from '../../../src/session/plan-step.js';
+import type { StepPolicy } from '../../../src/session/step-policy.js';
 
 /** One thing that happens to a session, in terms that need no session to be made: `picks` count into the index as it stands then. */
 export type Happening =

@@ -2,18 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { DocumentError } from '../../../src/objects/errors.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { objectId, sessionId } from '../../../src/objects/ids.js';
-import { collapse } from '../../../src/session/auto-collapse.js';
 import { SessionError } from '../../../src/session/errors.js';
-import {
-  type CallPlan,
-  DEFAULT_POLICY,
-  planCall,
-  planMessage,
-  planVerbs,
-  type SetVerbs,
-  type StepPolicy,
-} from '../../../src/session/plan-step.js';
+import { type CallPlan, planCall, planMessage, planVerbs, type SetVerbs } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
+import { collapse, DEFAULT_POLICY, type StepPolicy } from '../../../src/session/step-policy.js';
 
 const SID = sessionId('s1');
 const ids = (...names: string[]) => names.map(objectId);
@@ -33,11 +25,14 @@ class Story {
     return this;
   }
   user(text = 'go'): this {
-    this.state = applyStep(this.state, planMessage(this.state, { role: 'user', text }, this.state.lastAt + 1, this.policy));
+    this.state = applyStep(
+      this.state,
+      planMessage(this.state, { message: { role: 'user', text }, at: this.state.lastAt + 1 }, this.policy),
+    );
     return this;
   }
   verbs(verbs: SetVerbs): this {
-    this.state = applyStep(this.state, planVerbs(this.state, verbs, this.state.lastAt + 1, this.policy));
+    this.state = applyStep(this.state, planVerbs(this.state, { verbs, at: this.state.lastAt + 1 }, this.policy));
     return this;
   }
   get active(): string {
@@ -72,7 +67,7 @@ describe('a tool call as a step [§5.6, §5.7]', () => {
       { index: ['c2'], activate: ['c2'] },
       { id: 'c2', answer },
     ]);
-    expect(planVerbs(state, { unpin: ids('a'), deactivate: ids('b') }, 10, DEFAULT_POLICY).changes).toEqual({});
+    expect(planVerbs(state, { verbs: { unpin: ids('a'), deactivate: ids('b') }, at: 10 }, DEFAULT_POLICY).changes).toEqual({});
   });
 
   test('the same id twice is refused, and infrastructure objects never enter the sets', () => {
@@ -91,8 +86,10 @@ describe('a tool call as a step [§5.6, §5.7]', () => {
     expect(codeOf(() => call('a'))).toBe('repeated-call');
     expect(codeOf(() => call('session:s1'))).toBe('infrastructure-object');
     expect(codeOf(() => call('c2', ['chat:s1']))).toBe('infrastructure-object');
-    expect(codeOf(() => planVerbs(state, { pin: ids('system_prompt:s1') }, 9, DEFAULT_POLICY))).toBe('infrastructure-object');
-    expect(codeOf(() => planVerbs(state, { activate: ids('nobody') }, 9, DEFAULT_POLICY))).toBe('unknown-object');
+    expect(codeOf(() => planVerbs(state, { verbs: { pin: ids('system_prompt:s1') }, at: 9 }, DEFAULT_POLICY))).toBe(
+      'infrastructure-object',
+    );
+    expect(codeOf(() => planVerbs(state, { verbs: { activate: ids('nobody') }, at: 9 }, DEFAULT_POLICY))).toBe('unknown-object');
   });
 
   test('moments never fall, also when the clock runs back; steps of one millisecond keep their order by number (decision F7)', () => {
@@ -110,8 +107,10 @@ describe('a tool call as a step [§5.6, §5.7]', () => {
 describe('messages as steps (decision B6)', () => {
   test('text that cannot be stored exactly and lists of calls are refused', () => {
     const state = emptySession(SID);
-    expect(() => planMessage(state, { role: 'user', text: 'a\ud800' }, 1, DEFAULT_POLICY)).toThrow(DocumentError);
-    expect(() => planMessage(state, { role: 'assistant', text: '', toolcall_refs: ids('c1') }, 1, DEFAULT_POLICY)).toThrow(SessionError);
+    expect(() => planMessage(state, { message: { role: 'user', text: 'a\ud800' }, at: 1 }, DEFAULT_POLICY)).toThrow(DocumentError);
+    expect(() => planMessage(state, { message: { role: 'assistant', text: '', toolcall_refs: ids('c1') }, at: 1 }, DEFAULT_POLICY)).toThrow(
+      SessionError,
+    );
   });
 });
 
@@ -139,10 +138,10 @@ describe('where a turn begins (decision B7)', () => {
   });
 
   test('an assistant message opens none, except as the very first step', () => {
-    const first = planMessage(emptySession(SID), { role: 'assistant', text: 'hello' }, 1, DEFAULT_POLICY);
+    const first = planMessage(emptySession(SID), { message: { role: 'assistant', text: 'hello' }, at: 1 }, DEFAULT_POLICY);
     expect(first.opens).toEqual({ rule: 'first-step' });
     const { state } = new Story().user();
-    expect(planMessage(state, { role: 'assistant', text: 'hello' }, 9, DEFAULT_POLICY).opens).toBeUndefined();
+    expect(planMessage(state, { message: { role: 'assistant', text: 'hello' }, at: 9 }, DEFAULT_POLICY).opens).toBeUndefined();
   });
 });
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type ObjectId, objectId } from '../../../src/objects/ids.js';
-import { resolveReference } from '../../../src/session/resolve-reference.js';
-import { shortId, shortIds } from '../../../src/session/short-id.js';
+import { resolveReference, shortId, shortIds } from '../../../src/session/object-reference.js';
 
 const PATHS: Readonly<Record<string, string>> = {
   aaaabbbb1111: '/src/a.ts',

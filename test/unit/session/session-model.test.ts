@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { type ObjectId, objectId, sessionId } from '../../../src/objects/ids.js';
 import { EMPTY_SETS } from '../../../src/objects/sets.js';
 import type { Step } from '../../../src/objects/step.js';
-import { planCall, planMessage, planVerbs, type StepPolicy } from '../../../src/session/plan-step.js';
+import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
+import type { StepPolicy } from '../../../src/session/step-policy.js';
 import { applyChanges, withStep } from '../../support/plain-folds.js';
 import { type Happening, NaiveSession } from './naive-session.js';
 
@@ -42,14 +43,14 @@ const SID = sessionId('s1');
 function happen(state: SessionState, model: NaiveSession, what: Happening, rules: StepPolicy): Step {
   const at = model.lastAt + what.wait;
   if (what.kind === 'message') {
-    const step = planMessage(state, { role: what.role, text: `m${state.seq}` }, at, rules);
+    const step = planMessage(state, { message: { role: what.role, text: `m${state.seq}` }, at }, rules);
     model.message(what.role, `m${state.seq}`, at);
     return step;
   }
   const verbs = model.pick(what.picks);
   if (what.kind === 'verbs') {
     model.verbs(verbs, at);
-    return planVerbs(state, verbs, at, rules);
+    return planVerbs(state, { verbs, at }, rules);
   }
   const { reads, mentions, turnRef } = what;
   const refs = turnRef === undefined ? {} : { turnRef };

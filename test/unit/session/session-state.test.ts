@@ -2,8 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import { objectId, sessionId } from '../../../src/objects/ids.js';
 import type { Step } from '../../../src/objects/step.js';
 import { SessionError } from '../../../src/session/errors.js';
-import { DEFAULT_POLICY, planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
+import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
+import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 
 const SID = sessionId('s1');
 const step = (more: Partial<Step>): Step => ({
@@ -75,12 +76,12 @@ describe('folding steps (decision G3)', () => {
     const add = (next: Step) => {
       state = applyStep(state, next);
     };
-    add(planMessage(state, { role: 'user', text: 'go' }, 1, DEFAULT_POLICY));
+    add(planMessage(state, { message: { role: 'user', text: 'go' }, at: 1 }, DEFAULT_POLICY));
     add(planCall(state, { call: objectId('c1'), at: 2, activateFiles: [], index: [] }, DEFAULT_POLICY));
-    add(planMessage(state, { role: 'assistant', text: 'More.', name: 'bob' }, 3, DEFAULT_POLICY));
+    add(planMessage(state, { message: { role: 'assistant', text: 'More.', name: 'bob' }, at: 3 }, DEFAULT_POLICY));
     add(planCall(state, { call: objectId('c2'), at: 4, activateFiles: [], index: [] }, DEFAULT_POLICY));
     add(planCall(state, { call: objectId('c3'), at: 5, activateFiles: [], index: [] }, DEFAULT_POLICY));
-    add(planMessage(state, { role: 'user', text: 'again' }, 6, DEFAULT_POLICY));
+    add(planMessage(state, { message: { role: 'user', text: 'again' }, at: 6 }, DEFAULT_POLICY));
     expect(state.turns).toEqual([
       {
         turn: 1,
@@ -121,7 +122,8 @@ function slotsCopied(before: SessionState, after: SessionState): number {
 function sessionOf(calls: number, everyTurn: number): SessionState {
   let state = emptySession(SID);
   for (let i = 0; i < calls; i++) {
-    if (i % everyTurn === 0) state = applyStep(state, planMessage(state, { role: 'user', text: `m${i}` }, i, DEFAULT_POLICY));
+    if (i % everyTurn === 0)
+      state = applyStep(state, planMessage(state, { message: { role: 'user', text: `m${i}` }, at: i }, DEFAULT_POLICY));
     const file = objectId(`file-${i}`);
     state = applyStep(state, planCall(state, { call: objectId(`call-${i}`), at: i, activateFiles: [file], index: [file] }, DEFAULT_POLICY));
   }
@@ -158,8 +160,7 @@ describe('the cost of a step', () => {
     const large = withFiles(sessionOf(200, 50), 10_000);
     const changes = planVerbs(
       large,
-      { deactivate: [objectId('listed-5000')], pin: [objectId('call-77')], activate: [objectId('call-78')] },
-      1e6,
+      { verbs: { deactivate: [objectId('listed-5000')], pin: [objectId('call-77')], activate: [objectId('call-78')] }, at: 1e6 },
       DEFAULT_POLICY,
     );
     const after = applyStep(large, changes);

@@ -6,8 +6,9 @@ import { objectId, sessionId } from '../../../src/objects/ids.js';
 import type { Turn } from '../../../src/objects/object-type.js';
 import type { Step } from '../../../src/objects/step.js';
 import { chatVersion, sessionVersion } from '../../../src/objects/versions.js';
-import { DEFAULT_POLICY, planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
+import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
+import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { runningChatHead, runningSessionHead, toStored } from '../../../src/store/head.js';
 
 const SID = sessionId('s1');
@@ -21,10 +22,10 @@ type Doing = typeof doing extends fc.Arbitrary<infer D> ? D : never;
 
 function stepOf(state: SessionState, what: Doing): Step {
   const at = state.lastAt + 1;
-  if (what.kind === 'message') return planMessage(state, { role: what.role, text: what.text }, at, DEFAULT_POLICY);
+  if (what.kind === 'message') return planMessage(state, { message: { role: what.role, text: what.text }, at }, DEFAULT_POLICY);
   if (what.kind === 'pin') {
     const id = state.sets.index[what.nth % Math.max(1, state.sets.index.length)];
-    return planVerbs(state, id === undefined ? {} : { pin: [id] }, at, DEFAULT_POLICY);
+    return planVerbs(state, { verbs: id === undefined ? {} : { pin: [id] }, at }, DEFAULT_POLICY);
   }
   const call = objectId(`${what.name}\u{1f600}"\\:${state.seq}`);
   const file = objectId(`file-${what.file}`);

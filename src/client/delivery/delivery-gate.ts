@@ -1,0 +1,107 @@
+import { withinLimit } from '../../process/within-limit.js';
+import { TIME_LIMITS } from '../time-limits.js';
+
+/**
+ * Holds acknowledged writes back while a model waits for its context, so that they go to the database after the context and not before it (decision 0010).
+ * As soon as somebody waits for the database, nothing is held back.
+ */
+export class DeliveryGate {
+  #announcedUntil = 0;
+  #models = 0;
+  #urgent = 0;
+  #wake: (() => void) | undefined;
+  #changed: Promise<void> = Promise.resolve();
+
+  constructor() {
+    this.#renew();
+  }
+
+  /** Closes the gate for a model that waits from now on; the function that it returns says that the model has its context. Idempotent. */
+  close(): () => void {
+    this.#models += 1;
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      this.#models -= 1;
+      this.#announcedUntil = 0;
+      this.#notify();
+    };
+  }
+
+  /** Announces a model that will wait soon. */
+  announce(): void {
+    this.#announcedUntil = performance.now() + TIME_LIMITS.announcedModel;
+  }
+
+  /** Holds nothing back as long as some work waits for the database. */
+  async openFor<T>(work: () => Promise<T>): Promise<T> {
+    this.#urgent += 1;
+    this.#notify();
+    try {
+      return await work();
+    } finally {
+      this.#urgent -= 1;
+    }
+  }
+
+  /** Resolves when no model waits or is announced, after a tenth of a second at the latest. */
+  async passed(): Promise<void> {
+    const end = performance.now() + TIME_LIMITS.gate;
+    for (;;) {
+      const now = performance.now();
+      const rest = Math.min(end - now, this.#models > 0 ? TIME_LIMITS.gate : this.#announcedUntil - now);
+      if (this.#urgent > 0 || rest <= 0) return;
+      await withinLimit(this.#changed, rest, () => undefined, { keepsAlive: true });
+    }
+  }
+
+  #notify(): void {
+    this.#wake?.();
+    this.#renew();
+  }
+
+  #renew(): void {
+    this.#changed = new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+interface Waiter {
+  readonly most: number;
+  readonly resolve: () => void;
+}
+
+/** Counts the writes that are on their way, and lets whoever produces them wait until there are few enough. */
+export class Backpressure {
+  #waiters: readonly Waiter[] = [];
+  #count = 0;
+
+  /** Writes that are on their way. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Counts one more write. */
+  enter(): void {
+    this.#count += 1;
+  }
+
+  /** Counts one write less. */
+  leave(): void {
+    this.#count -= 1;
+    if (this.#waiters.length === 0) return;
+    const ready = this.#waiters.filter(({ most }) => this.#count <= most);
+    this.#waiters = this.#waiters.filter(({ most }) => this.#count > most);
+    for (const { resolve } of ready) resolve();
+  }
+
+  /** Resolves once at most so many writes are on their way. */
+  atMost(most: number): Promise<void> {
+    if (this.#count <= most) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiters = [...this.#waiters, { most, resolve }];
+    });
+  }
+}

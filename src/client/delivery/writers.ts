@@ -1,0 +1,146 @@
+import type { CurrentFile } from '../../indexing/decide-file.js';
+import type { ObjectId, Sha256 } from '../../objects/ids.js';
+import type { Head } from '../../store/store-snapshot.js';
+import type { Plan, WriteOptions, WritePath, Written } from '../../store/write-path.js';
+import { fileObjectId } from '../file-access.js';
+import type { WrittenFile, WrittenObjects } from '../optimistic/known-versions.js';
+import type { SessionWrite, WriteResult } from './session-write.js';
+
+/** What indexing decides by, of a head in the database. */
+export function currentFile({ document, marks, validTime }: Head): CurrentFile {
+  return { fileHash: document.file_hash as Sha256 | null, gone: marks.gone === true, validTime };
+}
+
+/** A write with its plan, as a writer takes it. */
+export interface PlannedWrite {
+  readonly write: SessionWrite;
+  /** The lane of the write: writes of one lane are applied in their order. */
+  readonly lane: string;
+  readonly plan: Plan<WriteResult>;
+}
+
+/** How the writes of one client reach the database: what they wait for, and what is known of their files without asking. */
+export interface Writer {
+  /** Whether writes are acknowledged before they are committed although no journal holds them. */
+  readonly acknowledgesAtOnce: boolean;
+  /** The files as this client left them, where nobody else writes them. */
+  readonly ownFiles: OwnFiles | undefined;
+  /** The lane that writes of a lane by name go in. */
+  laneOf(name: string): string;
+  write(planned: PlannedWrite, options: WriteOptions): Promise<Written<WriteResult>>;
+}
+
+/**
+ * The writer of a client beside which others write. Writes that hold readings of the same file go one after another, in whichever lanes they are (decision
+ * C11): each decides against what the one before it left, so that a change that a session made and a tracker saw is one version (decision C12). Mentions
+ * need no order: they are put only where nothing is.
+ */
+export class SharedWriter implements Writer {
+  readonly acknowledgesAtOnce = false;
+  readonly ownFiles = undefined;
+  readonly #writes: WritePath;
+  /** The end of the last write that holds a reading of a file. */
+  readonly #last = new Map<ObjectId, Promise<void>>();
+
+  constructor(writes: WritePath) {
+    this.#writes = writes;
+  }
+
+  laneOf(name: string): string {
+    return name;
+  }
+
+  write({ write, lane, plan }: PlannedWrite, options: WriteOptions): Promise<Written<WriteResult>> {
+    const ids = write.files.flatMap((file) => (file.kind === 'read' ? [fileObjectId(file.source)] : []));
+    const before = Promise.all(ids.flatMap((id) => this.#last.get(id) ?? []));
+    const inOrder: Plan<WriteResult> = async (attempt) => {
+      await before;
+      return plan(attempt);
+    };
+    const written = this.#writes.write(lane, inOrder, options);
+    const ended = written.then(
+      () => undefined,
+      () => undefined,
+    );
+    for (const id of ids) this.#last.set(id, ended);
+    void ended.then(() => {
+      for (const id of ids) if (this.#last.get(id) === ended) this.#last.delete(id);
+    });
+    return written;
+  }
+}
+
+/** Bounds the files that a sole writer remembers. */
+const MOST_FILES = 200_000;
+
+/**
+ * The heads of the files that a sole writer has observed or written, as far as its next decision needs them, so that the database is asked once for each
+ * file. What was read from the database, and a stub, never replaces what is known: it may be older. Nothing is ever forgotten; once it is full, further
+ * files are asked for again and again.
+ */
+export class OwnFiles {
+  readonly #files = new Map<ObjectId, CurrentFile>();
+  readonly #most: number;
+
+  /** `most` bounds how many files are remembered. */
+  constructor(most = MOST_FILES) {
+    this.#most = most;
+  }
+
+  /** The state of a file; undefined where the database has to be asked. */
+  get(id: ObjectId): CurrentFile | undefined {
+    return this.#files.get(id);
+  }
+
+  /** Takes in what a transaction wrote and what it was decided by; transactions that read the same file come in their order. */
+  learn({ files, observed }: Pick<WrittenObjects, 'files' | 'observed'>): void {
+    for (const file of files) this.#wrote(file);
+    for (const head of observed) this.#add(head.document['xt/id'] as ObjectId, currentFile(head));
+  }
+
+  #wrote({ version, marks, validTime, onlyIfAbsent }: WrittenFile): void {
+    const id = version['xt/id'];
+    const file = { fileHash: version.file_hash, gone: marks.gone === true, validTime };
+    if (onlyIfAbsent || !this.#files.has(id)) this.#add(id, file);
+    else this.#files.set(id, file);
+  }
+
+  #add(id: ObjectId, file: CurrentFile): void {
+    if (!this.#files.has(id) && this.#files.size < this.#most) this.#files.set(id, file);
+  }
+}
+
+/** The one lane of a sole writer. */
+const ONLY_LANE = '.all';
+
+/**
+ * The writer of a client beside which nobody writes, as in a replay. It asks the database for a file once, and puts the writes of all sessions into one
+ * lane, so that what this process knew at any moment is what the database knew after that moment's transaction. Pipelined, no write waits for the outcome
+ * of the one before.
+ */
+export class SoleWriter implements Writer {
+  readonly acknowledgesAtOnce: boolean;
+  readonly ownFiles = new OwnFiles();
+  readonly #writes: WritePath;
+
+  /** `pipelined` for a client without a journal: then nothing of a write outlives the process anyway. */
+  constructor(writes: WritePath, options: { readonly pipelined: boolean }) {
+    this.#writes = writes;
+    this.acknowledgesAtOnce = options.pipelined;
+  }
+
+  laneOf(): string {
+    return ONLY_LANE;
+  }
+
+  async write({ plan }: PlannedWrite, options: WriteOptions): Promise<Written<WriteResult>> {
+    if (this.acknowledgesAtOnce && options.persistent === true) {
+      const { onOutage } = options;
+      const onSubmitted = (result: WriteResult): void => this.ownFiles.learn(result);
+      return this.#writes.pipeline(ONLY_LANE, plan, onOutage === undefined ? { onSubmitted } : { onSubmitted, onOutage });
+    }
+    const written = await this.#writes.write(ONLY_LANE, plan, options);
+    this.ownFiles.learn(written.result);
+    return written;
+  }
+}

@@ -1,0 +1,75 @@
+import { type FilesystemAccess, type Location, locate } from '../filesystem/access/access.js';
+import { type MountSetting, MountTable } from '../filesystem/access/mounts.js';
+import { readSource, type SourceReading } from '../filesystem/access/read-source.js';
+import { AllowedRoots } from '../filesystem/access/roots.js';
+import { sourcedIdentityHash } from '../objects/hashes.js';
+import type { FilesystemId, ObjectId } from '../objects/ids.js';
+import { type FilesystemSource, filesystemSource } from '../objects/source.js';
+
+/** Which files a client may use and how its agent names them [§5.2, §5.3]. */
+export interface FileAccessOptions {
+  /** Folders on the host that the agent may use; nothing outside them is read or written. */
+  readonly roots: readonly string[];
+  /** Where relative paths of the agent start, as the agent sees it. */
+  readonly cwd: string;
+  readonly mounts?: readonly MountSetting[];
+  /** Identity of the filesystem that this process sees [§5.4]. */
+  readonly filesystemId: FilesystemId;
+  /** The filesystem of paths that no mount covers, where the agent lives in a sandbox of its own. */
+  readonly agentFilesystemId?: FilesystemId;
+}
+
+/** A place that an agent named, as a source of an object. */
+export interface LocatedFile {
+  readonly location: Location;
+  readonly source: FilesystemSource;
+  readonly id: ObjectId;
+  /** The path as the agent sees it [§4.1]. */
+  readonly display: string;
+}
+
+/** The object id of a file [§2.5]. */
+export const fileObjectId = (source: FilesystemSource): ObjectId => sourcedIdentityHash('file', source) as string as ObjectId;
+
+/** The files of one client: locating, reading and naming them, always inside the allowed roots. */
+export class FileAccess {
+  readonly access: FilesystemAccess;
+  readonly cwd: string;
+
+  private constructor(access: FilesystemAccess, cwd: string) {
+    this.access = access;
+    this.cwd = cwd;
+  }
+
+  /** Throws SourceError when a root does not exist or a mount is malformed. */
+  static async open(options: FileAccessOptions): Promise<FileAccess> {
+    const mounts = new MountTable({
+      mappings: options.mounts ?? [],
+      defaultFilesystemId: options.agentFilesystemId ?? options.filesystemId,
+      localFilesystemId: options.filesystemId,
+    });
+    const places = mounts.mappings.map(({ canonicalPrefix }) => canonicalPrefix);
+    return new FileAccess({ roots: await AllowedRoots.open(options.roots, places), mounts }, options.cwd);
+  }
+
+  /** What the agent means by a path; throws SourceError when it leads outside the roots or, unless `mustExist` is false, nowhere. */
+  async locate(path: string, options: { readonly mustExist?: boolean } = {}): Promise<LocatedFile> {
+    const location = await locate(this.access, path, { cwd: this.cwd, ...options });
+    return { location, ...this.describe(filesystemSource(location.filesystemId, location.path)) };
+  }
+
+  /** Id and display path of a source. */
+  describe(source: FilesystemSource): { readonly source: FilesystemSource; readonly id: ObjectId; readonly display: string } {
+    return { source, id: fileObjectId(source), display: this.display(source) };
+  }
+
+  /** The path of a source as the agent sees it [§5.3]. */
+  display(source: FilesystemSource): string {
+    return this.access.mounts.toDisplay(source.path, source.filesystemId);
+  }
+
+  /** Reads a source once (decision C1); what is wrong with it is answered, not thrown. */
+  read(source: FilesystemSource, signal?: AbortSignal): Promise<SourceReading> {
+    return readSource(this.access, source, signal === undefined ? {} : { signal });
+  }
+}

@@ -1,0 +1,122 @@
+import { LRUCache } from 'lru-cache';
+import type { ObjectId } from '../../objects/ids.js';
+import type { ObjectVersion } from '../../objects/seal.js';
+import type { FoundVersion, Head } from '../../store/store-snapshot.js';
+import { type MetadataCache, NOT_YET } from './metadata-cache.js';
+
+/** A version with the store's marks. */
+export interface MarkedVersion extends FoundVersion {
+  readonly version: ObjectVersion;
+  /** The whole text where `content` holds only its head and tail and this process has it. */
+  readonly wholeText?: () => string;
+}
+
+/** A version of a file that a transaction writes. */
+export interface WrittenFile extends MarkedVersion {
+  readonly validTime: Date;
+  /** True where it is written only if the database holds nothing of the file. */
+  readonly onlyIfAbsent: boolean;
+}
+
+/** What a transaction of this client wrote, and what it read to decide that. */
+export interface WrittenObjects {
+  readonly written: readonly MarkedVersion[];
+  /** Those of them that are files. */
+  readonly files: readonly WrittenFile[];
+  /** Heads of files that existed and stayed as they were. */
+  readonly observed: readonly Head[];
+  /** The transaction that `observed` was read at. */
+  readonly observedAt: number | undefined;
+}
+
+class PendingVersions {
+  readonly #entries = new Map<ObjectId, { readonly version: MarkedVersion; readonly count: number }>();
+
+  get(id: ObjectId): MarkedVersion | undefined {
+    return this.#entries.get(id)?.version;
+  }
+
+  add(version: MarkedVersion): void {
+    const id = version.version['xt/id'];
+    this.#entries.set(id, { version, count: (this.#entries.get(id)?.count ?? 0) + 1 });
+  }
+
+  /** Takes one away; true when it was the last one of its object. */
+  remove(id: ObjectId): boolean {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return false;
+    if (entry.count === 1) return this.#entries.delete(id);
+    this.#entries.set(id, { ...entry, count: entry.count - 1 });
+    return false;
+  }
+}
+
+/**
+ * The versions that a client knows without asking the database: those that it has acknowledged and that are on their way there, and those that it wrote or
+ * loaded last, bounded by size. They serve its own reads (decision F4), and contexts while the database is away.
+ */
+export class KnownVersions {
+  readonly #metadata: MetadataCache;
+  readonly #recent: LRUCache<ObjectId, MarkedVersion>;
+  readonly #pending = new PendingVersions();
+  readonly #journaled = new PendingVersions();
+
+  /** `maxUnits` bounds the sum of the recent contents' lengths in UTF-16 units. */
+  constructor(metadata: MetadataCache, maxUnits = 32 * 1_048_576) {
+    this.#metadata = metadata;
+    this.#recent = new LRUCache({ maxSize: maxUnits, sizeCalculation: ({ version }) => (version.content?.length ?? 0) + 256 });
+  }
+
+  /** The newest version of an object that is acknowledged and not yet in the database. */
+  pending(id: ObjectId): MarkedVersion | undefined {
+    return this.#pending.get(id);
+  }
+
+  /** The newest version of an object that is in the journal and not yet in the database: whatever becomes of this process, the database will have it. */
+  journaled(id: ObjectId): MarkedVersion | undefined {
+    return this.#journaled.get(id);
+  }
+
+  /** The version of an object that was written or loaded last, if it is still held. */
+  recent(id: ObjectId): MarkedVersion | undefined {
+    return this.#recent.get(id);
+  }
+
+  /** The newest version of an object that is known here. */
+  newest(id: ObjectId): MarkedVersion | undefined {
+    return this.#pending.get(id) ?? this.#recent.get(id);
+  }
+
+  /** Takes in a version that was loaded from the database. */
+  loaded({ version, marks }: MarkedVersion): void {
+    this.#recent.set(version['xt/id'], { version, marks });
+  }
+
+  /** Takes in versions that are acknowledged and on their way to the database. */
+  acknowledge(versions: readonly MarkedVersion[], journaled: boolean): void {
+    for (const version of versions) {
+      this.#pending.add(version);
+      if (journaled) this.#journaled.add(version);
+      this.#metadata.learn(version.version, version.marks, NOT_YET);
+      this.loaded(version);
+    }
+  }
+
+  /** Says that acknowledged versions are on their way no longer; `journaled` as they were acknowledged. */
+  settle(versions: readonly MarkedVersion[], journaled: boolean): void {
+    for (const { version } of versions) {
+      if (journaled) this.#journaled.remove(version['xt/id']);
+      if (this.#pending.remove(version['xt/id'])) this.#metadata.settle(version['xt/id']);
+    }
+  }
+
+  /** Takes in what the database made of a write, unless something newer of the same object is on its way. */
+  committed({ written, observed, observedAt }: WrittenObjects, txId: number | undefined): void {
+    for (const { version, marks } of written) {
+      this.#metadata.learn(version, marks, txId);
+      if (this.#pending.get(version['xt/id']) === undefined) this.loaded({ version, marks });
+    }
+    // Read when the write was planned: what was committed since is newer.
+    for (const { document, marks } of observed) this.#metadata.learn(document, marks, observedAt);
+  }
+}

@@ -1,0 +1,239 @@
+import { metadataOf } from '../../assembly/metadata.js';
+import type { ShownAhead } from '../../objects/assembly-proof.js';
+import { type ObjectId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
+import { systemPromptVersion } from '../../objects/versions.js';
+import { withinLimit } from '../../process/within-limit.js';
+import type { SessionState } from '../../session/session-state.js';
+import type { ObjectStore, StoredPut } from '../../store/object-store.js';
+import type { Head } from '../../store/store-snapshot.js';
+import type { FileAccess } from '../file-access.js';
+import { TIME_LIMITS } from '../time-limits.js';
+import { type KnownHead, KnownHeads } from './known-heads.js';
+import type { KnownVersions, MarkedVersion, WrittenObjects } from './known-versions.js';
+import type { MetadataCache } from './metadata-cache.js';
+
+/** What a context is made of that no transaction was waited for. */
+export interface OptimisticContext {
+  readonly heads: ReadonlyMap<ObjectId, KnownHead>;
+  /** What the active objects hold. */
+  readonly versions: ReadonlyMap<ObjectId, MarkedVersion>;
+  /** The transaction that everything not listed in `ahead` was the newest at; undefined where nothing was read yet. */
+  readonly basis: number | undefined;
+  readonly ahead: readonly ShownAhead[];
+}
+
+/** The session that a view is of, as this process holds it. */
+export interface ViewedSession {
+  readonly state: SessionState;
+  readonly prompt: string | null;
+}
+
+/** What a view works with. */
+export interface OptimisticViewOptions {
+  readonly store: ObjectStore;
+  readonly files: FileAccess;
+  readonly metadata: MetadataCache;
+  readonly versions: KnownVersions;
+  readonly session: () => ViewedSession;
+  /** Whether the database is known to be away. */
+  readonly isAway: () => boolean;
+  /** Waits until the session's acknowledged steps are delivered, or for the limit. */
+  readonly stepsDelivered: (limitMs: number) => Promise<unknown>;
+  /** Waits until files that were read on behalf of no session are delivered, or for the limit. */
+  readonly filesDelivered: (limitMs: number) => Promise<unknown>;
+}
+
+/** The parts of a committed write that a view takes in beside its objects. */
+export interface CommittedWrite {
+  readonly step?: unknown;
+  readonly heads: readonly StoredPut[];
+  readonly at: number;
+}
+
+/** The answer whether somebody else wrote: if so, it is being read. */
+interface ForeignWrites {
+  readonly reading: Promise<void> | undefined;
+}
+
+const NONE: ForeignWrites = { reading: undefined };
+
+/** What stands for the basis of a database without transactions. */
+const BEFORE_FIRST = -1;
+
+/**
+ * What a session's process knows without waiting for its own transactions (decision 0010): the newest versions as of a transaction, and beside them what
+ * it has acknowledged since and what outlives it. Before each context it asks the database one short question, whether others wrote, and reads again only
+ * if they did. Its owner calls `wrote` for each write that the database has.
+ */
+export class OptimisticView {
+  readonly #options: OptimisticViewOptions;
+  readonly #known: KnownHeads;
+  #answer: Promise<ForeignWrites> | undefined;
+  #askedAt = 0;
+  #latest: Promise<number | undefined> | undefined;
+  #reading: Promise<void> | undefined;
+
+  constructor(options: OptimisticViewOptions) {
+    this.#options = options;
+    const { session, store } = options;
+    const isWanted = (id: ObjectId): boolean => session().state.has(id) || id === systemPromptObjectId(session().state.id);
+    this.#known = new KnownHeads(store.writes.own, isWanted);
+  }
+
+  /** Asks the database whether somebody else wrote; the next context waits a little for the answer. Never rejects. */
+  refresh(): Promise<ForeignWrites> {
+    const now = performance.now();
+    if (this.#answer !== undefined && now - this.#askedAt < TIME_LIMITS.foreignWritesFresh) return this.#answer;
+    this.#askedAt = now;
+    this.#answer = this.#ask().catch(() => NONE);
+    return this.#answer;
+  }
+
+  /** The last transaction of the database as the refresh under way finds it; without one, or with an old one, it is asked for. */
+  latest(): Promise<number | undefined> {
+    const isFresh = performance.now() - this.#askedAt < TIME_LIMITS.foreignWritesFresh;
+    return (isFresh ? this.#latest : undefined) ?? this.#options.store.latestTransaction();
+  }
+
+  /** What a context of the session is made of; undefined where not everything of it is known here. */
+  async context(): Promise<OptimisticContext | undefined> {
+    await this.#catchUp();
+    const { state, prompt } = this.#options.session();
+    const { index, active } = state.sets;
+    const basis = this.#known.basis === BEFORE_FIRST ? undefined : this.#known.basis;
+    const heads = new Map<ObjectId, KnownHead>();
+    const { object_hash } = systemPromptVersion(state.id, prompt);
+    const ahead: ShownAhead[] = [...this.#named(systemPromptObjectId(state.id), { hash: object_hash, gone: false })];
+    for (const id of index) {
+      const head = this.#shown(id);
+      if (head === undefined) return undefined;
+      heads.set(id, head);
+      if (head.metadata?.type === 'file') ahead.push(...this.#named(id, head));
+    }
+    const versions = await this.#activeVersions(active, heads, basis);
+    return versions === undefined ? undefined : { heads, versions, basis, ahead };
+  }
+
+  /** Takes in a write that the database has; without a transaction it was found to be there already. */
+  wrote({ step, heads, at }: CommittedWrite, objects: WrittenObjects, txId: number | undefined): void {
+    if (txId === undefined && step === undefined) return;
+    const { written, files, observed, observedAt } = objects;
+    const times = new Map(files.map(({ version, validTime }) => [version['xt/id'], validTime]));
+    const found = new Map<ObjectId, KnownHead>();
+    for (const head of observed) found.set(head.document['xt/id'] as ObjectId, this.#headOf(head));
+    for (const version of written) {
+      const id = version.version['xt/id'];
+      found.set(id, this.#headOfVersion(version, (times.get(id) ?? new Date(at)).getTime()));
+    }
+    for (const { head, validTime } of heads) {
+      if (head.type !== 'system_prompt') continue;
+      const [hash, since] = [head.object_hash as Sha256, validTime ?? new Date(at)];
+      found.set(head['xt/id'] as ObjectId, { hash, gone: false, validTime: since.getTime(), metadata: undefined });
+    }
+    this.#known.wrote(txId, { heads: found, readAt: files.length + observed.length === 0 ? undefined : observedAt });
+  }
+
+  async #catchUp(): Promise<void> {
+    const { versions, session, isAway, stepsDelivered, filesDelivered } = this.#options;
+    const { reading } = await withinLimit(this.refresh(), TIME_LIMITS.foreignWrites, () => NONE);
+    this.#answer = undefined;
+    this.#latest = undefined;
+    const { index } = session().state.sets;
+    const isStub = (id: ObjectId): boolean => {
+      const pending = versions.journaled(id);
+      return pending?.version.type === 'file' && pending.version.file_hash === null && pending.marks.gone !== true;
+    };
+    const limit = TIME_LIMITS.optimisticRead;
+    const waits: Promise<unknown>[] = [filesDelivered(limit)];
+    if (reading !== undefined) waits.push(reading);
+    // Whether a file that was only mentioned is known already, the database alone can tell.
+    if (!isAway() && index.some(isStub)) waits.push(stepsDelivered(limit));
+    await withinLimit(Promise.all(waits), limit, () => []);
+    if (!isAway() && session().state.sets.index.some((id) => this.#shown(id) === undefined)) {
+      await withinLimit(this.#read(), limit, () => undefined).catch(() => undefined);
+    }
+  }
+
+  async #ask(): Promise<ForeignWrites> {
+    const { store } = this.#options;
+    const before = this.#known.basis;
+    this.#latest = undefined;
+    if (before !== undefined && !this.#known.isStale) {
+      this.#latest = store.latestTransaction();
+      const latest = await this.#latest;
+      if (latest === undefined || store.writes.own.coverSent(before, latest)) {
+        // Nothing is missed; nobody waits for it.
+        if (this.#known.isBehind) this.#read().catch(() => undefined);
+        return NONE;
+      }
+    }
+    return { reading: this.#read().catch(() => undefined) };
+  }
+
+  #read(): Promise<void> {
+    this.#reading ??= this.#readNow().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #readNow(): Promise<void> {
+    const { store, metadata, session } = this.#options;
+    const { state } = session();
+    const asked = new Set<ObjectId>([...state.sets.index, systemPromptObjectId(state.id)]);
+    const txId = (await store.latestTransaction()) ?? BEFORE_FIRST;
+    const found = txId === BEFORE_FIRST ? new Map<string, Head>() : await store.newestAt(txId).heads([...asked]);
+    for (const { document, marks } of found.values()) metadata.learn(document, marks, txId);
+    this.#known.read(txId, asked, new Map([...found].map(([id, head]) => [id as ObjectId, this.#headOf(head)])));
+  }
+
+  /** The version of an object that a context shows: what is acknowledged here, else the newest that is known. */
+  #shown(id: ObjectId): KnownHead | undefined {
+    const acknowledged = this.#options.versions.journaled(id);
+    return acknowledged === undefined ? this.#known.newest(id) : this.#headOfVersion(acknowledged, Number.POSITIVE_INFINITY);
+  }
+
+  #named(id: ObjectId, { hash, gone }: Pick<KnownHead, 'hash' | 'gone'>): readonly ShownAhead[] {
+    const there = this.#known.at(id);
+    if (there?.hash === hash && there.gone === gone) return [];
+    return [{ id, object_hash: hash, ...(gone ? { gone } : {}) }];
+  }
+
+  /** The versions of some objects that their heads name: those at hand, the others read at the basis; undefined where one is neither. */
+  async #activeVersions(
+    ids: readonly ObjectId[],
+    heads: ReadonlyMap<ObjectId, KnownHead>,
+    basis: number | undefined,
+  ): Promise<ReadonlyMap<ObjectId, MarkedVersion> | undefined> {
+    const { versions, store } = this.#options;
+    const isWanted = (id: ObjectId, found: MarkedVersion | undefined): found is MarkedVersion => {
+      const head = heads.get(id);
+      return found?.version.object_hash === head?.hash && (found?.marks.gone === true) === head?.gone;
+    };
+    const active = new Map<ObjectId, MarkedVersion>();
+    const missing: ObjectId[] = [];
+    for (const id of ids) {
+      const found = [versions.journaled(id), versions.recent(id)].find((one) => isWanted(id, one));
+      if (found === undefined) missing.push(id);
+      else active.set(id, found);
+    }
+    if (missing.length === 0) return active;
+    if (basis === undefined) return undefined;
+    for (const [id, found] of await store.newestAt(basis).getMany(missing)) {
+      if (!isWanted(id, found)) return undefined;
+      versions.loaded(found);
+      active.set(id, found);
+    }
+    return active.size === ids.length ? active : undefined;
+  }
+
+  #headOf({ document, marks, validTime }: Head): KnownHead {
+    const metadata = metadataOf(document, marks, this.#options.files);
+    return { hash: document.object_hash as Sha256, gone: marks.gone === true, validTime: validTime.getTime(), metadata };
+  }
+
+  #headOfVersion({ version, marks }: MarkedVersion, validTime: number): KnownHead {
+    const metadata = metadataOf(version, marks, this.#options.files);
+    return { hash: version.object_hash, gone: marks.gone === true, validTime, metadata };
+  }
+}

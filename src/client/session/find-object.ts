@@ -1,0 +1,69 @@
+import { posix } from 'node:path';
+import type { ObjectId } from '../../objects/ids.js';
+import type { ObjectVersion } from '../../objects/seal.js';
+import { type Resolution, resolveReference } from '../../session/object-reference.js';
+import type { SessionState } from '../../session/session-state.js';
+import type { ObjectStore } from '../../store/object-store.js';
+import { XtdbError } from '../../xtdb/errors.js';
+import type { MarkedVersion } from '../optimistic/known-versions.js';
+import type { SessionEnvironment } from './session-environment.js';
+
+/**
+ * The object of a session that an agent names (decision D6): by id, unique prefix or display path; a path may also be relative to the agent's working
+ * directory, as it may be everywhere else.
+ */
+export function resolveInSession({ metadata, files }: SessionEnvironment, state: SessionState, reference: string): Resolution {
+  const displayPathOf = (id: ObjectId): string | undefined => {
+    const known = metadata.get(id);
+    return known?.type === 'file' ? known.displayPath : undefined;
+  };
+  const { index } = state.sets;
+  const resolution = resolveReference(reference, index, displayPathOf);
+  if (resolution.kind !== 'unknown' || reference === '' || posix.isAbsolute(reference)) return resolution;
+  const absolute = posix.resolve(files.cwd, reference);
+  return resolveReference(absolute, index, displayPathOf);
+}
+
+/** An object in full, and the way to its whole text where only head and tail stand in `content` (decisions B8, C6). */
+export interface LoadedObject {
+  readonly version: ObjectVersion;
+  /** A file that is confirmed deleted (decision C3). */
+  readonly gone: boolean;
+  /** The whole text; `content` itself where that is whole or where more was never kept; null where there is no text. */
+  wholeText(): Promise<string | null>;
+}
+
+function localObject({ version, marks, wholeText }: MarkedVersion): LoadedObject {
+  return { version, gone: marks.gone === true, wholeText: async () => wholeText?.() ?? version.content };
+}
+
+/**
+ * Loads an object as it stands, this client's own acknowledged versions included, or as of a transaction; undefined when there was none by this id.
+ * While the database is away, the last version that this client wrote or loaded serves.
+ */
+export async function loadObject(environment: SessionEnvironment, id: ObjectId, txId?: number): Promise<LoadedObject | undefined> {
+  const { store, versions } = environment;
+  const pending = txId === undefined ? versions.pending(id) : undefined;
+  if (pending !== undefined) return localObject(pending);
+  const known = txId === undefined ? versions.recent(id) : undefined;
+  // A tool call has one version; what is known of it never changes. Unless only head and tail of it are at hand.
+  if (known?.version.type === 'toolcall' && known.marks.whole === undefined) return localObject(known);
+  try {
+    return await storedObject(store, id, txId);
+  } catch (error) {
+    if (known === undefined || !(error instanceof XtdbError)) throw error;
+    return localObject(known);
+  }
+}
+
+async function storedObject(store: ObjectStore, id: ObjectId, txId: number | undefined): Promise<LoadedObject | undefined> {
+  const snapshot = await (txId === undefined ? store.now() : store.asOf({ txId }));
+  const found = await snapshot.get(id);
+  if (found === undefined) return undefined;
+  const { version, marks } = found;
+  const { content, content_hash, file_hash } = version;
+  const whole = marks.whole ?? (file_hash !== null && file_hash !== content_hash ? file_hash : undefined);
+  const wholeText = async (): Promise<string | null> =>
+    whole === undefined || content === null ? content : ((await snapshot.text(whole)) ?? content);
+  return { version, gone: marks.gone === true, wholeText };
+}

@@ -1,0 +1,127 @@
+import type { MountMapping } from '../../filesystem/access/mounts.js';
+import type { AssemblyProof, Delivery, HandedList } from '../../objects/assembly-proof.js';
+import { assemblyId } from '../../store/assemblies.js';
+import { defined } from '../../values/defined.js';
+import { OptimisticView } from '../optimistic/optimistic-view.js';
+import {
+  type AssembleOptions,
+  type AssembleSession,
+  assembleOptimistically,
+  type SessionAssembly,
+  type SessionAssemblyRecord,
+} from './assemble-session.js';
+import type { LoadedSession } from './open-session.js';
+import type { SessionEnvironment } from './session-environment.js';
+
+/** How a context is handed out. */
+export interface DeliverOptions extends AssembleOptions {
+  /** How it reaches its model. Only with it is the record kept (decision E7), before the context is there. */
+  readonly deliver?: Delivery;
+  /** Which rendering is handed out and kept the record of; `text` if left out. */
+  readonly renderer?: 'text' | 'messages';
+}
+
+/** How a context was handed out. */
+export interface HandedOut {
+  readonly delivered: Delivery;
+  /** The whole list that it was handed over in, where the harness mixed it with messages of its own. */
+  readonly handed?: HandedList;
+}
+
+/** What the database keeps of an assembly that is handed out at a moment (decision E7). */
+export function proofOf(
+  record: SessionAssemblyRecord,
+  { delivered, handed }: HandedOut,
+  { mappings, at }: { readonly mappings: readonly MountMapping[]; readonly at: number },
+): AssemblyProof {
+  const { basis, blocks, delivered: _delivered, handed: _handed, sections, ...others } = record;
+  const mounts = mappings.map(({ agentPrefix, canonicalPrefix, filesystemId }) => ({ agentPrefix, canonicalPrefix, filesystemId }));
+  return {
+    ...others,
+    sections: sections.map(({ name, chars, sha256 }) => ({ name, chars, sha256 })),
+    blocks: blocks.length,
+    basis: basis?.txId === undefined ? null : { validTime: basis.validTime.getTime(), txId: basis.txId },
+    ...(mounts.length === 0 ? {} : { mounts }),
+    delivered,
+    ...defined({ handed }),
+    at,
+  };
+}
+
+/** An optimistic view, and how to end its listening. */
+interface FollowedView {
+  readonly view: OptimisticView;
+  readonly stop: () => void;
+}
+
+/** The contexts of one open session: assembles them, and keeps the records of those that are handed out. */
+export class SessionContexts {
+  readonly #environment: SessionEnvironment;
+  readonly #loaded: () => LoadedSession;
+  readonly #assemble: AssembleSession;
+  /** The records that were kept at one step. */
+  #kept: { readonly step: number; readonly ids: Set<string> } = { step: -1, ids: new Set() };
+  /** Made with the first optimistic context. */
+  #followed: FollowedView | undefined;
+
+  /** `loaded` gives the session as it stands. */
+  constructor(environment: SessionEnvironment, loaded: () => LoadedSession, assemble: AssembleSession) {
+    this.#environment = environment;
+    this.#assemble = assemble;
+    this.#loaded = loaded;
+  }
+
+  /** Assembles the context of the session as it stands [§4]. */
+  async assemble(options: AssembleOptions): Promise<SessionAssembly> {
+    const environment = this.#environment;
+    if (options.optimistic === true) {
+      this.#followed ??= this.#follow();
+      const context = await this.#followed.view.context();
+      if (context !== undefined) return assembleOptimistically(environment, this.#loaded(), { ...context, options });
+    }
+    return this.#assemble(environment, this.#loaded(), options);
+  }
+
+  /** Keeps the record of a context that is handed out; see `ContextSession.deliver`. */
+  async deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
+    const { clock, files, outbox } = this.#environment;
+    const { state, promptAt, lease } = this.#loaded();
+    // Nothing is handed out before what it holds.
+    const at = Math.max(clock(), state.lastAt, promptAt);
+    const assembly = proofOf(record, how, { mappings: files.access.mounts.mappings, at });
+    const id = assemblyId(assembly);
+    if (this.#kept.step !== record.step) this.#kept = { step: record.step, ids: new Set() };
+    if (!this.#kept.ids.has(id)) {
+      await outbox.keep({ session: state.id, lease, files: [], heads: [], at, assembly });
+      this.#kept.ids.add(id);
+    }
+    return { ...record, ...how };
+  }
+
+  /** Asks the database whether others wrote, so that the next optimistic context need not wait for the answer. */
+  refresh(): void {
+    this.#followed?.view.refresh();
+  }
+
+  /** The last transaction of the database, from a refresh under way where there is one. */
+  latest(): Promise<number | undefined> {
+    return this.#followed?.view.latest() ?? this.#environment.store.latestTransaction();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#followed?.stop();
+  }
+
+  #follow(): FollowedView {
+    const { outbox, ...shared } = this.#environment;
+    const view = new OptimisticView({
+      ...shared,
+      session: this.#loaded,
+      isAway: () => outbox.status.outage !== undefined,
+      stepsDelivered: (limitMs) => outbox.drained(this.#loaded().state.id, limitMs),
+      filesDelivered: (limitMs) => outbox.filesDrained(limitMs),
+    });
+    return { view, stop: outbox.listen((write, applied) => view.wrote(write, applied, applied.txId)) };
+  }
+}

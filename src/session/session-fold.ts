@@ -1,0 +1,124 @@
+import { List, OrderedSet, Set as UnorderedSet } from 'immutable';
+import { quoted } from '../objects/errors.js';
+import type { ObjectId } from '../objects/ids.js';
+import type { SessionSets } from '../objects/sets.js';
+import type { Step } from '../objects/step.js';
+import { defined } from '../values/defined.js';
+import { SessionError } from './errors.js';
+
+/**
+ * The sets of a running session [§3.1] with membership in constant time. A change shares all but a few nodes with the value before it,
+ * so that a step costs the same in a session of ten thousand objects as in one of ten.
+ */
+export interface LiveSets {
+  readonly index: OrderedSet<ObjectId>;
+  readonly active: OrderedSet<ObjectId>;
+  readonly pinned: OrderedSet<ObjectId>;
+  /** Those of the index that are tool calls. */
+  readonly calls: UnorderedSet<ObjectId>;
+  /** Tool results that are active and not pinned: what auto-collapse may take [§4.3]. */
+  readonly loose: OrderedSet<ObjectId>;
+}
+
+/** The sets of a session before its first step. */
+export const NO_LIVE_SETS: LiveSets = {
+  index: OrderedSet(),
+  active: OrderedSet(),
+  pinned: OrderedSet(),
+  calls: UnorderedSet(),
+  loose: OrderedSet(),
+};
+
+type Ids = readonly ObjectId[] | undefined;
+
+function changed(set: OrderedSet<ObjectId>, remove: Ids, add: Ids): OrderedSet<ObjectId> {
+  const none = (remove?.length ?? 0) + (add?.length ?? 0) === 0;
+  if (none) return set;
+  return set.withMutations((draft) => {
+    for (const id of remove ?? []) draft.delete(id);
+    for (const id of add ?? []) draft.add(id);
+  });
+}
+
+function requireIndexed(index: OrderedSet<ObjectId>, ids: Ids): void {
+  for (const id of ids ?? []) {
+    if (!index.has(id)) {
+      throw new SessionError('unknown-object', `${quoted(id)} would become active or pinned without being in the session index`);
+    }
+  }
+}
+
+/** The sets after a step; removals before additions. Throws SessionError `unknown-object` (decision D1). */
+export function setsAfter(sets: LiveSets, { changes, call }: Step): LiveSets {
+  const index = changed(sets.index, undefined, changes.index);
+  requireIndexed(index, changes.activate);
+  requireIndexed(index, changes.pin);
+  const active = changed(sets.active, changes.deactivate, changes.activate);
+  const pinned = changed(sets.pinned, changes.unpin, changes.pin);
+  const calls = call === undefined ? sets.calls : sets.calls.add(call.id);
+  const touched = [changes.deactivate, changes.unpin, changes.activate, changes.pin].flatMap((ids) => ids ?? []);
+  const loose = sets.loose.withMutations((draft) => {
+    for (const id of touched) {
+      if (calls.has(id) && active.has(id) && !pinned.has(id)) draft.add(id);
+      else draft.delete(id);
+    }
+  });
+  return { index, active, pinned, calls, loose };
+}
+
+/** The sets as plain arrays, in insertion order [§3.1]. */
+export function plainSets({ index, active, pinned }: LiveSets): SessionSets {
+  return { index: index.toArray(), active: active.toArray(), pinned: pinned.toArray() };
+}
+
+/** A tool result that became fresh in a turn: by being made, or by an explicit activation (decision D4). */
+export interface WindowEntry {
+  readonly turn: number;
+  readonly id: ObjectId;
+}
+
+/** For each turn the tool results that became fresh in it, the newest last; one entry for each result and turn. */
+export type ResultWindow = List<OrderedSet<ObjectId>>;
+
+/** The window of a session without tool results. */
+export const NO_RESULTS: ResultWindow = List();
+
+/** The window after some results became fresh in a turn, in the given order. A result stays listed in the earlier turns that it was fresh in. */
+export function windowAfter(window: ResultWindow, turn: number, fresh: readonly ObjectId[]): ResultWindow {
+  if (fresh.length === 0) return window;
+  const results = (window.get(turn - 1) ?? OrderedSet<ObjectId>()).withMutations((draft) => {
+    for (const id of fresh) draft.delete(id).add(id);
+  });
+  return window.set(turn - 1, results);
+}
+
+/** The newest results of a turn, newest first; costs what it returns, not what the turn holds. */
+export function newestResults(window: ResultWindow, turn: number, count: number): readonly ObjectId[] {
+  const results = window.get(turn - 1);
+  return results === undefined ? [] : results.toSeq().reverse().take(count).toArray();
+}
+
+/** Every entry, oldest turn first. */
+export function windowEntries(window: ResultWindow): readonly WindowEntry[] {
+  // Turns without results leave holes in the list.
+  return window
+    .toArray()
+    .flatMap((results: OrderedSet<ObjectId> | undefined, i) => (results?.toArray() ?? []).map((id) => ({ turn: i + 1, id })));
+}
+
+/** What one step brought into the chat: what a harness's own history is compared with (decision F1). */
+export type ChatMark = Pick<Step, 'seq' | 'turn' | 'message' | 'native' | 'event'> & { readonly call?: ObjectId };
+
+/** The marks of a session before its first message. */
+export const NO_MARKS: List<ChatMark> = List();
+
+/** The marks after one more step; a step that only changes sets leaves none. */
+export function marksAfter(marks: List<ChatMark>, { seq, turn, message, native, event, call }: Step): List<ChatMark> {
+  if (message === undefined && call === undefined && event === undefined) return marks;
+  return marks.push({
+    seq,
+    turn,
+    ...defined({ message, native, event }),
+    ...(call === undefined ? {} : { call: call.id }),
+  });
+}

@@ -1,0 +1,73 @@
+import { describe, expect, test } from '@jest/globals';
+import { headsAt } from '../../../../src/client/delivery/session-heads.js';
+import type { SessionWrite } from '../../../../src/client/delivery/session-write.js';
+import { decodeWrite, encodeWrite } from '../../../../src/client/delivery/write-record.js';
+import { decodePayload, encodePayload } from '../../../../src/journal/payload.js';
+import type { Json } from '../../../../src/objects/canonical-json.js';
+import { sessionId } from '../../../../src/objects/ids.js';
+import { chatVersion, sessionVersion, systemPromptVersion } from '../../../../src/objects/versions.js';
+import { planMessage } from '../../../../src/session/plan-step.js';
+import { applyStep, emptySession } from '../../../../src/session/session-state.js';
+import { DEFAULT_POLICY } from '../../../../src/session/step-policy.js';
+import { storedPut } from '../../../../src/store/object-store.js';
+
+const SID = sessionId('s1');
+const SECRET = 'a message that belongs to its step alone';
+const step = planMessage(emptySession(SID), { message: { role: 'user', text: SECRET }, at: 1_000 }, DEFAULT_POLICY);
+const state = applyStep(emptySession(SID), step);
+const prompt = storedPut({ version: systemPromptVersion(SID, 'p'.repeat(600_000)), validTime: new Date(7) });
+const write: SessionWrite = { session: SID, lease: null, files: [], heads: [...headsAt(state, { at: 5, epoch: 1 }).puts, prompt], at: 5 };
+
+const bytesOf = (value: Json): Uint8Array => Buffer.concat(encodePayload(value));
+type Record1 = { heads: { head: Record<string, unknown>; texts?: { text?: string }[] }[] };
+
+describe('the record of a write', () => {
+  test('gives an equal write back, a prompt of several chunks included', () => {
+    expect(decodeWrite(decodePayload(bytesOf(encodeWrite(write))))).toEqual(write);
+  });
+
+  test('holds nothing of the chat that its steps hold', () => {
+    expect(Buffer.from(bytesOf(encodeWrite(write))).includes(SECRET)).toBe(false);
+  });
+
+  test('is still read in its first format, whole versions with their turns', () => {
+    const { heads, ...rest } = write;
+    const versions = [
+      { version: chatVersion(SID, state.turns), marks: { upto: 1 }, validTime: 5 },
+      { version: sessionVersion(SID, state.sets), marks: { epoch: 1, upto: 1 }, validTime: 5 },
+      { version: systemPromptVersion(SID, 'p'.repeat(600_000)), validTime: 7 },
+    ];
+    const old = { ...rest, format: 1, heads: versions } as unknown as Json;
+    expect(decodeWrite(decodePayload(bytesOf(old)))).toEqual({ ...rest, heads });
+  });
+
+  test.each<[string, (record: Record1) => void]>([
+    ['a hash', ({ heads: [chat] }) => Object.assign(chat?.head ?? {}, { metadata_hash: 'f'.repeat(64) })],
+    ['a text', ({ heads }) => Object.assign(heads[2]?.texts?.[1] ?? {}, { text: 'q' })],
+  ])('is refused with %s changed', (_what, change) => {
+    const record = structuredClone(decodePayload(bytesOf(encodeWrite(write)))) as unknown as Record1;
+    change(record);
+    expect(() => decodeWrite(record as unknown as Json)).toThrow(expect.objectContaining({ code: 'hash-mismatch' }));
+  });
+
+  const fields = encodeWrite(write) as { [key: string]: Json };
+
+  test('is refused in the format of a later version', () => {
+    expect(() => decodeWrite({ ...fields, format: 99 })).toThrow(expect.objectContaining({ name: 'JournalError', code: 'newer-format' }));
+  });
+
+  test.each<[string, { [key: string]: Json }, string]>([
+    ['no format', { format: null }, 'format'],
+    ['a step without a number', { step: { session: 's1', turn: 1, at: 1, changes: {} } }, 'step.seq'],
+    ['a file of an unknown kind', { files: [{ kind: 'heard-of' }] }, 'files.0.kind'],
+    ['a head that is none', { heads: [{ head: 'h' }] }, 'heads.0.head'],
+  ])('is refused with %s, naming the place', (_what, change, place) => {
+    const refused = expect.objectContaining({ name: 'JournalError', code: 'bad-payload', message: expect.stringContaining(`(${place}: `) });
+    expect(() => decodeWrite({ ...fields, ...change })).toThrow(refused);
+  });
+
+  test('keeps every field of a step, also those that this version does not know', () => {
+    const odd = { ...step, later: { a: 1 } } as unknown as NonNullable<SessionWrite['step']>;
+    expect(decodeWrite(decodePayload(bytesOf(encodeWrite({ ...write, step: odd }))))).toEqual({ ...write, step: odd });
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { answerPieces, type PieceSource } from '../../../../src/client/session/answer-proof.js';
+import { joinedPieces } from '../../../../src/history/verify/verify-answers.js';
+import { objectId } from '../../../../src/objects/ids.js';
+
+const other = objectId('other');
+const joined = (answer: string, sources: readonly PieceSource[]): string | undefined => {
+  const pieces = answerPieces(answer, sources);
+  return pieces === undefined ? undefined : joinedPieces(pieces, (id) => sources.find((source) => source.id === id)?.text);
+};
+
+describe('the pieces of an answer [decision E7]', () => {
+  const output = Array.from({ length: 200 }, (_, i) => `line ${i} of the output`).join('\n');
+
+  test('hold its own lines, and of the output only where it stands', () => {
+    const answer = `[bash id=c1 lines=1-200/200]\n${output}\n[a hint]`;
+    const pieces = answerPieces(answer, [{ text: output }]);
+    expect(pieces).toEqual(['[bash id=c1 lines=1-200/200]\n', { at: 0, chars: output.length }, '\n[a hint]']);
+    expect(joined(answer, [{ text: output }])).toBe(answer);
+  });
+
+  test('name the other object that a stretch is of', () => {
+    const answer = `activated\n${output.slice(0, 900)}\n[More follows.]`;
+    expect(answerPieces(answer, [{ text: 'activated' }, { text: output, id: other }])).toEqual([
+      'activated\n',
+      { at: 0, chars: 900, id: other },
+      '\n[More follows.]',
+    ]);
+  });
+
+  test('are not kept of an answer that is mostly its own', () => {
+    expect(answerPieces(`${'something else entirely\n'.repeat(400)}${output}`, [{ text: output }])).toBeUndefined();
+  });
+
+  test('give back every answer that they are kept of', () => {
+    const text = fc.array(
+      fc.constantFrom('a', 'b', '\n', ' ', '🙂', 'line of text that is long enough to be found again, and then some\n'),
+      {
+        maxLength: 60,
+      },
+    );
+    fc.assert(
+      fc.property(text, text, text, fc.nat(400), fc.nat(400), (head, output, tail, from, length) => {
+        const whole = output.join('');
+        const answer = `${head.join('')}\n${whole.slice(from, from + length)}${tail.join('')}`;
+        expect(joined(answer, [{ text: whole }])).toBe(answer);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
