@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MountTable } from '../src/filesystem/access/mounts.js';
 import { AllowedRoots } from '../src/filesystem/access/roots.js';
-import { createFileTracker } from '../src/filesystem/tracking/file-tracker.js';
+import { FileTracker } from '../src/filesystem/tracking/file-tracker.js';
 import { canonicalPath, filesystemId } from '../src/objects/ids.js';
 import { filesystemSource } from '../src/objects/source.js';
 import { makeFolders } from './fixtures.js';
@@ -30,7 +30,7 @@ const access = {
 };
 const before = await settledMemory();
 const began = performance.now();
-const tracker = createFileTracker(access, { onChange: async () => undefined });
+const tracker = new FileTracker(access, { onChange: async () => undefined });
 const paths = folders.flatMap((parent) => Array.from({ length: PER_FOLDER }, (_, n) => join(parent, `file-${n}.ts`)));
 await tracker.trackMany(paths.slice(0, Number(count)).map((path) => ({ source: filesystemSource(host, canonicalPath(path)) })));
 const ms = performance.now() - began;

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { SourceReading } from '../../filesystem/access/read-source.js';
 import type { StillAtRest } from '../../filesystem/tracking/change-queue.js';
 import { stampOf } from '../../filesystem/tracking/file-stamp.js';
-import { createFileTracker, type FileTracker, type FileTrackerOptions, type TrackRequest } from '../../filesystem/tracking/file-tracker.js';
+import { FileTracker, type FileTrackerOptions, type TrackRequest } from '../../filesystem/tracking/file-tracker.js';
 import type { KnownContent } from '../../filesystem/tracking/track-folder.js';
 import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
@@ -173,7 +173,7 @@ export class SourceTracking {
 
   async #attach(requests: readonly TrackRequest[], expected = requests.length): Promise<void> {
     if (requests.length === 0 || this.#closing !== undefined) return;
-    this.#tracker ??= createFileTracker(this.#environment.files.access, {
+    this.#tracker ??= new FileTracker(this.#environment.files.access, {
       concurrency: TOLD_AT_ONCE,
       ...this.#options,
       onChange: (source, isStill) => this.#changed(source, isStill),
@@ -198,7 +198,7 @@ export class SourceTracking {
     const stamp = await stampOf(source.path);
     if (stamp === undefined) return;
     const { size, mtimeMs } = stamp.present ?? NOT_THERE;
-    if (size !== known?.size || mtimeMs !== known.mtimeMs) this.#tracker?.tellAgain(source);
+    if (size !== known?.size || mtimeMs !== known.mtimeMs) this.#tracker?.reportAgain(source);
   }
 
   #inBackground(work: Promise<unknown>): void {

@@ -1,3 +1,4 @@
+import { systemCode } from '../../process/system-error.js';
 import { CodedError } from '../../values/coded-error.js';
 
 /** Why a path cannot be used as asked. */
@@ -74,15 +75,12 @@ const BY_ERRNO: Readonly<Record<string, Failure>> = {
   EHOSTDOWN: { code: 'unreachable', says: 'is on a filesystem that does not answer' },
 };
 
-/** The system's name of a failure (`ENOENT`), or `undefined` for anything that is not a failed system call. */
-export function errnoOf(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null || !('code' in error) || !('syscall' in error)) return undefined;
-  return typeof error.code === 'string' ? error.code : undefined;
-}
-
-/** Turns a failed system call on `path` into a {@link SourceError}; anything else comes back as it is. The system's own message names links' targets, so it is only kept as `cause`. */
+/**
+ * Turns a failed system call on `path` into a {@link SourceError}; anything else comes back as it is. The system's own message names the targets of links, so
+ * it is only kept as `cause`.
+ */
 export function sourceErrorFrom(error: unknown, path: string): unknown {
-  const errno = errnoOf(error);
+  const errno = systemCode(error);
   if (errno === undefined) return error;
   const failure = BY_ERRNO[errno] ?? { code: 'io', says: `could not be used: the system answered ${errno}` };
   return new SourceError(failure.code, path, `${named(path)} ${failure.says}`, { cause: error });

@@ -1,9 +1,11 @@
 import { hash, randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
 import { type FilesystemId, filesystemId } from '../../objects/ids.js';
-import { errnoOf, named, SourceError, sourceErrorFrom } from './errors.js';
+import { createWholeFile } from '../../process/owned-file.js';
+import { systemCode } from '../../process/system-error.js';
+import { named, SourceError, sourceErrorFrom } from './errors.js';
 
 /** What a filesystem id is made from; everything is read from the machine if left out. */
 export interface MachineFacts {
@@ -83,22 +85,13 @@ async function persistedId(dataDir: string): Promise<string> {
   if (known !== undefined) return known;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const made = randomBytes(32).toString('hex');
-  const temporary = `${path}.${made.slice(0, 16)}`;
-  try {
-    await writeFile(temporary, `${made}\n`, { flag: 'wx', flush: true });
-    // A link, unlike a rename, leaves the name to whoever was first.
-    await link(temporary, path).catch((error: unknown) => {
-      if (errnoOf(error) !== 'EEXIST') throw error;
-    });
-  } finally {
-    await rm(temporary, { force: true });
-  }
+  await createWholeFile(path, `${made}\n`);
   return (await readPersisted(path)) ?? made;
 }
 
 async function readPersisted(path: string): Promise<string | undefined> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (errnoOf(error) === 'ENOENT') return undefined;
+    if (systemCode(error) === 'ENOENT') return undefined;
     throw sourceErrorFrom(error, path);
   });
   if (text === undefined || PERSISTED_ID.test(text.trim())) return text?.trim();

@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { type BigIntStats, constants, existsSync, fstatSync, readlinkSync } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { errnoOf, named, SourceError, sourceErrorFrom } from './errors.js';
+import { systemCode } from '../../process/system-error.js';
+import { named, SourceError, sourceErrorFrom } from './errors.js';
 import type { AllowedRoots } from './roots.js';
 
 /** An open file or folder that was verified to lie inside the roots; whoever opens it closes the handle. */
@@ -79,7 +80,7 @@ async function openVerified(roots: AllowedRoots, path: string, shown: string): P
     handle = await open(path, FLAGS);
   } catch (error) {
     // A canonical path has no links: one at its end was put there since.
-    throw errnoOf(error) === 'ELOOP' ? replaced(shown) : sourceErrorFrom(error, shown);
+    throw systemCode(error) === 'ELOOP' ? replaced(shown) : sourceErrorFrom(error, shown);
   }
   try {
     const opened = { handle, stats: statsOf(handle) };

@@ -6,8 +6,9 @@ import { hashBytes, hashedText } from '../../objects/hashes.js';
 import { type CanonicalPath, type Sha256, sha256 } from '../../objects/ids.js';
 import { type Abridged, abridgeEnds, chunkPieces, HEAD_UNITS, LARGE_TEXT_BYTES, TAIL_UNITS } from '../../objects/large-text.js';
 import type { FilesystemSource } from '../../objects/source.js';
+import { systemCode } from '../../process/system-error.js';
 import type { FilesystemAccess } from './access.js';
-import { errnoOf, SourceError, type SourceErrorCode, sourceErrorFrom } from './errors.js';
+import { SourceError, type SourceErrorCode, sourceErrorFrom } from './errors.js';
 import { type IrregularKind, irregularKind, leave, type OpenInside, openInside, statsOf } from './open-inside.js';
 
 /**
@@ -91,7 +92,7 @@ export async function hashSource(access: FilesystemAccess, source: FilesystemSou
     opened = await openInside(access.roots, source.path);
     return await hashOpen(opened, signal);
   } catch (error) {
-    if (error instanceof SourceError || errnoOf(error) !== undefined) return undefined;
+    if (error instanceof SourceError || systemCode(error) !== undefined) return undefined;
     throw error;
   } finally {
     await opened?.handle.close();

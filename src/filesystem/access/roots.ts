@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { type CanonicalPath, canonicalPath } from '../../objects/ids.js';
-import { errnoOf, named, SourceError, sourceErrorFrom } from './errors.js';
+import { systemCode } from '../../process/system-error.js';
+import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { isWithin } from './mounts.js';
 
 /** A path that was found to lie inside the allowed roots. */
@@ -135,7 +136,7 @@ export class AllowedRoots {
 
   /** Judges a path that cannot be resolved by the deepest of its parents that can. */
   async #missing(absolute: string, shown: string, failure: unknown, links: number): Promise<ResolvedPath> {
-    const errno = errnoOf(failure);
+    const errno = systemCode(failure);
     let parent = absolute;
     let real: string | undefined;
     while (real === undefined) {

@@ -4,7 +4,8 @@ import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/p
 import { posix } from 'node:path';
 import { hashBytes } from '../../objects/hashes.js';
 import type { CanonicalPath, Sha256 } from '../../objects/ids.js';
-import { errnoOf, named, SourceError, sourceErrorFrom } from './errors.js';
+import { systemCode } from '../../process/system-error.js';
+import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { entryPath, irregularKind, notRegularError, openFileInside, openFolderInside } from './open-inside.js';
 import type { AllowedRoots } from './roots.js';
 
@@ -84,7 +85,7 @@ async function openParent(roots: AllowedRoots, path: CanonicalPath, shown: strin
 async function enter(roots: AllowedRoots, folder: Folder, name: string, shown: string): Promise<Folder> {
   try {
     await mkdir(entryPath(folder.handle, folder.path, name)).catch((error: unknown) => {
-      if (errnoOf(error) !== 'EEXIST') throw error;
+      if (systemCode(error) !== 'EEXIST') throw error;
     });
     const path = posix.join(folder.path, name);
     return { handle: (await openFolderInside(roots, path, shown)).handle, path };
@@ -122,7 +123,7 @@ async function replaceFile(
 /** What stands at the target now; `undefined` for nothing. Refuses what cannot be replaced by a file. */
 async function writableTarget(target: string, shown: string): Promise<Stats | undefined> {
   const before = await lstat(target).catch((error: unknown) => {
-    if (errnoOf(error) === 'ENOENT') return undefined;
+    if (systemCode(error) === 'ENOENT') return undefined;
     throw error;
   });
   if (before === undefined) return undefined;
@@ -151,7 +152,7 @@ async function keepOwnerAndMode(handle: FileHandle, before: Stats): Promise<void
   if (now.uid !== before.uid || now.gid !== before.gid) {
     // Only the superuser may give files away; for anyone else the new file is the writer's own.
     await handle.chown(before.uid, before.gid).catch((error: unknown) => {
-      if (errnoOf(error) !== 'EPERM') throw error;
+      if (systemCode(error) !== 'EPERM') throw error;
     });
   }
   await handle.chmod(before.mode & 0o7777);
@@ -184,7 +185,7 @@ async function takeFreeName(temporary: string, target: string): Promise<void> {
     await link(temporary, target);
   } catch (error) {
     // Filesystems without hard links: the check just made has to do.
-    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error;
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(systemCode(error) ?? '')) throw error;
     await rename(temporary, target);
   }
 }

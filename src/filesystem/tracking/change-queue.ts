@@ -11,10 +11,10 @@ export interface SettleTimes {
   readonly longestMs: number;
 }
 
-/** One look at a file that is settling. */
-export interface SettleLook {
+/** One check of a file that is settling. */
+export interface SettleCheck {
   readonly stamp: FileStamp;
-  /** Since when looks found this same stamp. */
+  /** Since when every check found this same stamp. */
   readonly sameSinceMs: number;
   /** Since when the file is waited for. */
   readonly beganMs: number;
@@ -24,48 +24,48 @@ export interface SettleLook {
   readonly clockMs: number;
 }
 
-/** Whether to go on, and then whether the file was at rest; else when to look again. */
+/** Whether the file may be read, and then whether it was at rest; else when to check again. */
 export type SettleVerdict = { readonly settled: true; readonly atRest: boolean } | { readonly settled: false; readonly againInMs: number };
 
 /** Decides whether a file may be read now. Pure. */
-export function settle(look: SettleLook, times: SettleTimes): SettleVerdict {
-  const { present } = look.stamp;
-  const sameFor = look.nowMs - look.sameSinceMs;
-  const rested = present === undefined ? sameFor : Math.max(sameFor, look.clockMs - present.changedAtMs);
+export function settle(check: SettleCheck, times: SettleTimes): SettleVerdict {
+  const { present } = check.stamp;
+  const sameFor = check.nowMs - check.sameSinceMs;
+  const rested = present === undefined ? sameFor : Math.max(sameFor, check.clockMs - present.changedAtMs);
   const needed = present === undefined ? times.absentMs : times.restMs;
   if (rested >= needed) return { settled: true, atRest: true };
-  const left = times.longestMs - (look.nowMs - look.beganMs);
+  const left = times.longestMs - (check.nowMs - check.beganMs);
   // Something missing is on its way back or deleted; the limit is for files that go on growing.
   if (present !== undefined && left <= 0) return { settled: true, atRest: false };
   const wait = present === undefined ? Math.min(needed - rested, times.restMs) : Math.min(needed - rested, left);
   return { settled: false, againInMs: Math.max(1, Math.ceil(wait)) };
 }
 
-/** A file whose changes are told, one at a time. */
+/** A file whose changes are reported, one at a time. */
 export interface QueuedFile {
   readonly path: string;
-  /** Mark of what was last told or taken as known; `undefined` forces the next look to tell. */
+  /** Mark of what was last reported or taken as known; `undefined` makes the next check report. */
   seen: string | undefined;
 }
 
 /**
- * Asks, after a file that was told has been read, whether it still stands as it came to rest. When it does not, what was read may be half of something:
- * the file is told anew once it rests again. True all the same for one that never rests for long enough.
+ * Asked after a reported file has been read: whether it still stands as it came to rest. When it does not, what was read may be half of something, and
+ * the file is reported anew once it rests again. True all the same for one that never rests for long enough.
  */
 export type StillAtRest = () => Promise<boolean>;
 
 /** How a queue of changes works. */
 export interface ChangeQueueOptions<File extends QueuedFile> {
   readonly times: SettleTimes;
-  /** How many files are told at once, at most. */
+  /** How many files are reported at once, at most. */
   readonly concurrency: number;
-  /** Told once a file came to rest; the file is told again at the next look if it rejects. */
-  readonly tell: (file: File, isStill: StillAtRest) => Promise<void>;
+  /** Called once a file came to rest; if it rejects, the next check reports the file again. */
+  readonly report: (file: File, isStill: StillAtRest) => Promise<void>;
   readonly onFailure: (file: File, error: unknown) => void;
 }
 
 interface Waiting {
-  /** Whether a hint came after the last look. */
+  /** Whether a hint came after the last check. */
   again: boolean;
   readonly beganMs: number;
   mark: string | undefined;
@@ -78,8 +78,8 @@ interface Waiting {
 }
 
 /**
- * Makes single, settled tellings out of many hints: a file that is being written is waited for, hints that come meanwhile are one, a file is
- * never told twice at once, and a hint behind which nothing changed since the last telling is dropped.
+ * Turns many hints into single reports of settled files: a file that is being written is waited for, hints that come meanwhile are one, a file is never
+ * reported twice at once, and a hint is dropped when nothing changed since the last report.
  */
 export class ChangeQueue<File extends QueuedFile> {
   readonly #options: ChangeQueueOptions<File>;
@@ -93,7 +93,7 @@ export class ChangeQueue<File extends QueuedFile> {
     this.#limit = pLimit(options.concurrency);
   }
 
-  /** Says that a file may have changed. */
+  /** Takes a hint that a file may have changed. */
   hint(file: File): void {
     if (this.#closed) return;
     const waiting = this.#waiting.get(file);
@@ -104,19 +104,19 @@ export class ChangeQueue<File extends QueuedFile> {
     this.#begin(file, undefined);
   }
 
-  /** Whether a file is being waited for or told at the moment. */
+  /** Whether a file is being waited for or reported at the moment. */
   holds(file: File): boolean {
     return this.#waiting.has(file);
   }
 
-  /** Forgets a file: a telling under way ends, no other follows. */
+  /** Forgets a file: a report under way ends, no other follows. */
   drop(file: File): void {
     const waiting = this.#waiting.get(file);
     clearTimeout(waiting?.timer);
     this.#waiting.delete(file);
   }
 
-  /** Begins no further telling and waits for those under way. */
+  /** Begins no further report and waits for those under way. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const file of [...this.#waiting.keys()]) this.drop(file);
@@ -128,10 +128,10 @@ export class ChangeQueue<File extends QueuedFile> {
     const again = { again: false, moved: false };
     const fresh: Waiting = { ...again, beganMs: nowMs, mark: undefined, sameSinceMs: nowMs, timer: undefined, restlessSinceMs };
     this.#waiting.set(file, fresh);
-    this.#look(file, fresh);
+    this.#check(file, fresh);
   }
 
-  #look(file: File, waiting: Waiting): void {
+  #check(file: File, waiting: Waiting): void {
     this.#follow(
       (async () => {
         waiting.again = false;
@@ -147,7 +147,7 @@ export class ChangeQueue<File extends QueuedFile> {
   }
 
   async #judge(file: File, waiting: Waiting, stamp: FileStamp | undefined): Promise<void> {
-    // Out of reach: nothing can be said about it, the sweep goes on looking.
+    // Out of reach: nothing can be said about it; the sweep goes on checking.
     if (stamp === undefined || stamp.mark === file.seen) return this.#done(file, waiting);
     const nowMs = performance.now();
     if (stamp.mark !== waiting.mark) waiting.sameSinceMs = nowMs;
@@ -157,7 +157,7 @@ export class ChangeQueue<File extends QueuedFile> {
       this.#options.times,
     );
     if (!verdict.settled) {
-      waiting.timer = setTimeout(() => this.#look(file, waiting), verdict.againInMs);
+      waiting.timer = setTimeout(() => this.#check(file, waiting), verdict.againInMs);
       waiting.timer.unref();
       return;
     }
@@ -165,13 +165,13 @@ export class ChangeQueue<File extends QueuedFile> {
       if (this.#waiting.get(file) !== waiting) return;
       // A file in motion can change again within the grain of its own times: what comes next must not look known.
       file.seen = verdict.atRest ? stamp.mark : undefined;
-      await this.#tell(file, waiting, verdict.atRest ? stamp.mark : undefined);
+      await this.#report(file, waiting, verdict.atRest ? stamp.mark : undefined);
     });
   }
 
-  async #tell(file: File, waiting: Waiting, restedAs: string | undefined): Promise<void> {
+  async #report(file: File, waiting: Waiting, restedAs: string | undefined): Promise<void> {
     try {
-      await this.#options.tell(file, () => this.#isStill(file, waiting, restedAs));
+      await this.#options.report(file, () => this.#isStill(file, waiting, restedAs));
     } catch (error) {
       file.seen = undefined;
       waiting.again = false;

@@ -1,9 +1,9 @@
 import type { BigIntStats } from 'node:fs';
 import { lstat, realpath, stat } from 'node:fs/promises';
-import { errnoOf } from '../access/errors.js';
+import { systemCode } from '../../process/system-error.js';
 import type { AllowedRoots } from '../access/roots.js';
 
-/** What a look at a file without opening it can tell; two equal marks mean that nothing has to be read. */
+/** What can be said of a file without opening it; two equal marks mean that nothing has to be read. */
 export interface FileStamp {
   /** Inode, size and both times to the nanosecond as one text; `absent` where nothing stands. */
   readonly mark: string;
@@ -23,7 +23,7 @@ export async function stampOf(path: string): Promise<FileStamp | undefined> {
       present: { size: Number(stats.size), mtimeMs: Number(stats.mtimeNs / 1_000_000n), changedAtMs: Number(stats.ctimeNs / 1_000_000n) },
     };
   } catch (error) {
-    return NOTHING_THERE.has(errnoOf(error) ?? '') ? ABSENT : undefined;
+    return NOTHING_THERE.has(systemCode(error) ?? '') ? ABSENT : undefined;
   }
 }
 
@@ -35,7 +35,7 @@ export async function folderIdentity(roots: AllowedRoots, path: string): Promise
   if (!roots.holds(path)) return undefined;
   try {
     const [stats, real, present]: [BigIntStats, string, boolean] = await Promise.all([
-      // Through the folder itself: without the right to enter it, nothing in it can be looked at.
+      // Through the folder itself: without the right to enter it, nothing in it can be checked.
       stat(`${path}/.`, { bigint: true }),
       realpath(path),
       roots.anchorPresent(path),

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import type { FilesystemSource } from '../../objects/source.js';
+import { messageOf } from '../../values/thrown.js';
 import type { FilesystemAccess } from '../access/access.js';
 import { named } from '../access/errors.js';
 import { ChangeQueue, type StillAtRest } from './change-queue.js';
@@ -16,22 +17,22 @@ import {
 /** How files are tracked; all times in milliseconds. */
 export interface FileTrackerOptions {
   /**
-   * Is told that a source may have changed, appeared or gone; what is so, reading it decides (decision C11). Never called twice at once for
-   * one source; a change meanwhile is told afterwards. If it rejects, the source is told again by the next sweep. Whoever reads the source asks
-   * `isStill` afterwards, and makes nothing of what it read when it is not so.
+   * Called when a source may have changed, appeared or gone; reading it decides what is so (decision C11). Never called twice at once for one source; a
+   * change meanwhile is reported afterwards. If it rejects, the next sweep reports the source again. The caller that reads the source asks `isStill`
+   * afterwards, and drops what it read when the answer is false.
    */
   readonly onChange: (source: FilesystemSource, isStill: StillAtRest) => Promise<void>;
-  /** Is told when a source is attached or orphaned after it was the other; how it begins, `state` tells once `track` resolved. */
+  /** Called when an attached source is orphaned or the other way round; the first state is that of `state` once `track` resolved. */
   readonly onState?: (source: FilesystemSource, state: TrackerState) => void;
-  /** Is told in one line what a user should know: limits of the system, changes that could not be told. */
+  /** Called with one line for the user: a limit of the system, a change that could not be taken up. */
   readonly onNotice?: (message: string) => void;
-  /** Sources told at once, at most; 8 if left out. */
+  /** Sources reported at once, at most; 8 if left out. */
   readonly concurrency?: number;
   /** Rest after which a file counts as written to its end; 100 if left out. */
   readonly restMs?: number;
   /** Absence after which a file counts as deleted; 500 if left out. */
   readonly absentMs?: number;
-  /** A file that never rests is told after that long all the same; 2,000 if left out. */
+  /** A file that never rests is reported after that long all the same; 2,000 if left out. */
   readonly longestSettleMs?: number;
   /** Time between sweeps; 30,000 if left out. */
   readonly sweepMs?: number;
@@ -46,7 +47,7 @@ export interface FileTrackerOptions {
 /** A source to be tracked. */
 export interface TrackRequest {
   readonly source: FilesystemSource;
-  /** What was read of it before: where the file differs by now, it is told. Left out, what stands there counts as known. */
+  /** What was read of it before: where the file differs by now, it is reported. Left out, what stands there counts as known. */
   readonly known?: KnownContent;
 }
 
@@ -55,37 +56,8 @@ export interface FileTrackerStatus {
   readonly attached: number;
   readonly orphaned: number;
   readonly folders: number;
-  /** Attached folders that only the sweep looks at, for want of watches. */
+  /** Attached folders that only the sweep checks, because the system has no watch left. */
   readonly sweptFolders: number;
-}
-
-/** Tells that tracked sources may have changed [§5.8, §5.9]; never what they hold. */
-export interface FileTracker {
-  /** Resolves when the source is attached or found to be orphaned; no change from then on is missed. Nothing happens for one that is tracked already. */
-  track(source: FilesystemSource, known?: KnownContent): Promise<void>;
-  /** The same for many; `expected` says that they are the first of about so many. */
-  trackMany(requests: Iterable<TrackRequest>, expected?: number): Promise<void>;
-  /** Tells a tracked source once more, when it is at rest, although nothing changed since it was told: for whoever may have an older state by now. */
-  tellAgain(source: FilesystemSource): void;
-  /** No telling begins after this. */
-  untrack(source: FilesystemSource): void;
-  untrackMany(sources: Iterable<FilesystemSource>): void;
-  /** `undefined` for a source that is not tracked. */
-  state(source: FilesystemSource): TrackerState | undefined;
-  status(): FileTrackerStatus;
-  /** Looks at all tracked files and folders now; resolves when what differs is on its way to being told. */
-  sweep(): Promise<void>;
-  /** Ends all watching and waits for the tellings under way. Idempotent. */
-  close(): Promise<void>;
-}
-
-/**
- * Tracks sources by watching their parent folders, with a slow sweep behind for what the system lost.
- * Only canonical paths inside the roots that this process can reach are watched; anything else tracked stays orphaned [§5.8].
- * Keeps no process alive.
- */
-export function createFileTracker(access: FilesystemAccess, options: FileTrackerOptions): FileTracker {
-  return new FolderTracker(access, options);
 }
 
 const FOLDERS_AT_ONCE = 16;
@@ -93,7 +65,12 @@ const FIRST_RETRY_MS = 50;
 
 const keyOf = (source: FilesystemSource, path: string): string => `${source.filesystemId}\0${path}`;
 
-class FolderTracker implements FileTracker {
+/**
+ * Notices that tracked sources may have changed [§5.8, §5.9], never what they hold, by watching their parent folders, with a slow sweep behind for what
+ * the system lost. Only canonical paths inside the roots that this process can reach are watched; anything else tracked stays orphaned [§5.8].
+ * Keeps no process alive.
+ */
+export class FileTracker {
   readonly #access: FilesystemAccess;
   readonly #options: FileTrackerOptions;
   readonly #sweepMs: number;
@@ -104,7 +81,7 @@ class FolderTracker implements FileTracker {
   readonly #unreachable = new Set<string>();
   readonly #retries = new Map<TrackedFolder, NodeJS.Timeout>();
   readonly #leaving = new Set<Promise<void>>();
-  readonly #telling = new Map<string, Promise<void>>();
+  readonly #reporting = new Map<string, Promise<void>>();
   #size = 0;
   /** How many files were announced at most. */
   #expected = 0;
@@ -121,20 +98,21 @@ class FolderTracker implements FileTracker {
     this.#queue = new ChangeQueue({
       times: { restMs: options.restMs ?? 100, absentMs: options.absentMs ?? 500, longestMs: options.longestSettleMs ?? 2_000 },
       concurrency: options.concurrency ?? 8,
-      tell: (file, isStill) => this.#tell(file, isStill),
+      report: (file, isStill) => this.#report(file, isStill),
       onFailure: ({ path }, error) => {
-        const reason = error instanceof Error ? error.message : String(error);
-        options.onNotice?.(`${named(path)} changed but could not be taken up; it is tried again at the next sweep: ${reason}`);
+        options.onNotice?.(`${named(path)} changed but could not be taken up; it is tried again at the next sweep: ${messageOf(error)}`);
       },
     });
     this.#stalls = monitorStalls(options.stallMs ?? 500, () => void this.sweep());
     this.#scheduleSweep();
   }
 
+  /** Resolves when the source is attached or found to be orphaned; no change from then on is missed. Nothing happens for one that is tracked already. */
   track(source: FilesystemSource, known?: KnownContent): Promise<void> {
     return this.trackMany([known === undefined ? { source } : { source, known }]);
   }
 
+  /** Tracks many sources; `expected` says that they are the first of about so many. */
   async trackMany(requests: Iterable<TrackRequest>, expected = 0): Promise<void> {
     if (this.#closing !== undefined) return;
     this.#expected = Math.max(this.#expected, expected);
@@ -153,7 +131,8 @@ class FolderTracker implements FileTracker {
     await this.#eachFolder([...added.keys()], (folder) => folder.check(added.get(folder)));
   }
 
-  tellAgain(source: FilesystemSource): void {
+  /** Reports a tracked source once more when it is at rest, although nothing changed since it was reported: for a caller that may have an older state by now. */
+  reportAgain(source: FilesystemSource): void {
     const file = this.#folders.get(keyOf(source, posix.dirname(source.path)))?.files.get(posix.basename(source.path));
     if (file === undefined) return;
     file.baseline = undefined;
@@ -161,6 +140,7 @@ class FolderTracker implements FileTracker {
     this.#queue.hint(file);
   }
 
+  /** No report on the source begins after this. */
   untrack(source: FilesystemSource): void {
     this.#unreachable.delete(keyOf(source, source.path));
     const key = keyOf(source, posix.dirname(source.path));
@@ -180,6 +160,7 @@ class FolderTracker implements FileTracker {
     for (const source of sources) this.untrack(source);
   }
 
+  /** Undefined for a source that is not tracked. */
   state(source: FilesystemSource): TrackerState | undefined {
     if (this.#unreachable.has(keyOf(source, source.path))) return 'orphaned';
     const folder = this.#folders.get(keyOf(source, posix.dirname(source.path)));
@@ -198,6 +179,7 @@ class FolderTracker implements FileTracker {
     };
   }
 
+  /** Checks all tracked files and folders now; resolves when what differs is on its way to being reported. */
   sweep(): Promise<void> {
     if (this.#closing !== undefined) return Promise.resolve();
     if (this.#sweeping === undefined) {
@@ -212,6 +194,7 @@ class FolderTracker implements FileTracker {
     return this.#nextSweep;
   }
 
+  /** Ends all watching and waits for the reports under way. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -252,21 +235,21 @@ class FolderTracker implements FileTracker {
     return Math.max(this.#size, this.#expected) <= (this.#options.chokidarFiles ?? 2_000) ? 'chokidar' : 'plain';
   }
 
-  /** One source is never told twice at once, not even when it was untracked and tracked again meanwhile. */
-  async #tell(file: TrackedFile, isStill: StillAtRest): Promise<void> {
+  /** One source is never reported twice at once, not even when it was untracked and tracked again meanwhile. */
+  async #report(file: TrackedFile, isStill: StillAtRest): Promise<void> {
     const key = keyOf(file.source, file.path);
-    while (this.#telling.has(key)) await this.#telling.get(key);
+    while (this.#reporting.has(key)) await this.#reporting.get(key);
     if (!this.#tracks(file)) return;
-    const told = this.#options.onChange(file.source, isStill);
-    const ended = told.then(
+    const reported = this.#options.onChange(file.source, isStill);
+    const ended = reported.then(
       () => undefined,
       () => undefined,
     );
-    this.#telling.set(key, ended);
+    this.#reporting.set(key, ended);
     try {
-      await told;
+      await reported;
     } finally {
-      this.#telling.delete(key);
+      this.#reporting.delete(key);
     }
   }
 
@@ -275,7 +258,7 @@ class FolderTracker implements FileTracker {
     return folder?.files.get(posix.basename(file.path)) === file;
   }
 
-  /** Looks at a folder soon, and at growing distances as long as it is away: checkouts remove folders and make them again. */
+  /** Checks a folder soon, and then at growing intervals as long as it is missing: checkouts remove folders and make them again. */
   #retry(folder: TrackedFolder, inMs: number): void {
     if (this.#closing !== undefined || this.#retries.has(folder)) return;
     const timer = setTimeout(() => {
@@ -306,7 +289,7 @@ class FolderTracker implements FileTracker {
     if (this.#limited) return;
     this.#limited = true;
     this.#options.onNotice?.(
-      `no more folders can be watched (${errno}); the others are looked at every ${Math.ceil(this.#sweepMs / 1000)} s instead; raise fs.inotify.max_user_watches or the limit of open files`,
+      `no more folders can be watched (${errno}); the others are checked every ${Math.ceil(this.#sweepMs / 1000)} s instead; raise fs.inotify.max_user_watches or the limit of open files`,
     );
   }
 

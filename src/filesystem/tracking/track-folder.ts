@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { FilesystemSource } from '../../objects/source.js';
-import { errnoOf } from '../access/errors.js';
+import { systemCode } from '../../process/system-error.js';
 import type { AllowedRoots } from '../access/roots.js';
 import type { QueuedFile } from './change-queue.js';
 import { type FileStamp, folderIdentity, stampOf } from './file-stamp.js';
@@ -18,7 +18,7 @@ export interface KnownContent {
 /** A file of a tracked folder. */
 export interface TrackedFile extends QueuedFile {
   readonly source: FilesystemSource;
-  /** What the first look is held against: what the caller read, or whatever stands there then; `undefined` after it. */
+  /** What the first check compares the file with: what the caller read, or whatever stands there then; `undefined` after it. */
   baseline: KnownContent | 'as found' | undefined;
 }
 
@@ -31,13 +31,13 @@ export interface TrackedFolderOptions {
   /** The folder itself may be gone or replaced. */
   readonly onFolder: (folder: TrackedFolder) => void;
   readonly onState: (file: TrackedFile, state: TrackerState) => void;
-  /** The system has no watch left (`ENOSPC`, `EMFILE`, `ENFILE`); the folder is only looked at by the sweep. */
+  /** The system has no watch left (`ENOSPC`, `EMFILE`, `ENFILE`); only the sweep checks the folder. */
   readonly onLimit: (errno: string) => void;
 }
 
 const LIMITS: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
 const AT_ONCE = 64;
-/** Equal to no mark of a file: the next look tells. */
+/** Equal to no mark of a file: the next check reports it. */
 const NEVER_SEEN = 'never seen';
 
 /** One folder with tracked files: its watch, attached and detached as the folder comes and goes. */
@@ -61,7 +61,7 @@ export class TrackedFolder {
     return this.#state;
   }
 
-  /** Whether the folder is watched, not only looked at from time to time. */
+  /** Whether the folder is watched, not only checked by the sweep. */
   get watched(): boolean {
     return this.#watch !== undefined;
   }
@@ -94,11 +94,11 @@ export class TrackedFolder {
 
   async #attach(identity: string): Promise<boolean> {
     try {
-      const watch = await this.#options.start(this.path, (name) => this.#heard(name));
+      const watch = await this.#options.start(this.path, (name) => this.#onName(name));
       this.#watch = watch;
       this.#identity = identity;
     } catch (error) {
-      const errno = errnoOf(error) ?? '';
+      const errno = systemCode(error) ?? '';
       if (!LIMITS.has(errno)) return false;
       this.#options.onLimit(errno);
       return true;
@@ -124,14 +124,14 @@ export class TrackedFolder {
     for (const file of this.files.values()) this.#options.onState(file, state);
   }
 
-  #heard(name: string | undefined): void {
+  #onName(name: string | undefined): void {
     const file = name === undefined ? undefined : this.files.get(name);
     if (file !== undefined) this.#options.onHint(file);
     if (name === undefined || name === posix.basename(this.path)) this.#options.onFolder(this);
   }
 
   #postpone(): void {
-    for (const file of this.files.values()) withoutLook(file);
+    for (const file of this.files.values()) uncheckable(file);
   }
 
   async #compare(files: readonly TrackedFile[]): Promise<void> {
@@ -143,7 +143,7 @@ export class TrackedFolder {
 
   async #compareFile(file: TrackedFile): Promise<void> {
     const stamp = await stampOf(file.path);
-    if (stamp === undefined) return withoutLook(file);
+    if (stamp === undefined) return uncheckable(file);
     if (file.baseline !== undefined) {
       file.seen = file.baseline === 'as found' || isKnown(stamp, file.baseline) ? stamp.mark : NEVER_SEEN;
       file.baseline = undefined;
@@ -152,8 +152,8 @@ export class TrackedFolder {
   }
 }
 
-/** A file that cannot be looked at yet is told once it can be, unless it is as the caller knows it then. */
-function withoutLook(file: TrackedFile): void {
+/** A file that cannot be checked yet is reported once it can be, unless it is then as the caller knows it. */
+function uncheckable(file: TrackedFile): void {
   if (file.baseline !== 'as found') return;
   file.baseline = undefined;
   file.seen = NEVER_SEEN;

@@ -7,13 +7,13 @@ export interface FolderWatch {
   close(): Promise<void>;
 }
 
-/** Is told a name in the folder that something happened to; the folder's own name, or nothing, where the folder itself changed. */
+/** Called with a name in the folder that something happened to; with the folder's own name, or undefined, where the folder itself changed. */
 export type FolderListener = (name: string | undefined) => void;
 
 /** Starts a watch; it is in place when the promise resolves. Rejects with the system's error, such as `ENOSPC` where no watches are left. */
 export type StartFolderWatch = (folder: string, listener: FolderListener) => Promise<FolderWatch>;
 
-/** By what a folder is watched. */
+/** What watches a folder: chokidar, or `fs.watch` itself (decision 0006). */
 export type FolderWatchKind = 'chokidar' | 'plain';
 
 /** Above this many entries a folder is watched without chokidar, which reads the whole folder again at every event. */
@@ -71,7 +71,7 @@ export async function watchFolder(folder: string, wanted: FolderWatchKind, liste
 
 const BEAT_MS = 250;
 
-/** A watch over the event loop. */
+/** A running check for stalls of the event loop. */
 export interface StallMonitor {
   /** Idempotent. */
   close(): void;

@@ -223,8 +223,8 @@ describe('settling on disk', () => {
   test('a source is told again on demand, although nothing changed; one that is not tracked is not', async () => {
     const one = await temp();
     const [path = ''] = await one.trackFiles('a.txt');
-    one.tracker.tellAgain(one.source(`${path}.other`));
-    one.tracker.tellAgain(one.source(path));
+    one.tracker.reportAgain(one.source(`${path}.other`));
+    one.tracker.reportAgain(one.source(path));
     await one.until(() => one.told.length > 0);
     expect(one.contents(path)).toEqual(['first a.txt']);
     expect(one.told).toHaveLength(1);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterEach } from '@jest/globals';
 import { type MountSetting, MountTable } from '../../../../src/filesystem/access/mounts.js';
 import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
-import { createFileTracker, type FileTracker, type FileTrackerOptions } from '../../../../src/filesystem/tracking/file-tracker.js';
+import { FileTracker, type FileTrackerOptions } from '../../../../src/filesystem/tracking/file-tracker.js';
 import { canonicalPath, filesystemId } from '../../../../src/objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../../../../src/objects/source.js';
 import { type TempFolder, tempFolder } from '../temp-folder.js';
@@ -53,7 +53,7 @@ export async function trackedTemp(
     for (const [condition, resolve] of conditions) if (condition()) resolve();
   };
   const source = (path: string): FilesystemSource => filesystemSource(HOST, canonicalPath(path));
-  const tracker = createFileTracker(
+  const tracker = new FileTracker(
     { roots, mounts },
     {
       onChange: async ({ path }) => {
