@@ -134,7 +134,7 @@ export class Journal {
 
   /** The records that wait at this moment, in order; one that is marked done in the meantime is left out. */
   recover(): AsyncGenerator<JournalRecord> {
-    return readRecords(this.#chain.folder, this.owner, this.#pending.all(), (sequence) => this.#pending.has(sequence));
+    return readRecords(this.#chain, this.#pending.all(), (sequence) => this.#pending.has(sequence));
   }
 
   /** Takes no more records. Without waiting ones the journal leaves no file behind, with waiting ones it is free to be adopted. Idempotent. */

@@ -179,8 +179,7 @@ export async function readJournal(folder: string, owner: string, listing: Folder
  * Throws JournalError `corrupt` for a record that was valid when the journal was opened and is not any more.
  */
 export async function* readRecords(
-  folder: string,
-  owner: string,
+  { folder, owner }: { readonly folder: string; readonly owner: string },
   records: readonly WaitingRecord[],
   isWaiting: (sequence: number) => boolean,
 ): AsyncGenerator<JournalRecord> {

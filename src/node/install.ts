@@ -149,7 +149,7 @@ async function buildJars(dir: string, files: FrontFiles, options: InstallOptions
   }
 }
 
-async function build(dir: string, key: string, files: FrontFiles, options: InstallOptions): Promise<Installation> {
+async function build({ dir, key }: { readonly dir: string; readonly key: string }, files: FrontFiles, options: InstallOptions): Promise<Installation> {
   await buildJars(dir, files, options);
   const names = (await readdir(join(dir, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
   const jars = [FRONT_JAR, ...names.map((name) => join('lib', name))];
@@ -206,7 +206,7 @@ export async function ensureInstallation(options: InstallOptions): Promise<Insta
     return await withNamedLock(join(options.cacheDir, `node-${key}.lock`), lock, async () => {
       const meanwhile = await readInstallation(dir, key);
       if (meanwhile !== undefined) return meanwhile;
-      const installation = await build(dir, key, files, options);
+      const installation = await build({ dir, key }, files, options);
       await removeOldInstallations(options.cacheDir, key);
       return installation;
     });

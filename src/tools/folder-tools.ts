@@ -77,7 +77,7 @@ export function findTool(settings: ToolSettings): Tool {
       list: async ({ pattern, path = '.', limit = MOST_FOUND }, work) => {
         const folder = await reachablePlace(path, work);
         const { roots } = work.client.files.access;
-        const found = await findFiles(roots, folder.location.path, pattern, { limit, signal: work.signal, shown: path });
+        const found = await findFiles(roots, folder.location.path, { pattern, limit, signal: work.signal, shown: path });
         const { mentions, note } = await discover(folder, found.paths, work);
         return {
           fields: { path: folder.display, files: found.paths.length },

@@ -43,7 +43,7 @@ export function grepTool(settings: ToolSettings): Tool {
       list: async ({ pattern, path = '.', glob, ignoreCase = false, literal = false, context = 0, limit = DEFAULT_LIMIT }, work) => {
         const place = await reachablePlace(path, work);
         const options = { ignoreCase, literal, context, limit, signal: work.signal, shown: path, ...defined({ glob }) };
-        const found = await searchText(work.client.files.access.roots, place.location.path, pattern, options);
+        const found = await searchText(work.client.files.access.roots, place.location.path, { pattern, ...options });
         const paths = [...new Set(found.lines.map((line) => line.path))];
         const names = new Map(paths.map((one) => [one, shownName(asGiven(place, one))]));
         const { mentions, note } = await discover(place, paths, work);

@@ -41,7 +41,7 @@ async function write(path: string, text: string, work: Work): Promise<Performed>
   const file = await files.locate(path, { mustExist: false });
   if (!file.location.reachable) throw unreachableError(path);
   work.signal.throwIfAborted();
-  const { created, fileHash } = await writeSource(files.access.roots, file.location.path, text, { shown: path });
+  const { created, fileHash } = await writeSource(files.access.roots, file.location.path, { content: text, shown: path });
   const lines = countLines(text);
   const said = `${created ? 'Created' : 'Overwrote'} ${path}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.`;
   return performed(file, { text, fileHash, said, effect: `The file ${path} was written.`, meta: { created } }, work);
@@ -86,7 +86,7 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
   const { text } = edited;
   work.signal.throwIfAborted();
   // Whoever changed the file since it was read must not lose that change.
-  const { fileHash } = await writeSource(files.access.roots, file.location.path, text, { expected: before.fileHash, shown: path });
+  const { fileHash } = await writeSource(files.access.roots, file.location.path, { content: text, expected: before.fileHash, shown: path });
   const said = `Edited ${path}: ${edits.length} ${edits.length === 1 ? 'replacement' : 'replacements'}, now ${linesText(edited)}.`;
   return performed(file, { text, fileHash, said, effect: `The file ${path} was changed.` }, work);
 }

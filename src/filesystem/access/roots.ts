@@ -129,13 +129,16 @@ export class AllowedRoots {
 
   async #follow(absolute: string, shown: string, links: number): Promise<ResolvedPath> {
     const found = await tryRealpath(absolute, shown);
-    if ('error' in found) return this.#missing(absolute, shown, found.error, links);
+    if ('error' in found) return this.#missing({ absolute, failure: found.error, links }, shown);
     if (!this.holds(found.real)) throw outside(shown);
     return { path: canonicalPath(found.real), exists: true };
   }
 
   /** Judges a path that cannot be resolved by the deepest of its parents that can. */
-  async #missing(absolute: string, shown: string, failure: unknown, links: number): Promise<ResolvedPath> {
+  async #missing(
+    { absolute, failure, links }: { readonly absolute: string; readonly failure: unknown; readonly links: number },
+    shown: string,
+  ): Promise<ResolvedPath> {
     const errno = systemCode(failure);
     let parent = absolute;
     let real: string | undefined;
@@ -148,12 +151,15 @@ export class AllowedRoots {
     if (!this.holds(real)) throw outside(shown);
     if (errno !== 'ENOENT') throw sourceErrorFrom(failure, shown);
     const rest = absolute.slice(parent === '/' ? 1 : parent.length + 1);
-    await this.#refuseDangling(real, rest, shown, links);
+    await this.#refuseDangling({ parent: real, rest, links }, shown);
     return { path: canonicalPath(posix.join(real, rest)), exists: false };
   }
 
   /** Refuses a link that leads nowhere, as outside or as missing according to where it would lead; never saying where. */
-  async #refuseDangling(parent: string, rest: string, shown: string, links: number): Promise<void> {
+  async #refuseDangling(
+    { parent, rest, links }: { readonly parent: string; readonly rest: string; readonly links: number },
+    shown: string,
+  ): Promise<void> {
     const name = rest.split('/', 1)[0] ?? rest;
     const link = posix.join(parent, name);
     const isLink = await lstat(link).then(

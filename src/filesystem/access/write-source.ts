@@ -21,8 +21,10 @@ export interface WrittenSource {
   readonly created: boolean;
 }
 
-/** How a file is written. */
-export interface WriteOptions {
+/** What is written, and how. */
+export interface SourceWrite {
+  /** Text or bytes, written exactly as given. */
+  readonly content: string | Uint8Array;
   /** What must stand there: nothing, or the bytes of this hash; else `exists` or `changed-underneath`. Anything may if left out. */
   readonly expected?: Sha256 | 'absent';
   /** The path as the agent gave it, for messages. */
@@ -36,31 +38,35 @@ interface Folder {
 }
 
 /**
- * Writes a file by its canonical path, missing parent folders included; text or bytes, exactly as given.
+ * Writes a file by its canonical path, missing parent folders included.
  * Atomic: the bytes go to a temporary file in the same folder, reach the disk, and take the name in one step; a reader sees the old file or
  * the new one, a crash leaves one of them. The mode and, where allowed, the owner stay; other hard links of the old file keep its content.
  * A folder swapped for a link meanwhile is not followed, a link put at the name itself is replaced, not written through.
- * Throws {@link SourceError}: `is-directory`, `not-regular`, `no-permission`, `outside-roots`, `exists`, `changed-underneath`, `not-text`, `io`.
+ * @throws {SourceError} is-directory, not-regular, no-permission, outside-roots, io – the file cannot be written there; exists, changed-underneath – what
+ *   stands there is not what was expected; not-text – the text cannot be written exactly
  */
-export async function writeSource(
-  roots: AllowedRoots,
-  path: CanonicalPath,
-  content: string | Uint8Array,
-  options: WriteOptions = {},
-): Promise<WrittenSource> {
-  const shown = options.shown ?? path;
+export async function writeSource(roots: AllowedRoots, path: CanonicalPath, write: SourceWrite): Promise<WrittenSource> {
+  const { content, shown = path } = write;
   if (typeof content === 'string' && !content.isWellFormed()) {
     throw new SourceError('not-text', shown, `the text for ${named(shown)} holds half a surrogate pair and cannot be written exactly`);
   }
   const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
   const folder = await openParent(roots, path, shown);
   try {
-    return await replaceFile(roots, folder, path, bytes, { ...options, shown });
+    return await replaceFile({ roots, path, shown, folder }, bytes, write.expected);
   } catch (error) {
     throw sourceErrorFrom(error, shown);
   } finally {
     await folder.handle.close();
   }
+}
+
+/** The file that is written: where, as the agent names it, and its open parent folder. */
+interface Target {
+  readonly roots: AllowedRoots;
+  readonly path: CanonicalPath;
+  readonly shown: string;
+  readonly folder: Folder;
 }
 
 /** Opens the parent folder, making what is missing of it inside its root, one folder at a time. */
@@ -77,12 +83,12 @@ async function openParent(roots: AllowedRoots, path: CanonicalPath, shown: strin
   if (existing !== undefined) return { handle: existing.handle, path: parent };
   const names = parent.slice(root.length).split('/').filter(Boolean);
   let folder: Folder = { handle: (await openFolderInside(roots, root, shown)).handle, path: root };
-  for (const name of names) folder = await enter(roots, folder, name, shown);
+  for (const name of names) folder = await enter({ roots, shown, folder }, name);
   return folder;
 }
 
 /** Opens a folder's subfolder, made if missing, and closes the folder itself. */
-async function enter(roots: AllowedRoots, folder: Folder, name: string, shown: string): Promise<Folder> {
+async function enter({ roots, shown, folder }: Omit<Target, 'path'>, name: string): Promise<Folder> {
   try {
     await mkdir(entryPath(folder.handle, folder.path, name)).catch((error: unknown) => {
       if (systemCode(error) !== 'EEXIST') throw error;
@@ -100,19 +106,17 @@ async function enter(roots: AllowedRoots, folder: Folder, name: string, shown: s
 }
 
 async function replaceFile(
-  roots: AllowedRoots,
-  folder: Folder,
-  path: CanonicalPath,
+  { roots, path, shown, folder }: Target,
   bytes: Uint8Array,
-  options: WriteOptions & { readonly shown: string },
+  expected: SourceWrite['expected'],
 ): Promise<WrittenSource> {
   const target = entryPath(folder.handle, folder.path, posix.basename(path));
   const temporary = entryPath(folder.handle, folder.path, `.palimpsest-${randomBytes(8).toString('hex')}.tmp`);
-  const before = await writableTarget(target, options.shown);
+  const before = await writableTarget(target, shown);
   try {
     const mtimeMs = await writeTemporary(temporary, bytes, before);
-    await requireExpected(roots, path, before, options);
-    await (options.expected === 'absent' ? takeFreeName(temporary, target) : rename(temporary, target));
+    await requireExpected({ roots, path, shown }, before, expected);
+    await (expected === 'absent' ? takeFreeName(temporary, target) : rename(temporary, target));
     await folder.handle.sync();
     return { path, fileHash: hashBytes(bytes), size: bytes.length, mtimeMs, created: before === undefined };
   } finally {
@@ -159,10 +163,9 @@ async function keepOwnerAndMode(handle: FileHandle, before: Stats): Promise<void
 }
 
 async function requireExpected(
-  roots: AllowedRoots,
-  path: CanonicalPath,
+  { roots, path, shown }: Omit<Target, 'folder'>,
   before: Stats | undefined,
-  { expected, shown }: WriteOptions & { readonly shown: string },
+  expected: SourceWrite['expected'],
 ): Promise<void> {
   if (expected === undefined) return;
   if (expected === 'absent') {

@@ -25,7 +25,7 @@ export async function searchInProcess(task: SearchTask): Promise<FoundText> {
     const text = await readText(task, path);
     // Most files match nowhere, and one look at the whole text tells so much sooner than one at each line.
     if (text === undefined || !(TEXT_ANCHOR.test(task.pattern) || wholeText.test(text))) continue;
-    const outcome = await searchLines(task, collector, expression, path, text, deadline);
+    const outcome = await searchLines({ task, collector, expression, deadline }, path, text);
     collector.finish(true);
     if (outcome === 'timed-out') collector.timedOut = true;
     if (outcome !== 'done') break;
@@ -72,14 +72,16 @@ async function readText(task: SearchTask, path: string): Promise<string | undefi
 
 type Outcome = 'done' | 'full' | 'timed-out';
 
-async function searchLines(
-  task: SearchTask,
-  collector: LineCollector,
-  expression: RE2JS,
-  path: string,
-  text: string,
-  deadline: number,
-): Promise<Outcome> {
+/** One search under way. */
+interface Search {
+  readonly task: SearchTask;
+  readonly collector: LineCollector;
+  readonly expression: RE2JS;
+  /** On the clock of `performance`. */
+  readonly deadline: number;
+}
+
+async function searchLines({ task, collector, expression, deadline }: Search, path: string, text: string): Promise<Outcome> {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
   let shownTo = 0;
@@ -93,19 +95,15 @@ async function searchLines(
     if (!matcher.find()) continue;
     for (let before = Math.max(shownTo, index - task.context); before < index; before += 1) {
       // What follows the last match up to its own context was already shown.
-      collector.add(path, before + 1, lines[before] ?? '', true);
+      collector.add({ path, line: before + 1, isContext: true }, lines[before] ?? '');
     }
-    if (!collector.add(path, index + 1, line, false, matcher.start())) return 'full';
+    if (!collector.add({ path, line: index + 1, isContext: false }, line, matcher.start())) return 'full';
     shownTo = index + 1;
-    const next = nextMatch(lines, index, task.context, expression);
-    for (; shownTo < next; shownTo += 1) collector.add(path, shownTo + 1, lines[shownTo] ?? '', true);
+    // What follows is context of this match up to the next one.
+    const end = Math.min(lines.length, index + 1 + task.context);
+    for (; shownTo < end && !expression.matcher(lines[shownTo] ?? '').find(); shownTo += 1) {
+      collector.add({ path, line: shownTo + 1, isContext: true }, lines[shownTo] ?? '');
+    }
   }
   return 'done';
-}
-
-/** The index before which lines are trailing context of the match at `index`: the next match or the end of the context. */
-function nextMatch(lines: readonly string[], index: number, context: number, expression: RE2JS): number {
-  const end = Math.min(lines.length, index + 1 + context);
-  for (let at = index + 1; at < end; at += 1) if (expression.matcher(lines[at] ?? '').find()) return at;
-  return end;
 }

@@ -66,7 +66,7 @@ export function cutLine(text: string, matchStart: number): { readonly text: stri
 }
 
 /**
- * Gathers the lines of a search file by file, up to the limit of matches.
+ * Collects the lines of a search file by file, up to the limit of matches.
  * A file's lines count only once it is finished, so that a file that turns out to be binary leaves none.
  */
 export class LineCollector {
@@ -83,25 +83,16 @@ export class LineCollector {
     this.#task = task;
   }
 
-  /** Matching lines that may still come. */
-  get room(): number {
-    return this.#task.limit - this.#matches - this.#pendingMatches;
-  }
-
-  get truncated(): boolean {
-    return this.#truncated;
-  }
-
   /** Takes a line of the current file; a match over the limit is refused with false, its leading context taken back. */
-  add(path: string, line: number, text: string, isContext: boolean, matchStart = 0): boolean {
-    if (!isContext && this.room <= 0) {
+  add(place: Pick<FoundLine, 'path' | 'line' | 'isContext'>, text: string, matchStart = 0): boolean {
+    if (!place.isContext && this.#matches + this.#pendingMatches >= this.#task.limit) {
       this.#truncated = true;
       const last = this.#pending.findLast((one) => !one.isContext)?.line ?? Number.NEGATIVE_INFINITY;
       this.#pending = this.#pending.filter((one) => one.line <= last + this.#task.context);
       return false;
     }
-    this.#pending.push({ path, line, isContext, ...cutLine(text.replace(/\r?\n$/, ''), matchStart) });
-    if (!isContext) this.#pendingMatches += 1;
+    this.#pending.push({ ...place, ...cutLine(text.replace(/\r?\n$/, ''), matchStart) });
+    if (!place.isContext) this.#pendingMatches += 1;
     return true;
   }
 

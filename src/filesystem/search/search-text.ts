@@ -10,8 +10,10 @@ import { searchInProcess } from './search-in-process.js';
 import { type FoundText, invalidRegex, type SearchTask } from './search-task.js';
 import { searchWithRipgrep } from './search-with-ripgrep.js';
 
-/** How files are searched. */
+/** What is searched for, and how. */
 export interface SearchOptions {
+  /** A regular expression of linear time: no look-around, no back-references. */
+  readonly pattern: string;
   /** Take the pattern as plain text. */
   readonly literal?: boolean;
   readonly ignoreCase?: boolean;
@@ -33,18 +35,13 @@ export interface SearchOptions {
 const MOST_CONTEXT = 1000;
 
 /**
- * Searches the lines of a file, or of the files below a folder, for a regular expression of linear time (no look-around, no back-references).
+ * Searches the lines of a file, or of the files below a folder,.
  * What is walked: see {@link walkFiles}; a file that is named itself is searched whatever rules ignore it. Files with a NUL are skipped.
  * Throws {@link PatternError} and {@link SourceError}; rejects with the signal's reason on abort.
  */
-export async function searchText(
-  roots: AllowedRoots,
-  path: CanonicalPath,
-  pattern: string,
-  options: SearchOptions = {},
-): Promise<FoundText> {
+export async function searchText(roots: AllowedRoots, path: CanonicalPath, options: SearchOptions): Promise<FoundText> {
   options.signal?.throwIfAborted();
-  const shown = options.shown ?? path;
+  const { pattern, shown = path } = options;
   requirePattern(pattern);
   const isFolder = await stat(path).then(
     (stats) => stats.isDirectory(),

@@ -110,6 +110,6 @@ class RecordReader {
     const start = submatches?.[0]?.start ?? 0;
     // Offsets are in bytes; they matter for very long lines only.
     const before = text.length > 1000 && start > 0 ? (bytes ?? Buffer.from(text)).toString('utf8', 0, start).length : start;
-    return this.collector.add(posix.join(this.#task.folder, relative), line, text, isContext, before);
+    return this.collector.add({ path: posix.join(this.#task.folder, relative), line, isContext }, text, before);
   }
 }

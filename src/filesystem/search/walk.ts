@@ -47,14 +47,14 @@ const DEFAULT_TIMEOUT = 30_000;
 export async function walkFiles(roots: AllowedRoots, folder: string, options: WalkOptions = {}): Promise<Walked> {
   options.signal?.throwIfAborted();
   const ripgrep = options.ripgrep === undefined ? await ripgrepPath() : (options.ripgrep ?? undefined);
-  const collector = new Collector(options);
-  if (ripgrep === undefined) await walkInProcess(roots, folder, collector, options);
-  else await walkWithRipgrep(roots, folder, ripgrep, collector, options);
+  const collector = new PathCollector(options);
+  const walk = { roots, folder, collector, options };
+  await (ripgrep === undefined ? walkInProcess(walk) : walkWithRipgrep(walk, ripgrep));
   return collector.result();
 }
 
-/** Gathers accepted paths up to the limit. */
-class Collector {
+/** Collects accepted paths up to the limit. */
+class PathCollector {
   readonly #paths: string[] = [];
   readonly #options: WalkOptions;
   #truncated = false;
@@ -86,13 +86,15 @@ class Collector {
   }
 }
 
-async function walkWithRipgrep(
-  roots: AllowedRoots,
-  folder: string,
-  binary: string,
-  collector: Collector,
-  options: WalkOptions,
-): Promise<void> {
+/** One walk under way. */
+interface Walk {
+  readonly roots: AllowedRoots;
+  readonly folder: string;
+  readonly collector: PathCollector;
+  readonly options: WalkOptions;
+}
+
+async function walkWithRipgrep({ roots, folder, collector, options }: Walk, binary: string): Promise<void> {
   const { handle } = await openFolderInside(roots, folder, options.shown);
   try {
     const outcome = await runProgram({
@@ -113,7 +115,7 @@ async function walkWithRipgrep(
   }
 }
 
-async function walkInProcess(roots: AllowedRoots, top: string, collector: Collector, options: WalkOptions): Promise<void> {
+async function walkInProcess({ roots, folder: top, collector, options }: Walk): Promise<void> {
   const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT);
   const folderEntries = async (folder: string, shown?: string): Promise<readonly Dirent<Buffer>[]> => {
     const { handle } = await openFolderInside(roots, folder, shown);
@@ -166,8 +168,7 @@ const FOUND_LIMIT = 1000;
 export async function findFiles(
   roots: AllowedRoots,
   folder: string,
-  pattern: string,
-  options: Omit<WalkOptions, 'accept'> = {},
+  { pattern, ...options }: Omit<WalkOptions, 'accept'> & { readonly pattern: string },
 ): Promise<FoundFiles> {
   const walked = await walkFiles(roots, folder, { ...options, limit: options.limit ?? FOUND_LIMIT, accept: compileGlob(pattern) });
   const paths = walked.paths.map((path) => posix.join(folder, path));

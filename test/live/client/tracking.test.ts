@@ -72,7 +72,7 @@ describe('tracked sources', () => {
     const path = canonicalPath(file('a.ts'));
     for (const content of ['two', 'three', 'four']) {
       // As the agent's own tools write: a file that is cut and then filled has one state more.
-      await writeSource(client.files.access.roots, path, content);
+      await writeSource(client.files.access.roots, path, { content });
       await session.recordCall(callReport({ tool: 'write', readings: [await wholeRead(client, 'a.ts')] }));
     }
     // Three readings are the calls' own.

@@ -24,7 +24,7 @@ const text = (path: string) => readFile(path, 'utf8');
 
 describe('writing', () => {
   test('a new file in new folders: hash, size and time of what is on disk', async () => {
-    const written = await writeSource(roots, inside('a/b/c.txt'), 'grün\r\n');
+    const written = await writeSource(roots, inside('a/b/c.txt'), { content: 'grün\r\n' });
     const stats = await stat(inside('a/b/c.txt'));
     expect(written).toEqual({
       path: inside('a/b/c.txt'),
@@ -42,25 +42,25 @@ describe('writing', () => {
     await chmod(file, 0o751);
     if (process.geteuid?.() === 0) await chown(file, 1234, 4321);
     const before = await stat(file);
-    expect((await writeSource(roots, inside('run.sh'), '\ufeffa\r\nb')).created).toBe(false);
+    expect((await writeSource(roots, inside('run.sh'), { content: '\ufeffa\r\nb' })).created).toBe(false);
     const after = await stat(file);
     expect([after.mode, after.uid, after.gid]).toEqual([before.mode, before.uid, before.gid]);
     expect(await readFile(file)).toEqual(Buffer.from('\ufeffa\r\nb'));
   });
 
   test('bytes, nothing at all, and another hard link keeps the old content', async () => {
-    await writeSource(roots, inside('x.bin'), Buffer.from([0, 255]));
+    await writeSource(roots, inside('x.bin'), { content: Buffer.from([0, 255]) });
     await link(inside('x.bin'), join(folder.inside, 'y.bin'));
-    await writeSource(roots, inside('x.bin'), '');
+    await writeSource(roots, inside('x.bin'), { content: '' });
     expect(await readFile(inside('x.bin'))).toEqual(Buffer.alloc(0));
     expect(await readFile(inside('y.bin'))).toEqual(Buffer.from([0, 255]));
   });
 
   test('a reader never sees a half-written file', async () => {
     const path = inside('a.txt');
-    await writeSource(roots, path, 'a'.repeat(300_000));
+    await writeSource(roots, path, { content: 'a'.repeat(300_000) });
     const writing = (async () => {
-      for (let round = 0; round < 30; round += 1) await writeSource(roots, path, 'ab'.charAt(round % 2).repeat(300_000));
+      for (let round = 0; round < 30; round += 1) await writeSource(roots, path, { content: 'ab'.charAt(round % 2).repeat(300_000) });
     })();
     let finished = false;
     const done = writing.then(() => {
@@ -76,14 +76,14 @@ describe('writing', () => {
 
 describe('what must stand there before', () => {
   test('absent: an existing file is kept', async () => {
-    await writeSource(roots, inside('a.txt'), 'first', { expected: 'absent' });
-    await expect(writeSource(roots, inside('a.txt'), 'second', { expected: 'absent' })).rejects.toMatchObject({ code: 'exists' });
+    await writeSource(roots, inside('a.txt'), { content: 'first', expected: 'absent' });
+    await expect(writeSource(roots, inside('a.txt'), { content: 'second', expected: 'absent' })).rejects.toMatchObject({ code: 'exists' });
     expect(await text(inside('a.txt'))).toBe('first');
   });
 
   test('absent: of many writers at once exactly one wins', async () => {
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 8 }, (_, index) => writeSource(roots, inside('one.txt'), `${index}`, { expected: 'absent' })),
+      Array.from({ length: 8 }, (_, index) => writeSource(roots, inside('one.txt'), { content: `${index}`, expected: 'absent' })),
     );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(await readdir(folder.inside)).toEqual(['one.txt']);
@@ -91,9 +91,11 @@ describe('what must stand there before', () => {
 
   test('a hash: other bytes or no file are changed underneath', async () => {
     await folder.put('root/a.txt', 'v1');
-    await writeSource(roots, inside('a.txt'), 'v2', { expected: sha('v1') });
-    await expect(writeSource(roots, inside('a.txt'), 'v3', { expected: sha('v1') })).rejects.toMatchObject({ code: 'changed-underneath' });
-    await expect(writeSource(roots, inside('none.txt'), 'x', { expected: sha('v1') })).rejects.toMatchObject({
+    await writeSource(roots, inside('a.txt'), { content: 'v2', expected: sha('v1') });
+    await expect(writeSource(roots, inside('a.txt'), { content: 'v3', expected: sha('v1') })).rejects.toMatchObject({
+      code: 'changed-underneath',
+    });
+    await expect(writeSource(roots, inside('none.txt'), { content: 'x', expected: sha('v1') })).rejects.toMatchObject({
       code: 'changed-underneath',
     });
     expect(await text(inside('a.txt'))).toBe('v2');
@@ -116,10 +118,10 @@ describe('what is refused', () => {
       [join(folder.outside, 'x'), 'outside-roots'],
     ];
     for (const [path, code] of codes) {
-      const outcome = await writeSource(roots, canonicalPath(path), 'x').catch((error: unknown) => error);
+      const outcome = await writeSource(roots, canonicalPath(path), { content: 'x' }).catch((error: unknown) => error);
       expect([path, outcome]).toMatchObject([path, { code }]);
     }
-    await expect(writeSource(roots, inside('s.txt'), '\ud83d')).rejects.toMatchObject({ code: 'not-text' });
+    await expect(writeSource(roots, inside('s.txt'), { content: '\ud83d' })).rejects.toMatchObject({ code: 'not-text' });
     expect(await readdir(folder.outside)).toEqual([]);
     expect(await readdir(folder.inside)).toEqual(['d', 'dangling', 'dir-link', 'file']);
   });
@@ -130,9 +132,9 @@ describe('what is refused', () => {
     await chmod(folder.inside, 0o777);
     await mkdir(inside('closed'), { mode: 0o755 });
     await unprivileged(async () => {
-      await expect(writeSource(roots, inside('locked.txt'), 'y')).rejects.toMatchObject({ code: 'no-permission' });
-      await expect(writeSource(roots, inside('closed/a.txt'), 'y')).rejects.toMatchObject({ code: 'no-permission' });
-      await expect(writeSource(roots, inside('closed/new/a.txt'), 'y')).rejects.toMatchObject({ code: 'no-permission' });
+      await expect(writeSource(roots, inside('locked.txt'), { content: 'y' })).rejects.toMatchObject({ code: 'no-permission' });
+      await expect(writeSource(roots, inside('closed/a.txt'), { content: 'y' })).rejects.toMatchObject({ code: 'no-permission' });
+      await expect(writeSource(roots, inside('closed/new/a.txt'), { content: 'y' })).rejects.toMatchObject({ code: 'no-permission' });
     });
     expect(await text(inside('locked.txt'))).toBe('x');
   });
@@ -163,7 +165,9 @@ describe('a folder swapped for a link during the writing', () => {
     const outcomes = new Set<string>();
     const until = Date.now() + 1200;
     for (let round = 0; Date.now() < until; round += 1) {
-      const outcome = await writeSource(roots, canonicalPath(join(dir, `f${round % 5}.txt`)), 'x').catch((error: unknown) => error);
+      const outcome = await writeSource(roots, canonicalPath(join(dir, `f${round % 5}.txt`)), { content: 'x' }).catch(
+        (error: unknown) => error,
+      );
       outcomes.add(outcome instanceof Error ? String((outcome as { readonly code?: string }).code) : 'written');
     }
     swapper.stdin.end();

@@ -39,9 +39,9 @@ describe.each([
   ['with ripgrep', undefined],
   ['in this process', null],
 ])('a search %s', (_, ripgrep) => {
-  const search = (pattern: string, options: SearchOptions = {}, path = folder.inside) =>
-    searchText(roots, canonicalPath(path), pattern, { ripgrep, ...options });
-  const shown = async (pattern: string, options: SearchOptions = {}, path = folder.inside) =>
+  const search = (pattern: string, options: Omit<SearchOptions, 'pattern'> = {}, path = folder.inside) =>
+    searchText(roots, canonicalPath(path), { pattern, ripgrep, ...options });
+  const shown = async (pattern: string, options: Omit<SearchOptions, 'pattern'> = {}, path = folder.inside) =>
     (await search(pattern, options, path)).lines.map(
       (line) => `${relative(folder.inside, line.path)}${line.isContext ? '-' : ':'}${line.line} ${line.text}`,
     );
@@ -145,8 +145,8 @@ test('both ways find the same lines', async () => {
         for (const [index, content] of texts.entries()) await folder.put(`root/both/${index}.txt`, content);
         const there = canonicalPath(join(folder.inside, 'both'));
         const [first, second] = [
-          await searchText(roots, there, pattern, some),
-          await searchText(roots, there, pattern, { ...some, ripgrep: null }),
+          await searchText(roots, there, { pattern, ...some }),
+          await searchText(roots, there, { pattern, ...some, ripgrep: null }),
         ];
         expect(second).toEqual(first);
       },

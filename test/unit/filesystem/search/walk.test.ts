@@ -114,10 +114,10 @@ describe.each([
   });
 
   test('finds by glob', async () => {
-    const found = await findFiles(roots, folder.inside, '*.ts', { ripgrep });
+    const found = await findFiles(roots, folder.inside, { pattern: '*.ts', ripgrep });
     expect(found.paths).toEqual(['.hidden/x.ts', 'a.ts', 'src/deep/only-here.ts'].map((path) => join(folder.inside, path)));
-    expect((await findFiles(roots, folder.inside, 'src/*', { ripgrep, limit: 1 })).truncated).toBe(true);
-    await expect(findFiles(roots, folder.inside, '[a', { ripgrep })).rejects.toMatchObject({ code: 'invalid-glob' });
+    expect((await findFiles(roots, folder.inside, { pattern: 'src/*', ripgrep, limit: 1 })).truncated).toBe(true);
+    await expect(findFiles(roots, folder.inside, { pattern: '[a', ripgrep })).rejects.toMatchObject({ code: 'invalid-glob' });
   });
 });
 
