@@ -149,7 +149,11 @@ async function buildJars(dir: string, files: FrontFiles, options: InstallOptions
   }
 }
 
-async function build({ dir, key }: { readonly dir: string; readonly key: string }, files: FrontFiles, options: InstallOptions): Promise<Installation> {
+async function build(
+  { dir, key }: { readonly dir: string; readonly key: string },
+  files: FrontFiles,
+  options: InstallOptions,
+): Promise<Installation> {
   await buildJars(dir, files, options);
   const names = (await readdir(join(dir, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
   const jars = [FRONT_JAR, ...names.map((name) => join('lib', name))];
