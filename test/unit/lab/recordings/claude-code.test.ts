@@ -1,0 +1,238 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { bytesSource, entriesOf, type Imported, importAll, linesOf, lossesOf } from '../../../support/recordings.js';
+
+const MAIN = '8d21c9aa-11f0-4c66-8e0f-5b7a90c3d202';
+const AGENT = `${MAIN}/agent-a77`;
+
+describe('a session of Claude Code', () => {
+  let found: Imported;
+  beforeAll(async () => {
+    found = await importAll('claude-code/coding.jsonl');
+  });
+
+  test('it comes without a loss, with its model and its folder', () => {
+    expect(found.losses).toEqual([]);
+    expect(entriesOf(found, 'session')).toMatchObject([
+      { format: 'claude-code', cwd: '/home/mira/shelf', agent_version: '2.1.39', model: 'claude-opus-4-6' },
+    ]);
+  });
+
+  test('the blocks of one answer are one message, its tokens the last that were told', () => {
+    const [first, second] = entriesOf(found, 'message').filter(({ role }) => role === 'assistant');
+    expect(first).toMatchObject({
+      text: "I'll look at the code.",
+      thinking: expect.stringContaining('check digit'),
+      usage: { output: 41 },
+    });
+    expect(second).toMatchObject({ text: '', usage: { input: 12, output: 90, cache_read: 4000, cache_write: 800 } });
+    expect(entriesOf(found, 'message')).toHaveLength(13);
+  });
+
+  test('parallel calls find their results by id, in whatever order these come', () => {
+    expect(
+      entriesOf(found, 'call')
+        .map(({ call_id }) => call_id)
+        .slice(1, 3),
+    ).toEqual(['toolu_02', 'toolu_03']);
+    expect(
+      entriesOf(found, 'result')
+        .map(({ call_id }) => call_id)
+        .slice(1, 3),
+    ).toEqual(['toolu_03', 'toolu_02']);
+  });
+
+  test('a read shows its file without gutter and reminder, whole or in part; its text stays what the model saw', () => {
+    const results = entriesOf(found, 'result');
+    expect(results[1]?.files).toEqual([
+      expect.objectContaining({ path: '/home/mira/shelf/src/shelf.ts', whole: false, start_line: 9, total_lines: 26, moment: 'after' }),
+    ]);
+    const whole = results[2];
+    expect(whole?.files).toEqual([expect.objectContaining({ path: '/home/mira/shelf/src/isbn.ts', whole: true, start_line: 1 })]);
+    expect(whole?.files?.[0]?.text).toMatch(/^\/\*\* The check digit/);
+    expect(whole?.files?.[0]?.text).toMatch(/\n}\n$/);
+    expect(whole?.text).toMatch(/^1\t\/\*\* The check digit/);
+    expect(whole?.text).toContain('<system-reminder>');
+  });
+
+  test('an edit shows the file before and after; where the file is not recorded only that it changed', () => {
+    const [failed, edited, , partly] = entriesOf(found, 'result').slice(4);
+    expect(failed).toMatchObject({ is_error: true });
+    expect(failed?.files).toBeUndefined();
+    const [before, after] = edited?.files ?? [];
+    expect(before).toMatchObject({ moment: 'before', whole: true });
+    expect(after).toMatchObject({ moment: 'after', whole: true });
+    expect(after?.text).toBe(before?.text?.replace('? 1 : 2', '? 1 : 3'));
+    expect(partly?.files).toEqual([{ path: '/home/mira/shelf/src/isbn.ts', moment: 'after', whole: false }]);
+  });
+
+  test('a listing lists its paths, a written file is whole', () => {
+    const results = entriesOf(found, 'result');
+    expect(results[0]?.listed).toEqual([
+      '/home/mira/shelf/src/isbn.ts',
+      '/home/mira/shelf/src/shelf.ts',
+      '/home/mira/shelf/test/isbn.test.ts',
+    ]);
+    expect(results.find(({ call_id }) => call_id === 'toolu_09')?.files).toMatchObject([
+      { path: '/home/mira/shelf/CHANGELOG.md', whole: true },
+    ]);
+  });
+});
+
+describe('traps of Claude Code', () => {
+  let found: Imported;
+  beforeAll(async () => {
+    found = await importAll('claude-code/traps.jsonl');
+  });
+
+  test('every loss is told with its line', () => {
+    expect(lossesOf(found)).toEqual([
+      'repaired-text line 1',
+      'unparsed-arguments line 34',
+      'repaired-text line 40',
+      'duplicate-id line 41',
+      'unknown-record line 42',
+      'malformed-record line 43',
+      'mixed-formats line 44',
+      'opaque-content line 6',
+      'opaque-content line 9',
+      'repaired-text line 45',
+      'clock-backwards line 45',
+      'missing-result line 31',
+    ]);
+  });
+
+  test('sub-agents are sessions of their own with the call that began them', () => {
+    expect(entriesOf(found, 'session').map(({ native_id, parent }) => [native_id, parent])).toEqual([
+      [MAIN, undefined],
+      [AGENT, { native_id: MAIN, relation: 'subagent', call_id: 'toolu_t1' }],
+      [expect.stringContaining(`${MAIN}/agent-`), { native_id: MAIN, relation: 'subagent', call_id: 'toolu_t3' }],
+    ]);
+    expect(entriesOf(found, 'message', AGENT)).toMatchObject([
+      { role: 'user', origin: 'model', text: 'Which files use isIsbn?' },
+      { role: 'assistant', origin: 'model' },
+    ]);
+    expect(entriesOf(found, 'result', AGENT)).toMatchObject([{ call_id: 'toolu_a1', text: 'src/shelf.ts' }]);
+  });
+
+  test('the file of a sub-agent alone is its session', async () => {
+    const alone = await importAll('claude-code/subagent.jsonl');
+    expect(alone.losses).toEqual([]);
+    expect(entriesOf(alone, 'session')).toMatchObject([
+      { native_id: `${MAIN}/agent-b19`, parent: { native_id: MAIN, relation: 'subagent' } },
+    ]);
+    expect(entriesOf(alone, 'message')[0]).toMatchObject({ origin: 'model' });
+  });
+
+  test('what the program put in has its origin, a prompt beside it the person', () => {
+    expect(entriesOf(found, 'message', MAIN).slice(0, 3)).toMatchObject([
+      { origin: 'harness', name: 'skill_listing', text: '- tidy: puts code in order' },
+      { origin: 'harness', text: expect.stringContaining('<system-reminder>') },
+      { origin: 'person', text: 'Look over the shelf.\n[image image/png 8 bytes]' },
+    ]);
+    expect(entriesOf(found, 'message', MAIN).find(({ text }) => text.startsWith('<command-name>'))).toMatchObject({ origin: 'harness' });
+  });
+
+  test('files that were attached are shown, a changed one in its pieces', () => {
+    const events = entriesOf(found, 'event', MAIN);
+    expect(events.filter(({ name }) => name === 'file-attached')).toMatchObject([
+      { files: [{ path: '/home/mira/shelf/src/isbn.ts', whole: true }] },
+      { text: 'Be brief.\n', files: [{ path: '/home/mira/shelf/RULES.md', whole: true, text: '---\nfor: all\n---\nBe brief.\n' }] },
+    ]);
+    expect(events.find(({ name }) => name === 'file-changed')?.files).toEqual([
+      {
+        path: '/home/mira/shelf/src/shelf.ts',
+        moment: 'after',
+        whole: false,
+        start_line: 9,
+        text: '/** Books by their number. */\nexport class Shelf {',
+      },
+      { path: '/home/mira/shelf/src/shelf.ts', moment: 'after', whole: false, start_line: 22, text: '  get size(): number {' },
+    ]);
+  });
+
+  test('a prompt typed in the middle of a turn comes once, whether removed from the queue, attached or both', () => {
+    const typed = entriesOf(found, 'message', MAIN).filter(({ text }) => /only the search|in one line/.test(text));
+    expect(typed.map(({ origin, text }) => [origin, text])).toEqual([
+      ['person', 'only the search, please'],
+      ['person', 'and say it in one line'],
+    ]);
+  });
+
+  test('two prompts under one record are a rewind; what was left behind stays', () => {
+    const at = found.entries.findIndex((entry) => entry.kind === 'event' && entry.name === 'rewind');
+    expect(found.entries[at + 1]).toMatchObject({ kind: 'message', text: 'Run the tests only.' });
+    expect(entriesOf(found, 'event').filter(({ name }) => name === 'rewind')).toHaveLength(1);
+    expect(entriesOf(found, 'message').some(({ text }) => text === 'Run everything.')).toBe(true);
+  });
+
+  test('a compaction is one entry of its mark and its summary', () => {
+    expect(entriesOf(found, 'compaction')).toMatchObject([
+      { trigger: 'manual', tokens_before: 155_000, summary: expect.stringContaining('finds books by number') },
+    ]);
+  });
+
+  test('a stop is told, and the text that the model got of it is the harness', () => {
+    expect(entriesOf(found, 'event').filter(({ name }) => name === 'aborted')).toMatchObject([{ place: 'line 32' }]);
+    expect(entriesOf(found, 'message').find(({ text }) => text.startsWith('[Request interrupted'))).toMatchObject({ origin: 'harness' });
+  });
+});
+
+describe('edits of Claude Code', () => {
+  const edited = async (twin: object): Promise<Imported> => {
+    const base = { sessionId: 's', timestamp: '2026-03-01T10:00:00Z' };
+    const call = { type: 'tool_use', id: 'c', name: 'MultiEdit', input: {} };
+    return importAll(
+      bytesSource(
+        linesOf(
+          { ...base, type: 'assistant', uuid: 'a', message: { id: 'm', role: 'assistant', content: [call] } },
+          {
+            ...base,
+            type: 'user',
+            uuid: 'b',
+            message: { content: [{ type: 'tool_result', tool_use_id: 'c', content: 'ok' }] },
+            toolUseResult: twin,
+          },
+        ),
+      ),
+    );
+  };
+  const textAfter = async (twin: object): Promise<string | undefined> => entriesOf(await edited(twin), 'result')[0]?.files?.at(-1)?.text;
+
+  test('all places, one place, text with a dollar, and text that goes with its line end', async () => {
+    const file = { filePath: '/f', originalFile: 'a $1 a\nb\nc\n' };
+    expect(await textAfter({ ...file, oldString: 'a', newString: '$&', replaceAll: true })).toBe('$& $1 $&\nb\nc\n');
+    expect(await textAfter({ ...file, oldString: 'a', newString: 'z', replaceAll: false })).toBe('z $1 a\nb\nc\n');
+    expect(await textAfter({ ...file, oldString: 'b', newString: '' })).toBe('a $1 a\nc\n');
+  });
+
+  test('several edits come one after the other', async () => {
+    const edits = [
+      { old_string: 'one', new_string: 'two' },
+      { old_string: 'two', new_string: 'three' },
+    ];
+    expect(await textAfter({ filePath: '/f', originalFileContents: 'one', edits })).toBe('three');
+  });
+
+  test('nothing is invented where the edit does not fit, or the person changed it', async () => {
+    expect(await textAfter({ filePath: '/f', originalFile: 'abc', oldString: 'x', newString: 'y' })).toBeUndefined();
+    expect(await textAfter({ filePath: '/f', originalFile: 'abc', oldString: 'a', newString: 'y', userModified: true })).toBeUndefined();
+  });
+
+  test('without the file, the lines of the patch are shown unless their tabs may be spaces', async () => {
+    const patch = (lines: readonly string[]): object => ({
+      filePath: '/f',
+      oldString: 'x',
+      newString: 'y',
+      originalFile: null,
+      structuredPatch: [{ oldStart: 4, newStart: 4, lines }],
+    });
+    const exact = entriesOf(await edited(patch([' \tfunc', '-\tx', '+\ty'])), 'result')[0]?.files;
+    expect(exact?.slice(0, 2)).toMatchObject([
+      { moment: 'before', start_line: 4, text: '\tfunc\n\tx' },
+      { moment: 'after', start_line: 4, text: '\tfunc\n\ty' },
+    ]);
+    expect(entriesOf(await edited(patch(['   func', '-  x', '+  y'])), 'result')[0]?.files).toEqual([
+      { path: '/f', moment: 'after', whole: false },
+    ]);
+  });
+});

@@ -1,0 +1,136 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { entriesOf, type Imported, importAll, lossesOf } from '../../../support/recordings.js';
+
+describe('a session of Codex', () => {
+  let found: Imported;
+  beforeAll(async () => {
+    found = await importAll('codex/coding.jsonl');
+  });
+
+  test('it comes with its model and prompt; sealed thoughts are one loss', () => {
+    expect(lossesOf(found)).toEqual(['opaque-content line 7']);
+    expect(entriesOf(found, 'session')).toMatchObject([
+      { format: 'codex', cwd: '/home/mira/shelf', model: 'gpt-5.4', system_prompt: 'You work on code.', agent_version: '0.130.0' },
+    ]);
+  });
+
+  test('events that repeat the transcript count nothing twice', () => {
+    expect(entriesOf(found, 'message').map(({ role, origin }) => `${role} ${origin}`)).toEqual([
+      'developer harness',
+      'user harness',
+      'user person',
+      'assistant model',
+      'assistant model',
+      'assistant model',
+      'user person',
+      'assistant model',
+    ]);
+    expect(entriesOf(found, 'message')[4]).toMatchObject({ text: '', thinking: '**Reading the digit**' });
+  });
+
+  test('arguments are JSON text, free text comes as input, the folder of a call is told where it is another', () => {
+    const calls = entriesOf(found, 'call');
+    expect(calls[2]).toMatchObject({
+      tool: 'exec_command',
+      args: { cmd: "sed -n '9,16p' shelf.ts", workdir: 'src' },
+      cwd: '/home/mira/shelf/src',
+    });
+    expect(calls[0]?.cwd).toBeUndefined();
+    expect(calls[4]?.args).toEqual({ input: expect.stringContaining('*** Begin Patch') });
+  });
+
+  test('a command keeps its header, and its exit code makes the error', () => {
+    const results = new Map(entriesOf(found, 'result').map((result) => [result.call_id, result]));
+    expect(results.get('call_c02')).toMatchObject({
+      is_error: false,
+      text: expect.stringMatching(/^Chunk ID: [\s\S]*Output:\n\/\*\* The check/),
+    });
+    expect(results.get('call_c11')).toMatchObject({ is_error: true });
+    expect(results.get('call_c05')).toMatchObject({ is_error: true });
+  });
+
+  test('the end of a patch shows the pieces that it changed and the files that it made', () => {
+    const results = new Map(entriesOf(found, 'result').map((result) => [result.call_id, result]));
+    expect(results.get('call_c06')?.files).toMatchObject([
+      { moment: 'before', whole: false, start_line: 2, text: expect.stringContaining('? 1 : 2') },
+      { moment: 'after', whole: false, start_line: 2, text: expect.stringContaining('? 1 : 3') },
+    ]);
+    expect(results.get('call_c10')?.files).toMatchObject([{ path: '/home/mira/shelf/CHANGELOG.md', moment: 'after', whole: true }]);
+    expect(results.get('call_c05')?.files).toBeUndefined();
+  });
+
+  test('the tokens of each answer come once', () => {
+    expect(entriesOf(found, 'event').map(({ name, usage }) => [name, usage?.output])).toEqual(
+      Array.from({ length: 12 }, () => ['usage', 30]),
+    );
+  });
+});
+
+describe('traps of Codex', () => {
+  let found: Imported;
+  beforeAll(async () => {
+    found = await importAll('codex/fork.jsonl');
+  });
+
+  test('every loss is told with its line, each kind of sealed content once', () => {
+    expect(lossesOf(found)).toEqual([
+      'unparsed-arguments line 44',
+      'unknown-record line 54',
+      'orphan-result line 55',
+      'opaque-content line 8',
+      'opaque-content line 46',
+      'opaque-content line 47',
+      'opaque-content line 49',
+      'missing-result line 51',
+    ]);
+  });
+
+  test('a forked file is one session under its parent, and the copied history is marked', () => {
+    expect(entriesOf(found, 'session')).toMatchObject([
+      {
+        native_id: '019c0000-0000-7000-8000-00000000c002',
+        parent: { native_id: '019c0000-0000-7000-8000-00000000c001', relation: 'subagent' },
+      },
+    ]);
+    const calls = entriesOf(found, 'call');
+    expect(calls.filter(({ copied }) => copied === true).map(({ call_id }) => call_id)).toEqual([
+      ...Array.from({ length: 8 }, (_, index) => `call_c0${index + 1}`),
+      'call_f01',
+    ]);
+    expect(entriesOf(found, 'message').find(({ text }) => text === 'Check the weights.')?.copied).toBeUndefined();
+  });
+
+  test('a local shell call, a search, a picture in an output and the resumed session are what they are', () => {
+    expect(entriesOf(found, 'call').find(({ tool }) => tool === 'local_shell')?.args).toMatchObject({
+      command: ['bash', '-lc', 'head -n 4 src/isbn.ts'],
+    });
+    expect(entriesOf(found, 'result').find(({ call_id }) => call_id === 'call_f04')?.text).toBe(
+      'Script completed\n[image image/png 8 bytes]',
+    );
+    expect(
+      entriesOf(found, 'event')
+        .filter(({ name }) => name !== 'usage')
+        .map(({ name }) => name),
+    ).toEqual(['web-search', 'resumed', 'model-change', 'aborted', 'rewind', 'orphan-result']);
+  });
+
+  test('a compaction tells what the context became', () => {
+    expect(entriesOf(found, 'compaction')).toMatchObject([
+      { summary: 'user: Check the weights.\n\nuser: So far: the weights are 1 and 3.' },
+    ]);
+  });
+
+  test('arguments that are no JSON come as they are', () => {
+    expect(entriesOf(found, 'call').find(({ call_id }) => call_id === 'call_f03')?.args).toEqual({ input: '{"cmd":"ls' });
+  });
+
+  test('files from before the envelopes are read', async () => {
+    const old = await importAll('codex/before-envelopes.jsonl');
+    expect(old.losses).toEqual([]);
+    expect(entriesOf(old, 'session')).toMatchObject([
+      { native_id: '6e1b0e4a-0d5b-4a7c-8f51-3f8a5f0c0003', system_prompt: 'You work on code.' },
+    ]);
+    expect(old.entries.map(({ kind }) => kind)).toEqual(['session', 'message', 'message', 'call', 'result', 'message']);
+    expect(entriesOf(old, 'result')[0]).toMatchObject({ is_error: false, text: expect.stringContaining('exit_code') });
+  });
+});

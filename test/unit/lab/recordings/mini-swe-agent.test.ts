@@ -1,0 +1,100 @@
+import { describe, expect, test } from '@jest/globals';
+import { fencedCommand } from '../../../../src/lab/recordings/swe-agent/mini-swe-agent.js';
+import { bytesSource, entriesOf, importAll, lossesOf } from '../../../support/recordings.js';
+
+describe('mini-swe-agent with calls', () => {
+  test('parallel calls get their answers by id, whatever their order', async () => {
+    const run = await importAll('mini-swe-agent/calls.traj.json');
+    const results = entriesOf(run, 'result');
+    expect(results.slice(0, 2).map(({ call_id }) => call_id)).toEqual(['call_2', 'call_1']);
+    expect(results[1]?.text).toContain('README.md');
+  });
+
+  test('the session tells its model, its folder and its prompt; the clock is that of the recording', async () => {
+    const run = await importAll('mini-swe-agent/calls.traj.json');
+    expect(entriesOf(run, 'session')).toEqual([
+      expect.objectContaining({
+        model: 'test/model',
+        cwd: '/home/dev/till',
+        agent_version: '2.0.0',
+        system_prompt: expect.stringContaining('helpful'),
+      }),
+    ]);
+    expect(entriesOf(run, 'message')[0]?.at).toBe(1_756_100_003_500);
+  });
+
+  test('an answer that was cut stays as the model saw it; the raw output is evidence of the whole file', async () => {
+    const cut = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'result').find(({ truncated }) => truncated === true);
+    expect(cut?.text).toContain('<elided_chars>');
+    expect(cut?.files).toEqual([expect.objectContaining({ path: 'till/receipt.py', whole: true })]);
+    expect(cut?.files?.[0]?.text).toContain('def row_20(');
+    expect(cut?.text).not.toContain('def row_20(');
+  });
+
+  test('lines that a command printed are a part, with its first line', async () => {
+    const files = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'result').flatMap(({ files: shown }) => shown ?? []);
+    expect(files[2]).toMatchObject({ path: 'till/receipt.py', whole: false, start_line: 5 });
+  });
+
+  test('a failed command is an error; what cannot be parsed and what nobody answered is told', async () => {
+    const run = await importAll('mini-swe-agent/calls.traj.json');
+    expect(
+      entriesOf(run, 'result')
+        .filter(({ is_error }) => is_error)
+        .map(({ call_id }) => call_id),
+    ).toEqual(['call_5']);
+    expect(lossesOf(run)).toEqual([
+      'unparsed-arguments messages[15].tool_calls[0]',
+      'missing-result messages[15].tool_calls[0]',
+      'missing-result messages[17].tool_calls[0]',
+    ]);
+    expect(entriesOf(run, 'event')).toEqual([expect.objectContaining({ name: 'exit', text: expect.stringMatching(/^Submitted\ndiff/) })]);
+  });
+
+  test("an answer's tokens and thoughts stand at its message", async () => {
+    const [first] = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'message').filter(({ role }) => role === 'assistant');
+    expect(first).toMatchObject({
+      usage: { input: 1020, output: 40, total: 1060, cache_read: 800 },
+      thinking: expect.stringContaining('About'),
+    });
+  });
+});
+
+describe('mini-swe-agent with commands in text', () => {
+  test('the one fenced block is the call, the next message its answer', async () => {
+    const run = await importAll('mini-swe-agent/text-blocks.traj.json');
+    expect(entriesOf(run, 'call')).toHaveLength(7);
+    expect(entriesOf(run, 'result').map(({ call_id, place }) => [call_id, place])[0]).toEqual(['messages[2]', 'messages[3]']);
+    expect(run.losses).toEqual([]);
+  });
+
+  test('two blocks are no call: what comes then was said by the program', async () => {
+    const run = await importAll('mini-swe-agent/text-blocks.traj.json');
+    expect(entriesOf(run, 'message').filter(({ origin }) => origin === 'harness')).toEqual([
+      expect.objectContaining({ text: expect.stringContaining('EXACTLY ONE') }),
+    ]);
+    expect(fencedCommand('```bash\na\n```\n```bash\nb\n```')).toBeUndefined();
+    expect(fencedCommand('```python\na\n```')).toBeUndefined();
+    expect(fencedCommand('say\n```mswea_bash_command\ncat <<EOF\nx\nEOF\n```\nend')).toBe('cat <<EOF\nx\nEOF');
+  });
+
+  test('actions beside the text come before the text', async () => {
+    const run = await importAll(
+      bytesSource(
+        JSON.stringify({
+          trajectory_format: 'mini-swe-agent-1.1',
+          messages: [
+            { role: 'user', content: 'T' },
+            { role: 'assistant', content: 'I do it', extra: { actions: [{ command: 'ls' }] } },
+            { role: 'user', content: 'a.py', extra: { raw_output: 'a.py', returncode: 0 } },
+            { role: 'wizard', content: 5 },
+            7,
+          ],
+        }),
+      ),
+    );
+    expect(entriesOf(run, 'call')).toEqual([expect.objectContaining({ tool: 'bash', args: { command: 'ls' } })]);
+    expect(entriesOf(run, 'result')).toHaveLength(1);
+    expect(run.losses.map(({ reason }) => reason)).toEqual(['unknown-block', 'unknown-record', 'malformed-record']);
+  });
+});

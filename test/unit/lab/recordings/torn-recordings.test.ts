@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { recogniseRecording } from '../../../../src/lab/recordings/import-recording.js';
+import { RecordingError } from '../../../../src/lab/recordings/open-recording.js';
+import { effort } from '../../../support/effort.js';
+import { bytesSource, type Imported, importAll, recordingPath } from '../../../support/recordings.js';
+
+const NEWLINE = 0x0a;
+/** The small recordings that are one file each, but for those of JSON lines, which have tests of their own. */
+const FILES = readdirSync(recordingPath(''), { recursive: true, encoding: 'utf8' })
+  .filter((name) => statSync(recordingPath(name)).isFile() && !name.includes('/folder/') && !/^(?:claude-code|codex|pi)\//.test(name))
+  .sort();
+
+/** What an import brought; undefined where the recording is none any more, which is told before the first entry. */
+async function imported(content: Buffer): Promise<Imported | undefined> {
+  try {
+    return await importAll(bytesSource(content, 1009));
+  } catch (error) {
+    if (error instanceof RecordingError) return undefined;
+    throw error;
+  }
+}
+
+test('there is a small recording of each format', () => {
+  expect(new Set(FILES.map((name) => name.split('/')[0])).size).toBe(7);
+});
+
+describe.each(FILES)('%s', (name) => {
+  const bytes = readFileSync(join(recordingPath(''), name));
+
+  test('is recognised as what its folder says', () => {
+    expect(recogniseRecording(bytesSource(bytes)).format).toBe(name.split('/')[0]);
+  });
+
+  test('cut at any byte: never a crash, and nothing is missing without saying so', async () => {
+    const whole = (await imported(bytes))?.entries.length ?? 0;
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: bytes.length - 1 }), async (cut) => {
+        const run = await imported(bytes.subarray(0, cut));
+        const betweenRecords = bytes[cut] === NEWLINE || bytes[cut - 1] === NEWLINE;
+        if (run === undefined || run.entries.length >= whole || (betweenRecords && name.endsWith('.jsonl'))) return;
+        expect(run.losses.map(({ reason }) => reason)).toContain('truncated-file');
+      }),
+      { numRuns: effort(6, 100) },
+    );
+  });
+
+  test('with any of its bytes changed: never a crash', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 }), async (changes) => {
+        const changed = Buffer.from(bytes);
+        for (const [at, byte] of changes) changed[at] = byte;
+        await imported(changed);
+      }),
+      { numRuns: effort(6, 100) },
+    );
+  });
+});

@@ -1,0 +1,14 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { readProvenance } from '../../../../src/lab/experiments/listed-counts.js';
+import { withTemporaryFolder } from '../../../support/temporary-folder.js';
+
+test('of the list of a corpus only counts are taken, so that its words get into no report', async () => {
+  await withTemporaryFolder(async (folder) => {
+    const rows = ['file\tbytes\tmessages\ttool_calls\treads\tnotes', 'codex/a.jsonl\t10\t3\t2\t1\tby someone@example.org'];
+    await writeFile(join(folder, 'PROVENANCE.tsv'), `${rows.join('\n')}\n`);
+    expect([...(await readProvenance(folder))]).toEqual([['codex/a.jsonl', { bytes: 10, messages: 3, calls: 2, reads: 1 }]]);
+    expect([...(await readProvenance(join(folder, 'none')))]).toEqual([]);
+  });
+});

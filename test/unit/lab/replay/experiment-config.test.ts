@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { parseExperiment } from '../../../../src/lab/experiments/experiment.js';
+import { parseReplayConfig } from '../../../../src/lab/replay/replay-config.js';
+
+const experiment = { name: 'window', question: 'what for?', sessions: ['*'], parameters: [{ name: 'a', config: {} }] };
+
+describe('configurations', () => {
+  test('of nothing are the defaults', () => {
+    expect(parseReplayConfig({}, 'x')).toEqual({
+      window: { perTurn: 5, turns: 3 },
+      shortIds: false,
+      strict: false,
+      tools: 'wrapped',
+      tokens: true,
+    });
+    expect(parseExperiment(experiment, 'x').parameters[0]?.config.window).toEqual({ perTurn: 5, turns: 3 });
+  });
+
+  test.each([
+    [{ window: { perTurn: 1.5 } }, /window\.perTurn/],
+    [{ strict: 'yes' }, /strict/],
+    [{ windows: {} }, /"windows"/],
+  ])('%j is refused by the name of what is wrong', (value, message) => {
+    expect(() => parseReplayConfig(value, 'config.json')).toThrow(message);
+  });
+
+  test.each([
+    [{ ...experiment, name: 'Not A Name' }, /name/],
+    [{ ...experiment, sessions: [] }, /sessions/],
+    [{ ...experiment, parameters: [experiment.parameters[0], experiment.parameters[0]] }, /two are named "a"/],
+  ])('an experiment with something wrong is refused: %#', (value, message) => {
+    expect(() => parseExperiment(value, 'x.json')).toThrow(message);
+  });
+
+  test('the ones that come along are valid', () => {
+    for (const name of ['window', 'tools']) {
+      expect(parseExperiment(JSON.parse(readFileSync(`scripts/experiments/${name}.json`, 'utf8')), name).parameters.length).toBeGreaterThan(
+        1,
+      );
+    }
+    expect(parseReplayConfig(JSON.parse(readFileSync('scripts/replay-corpus.json', 'utf8')), 'corpus')).toBeDefined();
+  });
+});

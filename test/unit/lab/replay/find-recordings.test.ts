@@ -1,0 +1,67 @@
+import { appendFile, cp, mkdir, writeFile } from 'node:fs/promises';
+import { basename, join, relative } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { openRecording } from '../../../../src/lab/recordings/open-recording.js';
+import { findRecordings } from '../../../../src/lab/replay/find-recordings.js';
+import { recordingHash } from '../../../../src/lab/replay/replay-identity.js';
+import { describeRecording, describeSource, recordingPath } from '../../../support/recordings.js';
+import { withTemporaryFolder } from '../../../support/temporary-folder.js';
+
+test('a folder of events is one recording, two of them below one folder are two, and nothing is found twice', async () => {
+  await withTemporaryFolder(async (folder) => {
+    const conversation = recordingPath('openhands-sdk/folder');
+    await cp(conversation, join(folder, 'one'), { recursive: true });
+    await cp(join(conversation, 'events'), join(folder, 'two'), { recursive: true });
+    await mkdir(join(folder, 'deep/er'), { recursive: true });
+    await cp(recordingPath('pi/coding.jsonl'), join(folder, 'deep/er/a.jsonl'));
+    await writeFile(join(folder, 'deep/notes.md'), 'no recording');
+    const found = await findRecordings([join(folder, 'two'), folder, join(folder, 'deep/er/a.jsonl'), join(folder, 'none')]);
+    expect(found.paths.map((path) => relative(folder, path))).toEqual(['two', 'deep/er/a.jsonl', 'one']);
+    expect(found.others).toEqual([{ folder, names: ['deep/notes.md'] }]);
+    expect(found.failures).toMatchObject([{ path: join(folder, 'none'), error: { name: 'RecordingError', code: 'unreadable' } }]);
+  });
+});
+
+test('the folders in which agents keep their sessions work as they are', async () => {
+  await withTemporaryFolder(async (home) => {
+    const put = async (from: string, ...to: readonly string[]): Promise<void> => cp(recordingPath(from), join(home, ...to));
+    const claude = ['.claude', 'projects', '-home-me-project'];
+    await put('claude-code/coding.jsonl', ...claude, '5f0c0000-0000-4000-8000-000000000001.jsonl');
+    await put('claude-code/subagent.jsonl', ...claude, '5f0c0000-0000-4000-8000-000000000001', 'subagents', 'agent-a1.jsonl');
+    await writeFile(join(home, ...claude, '5f0c0000-0000-4000-8000-000000000001', 'subagents', 'agent-a1.meta.json'), '{"agentType":"x"}');
+    const codex = ['.codex', 'sessions', '2026', '01', '05'];
+    await put('codex/coding.jsonl', ...codex, 'rollout-2026-01-05T09-00-00-019d0000-0000-7000-8000-000000000001.jsonl');
+    const { paths, failures, others } = await findRecordings([join(home, '.claude', 'projects'), join(home, '.codex', 'sessions')]);
+    expect(failures).toEqual([]);
+    expect(others.map(({ names }) => names.map((name) => basename(name)))).toEqual([['agent-a1.meta.json']]);
+    const about = await Promise.all(paths.map((path) => describeRecording(path)));
+    expect(about.map(({ format, counts }) => [format, counts.calls > 0])).toEqual([
+      ['claude-code', true],
+      ['claude-code', true],
+      ['codex', true],
+    ]);
+  });
+});
+
+test('a session that is still being written is read as far as it was when it was opened', async () => {
+  await withTemporaryFolder(async (folder) => {
+    const path = join(folder, 'live.jsonl');
+    await cp(recordingPath('claude-code/coding.jsonl'), path);
+    const source = await openRecording(path);
+    const before = await describeSource(source);
+    const hash = await recordingHash(source);
+    await appendFile(path, '{"type":"user","uuid":"later","sessionId":"s","message":{"role":"user","content":"more"}}\n{"type":"us');
+    expect(await describeSource(source)).toEqual(before);
+    expect(await recordingHash(source)).toBe(hash);
+    expect((await describeRecording(path)).counts.losses['truncated-file']).toBe(1);
+  });
+});
+
+test('a folder without a recording is refused with how much was looked at', async () => {
+  await withTemporaryFolder(async (folder) => {
+    expect((await findRecordings([folder])).failures).toMatchObject([{ error: { code: 'empty' } }]);
+    await writeFile(join(folder, 'a.txt'), 'no recording');
+    const [failure] = (await findRecordings([folder])).failures;
+    expect(failure?.error).toMatchObject({ code: 'unrecognised', message: expect.stringContaining(`below the folder ${folder} (1 files`) });
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, test } from '@jest/globals';
+import { readShell } from '../../../../src/lab/replay/shell/shell-acts.js';
+
+const acts = (script: string) => readShell(script).acts.map(({ act, folder }) => ({ ...act, ...(folder === '.' ? {} : { folder }) }));
+const kinds = (script: string) => readShell(script).acts.map(({ act }) => act.kind);
+const show = (path: string, range?: object, exact = true) => ({ kind: 'show', path, range, exact });
+
+describe('shell commands that only read', () => {
+  test.each([
+    ['cat a.ts', [show('a.ts')]],
+    ["cat 'a b.ts'", [show('a b.ts')]],
+    ['cat -n a.ts', [show('a.ts', undefined, false)]],
+    ["sed -n '10,20p' a.ts", [show('a.ts', { from: 10, to: 20 })]],
+    ["sed -n '7p' a.ts", [show('a.ts', { from: 7, to: 7 })]],
+    ["sed -n '5,$p' a.ts", [show('a.ts', { from: 5, to: undefined })]],
+    ['head -n 30 a.ts', [show('a.ts', { from: 1, to: 30 })]],
+    ['head -5 a.ts', [show('a.ts', { from: 1, to: 5 })]],
+    ['head a.ts', [show('a.ts', { from: 1, to: 10 })]],
+    ['tail -n +5 a.ts', [show('a.ts', { from: 5 })]],
+    ['cat a.ts | head -n 3', [show('a.ts', { from: 1, to: 3 })]],
+    ["nl -ba a.ts | sed -n '3,4p'", [show('a.ts', { from: 3, to: 4 }, true)]],
+    ["sed -n '10,20p' a.ts | head -n 3", [show('a.ts', { from: 10, to: 12 })]],
+    ["bash -lc 'cat a.ts'", [show('a.ts')]],
+    ['cat a.ts 2>/dev/null', [show('a.ts')]],
+  ])('%s', (script, expected) => {
+    expect(acts(script)).toEqual(expected);
+  });
+
+  test('of several files at once only say that they exist', () => {
+    expect(acts('cat a.ts b.ts')).toEqual([
+      { kind: 'name', path: 'a.ts' },
+      { kind: 'name', path: 'b.ts' },
+    ]);
+  });
+
+  test('through a filter that changes what is shown only say that the file exists', () => {
+    expect(acts('cat a.ts | sort -u')).toEqual([{ kind: 'name', path: 'a.ts' }]);
+    expect(acts('tail -n 5 a.ts')).toEqual([{ kind: 'name', path: 'a.ts' }]);
+    expect(acts('wc -l a.ts')).toEqual([{ kind: 'name', path: 'a.ts' }]);
+  });
+
+  test('that list name files by their output', () => {
+    expect(acts('rg --files src')).toMatchObject([{ kind: 'list', format: 'paths', targets: ['src'] }]);
+    expect(acts('git ls-files')).toMatchObject([{ kind: 'list', format: 'paths' }]);
+    expect(acts('find . -name "*.ts" -type f | head')).toMatchObject([{ kind: 'list', format: 'paths' }]);
+    expect(acts('ls -la src')).toMatchObject([{ kind: 'list', format: 'long-listing', folder: 'src' }]);
+    expect(acts('rg -n "foo|bar" src lib')).toMatchObject([{ kind: 'list', format: 'matches', targets: ['src', 'lib'] }]);
+    expect(acts('grep -rl foo src')).toMatchObject([{ kind: 'list', format: 'paths' }]);
+  });
+
+  test('do nothing to files where they show none', () => {
+    expect(kinds('git status && go test ./... | tail -5; echo done')).toEqual([]);
+    expect(kinds('find . -name x')).toEqual([]);
+  });
+
+  test('go where the script went', () => {
+    expect(acts('cd src && cat a.ts && cd deep && cat b.ts')).toEqual([
+      { ...show('a.ts'), folder: 'src' },
+      { ...show('b.ts'), folder: 'src/deep' },
+    ]);
+    expect(readShell('cd src && cat a.ts').printing).toBe(1);
+    expect(readShell('cat a.ts; cat b.ts').printing).toBe(2);
+  });
+});
+
+describe('shell commands that change files', () => {
+  test('are followed where the text is known', () => {
+    expect(acts("cat <<'EOF' > a.ts\nconst x = `$y`;\nEOF")).toEqual([
+      { kind: 'write', path: 'a.ts', text: 'const x = `$y`;\n', append: false },
+    ]);
+    expect(acts("cat >> a.ts <<'EOF'\nmore\nEOF")).toEqual([{ kind: 'write', path: 'a.ts', text: 'more\n', append: true }]);
+    expect(acts('rm -rf build a.ts')).toEqual([
+      { kind: 'remove', path: 'build', folders: true },
+      { kind: 'remove', path: 'a.ts', folders: true },
+    ]);
+    expect(acts('mv a.ts b.ts && cp b.ts c.ts')).toEqual([
+      { kind: 'move', from: 'a.ts', to: 'b.ts' },
+      { kind: 'copy', from: 'b.ts', to: 'c.ts' },
+    ]);
+    expect(acts('mv a.ts x/b.ts dir/')).toEqual([
+      { kind: 'move', from: 'a.ts', to: 'dir/a.ts' },
+      { kind: 'move', from: 'x/b.ts', to: 'dir/b.ts' },
+    ]);
+  });
+
+  test('in ways that are not followed leave the file unknown', () => {
+    expect(acts("sed -i 's/a/b/' a.ts b.ts")).toEqual([
+      { kind: 'change', path: 'a.ts' },
+      { kind: 'change', path: 'b.ts' },
+    ]);
+    expect(acts("sed -i '' 's/a/b/' a.ts")).toEqual([{ kind: 'change', path: 'a.ts' }]);
+    expect(acts('echo hi > a.ts')).toEqual([{ kind: 'change', path: 'a.ts' }]);
+    expect(acts('cat <<EOF > a.ts\n$HOME\nEOF')).toEqual([{ kind: 'change', path: 'a.ts' }]);
+    expect(acts('cat a.ts | tee b.ts')).toEqual([
+      { kind: 'name', path: 'a.ts' },
+      { kind: 'change', path: 'b.ts' },
+    ]);
+  });
+
+  test.each([
+    'npm run build',
+    'git checkout main',
+    'rm *.ts',
+    'for f in *; do cat $f; done',
+    'cat a.ts | xargs rm',
+    'python fix.py',
+    'echo "unterminated',
+    'sleep 1 & cat a.ts',
+    'find . -name x -delete',
+    '$EDITOR a.ts',
+    'grep -q x a.ts || cat > b.ts <<EOF\nnew\nEOF',
+    'test -f a.ts || rm b.ts',
+    'test -f a.ts || true && rm b.ts',
+    '! rm b.ts',
+    'echo "$(sed -i s/a/b/ a.ts)"',
+    'X=$(make gen) echo done',
+    'cat <(make gen)',
+    `echo "\${X:-$(make gen)}"`,
+    'env A=1 make',
+    'command make',
+    'source ./fix.sh',
+    "awk -i inplace '{print}' a.ts",
+    'yq -i .a=1 a.yaml',
+    'sort --output=a.txt a.txt',
+    'curl -o a.ts http://localhost/a.ts',
+    'tree -o a.txt',
+    'npx jest -u',
+  ])('and anything else may change any file: %s', (script) => {
+    expect(kinds(script)).toContain('anything');
+  });
+
+  test('what is behind || is no proof of anything, and what only reads inside words changes nothing', () => {
+    expect(acts('cat a.ts || cat b.ts')).toEqual([show('a.ts')]);
+    expect(acts('cat a.ts || true')).toEqual([show('a.ts')]);
+    expect(acts('echo "$(git log -1)"')).toEqual([]);
+    expect(acts('cd "$(git rev-parse --show-toplevel)" && ls')).toEqual([
+      { kind: 'list', format: 'listing', folder: '\0', targets: ['.'] },
+    ]);
+    expect(kinds('source venv/bin/activate && cat a.ts')).toEqual(['show']);
+  });
+
+  test('no script is ever run', () => {
+    expect(kinds('touch /tmp/palimpsest-was-run; $(touch /tmp/palimpsest-was-run)')).toContain('anything');
+  });
+});
