@@ -1,5 +1,5 @@
 /**
- * Builds dist/: one ESM bundle per entry with shared chunks (a bundle halves the start-up of `palimpsest mcp`), beside the type declarations of
+ * Builds dist/: one ESM bundle per entry with shared chunks (a bundle halves the start-up of `palimpsest mcp`), and the type declarations of
  * the library when `--types` is given.
  */
 import { spawnSync } from 'node:child_process';
@@ -13,7 +13,7 @@ const entries = {
   demo: 'scripts/demo.ts',
   experiment: 'scripts/experiment.ts',
   'replay-corpus': 'scripts/replay-corpus.ts',
-  beside: 'src/extensions/sidecar/main.ts',
+  sidecar: 'src/extensions/sidecar/main.ts',
   'pi-extension': 'src/extensions/pi/pi-extension.ts',
   opencode: 'src/extensions/opencode/opencode-plugin.ts',
 };

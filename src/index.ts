@@ -27,7 +27,6 @@ export { SourceError, type SourceErrorCode } from './filesystem/access/errors.js
 export { localFilesystemId } from './filesystem/access/filesystem-id.js';
 export { type MountSetting, parseMount } from './filesystem/access/mounts.js';
 export type { SourceReading } from './filesystem/access/read-source.js';
-export { type CreateClientOptions, createContextClient } from './harness/create-context-client.js';
 export { HarnessClient, type OpenOptions } from './harness/harness-client.js';
 export { HarnessError, type HarnessErrorCode } from './harness/harness-error.js';
 export {
@@ -68,6 +67,7 @@ export type { AssemblyMismatch, MismatchCause } from './history/verify/verify-as
 export type { PartDamage, PartsReport } from './history/verify/verify-parts.js';
 export type { VerifyOptions, VerifyProgress } from './history/verify/verify-session.js';
 export { type ContextsReport, type SessionVerification, verifySession } from './history/verify/verify-session.js';
+export { type CreateClientOptions, createContextClient } from './host/open-client.js';
 export { type EnsureNodeOptions, ensureNode, type NodeHandle } from './node/ensure-node.js';
 export { NodeError, type NodeErrorCode } from './node/errors.js';
 export { nodeStatus } from './node/node-status.js';

@@ -1,16 +1,16 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
-import { Command } from 'commander';
-import { addCompletion } from './cli/completion-command.js';
-import { doctorCommand } from './cli/doctor-command.js';
-import { mcpCommand } from './cli/mcp-command.js';
-import { nodeCommand } from './cli/node-command.js';
-import { reviewCommands } from './cli/review-command.js';
-import { serveCommand } from './cli/serve-command.js';
-import { endUsageErrors } from './cli/usage-error.js';
-import { verifyCommand } from './cli/verify-command.js';
-import { replayCommand } from './lab/cli/replay-command.js';
+import { Argument, Command } from 'commander';
+import { doctorCommand } from './cli/doctor.js';
+import { endUsageErrors } from './cli/flags.js';
+import { nodeCommand } from './cli/node.js';
+import { reviewCommands, verifyCommand } from './cli/review/commands.js';
+import { mcpCommand, serveCommand } from './cli/serve.js';
+import { replayCommand } from './lab/cli/replay.js';
 import { refuseBeyondFileSizeLimit } from './process/system-error.js';
+
+/** What a shell runs to complete a line, and what prints the script that makes it do so. */
+const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']);
 
 /** The version in package.json, which lies above the built program. */
 function packageVersion(): string {
@@ -18,8 +18,22 @@ function packageVersion(): string {
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : 'unknown';
 }
 
+/** Adds `palimpsest completion <shell>`; the library behind it is loaded only when a shell calls. */
+async function addCompletion(program: Command, call: string | undefined): Promise<void> {
+  if (COMPLETION_CALLS.has(call ?? '')) {
+    const { default: addTo } = await import('@bomb.sh/tab/commander');
+    addTo(program, { completionCommandName: 'completion' });
+    return;
+  }
+  program.addCommand(
+    new Command('completion')
+      .description('print the completion script of a shell')
+      .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish', 'powershell'])),
+  );
+}
+
 refuseBeyondFileSizeLimit();
-// Each command is declared in a light file of its own and loads its work when it runs: `palimpsest mcp` must answer at once.
+// A command's declaration is light and its work is imported when it runs: `palimpsest mcp` must answer at once.
 const version = packageVersion();
 const program = new Command('palimpsest')
   .description('A bitemporal context service for LLM agents, on XTDB 1.24')
@@ -32,7 +46,7 @@ const program = new Command('palimpsest')
   .addCommand(replayCommand());
 
 for (const command of reviewCommands()) program.addCommand(command);
-await addCompletion(program, process.argv);
+await addCompletion(program, process.argv[2]);
 endUsageErrors(program);
 
 await program.parseAsync();

@@ -1,7 +1,11 @@
-import { spawn } from 'node:child_process';
 import picocolors from 'picocolors';
+import { CodedError } from '../values/coded-error.js';
+import { codeOf, messageOf } from '../values/thrown.js';
 
-/** What a stream is, as far as it matters for what is written to it. */
+/** Exit code when the command line, a setting or the question itself is at fault (EX_USAGE of sysexits). */
+export const USAGE_EXIT_CODE = 64;
+
+/** What decides how a stream is written to. */
 export interface Target {
   readonly isTerminal: boolean;
   readonly rows: number;
@@ -10,7 +14,7 @@ export interface Target {
   readonly pager: boolean;
 }
 
-/** The colours of human output; each leaves the text as it is where there are none. */
+/** The colours of human output; without colours each returns its text unchanged. */
 export type Colours = ReturnType<typeof picocolors.createColors>;
 
 /** Standard output as it is now. */
@@ -21,7 +25,7 @@ export function standardOutput(flags: { readonly pager?: boolean }): Target {
 
 const isSet = (value: string | undefined): boolean => value !== undefined && value !== '';
 
-/** Colours on a terminal only; NO_COLOR takes them away, FORCE_COLOR gives them. */
+/** The colours for a stream: on a terminal only. NO_COLOR turns them off, FORCE_COLOR turns them on. */
 export function coloursFor({ isTerminal, env }: Pick<Target, 'isTerminal' | 'env'>): Colours {
   if (isSet(env.NO_COLOR)) return picocolors.createColors(false);
   if (isSet(env.FORCE_COLOR)) return picocolors.createColors(env.FORCE_COLOR !== '0');
@@ -35,7 +39,8 @@ export function pagerCommand({ isTerminal, pager, env }: Target): string | undef
   return command === '' || command === 'cat' ? undefined : command;
 }
 
-function writeAll(text: string): Promise<void> {
+/** Writes text as it is: no line end is added and nothing is escaped. Resolves when it is written, or when the reader has gone. */
+export function writeExactly(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? resolve() : reject(error)));
     process.stdout.write(text, () => resolve());
@@ -43,17 +48,18 @@ function writeAll(text: string): Promise<void> {
 }
 
 /**
- * Resolves to false when the pager could not be started. Ctrl-C reaches the pager too, which knows what to do with it: were this process gone before it, the
- * pager would be left with a terminal that the shell reads as well.
+ * Shows text in a pager; resolves to false when the pager could not be started. This process ignores Ctrl-C meanwhile: the pager gets it too, and if this
+ * process ended first, the pager and the shell would read from the terminal together.
  */
-function page(command: string, text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+async function page(command: string, text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+  const { spawn } = await import('node:child_process');
   const leaveToPager = (): void => undefined;
   process.on('SIGINT', leaveToPager);
   return new Promise<boolean>((resolve) => {
     const child = spawn(command, { shell: true, stdio: ['pipe', 'inherit', 'inherit'], env: { LESS: 'FRX', ...env } });
     child.once('error', () => resolve(false));
     child.once('close', (code) => resolve(code !== 126 && code !== 127));
-    // Whoever leaves the pager early does not want the rest.
+    // A reader who leaves the pager early does not want the rest.
     child.stdin.on('error', () => undefined);
     child.stdin.end(text);
   }).finally(() => process.removeListener('SIGINT', leaveToPager));
@@ -65,10 +71,68 @@ export async function writeOutput(text: string, target: Target): Promise<void> {
   const command = pagerCommand(target);
   const isLong = command !== undefined && whole.split('\n').length > target.rows;
   if (isLong && (await page(command, whole, target.env))) return;
-  await writeAll(whole);
+  await writeExactly(whole);
 }
 
-/** Writes text as it is: no line end is added and nothing is escaped. */
-export function writeExactly(text: string): Promise<void> {
-  return writeAll(text);
+const WIDEST = 80;
+/** Rows that the width of a column is taken from: one wide cell far below must not fill the whole table with spaces. */
+const MEASURED_ROWS = 1_000;
+
+/** Rows below their headings. A column is as wide as the widest of its first cells, up to 80 characters; the last column is never padded. */
+export function columns(headings: readonly string[], rows: readonly (readonly string[])[], colours: Colours): readonly string[] {
+  const measured = rows.slice(0, MEASURED_ROWS);
+  const widths = headings.map((heading, i) => {
+    const widest = measured.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), heading.length);
+    return Math.min(WIDEST, widest);
+  });
+  const line = (cells: readonly string[]): string =>
+    cells.map((cell, i) => (i === cells.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join('  ');
+  return [colours.bold(line(headings)), ...rows.map(line)];
+}
+
+/** Characters that a terminal acts on or that hide others: C0 and C1 controls, writing direction marks, line and paragraph separators. */
+const CONTROL = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\ufeff]/gu;
+
+function escaped(char: string): string {
+  if (char === '\r') return '\\r';
+  const code = char.charCodeAt(0);
+  return code <= 0xff ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+}
+
+/** Text for a terminal: control characters become escapes; line ends and tabs stay. */
+export function escapedText(text: string): string {
+  return text.toWellFormed().replace(CONTROL, escaped);
+}
+
+/** Text for one line of a terminal: line ends and tabs become escapes too. */
+export function escapedLine(text: string): string {
+  return escapedText(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
+}
+
+/** The first line of a text, cut to a length, with a mark where there is more. */
+export function firstLine(text: string, most: number): string {
+  const [line = ''] = text.trimStart().split('\n', 1);
+  const cut = line.length > most ? line.slice(0, most).replace(/[\ud800-\udbff]$/, '') : line;
+  return `${escapedLine(cut)}${cut.length < text.trim().length ? ' …' : ''}`;
+}
+
+/** JSON of a value in one line, with control characters as JSON escapes: a terminal does not act on it, and it parses to the same value. */
+export function escapedJson(value: object): string {
+  return JSON.stringify(value).replace(CONTROL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/**
+ * Runs the action of a command. If it throws, one line goes to stderr (with `--json` one object to stdout) and the exit code becomes 1, or 64 where the flags,
+ * the settings or the question are at fault. What a message quotes of a recording or the database is escaped.
+ */
+export async function reportFailure(flags: { readonly json?: boolean }, action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    const message = messageOf(error);
+    const code = codeOf(error) ?? 'error';
+    if (flags.json) console.log(escapedJson({ error: { code, message } }));
+    else console.error(`palimpsest: ${escapedText(message)}`);
+    process.exitCode = error instanceof CodedError && error.isUsage ? USAGE_EXIT_CODE : 1;
+  }
 }

@@ -1,4 +1,4 @@
-/** What a model is told of its context, behind the harness's own system prompt. */
+/** What a model reads about its context, after the harness's own system prompt. */
 export const GUIDE = `Palimpsest keeps your working context. Every file you read and every tool result is an object with an id. Around the current request stand the list of objects (lines "id=... type=..."), the earlier conversation, and the contents that are loaded, in blocks that begin with "ACTIVE_CONTENT id=...".
 - A line "toolcall_ref id=... tool=... status=..." stands for a result that is not loaded. Call activate with its id to see it again; do not run the tool again for that.
 - activate, deactivate, pin and unpin take ids, unique prefixes of 8 or more characters, or paths. What you activate is there in your next step.

@@ -2,23 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { Backend } from '../host/backend.js';
 import type { Logger } from '../host/log.js';
-import type { ServerSettings } from '../host/server-settings.js';
+import type { ServerSettings } from '../host/settings.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { defined } from '../values/defined.js';
 import { contextAnswer, messagesAnswer, sessionAnswer, sessionsAnswer, toolCallsAnswer, verbAnswer } from './api-answers.js';
-import { type ApiOperation, OPENAPI_PATH, OPERATIONS, type OperationId } from './api-operations.js';
 import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
 import { ApiSessions } from './api-sessions.js';
-import { goneSignal } from './gone-signal.js';
-import { jsonBody } from './json-body.js';
-import { openApiDocument } from './openapi.js';
+import { type ApiOperation, OPENAPI_PATH, OPERATIONS, type OperationId, openApiDocument } from './operations.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
-import { QUESTION_ROOM, QuestionQueue } from './question-queue.js';
-import { readInput, readParameters } from './read-input.js';
-import type { Refusal } from './request-checks.js';
+import { goneSignal, QUESTION_ROOM, QuestionQueue } from './question-queue.js';
+import { jsonBody, type Refusal, readInput, readParameters } from './request-checks.js';
 import { answerReviewRequest, reviewOperationAt } from './review-routes.js';
 
-/** The interface for harnesses, served beside MCP. */
+/** The interface for harnesses, below `/v1`. */
 export interface HarnessRoutes {
   /** Whether a request belongs here. */
   owns(request: Pick<IncomingMessage, 'url'>): boolean;
@@ -150,8 +146,16 @@ function sendNotAllowed(response: ServerResponse, method: string | undefined, al
 /** What is not asked by parameters takes none: one that were passed over would change nothing in silence. */
 const NO_PARAMETERS = z.strictObject({});
 
+/** What the interface for harnesses works with. */
+interface HarnessRoutesOptions {
+  readonly backend: Backend;
+  readonly settings: ServerSettings;
+  readonly log: Logger;
+  readonly mostBodyBytes: number;
+}
+
 /** Makes the interface for harnesses over a backend. */
-export function harnessRoutes(backend: Backend, settings: ServerSettings, log: Logger, mostBodyBytes: number): HarnessRoutes {
+export function harnessRoutes({ backend, settings, log, mostBodyBytes }: HarnessRoutesOptions): HarnessRoutes {
   const { strict = false, shortIds = false } = settings.tools;
   const sessions = new ApiSessions(backend, { strict, shortIds });
   const questions = { short: new QuestionQueue(QUESTION_ROOM.short), long: new QuestionQueue(QUESTION_ROOM.long) };

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import pLimit from 'p-limit';
 import { ApiError } from './problem.js';
 
@@ -52,4 +53,13 @@ export class QuestionQueue {
       }
     });
   }
+}
+
+/** Fires when the client has gone before it was answered. */
+export function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableEnded) gone.abort(new Error('the client has gone'));
+  });
+  return gone.signal;
 }

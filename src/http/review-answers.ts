@@ -1,4 +1,5 @@
 import type { DisplayPaths } from '../assembly/metadata.js';
+import type { ContextLedger, ReportedContext } from '../history/ask/context-report.js';
 import type { ObjectDiff, SessionDiff } from '../history/ask/diff.js';
 import type { LoggedVersion } from '../history/ask/object-log.js';
 import type { ObjectView, VersionText } from '../history/ask/object-view.js';
@@ -6,15 +7,17 @@ import type { QueryAnswer } from '../history/ask/run-query.js';
 import type { Sighting } from '../history/ask/seen-by.js';
 import type { LoggedTurn } from '../history/ask/session-log.js';
 import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
+import type { PastContext } from '../history/rebuild/past-context.js';
 import type { Point } from '../history/rebuild/timeline.js';
-import type { ObjectId } from '../objects/ids.js';
+import type { SessionVerification } from '../history/verify/verify-session.js';
+import type { ObjectId, SessionId } from '../objects/ids.js';
 import { reportedTime } from '../store/object-store.js';
 import type { VersionTimes } from '../store/queries.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import type { ReviewAnswer } from './review-schemas.js';
 
 /** A basis as it is answered. */
-export function basisAnswer({ validTime, txId, txTime }: Basis): ReviewAnswer<'Log'>['basis'] {
+function basisAnswer({ validTime, txId, txTime }: Basis): ReviewAnswer<'Log'>['basis'] {
   return { valid_time: reportedTime(validTime)?.toISOString() ?? null, tx_id: txId ?? null, tx_time: txTime?.toISOString() ?? null };
 }
 
@@ -146,4 +149,96 @@ export function whoAnswer(basis: Basis, object: ObjectId, sightings: readonly Si
 /** What a query found. */
 export function queryAnswer(basis: Basis, { columns, rows, limit, isCut }: QueryAnswer): ReviewAnswer<'Query'> {
   return { basis: basisAnswer(basis), columns: [...columns], rows: rows.map((row) => [...row]), limit, is_cut: isCut };
+}
+
+/** Records keep no transaction time. */
+const contextBasis = ({ basis }: PastContext) => basisAnswer({ ...basis, txTime: undefined });
+
+/** A context of the past, in whole. */
+export function pastContextAnswer(context: PastContext): ReviewAnswer<'PastContext'> {
+  const { session, turn, step, source, delivered, renderer, sha256, matches, text } = context;
+  const how = { source, renderer, delivered: delivered ?? null, sha256, matches: matches ?? null };
+  return { basis: contextBasis(context), session, turn, step, ...how, text };
+}
+
+function assemblyAnswer({ context, ledger }: ReportedContext): ReviewAnswer<'ReportDetail'>['assembly'] {
+  const { turn, step, source, delivered, sha256 } = context;
+  return {
+    turn,
+    step,
+    basis: contextBasis(context),
+    recorded: source === 'record',
+    delivered: delivered ?? null,
+    sha256,
+    total: ledger.total,
+    sections: ledger.sections.map((section) => ({ ...section })),
+  };
+}
+
+/** The ledgers of a session's contexts, without their objects. */
+export function reportListAnswer(session: SessionId, tokenizer: string, reported: readonly ReportedContext[]): ReviewAnswer<'ReportList'> {
+  return { session, tokenizer, assemblies: reported.map(assemblyAnswer) };
+}
+
+const objectAnswer = ({ id, name, type, active, rawChars, shown, line, block }: ContextLedger['objects'][number]) => ({
+  id,
+  name,
+  type,
+  active,
+  raw_chars: rawChars,
+  shown_chars: shown.chars,
+  shown_tokens: shown.tokens,
+  line,
+  block: block ?? null,
+});
+
+/** The ledger of one context. */
+export function reportDetailAnswer(reported: ReportedContext): ReviewAnswer<'ReportDetail'> {
+  const { context, ledger } = reported;
+  return {
+    session: context.session,
+    tokenizer: ledger.tokenizer,
+    assembly: assemblyAnswer(reported),
+    objects: ledger.objects.map(objectAnswer),
+    raw_chars: ledger.rawChars,
+    shown_chars: ledger.total.chars,
+  };
+}
+
+/** What was found when a session was verified. */
+export function verifyAnswer({ session, ok, contexts, answers, parts }: SessionVerification): ReviewAnswer<'Verify'> {
+  return {
+    session,
+    ok,
+    contexts: {
+      total: contexts.total,
+      equal: contexts.equal,
+      inherited: contexts.inherited,
+      by_delivery: { ...contexts.byDelivery },
+      handed_lists: contexts.handedLists,
+      unequal: contexts.unequal.map(({ session: of, turn, step, at, delivered, sha256, cause, why, rebuilt, section, object, line }) => ({
+        session: of,
+        turn,
+        step,
+        at: at.toISOString(),
+        delivered,
+        sha256,
+        cause,
+        why,
+        rebuilt: rebuilt ?? null,
+        section: section ?? null,
+        object: object ?? null,
+        line: line ?? null,
+      })),
+    },
+    answers: {
+      read: answers.unread !== true,
+      total: answers.total,
+      equal: answers.equal,
+      from_others: answers.fromOthers,
+      kept_only: answers.keptOnly,
+      unequal: answers.unequal.map(({ turn, step, call, sha256, cause, why }) => ({ turn, step, call, sha256, cause, why })),
+    },
+    parts: { checked: parts.checked, damages: parts.damages.map(({ part, what, of }) => ({ part, what, of })) },
+  };
 }

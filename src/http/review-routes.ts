@@ -4,13 +4,22 @@ import { askContext, askContexts, askDiff, askObject, askQuery, askTurns, askVer
 import { requireText } from '../history/ask/object-view.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { Timeline } from '../history/rebuild/timeline.js';
-import { goneSignal } from './gone-signal.js';
-import { readParameters } from './read-input.js';
-import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from './report-answers.js';
-import { logAnswer, objectDiffAnswer, queryAnswer, sessionDiffAnswer, showAnswer, whoAnswer } from './review-answers.js';
-import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './review-operations.js';
+import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './operations.js';
+import { goneSignal } from './question-queue.js';
+import { readParameters } from './request-checks.js';
+import {
+  logAnswer,
+  objectDiffAnswer,
+  pastContextAnswer,
+  queryAnswer,
+  reportDetailAnswer,
+  reportListAnswer,
+  sessionDiffAnswer,
+  showAnswer,
+  verifyAnswer,
+  whoAnswer,
+} from './review-answers.js';
 import { REVIEW_PARAMETERS, type ReviewAnswer, type ReviewParameters } from './review-schemas.js';
-import { verifyAnswer } from './verify-answer.js';
 
 type Operations = typeof REVIEW_OPERATIONS;
 type ParametersOf<Id extends ReviewOperationId> = ReviewParameters<Operations[Id]['parameters']>;

@@ -3,17 +3,27 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { Backend, SessionLoan } from '../host/backend.js';
 import type { Logger } from '../host/log.js';
-import type { ServerSettings } from '../host/server-settings.js';
+import type { ServerSettings } from '../host/settings.js';
+import { withinLimit } from '../process/within-limit.js';
 import { SessionError } from '../session/errors.js';
 import type { Tool } from '../tools/tool.js';
 import { defined } from '../values/defined.js';
+import { messageOf } from '../values/thrown.js';
 import { createProtocolServer, type Exchange, failedCall, type ServedTool } from './adapter.js';
-import { callHints } from './call-hints.js';
-import { INSTRUCTIONS } from './instructions.js';
+import { CallSessions, callHints, sessionOfCall } from './call-session.js';
 
 /** How long a call waits for the database before it asks the agent to call again: less than the minute after which most clients give up. */
-const PATIENCE_MS = 50_000;
+const TIMEOUT_MS = 50_000;
 const HEARTBEAT_MS = 2_000;
+
+/**
+ * What a client tells its model about this server. Some show only the first 512 characters, none more than 2,048: the essentials come first.
+ */
+export const INSTRUCTIONS = `Palimpsest keeps your working context: every file you read and every tool result becomes an object with an id, a version history and a place in your session. Use these tools for files instead of the shell. read opens a file (continue with offset) or any object by id, so old tool output never has to be produced again. activate, deactivate, pin and unpin steer what stays loaded; context shows what you have. Errors begin with "Error:" and say what to call next.
+
+Objects are named by full id, by a unique prefix of 8 or more characters, or by path. Listing tools (ls, find, grep, tree) make files known without reading them. Results of tools collapse on their own as you go on: the newest five of each of the last three turns stay, unless pinned. Files you read whole stay active until you deactivate them; deactivate what you no longer need. Nothing is ever lost: what is inactive can be activated or read again, and older versions of a file with read id=... version=....
+
+edit needs text that stands exactly once in the file; several edits in one call are applied together or not at all. Long answers are cut at a line end and say how to continue.`;
 
 /** One client's connection: its protocol server, and the sessions that its calls belong to. */
 export interface Connection {
@@ -24,87 +34,41 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-/** Waits for the database; undefined when patience ran out before it was ready. */
+/** The client; undefined when the database was not ready before the timeout, or the call was cancelled. Shows progress meanwhile. */
 async function waitForDatabase(backend: Backend, exchange: Exchange, isNewSession: boolean): Promise<ContextClient | undefined> {
   if (backend.isReady) return backend.ready();
   let message = '';
-  const tell = (): void => void exchange.progress?.(message);
-  const heartbeat = setInterval(tell, HEARTBEAT_MS);
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), PATIENCE_MS);
-    exchange.signal.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
-  const heard = (text: string): void => {
+  const report = (): void => void exchange.progress?.(message);
+  const onProgress = (text: string): void => {
     message = text;
-    tell();
+    report();
   };
+  const heartbeat = setInterval(report, HEARTBEAT_MS);
+  const cancelled = new Promise<undefined>((resolve) =>
+    exchange.signal.addEventListener('abort', () => resolve(undefined), { once: true }),
+  );
   // A session that may exist has to be read first; a new one begins in the journal.
-  const ready = isNewSession ? backend.usable(heard) : backend.ready(heard);
+  const ready = isNewSession ? backend.usable(onProgress) : backend.ready(onProgress);
+  ready.catch(() => undefined);
   try {
-    return await Promise.race([ready, patience]);
+    return await withinLimit<ContextClient | undefined>(Promise.race([ready, cancelled]), TIMEOUT_MS, () => undefined, {
+      keepsAlive: true,
+    });
   } finally {
-    ready.catch(() => undefined);
     clearInterval(heartbeat);
-    clearTimeout(timer);
   }
-}
-
-/** The sessions of one connection, by the name that a call gives; all calls without a name share one new session. */
-class ConnectionSessions {
-  readonly #backend: Backend;
-  readonly #loans = new Map<string | undefined, Promise<SessionLoan>>();
-
-  constructor(backend: Backend) {
-    this.#backend = backend;
-  }
-
-  get(name: string | undefined, onProgress: (message: string) => void): Promise<SessionLoan> {
-    const known = this.#loans.get(name);
-    if (known !== undefined) return known;
-    const loan = this.#backend.borrow(name, onProgress);
-    this.#loans.set(name, loan);
-    loan.catch(() => this.#loans.delete(name));
-    return loan;
-  }
-
-  /** Gives one session back, so that the next call opens it anew. */
-  async drop(name: string | undefined): Promise<void> {
-    const loan = this.#loans.get(name);
-    this.#loans.delete(name);
-    await (await loan)?.release();
-  }
-
-  async release(): Promise<void> {
-    const loans = await Promise.allSettled(this.#loans.values());
-    await Promise.all(loans.map((loan) => (loan.status === 'fulfilled' ? loan.value.release() : undefined)));
-  }
-}
-
-/** A client's own name of a conversation as a session id: what an id cannot hold becomes a dash. */
-function sessionName(thread: string | undefined): string | undefined {
-  if (thread === undefined) return undefined;
-  const name = thread.replace(/[^A-Za-z0-9._:@+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '');
-  return name === '' ? undefined : name;
-}
-
-function sessionArgument(args: unknown): string | undefined {
-  const value = typeof args === 'object' && args !== null && 'session' in args ? args.session : undefined;
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /** Serves the tools to one client. */
 export function openConnection(backend: Backend, settings: ServerSettings, log: Logger): Connection {
-  const sessions = new ConnectionSessions(backend);
+  const sessions = new CallSessions(backend);
   let closing: Promise<void> | undefined;
 
   const call = async (tool: Tool, args: unknown, exchange: Exchange): Promise<CallToolResult> => {
     const hints = callHints(exchange.meta);
     let client: ContextClient | undefined;
     let loan: SessionLoan;
-    const name = settings.session ?? sessionArgument(args) ?? sessionName(hints.thread);
+    const name = settings.session ?? sessionOfCall(args, hints);
     try {
       client = await waitForDatabase(backend, exchange, name === undefined);
       if (client === undefined)

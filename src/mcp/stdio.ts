@@ -1,7 +1,7 @@
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { Backend } from '../host/backend.js';
 import { createLog, type LogLevel } from '../host/log.js';
-import type { ServerSettings } from '../host/server-settings.js';
+import type { ServerSettings } from '../host/settings.js';
 import { withinLimit } from '../process/within-limit.js';
 import { openConnection } from './connection.js';
 

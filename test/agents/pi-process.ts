@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { linesOf } from '../../src/extensions/sidecar/lines.js';
+import { linesOf } from '../../src/extensions/sidecar/protocol.js';
 import { installedAgent } from './install-agent.js';
 import type { LoopModel } from './loop-model.js';
 import { type ProgramEnd, runProgram } from './run-program.js';

@@ -1,10 +1,12 @@
 import { jest } from '@jest/globals';
 import { Command } from 'commander';
 // What the commands load when they run: Jest does not link all of it when it is first imported in the middle of a test.
-import '../../src/cli/context-actions.js';
+import '../../src/cli/review/context.js';
 import '../../src/history/ask/token-count.js';
-import '../../src/cli/review-actions.js';
-import { reviewCommands } from '../../src/cli/review-command.js';
+import '../../src/cli/review/log.js';
+import '../../src/cli/review/object.js';
+import '../../src/cli/review/query.js';
+import { reviewCommands } from '../../src/cli/review/commands.js';
 import type { CliResult } from './run-cli.js';
 
 /**

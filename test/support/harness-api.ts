@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { Agent, request } from 'undici';
-import { OPERATIONS, type OperationId } from '../../src/http/api-operations.js';
 import { ANSWERS, type AnswerBody } from '../../src/http/api-schemas.js';
+import { OPERATIONS, type OperationId } from '../../src/http/operations.js';
 import type { Serve } from './mcp-clients.js';
 
 export interface HttpAnswer {

@@ -2,8 +2,8 @@ import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
 import { defined } from '../../values/defined.js';
-import type { HarnessList } from '../sidecar/in-the-loop.js';
-import type { OpencodeMessage, OpencodePart } from './opencode-api.js';
+import type { HarnessList } from '../sidecar/loop-guard.js';
+import type { OpencodeInfo, OpencodeMessage, OpencodePart } from './opencode-api.js';
 
 /** Parts that say something; the others are bookkeeping, or a model's own thoughts, which pass untouched in the running turn. */
 const SPOKEN: ReadonlySet<string> = new Set(['text', 'file']);
@@ -92,4 +92,40 @@ export function opencodeList(
     ...defined({ system }),
   };
   return { list, places: reported.map(({ place }) => place), messages, said, withReferences };
+}
+
+const isCompleted = ({ time }: OpencodeInfo): boolean => (time as { readonly completed?: number } | undefined)?.completed !== undefined;
+
+/** Messages of which parts are kept. */
+const MOST = 50;
+
+/** The messages of the model, collected from OpenCode's events part by part: OpenCode may end before the last message can be asked for. */
+export class StreamedMessages {
+  readonly #parts = new Map<string, Map<string, OpencodePart>>();
+
+  /** Takes in a part as it stands now. */
+  part(part: OpencodePart): void {
+    const parts = this.#parts.get(part.messageID) ?? new Map<string, OpencodePart>();
+    this.#parts.set(part.messageID, parts.set(part.id, part));
+    // Messages of the user are never completed.
+    for (const id of this.#parts.keys()) if (this.#parts.size > MOST) this.#parts.delete(id);
+  }
+
+  /** The message, once the model is done with it; undefined for any other, and for a summary of a compaction. */
+  completed(info: OpencodeInfo): OpencodeMessage | undefined {
+    if (info.role !== 'assistant' || !isCompleted(info)) return undefined;
+    const parts = this.#parts.get(info.id);
+    this.#parts.delete(info.id);
+    return parts === undefined || info.summary === true ? undefined : { info, parts: [...parts.values()] };
+  }
+}
+
+/**
+ * The list before a model call with what the model answered; undefined where the message is no answer to it: a command of the user's own and a task that
+ * was asked for come with a message of the user that the list does not have.
+ */
+export function answeredList(own: readonly OpencodeMessage[], message: OpencodeMessage): readonly OpencodeMessage[] | undefined {
+  const { id, parentID } = message.info;
+  const asked = own.findLast(({ info }) => info.role === 'user')?.info.id;
+  return parentID === undefined || parentID === asked ? [...own.filter(({ info }) => info.id !== id), message] : undefined;
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Verb } from '../../session/verb-outcome.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';
-import { type Started, startBeside } from '../sidecar/start.js';
-import { answeredList, HeardMessages } from './heard-messages.js';
+import type { LoopGuard } from '../sidecar/loop-guard.js';
+import { type Started, startSidecar } from '../sidecar/start.js';
 import type { OpencodeHooks, OpencodeInfo, OpencodeInput, OpencodeMessage, OpencodePart, OpencodeTool } from './opencode-api.js';
-import { opencodeList } from './opencode-messages.js';
+import { answeredList, opencodeList, StreamedMessages } from './opencode-messages.js';
 
 /** How long the end of the program waits for what was said last to be delivered. */
 const END_MS = 5_000;
@@ -29,7 +29,7 @@ class OpencodeLoop {
   readonly #started: Started;
   readonly #input: OpencodeInput;
   readonly #sessions = new Map<string, OpencodeSession>();
-  readonly #heard = new HeardMessages();
+  readonly #streamed = new StreamedMessages();
 
   constructor(started: Started, input: OpencodeInput) {
     this.#started = started;
@@ -70,21 +70,21 @@ class OpencodeLoop {
     if (this.#sessions.get(id)?.on === true) this.#started.loop.expect(id, callId);
   }
 
-  /** A part of a message, as it stands now. */
-  heard(part: OpencodePart): void {
-    this.#heard.part(part);
+  /** Takes in a part of a message as it is now. */
+  updatedPart(part: OpencodePart): void {
+    this.#streamed.part(part);
   }
 
-  /** A message that the model may be done with: what it said is told at once, since nothing may come after it. */
+  /** Reports a message at once when the model has completed it, because nothing may come after it. */
   updated(info: OpencodeInfo): void {
-    const message = this.#heard.completed(info);
+    const message = this.#streamed.completed(info);
     const session = this.#sessions.get(info.sessionID);
     if (message === undefined || session?.on !== true || session.own === undefined) return;
     const list = answeredList(session.own, message);
     if (list !== undefined) this.#started.loop.follow(opencodeList(info.sessionID, list, session.system).list);
   }
 
-  /** What was said after the last model call. */
+  /** Reports what was said after the last model call. */
   async idle(id: string): Promise<void> {
     const session = this.#sessions.get(id);
     if (session?.on !== true) return;
@@ -100,14 +100,14 @@ class OpencodeLoop {
     await this.#started.loop.toggled(id, on);
   }
 
-  async verb(verb: Verb, id: string, ids: readonly string[], callId: string): Promise<string> {
-    const { text, ok } = await this.#started.loop.verb(id, verb, ids, callId);
+  async verb(call: Parameters<LoopGuard['verb']>[0]): Promise<string> {
+    const { text, ok } = await this.#started.loop.verb(call);
     if (!ok) throw new Error(text.replace(/^Error: /, ''));
     return text;
   }
 
   end(): Promise<void> {
-    return this.#started.beside.end(END_MS);
+    return this.#started.sidecar.end(END_MS);
   }
 
   #session(id: string): OpencodeSession {
@@ -122,18 +122,22 @@ class OpencodeLoop {
 /** The Palimpsest plugin for OpenCode: the context of every model call is ours; OpenCode keeps its own history whole. */
 export async function palimpsestForOpencode(input: OpencodeInput): Promise<OpencodeHooks> {
   const { directory: cwd, client } = input;
-  const tell = (message: string): void => {
+  const notify = (message: string): void => {
     client.tui.showToast({ body: { message, variant: 'warning' } }).catch(() => undefined);
   };
-  // OpenCode runs in a runtime of its own; what stands beside it runs in Node.
-  const where = { extension: import.meta.url, node: 'node', env: process.env, tell };
-  const started = startBeside({ what: 'opencode', cwd, roots: [cwd] }, where);
+  // OpenCode runs in a runtime of its own; the sidecar needs Node.
+  const where = { extension: import.meta.url, node: 'node', env: process.env, notify };
+  const started = startSidecar({ what: 'opencode', cwd, roots: [cwd] }, where);
   await started.loop.warmUp();
   const loop = new OpencodeLoop(started, input);
   const args = { ids: z.array(z.string().min(1)).min(1).describe(IDS) };
   const tools = Object.entries(VERBS).map(([verb, description]): [string, OpencodeTool] => [
     verb,
-    { description, args, execute: ({ ids }, { sessionID, callID = '' }) => loop.verb(verb as Verb, sessionID, ids, callID) },
+    {
+      description,
+      args,
+      execute: ({ ids }, { sessionID, callID = '' }) => loop.verb({ session: sessionID, verb: verb as Verb, ids, callId: callID }),
+    },
   ]);
   return {
     dispose: () => loop.end(),
@@ -142,7 +146,7 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
       config.command = { ...config.command, [COMMAND]: { template, description: 'Turn the context that Palimpsest assembles on or off' } };
     },
     event: async ({ event: { type, properties } }) => {
-      if (type === 'message.part.updated') loop.heard(properties.part as OpencodePart);
+      if (type === 'message.part.updated') loop.updatedPart(properties.part as OpencodePart);
       if (type === 'message.updated') loop.updated(properties.info as OpencodeInfo);
       if (type === 'session.idle') await loop.idle(String(properties.sessionID));
     },

@@ -14,7 +14,7 @@ export interface PiMessage {
   readonly [key: string]: unknown;
 }
 
-/** What a handler is given beside its event. */
+/** What a handler is called with after its event. */
 export interface PiContext {
   readonly cwd: string;
   readonly hasUI: boolean;

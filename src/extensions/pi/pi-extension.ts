@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';
-import { type Started, startBeside } from '../sidecar/start.js';
+import { type Started, startSidecar } from '../sidecar/start.js';
 import type { PiContext, PiExtensionApi, PiMessage } from './pi-api.js';
 import { piList } from './pi-messages.js';
 
@@ -53,7 +53,7 @@ class PiSession {
     return passage.messages;
   }
 
-  /** A message that is complete: what it did to files is looked at while the model thinks, not before its next call. */
+  /** Takes in a complete message: its files are read while the model thinks, not before its next call. */
   said(message: PiMessage): void {
     if (message.role !== 'assistant' && message.role !== 'toolResult') return;
     this.#messages = [...this.#messages, message];
@@ -68,7 +68,7 @@ class PiSession {
   }
 
   end(): Promise<void> {
-    return this.#started.beside.end(END_MS);
+    return this.#started.sidecar.end(END_MS);
   }
 
   #list() {
@@ -83,9 +83,9 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
 
   pi.on('session_start', async (_event, context) => {
     const { cwd, sessionManager, ui } = context;
-    const tell = (line: string): void => ui.notify(line, 'warning');
-    const where = { extension: import.meta.url, node: process.execPath, env: process.env, tell };
-    const started = startBeside({ what: 'pi', cwd, roots: [cwd] }, where);
+    const notify = (line: string): void => ui.notify(line, 'warning');
+    const where = { extension: import.meta.url, node: process.execPath, env: process.env, notify };
+    const started = startSidecar({ what: 'pi', cwd, roots: [cwd] }, where);
     session = new PiSession(started, sessionManager.getSessionId(), sessionOfFile(sessionManager.getHeader()?.parentSession));
     ui.setStatus(STATUS, 'palimpsest: on');
     await started.loop.warmUp();
@@ -122,7 +122,7 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
       parameters,
       execute: async (callId, { ids }) => {
         if (session === undefined) throw new Error('there is no session');
-        const { text, ok } = await session.loop.verb(session.id, verb as Verb, ids, callId);
+        const { text, ok } = await session.loop.verb({ session: session.id, verb: verb as Verb, ids, callId });
         if (!ok) throw new Error(text.replace(/^Error: /, ''));
         return { content: [{ type: 'text', text }], details: {} };
       },

@@ -2,7 +2,7 @@ import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
 import { defined } from '../../values/defined.js';
-import type { HarnessList } from '../sidecar/in-the-loop.js';
+import type { HarnessList } from '../sidecar/loop-guard.js';
 import type { PiBlock, PiMessage } from './pi-api.js';
 
 /** Blocks that are a model's own thoughts: they pass untouched in the running turn and are no part of what was said. */

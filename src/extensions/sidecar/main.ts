@@ -1,9 +1,9 @@
 import { refuseBeyondFileSizeLimit } from '../../process/system-error.js';
-import { serveBeside } from './serve-sidecar.js';
+import { serveSidecar } from './serve-sidecar.js';
 
 // Keys pressed in the harness's terminal concern the harness; this process ends when the harness closes its pipe.
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.stdout.on('error', () => undefined);
 refuseBeyondFileSizeLimit();
-await serveBeside(process.stdin, process.stdout, process.env);
+await serveSidecar(process.stdin, process.stdout, process.env);
 process.exit(0);

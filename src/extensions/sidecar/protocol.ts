@@ -1,10 +1,11 @@
+import type { Readable } from 'node:stream';
 import type { LayoutName } from '../../assembly/assembly-record.js';
 import type { HandedOver, LoopContext } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { HistoryEvent } from '../../objects/step.js';
 import type { Verb } from '../../session/verb-outcome.js';
 
-/** What the process beside a harness is told when it begins, as one line of JSON. */
+/** The first line that a harness sends its sidecar, as JSON. */
 export interface Beginning {
   readonly what: 'pi' | 'opencode';
   /** The working folder of the agent, and where its files may lie. */
@@ -29,20 +30,21 @@ export interface SentList {
   readonly compacted?: boolean;
 }
 
-/** What can be asked of the process beside a harness, and what it answers. */
+/** The requests that a harness sends its sidecar, and their results. */
 export interface Calls {
   /** Resolves when the database answers. */
   readonly ready: { readonly params: object; readonly result: null };
-  /** Follows the history and answers what the next list is made of, over the pipe without what the last answer had; null: the harness's own list is the context. */
+  /** Records the history and answers the context around the next list; null where the harness's own list is the context. Texts of the last answer are not sent again. */
   readonly context: { readonly params: SentList; readonly result: LoopContext | null };
+  /** Records the history. */
   readonly follow: { readonly params: SentList; readonly result: null };
-  /** Keeps the record of what was handed over; resolves when it is durable. */
+  /** Keeps the record of the list that went to the model; resolves when it is durable. */
   readonly handed: { readonly params: HandedOver & { readonly session: string }; readonly result: { readonly kept: boolean } };
   readonly verb: {
     readonly params: { readonly session: string; readonly verb: Verb; readonly ids: readonly string[]; readonly callId?: string };
     readonly result: { readonly text: string; readonly ok: boolean };
   };
-  /** A call has begun. */
+  /** Announces a tool call that has begun. */
   readonly expect: { readonly params: { readonly session: string; readonly callId: string }; readonly result: null };
   readonly event: { readonly params: { readonly session: string; readonly event: HistoryEvent }; readonly result: null };
   readonly close: { readonly params: { readonly session: string }; readonly result: null };
@@ -51,11 +53,104 @@ export interface Calls {
 export type CallName = keyof Calls;
 
 /** One request, as one line of JSON. */
-export type BesideRequest = {
+export type SidecarRequest = {
   readonly [N in CallName]: { readonly id: number; readonly call: N; readonly params: Calls[N]['params'] };
 }[CallName];
 
 /** One answer, as one line of JSON; `resend` asks for the whole list. */
-export type BesideAnswer =
+export type SidecarAnswer =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly error: { readonly message: string; readonly resend?: true } };
+
+/** A text in an answer: as it is, or by its place among the texts of the previous answer, with what follows it now. */
+export type SentText = string | readonly [place: number] | readonly [place: number, more: string];
+
+/** The texts of a context in the order of its messages. */
+const textsOf = ({ before, after }: LoopContext): readonly string[] =>
+  [...before, ...after].flatMap(({ parts }) => parts.map(({ text }) => text));
+
+/** Shorter texts are sent as they are. */
+const SHORT = 64;
+
+/** The texts of the previous answer, found by their whole text and by their beginning. */
+class PreviousTexts {
+  readonly #places: ReadonlyMap<string, number>;
+  readonly #beginnings = new Map<string, number[]>();
+  readonly #texts: readonly string[];
+
+  constructor(texts: readonly string[]) {
+    this.#texts = texts;
+    this.#places = new Map(texts.map((text, place) => [text, place]));
+    for (const [place, text] of texts.entries()) {
+      const begin = text.slice(0, SHORT);
+      this.#beginnings.set(begin, [...(this.#beginnings.get(begin) ?? []), place]);
+    }
+  }
+
+  named(text: string): SentText {
+    if (text.length <= SHORT) return text;
+    const place = this.#places.get(text);
+    if (place !== undefined) return [place];
+    const begun = this.#beginnings.get(text.slice(0, SHORT))?.find((one) => text.startsWith(this.#texts[one] as string));
+    return begun === undefined ? text : [begun, text.slice((this.#texts[begun] as string).length)];
+  }
+}
+
+/** A context over the pipe: texts that the previous context had too are named by their place there. */
+export interface SentContext extends Omit<LoopContext, 'before' | 'after'> {
+  readonly before: readonly SentMessage[];
+  readonly after: readonly SentMessage[];
+}
+
+type Message = LoopContext['before'][number];
+type SentMessage = Omit<Message, 'parts'> & {
+  readonly parts: readonly (Omit<Message['parts'][number], 'text'> & { readonly text: SentText })[];
+};
+
+/** A context as it goes over the pipe, and the texts that the next one is compared with. */
+export function withoutRepeats(
+  context: LoopContext,
+  before: readonly string[],
+): { readonly sent: SentContext; readonly texts: readonly string[] } {
+  const known = new PreviousTexts(before);
+  const shorten = ({ parts, ...message }: Message): SentMessage => ({
+    ...message,
+    parts: parts.map((part) => ({ ...part, text: known.named(part.text) })),
+  });
+  return { sent: { ...context, before: context.before.map(shorten), after: context.after.map(shorten) }, texts: textsOf(context) };
+}
+
+/** The context that was sent. Throws RangeError for a place that the previous answer does not have. */
+export function withRepeats(
+  sent: SentContext,
+  before: readonly string[],
+): { readonly context: LoopContext; readonly texts: readonly string[] } {
+  const whole = (text: SentText): string => {
+    if (typeof text === 'string') return text;
+    const [place, more = ''] = text;
+    const known = before[place];
+    if (known === undefined) throw new RangeError(`the answer before has no text ${place}`);
+    return known + more;
+  };
+  const lengthen = ({ parts, ...message }: SentMessage): Message => ({
+    ...message,
+    parts: parts.map((part) => ({ ...part, text: whole(part.text) })),
+  });
+  const context = { ...sent, before: sent.before.map(lengthen), after: sent.after.map(lengthen) };
+  return { context, texts: textsOf(context) };
+}
+
+/** The lines of a stream of text: between line feeds alone, because JSON may hold every other character that some take for a line's end. */
+export async function* linesOf(input: Readable): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of input.setEncoding('utf8') as AsyncIterable<string>) {
+    let from = 0;
+    for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', from)) {
+      yield rest + chunk.slice(from, end);
+      rest = '';
+      from = end + 1;
+    }
+    rest += chunk.slice(from);
+  }
+  if (rest !== '') yield rest;
+}

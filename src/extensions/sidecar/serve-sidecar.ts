@@ -1,17 +1,24 @@
 import type { Readable, Writable } from 'node:stream';
-import { nodeOptions, readSettings } from '../../cli/settings.js';
-import { createContextClient } from '../../harness/create-context-client.js';
-import type { HarnessClient } from '../../harness/harness-client.js';
+import type { ContextClient } from '../../client/session/context-client.js';
 import { type LoopContext, LoopSession } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
-import { clientFolder } from '../../process/data-folder.js';
+import type { Environment } from '../../host/environment.js';
+import { type OpenClient, openClient } from '../../host/open-client.js';
+import { readSettings } from '../../host/settings.js';
 import { defined } from '../../values/defined.js';
-import { parseNodeUrl } from '../../xtdb/address.js';
-import { linesOf } from './lines.js';
-import type { Beginning, BesideAnswer, BesideRequest, CallName, Calls, SentList } from './protocol.js';
-import { withoutRepeats } from './sent-texts.js';
+import { messageOf } from '../../values/thrown.js';
+import {
+  type Beginning,
+  type CallName,
+  type Calls,
+  linesOf,
+  type SentList,
+  type SidecarAnswer,
+  type SidecarRequest,
+  withoutRepeats,
+} from './protocol.js';
 
-/** Thrown for a list that continues one that this process does not have. */
+/** Thrown for a list that continues one that this process does not know. */
 class ResendError extends Error {
   override readonly name = 'ResendError';
 }
@@ -26,39 +33,24 @@ interface Followed {
 
 type Handlers = { readonly [N in CallName]: (params: Calls[N]['params']) => Promise<Calls[N]['result']> };
 
-/** The client of a harness: its node is found or started when it is first needed. */
-export async function besideClient(beginning: Beginning, env: NodeJS.ProcessEnv): Promise<HarnessClient> {
-  const settings = readSettings(env, {});
-  const { dataDir, ...node } = nodeOptions(settings);
-  const { xtdbUrl } = settings;
-  const { what, cwd, roots, strict = false, shortIds = false } = beginning;
-  return createContextClient({
-    dataDir: clientFolder(dataDir, xtdbUrl),
-    ...(xtdbUrl === undefined ? {} : { address: parseNodeUrl(xtdbUrl) }),
-    node,
-    cwd,
-    roots,
-    strict,
-    shortIds,
-    what: `palimpsest beside ${what}`,
-    journal: xtdbUrl !== undefined || settings.profile !== 'memory',
-  });
+function openSidecarClient({ what, cwd, roots, strict = false, shortIds = false }: Beginning, env: Environment): Promise<OpenClient> {
+  return openClient(readSettings(env), { cwd, roots, strict, shortIds, what: `palimpsest sidecar of ${what}` });
 }
 
 /** The sessions of one harness process, and the lists that were sent for them. */
-class BesideSessions {
-  readonly #client: HarnessClient;
+class SidecarSessions {
+  readonly #client: ContextClient;
   readonly #beginning: Beginning;
   readonly #followed = new Map<string, Followed>();
 
-  constructor(client: HarnessClient, beginning: Beginning) {
+  constructor(client: ContextClient, beginning: Beginning) {
     this.#client = client;
     this.#beginning = beginning;
   }
 
   readonly handlers: Handlers = {
     ready: async () => {
-      await this.#client.client.ready();
+      await this.#client.ready();
       return null;
     },
     context: async (list) => {
@@ -91,7 +83,7 @@ class BesideSessions {
   };
 
   /** What is written for an answer, at the moment at which it is written. */
-  written({ call, params }: BesideRequest, answer: BesideAnswer): BesideAnswer {
+  written({ call, params }: SidecarRequest, answer: SidecarAnswer): SidecarAnswer {
     if (call !== 'context' || !('result' in answer) || answer.result === null) return answer;
     const followed = this.#followedBy(params.session, undefined);
     const { sent, texts } = withoutRepeats(answer.result as LoopContext, followed.texts);
@@ -108,7 +100,7 @@ class BesideSessions {
     if (known !== undefined) return known;
     const { what, strict = false, shortIds = false, layout } = this.#beginning;
     const options = { delivered: what, strict, shortIds, ...defined({ layout }) };
-    const loop = new LoopSession(this.#client.client, { ...options, id: session, ...defined({ parent }) });
+    const loop = new LoopSession(this.#client, { ...options, id: session, ...defined({ parent }) });
     const followed = { loop, number: 0, messages: [], texts: [] };
     this.#followed.set(session, followed);
     return followed;
@@ -126,13 +118,12 @@ class BesideSessions {
   }
 }
 
-async function answerTo(sessions: BesideSessions, { id, call, params }: BesideRequest): Promise<BesideAnswer> {
+async function answerTo(sessions: SidecarSessions, { id, call, params }: SidecarRequest): Promise<SidecarAnswer> {
   try {
     const handle = sessions.handlers[call] as (params: unknown) => Promise<unknown>;
     return { id, result: await handle(params) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { id, error: { message, ...(error instanceof ResendError ? { resend: true as const } : {}) } };
+    return { id, error: { message: messageOf(error), ...(error instanceof ResendError ? { resend: true as const } : {}) } };
   }
 }
 
@@ -140,16 +131,16 @@ async function answerTo(sessions: BesideSessions, { id, call, params }: BesideRe
  * Serves one harness over two pipes, a line of JSON each way, until the input ends; then pauses the sessions and delivers what it can. The first line says
  * for whom.
  */
-export async function serveBeside(input: Readable, output: Writable, env: NodeJS.ProcessEnv): Promise<void> {
+export async function serveSidecar(input: Readable, output: Writable, env: Environment): Promise<void> {
   const lines = linesOf(input);
   const first = await lines.next();
   if (first.done === true) return;
   const beginning = JSON.parse(first.value) as Beginning;
-  const client = await besideClient(beginning, env);
-  const sessions = new BesideSessions(client, beginning);
+  const { client, close } = await openSidecarClient(beginning, env);
+  const sessions = new SidecarSessions(client, beginning);
   const under = new Set<Promise<void>>();
   for (let line = await lines.next(); line.done !== true; line = await lines.next()) {
-    const request = JSON.parse(line.value) as BesideRequest;
+    const request = JSON.parse(line.value) as SidecarRequest;
     const work = answerTo(sessions, request).then((answer) => {
       output.write(`${JSON.stringify(sessions.written(request, answer))}\n`);
     });
@@ -157,5 +148,5 @@ export async function serveBeside(input: Readable, output: Writable, env: NodeJS
     void work.finally(() => under.delete(work));
   }
   await Promise.allSettled(under);
-  await client.close();
+  await close();
 }

@@ -1,14 +1,22 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { ReportedMessage } from '../../harness/message-schema.js';
+import { withinLimit } from '../../process/within-limit.js';
 import { CodedError } from '../../values/coded-error.js';
-import { linesOf } from './lines.js';
-import { patiently } from './patience.js';
-import type { Beginning, BesideAnswer, BesideRequest, CallName, Calls, SentList } from './protocol.js';
-import { type SentContext, withRepeats } from './sent-texts.js';
+import {
+  type Beginning,
+  type CallName,
+  type Calls,
+  linesOf,
+  type SentContext,
+  type SentList,
+  type SidecarAnswer,
+  type SidecarRequest,
+  withRepeats,
+} from './protocol.js';
 
-/** How the process beside a harness is started. */
-export interface BesideOptions {
+/** How a sidecar is started. */
+export interface SidecarOptions {
   /** A Node of version 20.19 or later. */
   readonly node: string;
   /** The program that `main.ts` is built into. */
@@ -17,9 +25,9 @@ export interface BesideOptions {
   readonly beginning: Beginning;
 }
 
-/** Thrown when the process beside a harness fails, or is not there. */
-export class BesideError extends CodedError<'failed' | 'gone' | 'resend'> {
-  override readonly name = 'BesideError';
+/** A request failed in the sidecar (`failed`), the sidecar has ended (`gone`), or it needs the whole list again (`resend`). */
+export class SidecarError extends CodedError<'failed' | 'gone' | 'resend'> {
+  override readonly name = 'SidecarError';
 }
 
 /** A whole list of messages with what belongs to it. */
@@ -41,11 +49,11 @@ interface LastSent {
 const LAST_WORDS = 2_000;
 
 /**
- * The process beside a harness, in which everything of ours runs: what it does takes no time of the harness's own loop, and nothing that happens to it
- * happens to the harness. Started at the first call, and again by the next call after it ended. Of a list only what changed is sent.
+ * The sidecar: a process of its own in which all our work runs, so that neither its load nor its failures reach the harness. It is started at the first
+ * call, and again by the next call after it ended. Of a list only what changed is sent.
  */
-export class BesideProcess {
-  readonly #options: BesideOptions;
+export class SidecarProcess {
+  readonly #options: SidecarOptions;
   readonly #waiting = new Map<number, Waiting>();
   readonly #sent = new Map<string, LastSent>();
   /** The texts of the last context of each session: what the next one repeats is not sent again. */
@@ -55,7 +63,7 @@ export class BesideProcess {
   #ids = 0;
   #lists = 0;
 
-  constructor(options: BesideOptions) {
+  constructor(options: SidecarOptions) {
     this.#options = options;
   }
 
@@ -64,17 +72,17 @@ export class BesideProcess {
     this.#running();
   }
 
-  /** Asks something. Rejects with BesideError. */
+  /** Asks something. Rejects with SidecarError. */
   call<N extends Exclude<CallName, 'context' | 'follow'>>(call: N, params: Calls[N]['params']): Promise<Calls[N]['result']> {
     return this.#ask(call, params);
   }
 
-  /** Asks something about a list of messages. Rejects with BesideError. */
+  /** Asks something about a list of messages. Rejects with SidecarError. */
   async callWithList<N extends 'context' | 'follow'>(call: N, list: WholeList): Promise<Calls[N]['result']> {
     try {
       return await this.#ask(call, this.#difference(list));
     } catch (error) {
-      if (!(error instanceof BesideError) || error.code !== 'resend') throw error;
+      if (!(error instanceof SidecarError) || error.code !== 'resend') throw error;
       this.#sent.delete(list.session);
       return this.#ask(call, this.#difference(list));
     }
@@ -86,14 +94,14 @@ export class BesideProcess {
     if (child === undefined) return;
     const ended = once(child, 'exit').then(() => undefined);
     child.stdin.end();
-    await patiently(ended, limitMs).catch(() => undefined);
+    await withTimeout(ended, limitMs).catch(() => undefined);
     child.unref();
   }
 
   #ask<N extends CallName>(call: N, params: Calls[N]['params']): Promise<Calls[N]['result']> {
     const child = this.#running();
     this.#ids += 1;
-    const request = { id: this.#ids, call, params } as BesideRequest;
+    const request = { id: this.#ids, call, params } as SidecarRequest;
     return new Promise((resolve, reject) => {
       const session = call === 'context' ? (params as Calls['context']['params']).session : undefined;
       this.#waiting.set(request.id, { resolve: resolve as (result: unknown) => void, reject, session });
@@ -112,7 +120,7 @@ export class BesideProcess {
     return { ...others, session, after: before.number, number: this.#lists, prefix, messages: rest };
   }
 
-  /** In the order of the answers, also for whoever waits no more. */
+  /** Restores the repeated texts. Called for every answer in order, also when nobody waits for it any more. */
   #whole(session: string | undefined, result: unknown): unknown {
     if (session === undefined || result === null) return result;
     const { context, texts } = withRepeats(result as SentContext, this.#texts.get(session) ?? []);
@@ -123,7 +131,7 @@ export class BesideProcess {
   #running(): ChildProcessWithoutNullStreams {
     if (this.#child !== undefined) return this.#child;
     const { node, program, env, beginning } = this.#options;
-    // A group of its own: what the terminal does to the harness's group must not cut off what is being delivered.
+    // A process group of its own: a signal from the terminal to the harness's group must not interrupt a delivery.
     const child = spawn(node, [program], { env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     this.#child = child;
     this.#sent.clear();
@@ -135,7 +143,7 @@ export class BesideProcess {
     child.stdin.on('error', () => undefined);
     child.once('error', (error) => this.#gone(child, error.message));
     child.once('exit', (code, signal) => this.#gone(child, `it ended with ${signal ?? `code ${code}`}`));
-    // What cannot be read must not be the harness's trouble: the process ends, and the next call starts another.
+    // An answer that cannot be read must not fail the harness: the sidecar is killed, and the next call starts another.
     this.#listen(child).catch(() => child.kill());
     child.stdin.write(`${JSON.stringify(beginning)}\n`);
     // The harness may end whenever it likes.
@@ -146,11 +154,11 @@ export class BesideProcess {
 
   async #listen(child: ChildProcessWithoutNullStreams): Promise<void> {
     for await (const line of linesOf(child.stdout)) {
-      const answer = JSON.parse(line) as BesideAnswer;
+      const answer = JSON.parse(line) as SidecarAnswer;
       const waiting = this.#waiting.get(answer.id);
       this.#waiting.delete(answer.id);
       if ('result' in answer) waiting?.resolve(this.#whole(waiting.session, answer.result));
-      else waiting?.reject(new BesideError(answer.error.resend === true ? 'resend' : 'failed', answer.error.message));
+      else waiting?.reject(new SidecarError(answer.error.resend === true ? 'resend' : 'failed', answer.error.message));
     }
   }
 
@@ -158,8 +166,21 @@ export class BesideProcess {
     if (this.#child !== child) return;
     this.#child = undefined;
     const words = this.#lastWords.trim();
-    const error = new BesideError('gone', `the process beside the harness is gone: ${why}${words === '' ? '' : `; it said: ${words}`}`);
+    const error = new SidecarError('gone', `the sidecar is gone: ${why}${words === '' ? '' : `; it said: ${words}`}`);
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }
+}
+
+/** Thrown when work took longer than a harness waits for it. */
+class LateError extends Error {
+  override readonly name = 'LateError';
+}
+
+/** The result of work; rejects with LateError after the limit. Keeps the process alive meanwhile, because a harness waits for the answer. */
+export function withTimeout<T>(work: Promise<T>, limitMs: number): Promise<T> {
+  const late = (): never => {
+    throw new LateError(`no answer within ${limitMs} ms`);
+  };
+  return withinLimit(work, limitMs, late, { keepsAlive: true });
 }

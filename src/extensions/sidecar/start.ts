@@ -1,66 +1,54 @@
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { isLayout } from '../../assembly/renderers.js';
-import { dataFolder } from '../../process/data-folder.js';
-import { InTheLoop, type InTheLoopOptions } from './in-the-loop.js';
+import { type Environment, type LoopSettings, loopSettings } from '../../host/environment.js';
+import { LoopGuard, type LoopGuardOptions, TroubleFile } from './loop-guard.js';
 import type { Beginning } from './protocol.js';
-import { BesideProcess } from './sidecar-process.js';
-import { TroubleFile } from './trouble-file.js';
-
-/** Two seconds: what a user hardly notices beside a model call. */
-const LIMIT_MS = 2_000;
+import { SidecarProcess } from './sidecar-process.js';
 
 /** What an extension works with. */
 export interface Started {
-  readonly beside: BesideProcess;
-  readonly loop: InTheLoop;
+  readonly sidecar: SidecarProcess;
+  readonly loop: LoopGuard;
 }
 
-/** How long a model call may wait: PALIMPSEST_LOOP_LIMIT_MS, else two seconds. */
-function limitOf(env: NodeJS.ProcessEnv): number {
-  const given = Number(env.PALIMPSEST_LOOP_LIMIT_MS);
-  return Number.isFinite(given) && given > 0 ? given : LIMIT_MS;
-}
-
-/** Where an extension runs, and how its user is told something. */
+/** Where an extension runs, and how it reaches its user. */
 export interface Surroundings {
-  /** The built extension; the program that runs beside it lies in the same folder. */
+  /** The URL of the built extension; the program of the sidecar lies in the same folder. */
   readonly extension: string;
-  /** The Node for that program; PALIMPSEST_NODE where that is set. */
+  /** The Node for that program, unless the environment names one. */
   readonly node: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly tell: (line: string) => void;
+  readonly env: Environment;
+  /** Shows the user a line. */
+  readonly notify: (line: string) => void;
 }
 
-/** PALIMPSEST_LOOP_TIMES names a file that gets a line of JSON for each model call, for measurements. */
-function timesOf(env: NodeJS.ProcessEnv): Pick<InTheLoopOptions, 'onPassed'> {
-  const path = env.PALIMPSEST_LOOP_TIMES;
-  if (path === undefined || path === '') return {};
-  return { onPassed: (ms, objects) => appendFileSync(path, `${JSON.stringify({ ms, objects })}\n`) };
+function timesTo(file: string | undefined): Pick<LoopGuardOptions, 'onPassed'> {
+  if (file === undefined) return {};
+  return { onPassed: (ms, objects) => appendFileSync(file, `${JSON.stringify({ ms, objects })}\n`) };
 }
 
-/** PALIMPSEST_LOOP_LAYOUT names the layout; one that is not known is told of, and §4.1 stays. */
-function layoutOf({ env, tell }: Surroundings): Pick<Beginning, 'layout'> {
-  const name = env.PALIMPSEST_LOOP_LAYOUT;
-  if (name === undefined || name === '') return {};
-  if (isLayout(name)) return { layout: name };
-  tell(`Palimpsest: there is no layout ${JSON.stringify(name)}; the context has the layout ssot`);
+/** The layout that is asked for; for an unknown one the user is notified, and §4.1 stays. */
+function layoutOf({ layout }: LoopSettings, notify: Surroundings['notify']): Pick<Beginning, 'layout'> {
+  if (layout === undefined) return {};
+  if (isLayout(layout)) return { layout };
+  notify(`Palimpsest: there is no layout ${JSON.stringify(layout)}; the context has the layout ssot`);
   return {};
 }
 
-/** Starts the process beside a harness. */
-export function startBeside(what: Beginning, surroundings: Surroundings): Started {
-  const { extension, node, env, tell } = surroundings;
-  const beginning = { ...what, ...layoutOf(surroundings) };
-  const program = fileURLToPath(new URL('./beside.js', extension));
-  const beside = new BesideProcess({ node: env.PALIMPSEST_NODE ?? node, program, env, beginning });
-  beside.start();
-  const loop = new InTheLoop({
-    beside,
-    trouble: new TroubleFile(dataFolder(env), beginning.what),
-    limitMs: limitOf(env),
-    tell,
-    ...timesOf(env),
+/** Starts the sidecar of a harness. */
+export function startSidecar(what: Beginning, { extension, node, env, notify }: Surroundings): Started {
+  const settings = loopSettings(env);
+  const beginning = { ...what, ...layoutOf(settings, notify) };
+  const program = fileURLToPath(new URL('./sidecar.js', extension));
+  const sidecar = new SidecarProcess({ node: settings.node ?? node, program, env, beginning });
+  sidecar.start();
+  const loop = new LoopGuard({
+    sidecar,
+    trouble: new TroubleFile(settings.dataDir, beginning.what),
+    limitMs: settings.limitMs,
+    notify,
+    ...timesTo(settings.timesFile),
   });
-  return { beside, loop };
+  return { sidecar, loop };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Backend } from '../../../src/host/backend.js';
 import { createLog } from '../../../src/host/log.js';
-import type { ServerSettings } from '../../../src/host/server-settings.js';
+import type { ServerSettings } from '../../../src/host/settings.js';
 import { ApiSessions } from '../../../src/http/api-sessions.js';
 import { createContextClient } from '../../../src/index.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';

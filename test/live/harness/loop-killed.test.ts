@@ -4,8 +4,8 @@ import { appendFile, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { linesOf } from '../../../src/extensions/sidecar/lines.js';
 import type { CallName, Calls } from '../../../src/extensions/sidecar/protocol.js';
+import { linesOf } from '../../../src/extensions/sidecar/protocol.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { createContextClient, stopNode } from '../../../src/index.js';
 import { cliPath } from '../../support/mcp-clients.js';
@@ -19,7 +19,7 @@ class Beside {
 
   constructor(root: string, dataDir: string) {
     const env = { ...process.env, NODE_OPTIONS: '', PALIMPSEST_DATA: dataDir };
-    this.#child = spawn(process.execPath, [join(dirname(cliPath), 'beside.js')], { env });
+    this.#child = spawn(process.execPath, [join(dirname(cliPath), 'sidecar.js')], { env });
     this.#child.stderr.resume();
     this.#answers = linesOf(this.#child.stdout);
     this.#child.stdin.write(`${JSON.stringify({ what: 'pi', cwd: root, roots: [root] })}\n`);

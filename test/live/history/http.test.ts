@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/operations.js';
 import { QUESTION_ROOM } from '../../../src/http/question-queue.js';
-import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/review-operations.js';
 import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
 import { type Serve, startServe } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';

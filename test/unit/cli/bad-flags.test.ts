@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Command, CommanderError } from 'commander';
-import { reportFailure } from '../../../src/cli/report-failure.js';
-import { reviewCommands } from '../../../src/cli/review-command.js';
-import { serveCommand } from '../../../src/cli/serve-command.js';
-import { replayCommand } from '../../../src/lab/cli/replay-command.js';
+import { reportFailure } from '../../../src/cli/output.js';
+import { reviewCommands } from '../../../src/cli/review/commands.js';
+import { serveCommand } from '../../../src/cli/serve.js';
+import { replayCommand } from '../../../src/lab/cli/replay.js';
 
 /** What is told of a command line that cannot be read. */
 async function toldOf(...argv: readonly string[]): Promise<string> {

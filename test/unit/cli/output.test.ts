@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { build } from 'esbuild';
-import { coloursFor, pagerCommand } from '../../../src/cli/output.js';
+import fc from 'fast-check';
+import { coloursFor, columns, escapedJson, escapedLine, escapedText, firstLine, pagerCommand } from '../../../src/cli/output.js';
+import { anyText } from '../../support/any-text.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const target = (isTerminal: boolean, env: NodeJS.ProcessEnv = {}, pager = true) => ({ isTerminal, rows: 24, env, pager });
@@ -53,5 +55,69 @@ describe('output for people', () => {
       expect(ran.stdout).toBe('ended by itself 0\n');
       expect(await readFile(shown, 'utf8')).toBe('a line\n'.repeat(100));
     });
+  });
+});
+
+const ACTIVE = /(?![\n\t])\p{Cc}|\p{Bidi_Control}/u;
+
+describe('text on a terminal', () => {
+  test.each([
+    ['\u001b[31mred\u001b[0m', '\\x1b[31mred\\x1b[0m'],
+    ['a\rb', 'a\\rb'],
+    ['\u009b5m', '\\x9b5m'],
+    ['\u202eabc', '\\u202eabc'],
+    ['line\n\ttab', 'line\n\ttab'],
+    ['日本 👩‍👩‍👧 é', '日本 👩‍👩‍👧 é'],
+    ['\ud83d', '\ufffd'],
+  ])('%j stands as %j', (text, shown) => {
+    expect(escapedText(text)).toBe(shown);
+  });
+
+  test('whatever was recorded, nothing that a terminal acts on is left', () => {
+    const text = anyText({ maxLength: 60 });
+    fc.assert(
+      fc.property(text, (recorded) => {
+        expect(escapedText(recorded)).not.toMatch(ACTIVE);
+        expect(escapedLine(recorded)).not.toMatch(/[\n\t]/);
+        expect(escapedJson({ recorded })).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
+        expect(JSON.parse(escapedJson({ recorded }))).toEqual({ recorded });
+      }),
+    );
+  });
+
+  test('a first line says that there is more', () => {
+    expect(firstLine('one\ntwo', 10)).toBe('one …');
+    expect(firstLine('\n one', 10)).toBe('one');
+    expect(firstLine('abcdef', 3)).toBe('abc …');
+  });
+});
+
+const plain = coloursFor({ isTerminal: false, env: {} });
+
+describe('rows in columns', () => {
+  test('each is as wide as its widest cell, the last one as long as it is', () => {
+    const rows = [
+      ['a', 'bb', 'c'],
+      ['aaaa', 'b', 'cccccc'],
+    ];
+    expect(columns(['x', 'yyy', 'z'], rows, plain)).toEqual(['x     yyy  z', 'a     bb   c', 'aaaa  b    cccccc']);
+  });
+
+  test('no cell makes a column wider than 80, and one far below makes none wider: what is printed grows with what there is', () => {
+    const wide = 'w'.repeat(5_000);
+    expect(
+      columns(
+        ['x', 'y'],
+        [
+          ['a', 'b'],
+          [wide, 'b'],
+        ],
+        plain,
+      )[1],
+    ).toBe(`${'a'.padEnd(80)}  b`);
+    const rows = Array.from({ length: 100_000 }, (_, i) => [i === 50_000 ? wide : 'a', 'b']);
+    const lines = columns(['x', 'y'], rows, plain);
+    expect([lines.length, lines[1], lines[50_001]]).toEqual([100_001, 'a  b', `${wide}  b`]);
+    expect(lines.join('\n').length).toBeLessThan(100_001 * 6 + wide.length);
   });
 });

@@ -5,7 +5,7 @@ import { opencodeList } from '../../../src/extensions/opencode/opencode-messages
 import type { PiMessage } from '../../../src/extensions/pi/pi-api.js';
 import { sessionOfFile } from '../../../src/extensions/pi/pi-extension.js';
 import { piList } from '../../../src/extensions/pi/pi-messages.js';
-import { composed, handedList } from '../../../src/extensions/sidecar/in-the-loop.js';
+import { composed, handedList } from '../../../src/extensions/sidecar/loop-guard.js';
 import type { LoopContext } from '../../../src/harness/loop-session.js';
 import { tailStart } from '../../../src/harness/tail-start.js';
 import { sessionId } from '../../../src/objects/ids.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { INSTRUCTIONS } from '../../../src/mcp/instructions.js';
+import { INSTRUCTIONS } from '../../../src/mcp/connection.js';
 import { createTools } from '../../../src/tools/create-tools.js';
 
 const ALL = createTools({ bash: true });

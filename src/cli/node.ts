@@ -1,0 +1,130 @@
+import { Command, Option } from 'commander';
+import type { NodeStatusReport } from '../node/node-status.js';
+import { defined } from '../values/defined.js';
+import { dataFlag, jsonFlag, wholeNumber } from './flags.js';
+import { reportFailure } from './output.js';
+
+/** Flags of the `node` commands, as commander hands them over. */
+interface NodeFlags {
+  readonly data?: string;
+  readonly profile?: string;
+  readonly json?: boolean;
+  readonly idleExit?: number;
+  readonly readyTimeout?: number;
+  readonly heap?: number;
+  readonly tcp?: boolean;
+  readonly lines?: number;
+}
+
+type Address = Extract<NodeStatusReport, { readonly running: true }>['address'];
+
+async function settingsOf(flags: NodeFlags) {
+  const { readSettings } = await import('../host/settings.js');
+  return readSettings(process.env, flags).node;
+}
+
+/** An address for people: without its token. */
+function shownAddress(address: Address): string {
+  if (address === null) return 'no address yet';
+  return address.kind === 'unix' ? address.socketPath : address.origin;
+}
+
+async function startNode(flags: NodeFlags): Promise<void> {
+  const { ensureNode } = await import('../node/ensure-node.js');
+  const from = performance.now();
+  const node = await ensureNode({
+    ...(await settingsOf(flags)),
+    ...defined({
+      idleExitSeconds: flags.idleExit,
+      readyTimeoutMs: flags.readyTimeout === undefined ? undefined : flags.readyTimeout * 1_000,
+      heapMegabytes: flags.heap,
+      transport: flags.tcp ? ('tcp' as const) : undefined,
+    }),
+    onProgress: (message) => console.error(message),
+  });
+  await node.release();
+  const { address, pid, started, profile, version } = node;
+  const ms = Math.round(performance.now() - from);
+  const how = started ? `is ready after ${(ms / 1000).toFixed(1)} s` : 'already runs';
+  if (flags.json) console.log(JSON.stringify({ started, pid, address, profile, version, ms }));
+  else console.log(`XTDB ${version ?? ''} (${profile}) ${how}: ${shownAddress(address)}`);
+}
+
+function describeStatus(status: NodeStatusReport): string {
+  if (!status.running)
+    return `No node runs on ${status.dataDir}.${status.failure === null ? '' : `\nThe last start failed: ${status.failure.message}`}`;
+  const health = status.ingesterFailed ? 'its indexer has FAILED' : status.answers ? 'answers' : 'does not answer';
+  const lines = [
+    `XTDB ${status.version ?? '?'} (${status.profile}) on ${status.dataDir}: ${status.phase}, ${health}`,
+    `address     ${shownAddress(status.address)}`,
+    `processes   JVM ${status.pid ?? 'none'}, supervisor ${status.supervised ? status.supervisorPid : 'gone'}`,
+    `since       ${status.startedAt}, ${status.restarts} restarts, ${status.users} users`,
+  ];
+  return lines.join('\n');
+}
+
+/** Exit code 0 when the node answers, 3 otherwise. */
+async function showStatus(flags: NodeFlags): Promise<void> {
+  const { nodeStatus } = await import('../node/node-status.js');
+  const status = await nodeStatus((await settingsOf(flags)).dataDir);
+  console.log(flags.json ? JSON.stringify(status) : describeStatus(status));
+  if (!status.running || !status.answers || status.ingesterFailed) process.exitCode = 3;
+}
+
+/** A node that does not run is no failure. */
+async function stopRunning(flags: NodeFlags): Promise<void> {
+  const { stopNode } = await import('../node/stop-node.js');
+  const { dataDir } = await settingsOf(flags);
+  const stopped = await stopNode(dataDir);
+  if (flags.json) console.log(JSON.stringify({ stopped }));
+  else console.log(stopped ? 'The node has stopped.' : `No node runs on ${dataDir}.`);
+}
+
+async function showLogs(flags: NodeFlags): Promise<void> {
+  const { nodeLogs } = await import('../node/node-status.js');
+  const { dataDir } = await settingsOf(flags);
+  const logs = await nodeLogs(dataDir, flags.lines);
+  if (flags.json) console.log(JSON.stringify({ path: logs?.path ?? null, text: logs?.text ?? null }));
+  else if (logs?.text === undefined) console.error(`No node has run on ${dataDir} yet.`);
+  else console.log(logs.text);
+}
+
+/** What `node start` leaves running in the background. SIGTERM and SIGINT stop the node; a closed terminal does not. */
+async function supervise({ plan }: { readonly plan: string }): Promise<void> {
+  const [{ parseLaunchPlan }, { superviseNode }] = await Promise.all([import('../node/launch.js'), import('../node/supervise.js')]);
+  const stop = new AbortController();
+  process.on('SIGTERM', () => stop.abort());
+  process.on('SIGINT', () => stop.abort());
+  process.on('SIGHUP', () => undefined);
+  process.exitCode = await superviseNode({ plan: parseLaunchPlan(plan), env: process.env, stop: stop.signal });
+}
+
+/** `palimpsest node …`: starts, shows and stops the database node of a data folder. */
+export function nodeCommand(): Command {
+  const node = new Command('node').description('start, inspect and stop the database node of a data folder');
+  const add = (name: string, description: string, work: (flags: NodeFlags) => Promise<void>): Command =>
+    node
+      .command(name)
+      .description(description)
+      .addOption(dataFlag())
+      .action((flags: NodeFlags) => reportFailure(flags, () => work(flags)));
+  add('start', 'start the node in the background, or find the one that runs, and wait until it answers', startNode)
+    .addOption(new Option('--profile <name>', 'memory (forgets everything when it stops) or rocksdb (the default)'))
+    .addOption(
+      new Option('--idle-exit <seconds>', 'stop after this long without a request; 0 is never (default: 1800)').argParser(wholeNumber),
+    )
+    .addOption(new Option('--ready-timeout <seconds>', 'how long to wait until it answers (default: 60)').argParser(wholeNumber))
+    .addOption(new Option('--heap <megabytes>', 'most memory for its heap (default: 1024)').argParser(wholeNumber))
+    .addOption(new Option('--tcp', 'listen on a port of 127.0.0.1 with a bearer token, not on a unix socket'))
+    .addOption(jsonFlag());
+  add('status', 'show whether the node runs and answers', showStatus).addOption(jsonFlag());
+  add('stop', 'stop the node', stopRunning).addOption(jsonFlag());
+  add('logs', "print the last lines of the node's log", showLogs)
+    .addOption(new Option('--lines <count>', 'how many').argParser(wholeNumber).default(100))
+    .addOption(jsonFlag());
+  node
+    .command('supervise', { hidden: true })
+    .requiredOption('--plan <json>')
+    .action((flags: { readonly plan: string }) => reportFailure({}, () => supervise(flags)));
+  return node;
+}

@@ -1,0 +1,182 @@
+import { stat } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { localFilesystemId } from '../../filesystem/access/filesystem-id.js';
+import { MountTable } from '../../filesystem/access/mounts.js';
+import { HistoryError } from '../../history/rebuild/history-error.js';
+import { type Point, Timeline } from '../../history/rebuild/timeline.js';
+import { type OpenStore, openStore } from '../../host/open-client.js';
+import { readMounts, readSettings, type Settings } from '../../host/settings.js';
+import { type InspectedJournal, inspectJournals } from '../../journal/journals.js';
+import { nodeStatus } from '../../node/node-status.js';
+import type { ObjectId } from '../../objects/ids.js';
+import { parseSource } from '../../objects/source.js';
+import { clientFolder } from '../../process/data-folder.js';
+import { systemCode } from '../../process/system-error.js';
+import { reportedTime } from '../../store/object-store.js';
+import type { Basis } from '../../xtdb/db-snapshot.js';
+import { type Colours, coloursFor, escapedJson, escapedLine, reportFailure, standardOutput, writeExactly, writeOutput } from '../output.js';
+
+/** Flags that all questions about the past share, as commander hands them over. */
+export interface ReviewFlags {
+  readonly data?: string;
+  readonly mount?: readonly string[];
+  readonly json?: boolean;
+  /** False with `--no-pager`. */
+  readonly pager?: boolean;
+  readonly at?: string;
+  readonly asOf?: string;
+  readonly validTime?: string;
+  readonly tx?: string;
+  readonly session?: string;
+  readonly object?: string;
+  readonly limit?: number;
+  readonly context?: number;
+  readonly raw?: boolean;
+  readonly timeout?: number;
+  readonly args?: string;
+  /** False with `--no-content`. */
+  readonly content?: boolean;
+}
+
+/** What a question is answered from. Whoever opens it closes it. */
+export interface Review {
+  readonly timeline: Timeline;
+  /** What the answer may lack, in sentences. */
+  readonly notes: readonly string[];
+  readonly dataDir: string;
+  close(): Promise<void>;
+}
+
+/** An answer, for people and for programs. */
+export interface Answer {
+  readonly lines: (colours: Colours) => readonly string[];
+  /** The moment that the answer holds at, in words. */
+  readonly holds?: string;
+  readonly json: object;
+  /** What was left out, in sentences. */
+  readonly notes?: readonly string[];
+  /** Text that is written byte for byte, except to a terminal, which could act on it. */
+  readonly exact?: string;
+}
+
+/** What an object is called: its path, or its id. */
+export type NameOf = (id: ObjectId) => string;
+
+/** How long a question waits for steps that other processes have acknowledged, milliseconds. */
+const WAIT_MS = 2_000;
+const POLL_EVERY_MS = 50;
+
+/** Opens the database of the settings without changing anything: a node that runs already keeps its profile. */
+async function openPast(settings: Settings): Promise<OpenStore> {
+  const report = (message: string): void => {
+    if (process.stderr.isTTY) process.stderr.write(`${message}\n`);
+  };
+  if (settings.nodeUrl !== undefined) return openStore(settings, report);
+  const { dataDir } = settings.node;
+  await stat(dataDir).catch((error: unknown) => {
+    if (systemCode(error) !== 'ENOENT') throw error;
+    throw new HistoryError('unknown-session', `there is no data folder ${dataDir}: nothing was recorded there (--data, PALIMPSEST_DATA)`);
+  });
+  const status = await nodeStatus(dataDir);
+  const node = status.running ? { ...settings.node, profile: status.profile } : settings.node;
+  return openStore({ ...settings, node }, report);
+}
+
+const isWaiting = ({ pending }: InspectedJournal): boolean => pending > 0;
+
+/** Waits, within a limit, until what living processes acknowledged is in the database; returns notes on what is not. */
+async function waitForJournals(folder: string): Promise<readonly string[]> {
+  const end = Date.now() + WAIT_MS;
+  let waiting = (await inspectJournals(folder)).filter(isWaiting);
+  while (waiting.some(({ holder }) => holder !== undefined) && Date.now() < end) {
+    // Another process delivers; all that can be seen of it is its journal.
+    await delay(POLL_EVERY_MS);
+    waiting = (await inspectJournals(folder)).filter(isWaiting);
+  }
+  return waiting.map(({ holder, pending }) =>
+    holder === undefined
+      ? `${pending} acknowledged steps of a process that ended are not in the database yet; the next agent that uses this data folder delivers them`
+      : `${pending} acknowledged steps of process ${holder.pid} are not in the database yet`,
+  );
+}
+
+/**
+ * Opens the database of a data folder for reading; its node is started where it does not run.
+ * @throws {UsageError} usage – a flag or variable that cannot be used
+ * @throws {HistoryError} unknown-session – there is no data folder
+ * @throws {NodeError} every code – the node cannot be started
+ * @throws {XtdbError} every code – the database does not answer
+ */
+export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Promise<Review> {
+  const settings = readSettings(process.env, flags);
+  const mappings = readMounts(flags.mount);
+  const { dataDir } = settings.node;
+  const { store, close } = await openPast(settings);
+  try {
+    const mounts = new MountTable({ mappings, defaultFilesystemId: await localFilesystemId(dataDir) });
+    const notes = await waitForJournals(clientFolder(dataDir, settings.nodeUrl));
+    const paths = {
+      display: ({ path, filesystemId }: Parameters<Timeline['paths']['display']>[0]) => mounts.toDisplay(path, filesystemId),
+    };
+    return { timeline: await Timeline.open(store, paths), notes, dataDir, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Opens the database, answers one question, closes. A failure becomes one line, or one object with `--json`. */
+export async function answerReview(flags: ReviewFlags, ask: (review: Review) => Promise<Answer>): Promise<void> {
+  await reportFailure(flags, async () => {
+    const review = await openReview(flags);
+    try {
+      const answer = await ask(review);
+      const notes = [...review.notes, ...(answer.notes ?? [])];
+      const target = standardOutput(flags);
+      const colours = coloursFor(target);
+      if (flags.json === true) return await writeExactly(`${escapedJson({ ...answer.json, notes })}\n`);
+      if (answer.exact !== undefined && !target.isTerminal) {
+        for (const note of notes) process.stderr.write(`# ${note}\n`);
+        return await writeExactly(answer.exact);
+      }
+      const holds = answer.holds === undefined ? [] : [colours.dim(`# ${answer.holds}`)];
+      const closing = [...holds, ...notes.map((note) => colours.yellow(`# ${escapedLine(note)}`))];
+      await writeOutput([...answer.lines(colours), ...closing].join('\n'), target);
+    } finally {
+      await review.close();
+    }
+  });
+}
+
+/** Digests are long: twelve characters name one well enough. */
+export function shortName(id: string): string {
+  return /^[0-9a-f]{64}$/.test(id) ? id.slice(0, 12) : escapedLine(id);
+}
+
+/** The names of objects: files by their paths, all others by id. One query. */
+export async function namesFor({ present, paths }: Timeline, ids: readonly ObjectId[]): Promise<NameOf> {
+  const digests = [...new Set(ids)].filter((id) => /^[0-9a-f]{64}$/.test(id));
+  const names = new Map<string, string>();
+  for (const [id, { document }] of await present.heads(digests)) {
+    const source = parseSource(document.source);
+    if (source !== null) names.set(id, paths.display(source));
+  }
+  return (id) => names.get(id) ?? shortName(id);
+}
+
+/** A time as it is printed everywhere: UTC, to the millisecond, in the form that `--at` takes. */
+export const shownTime = (time: Date): string => time.toISOString();
+
+/** Both clocks of a basis in words. */
+export function basisText({ validTime, txId }: Basis): string {
+  const known = txId === undefined ? 'no transaction' : `transaction ${txId}`;
+  const time = reportedTime(validTime);
+  return time === undefined ? `the newest versions known after ${known}` : `what was true at ${shownTime(time)}, as known after ${known}`;
+}
+
+/** A point in words: its place in a session, if it has one, and its basis. */
+export function pointText({ place, basis }: Point): string {
+  const where =
+    place === undefined ? '' : `turn ${place.turn}, step ${place.seq} of session ${place.session}${place.isEnd ? ' (its end)' : ''}: `;
+  return `${where}${basisText(basis)}`;
+}

@@ -1,0 +1,124 @@
+import { Command, Option } from 'commander';
+import { collect, dataFlag, jsonFlag, numberBetween, wholeBetween } from '../flags.js';
+import type { ReviewFlags } from './answer.js';
+import type { VerifyFlags } from './verify.js';
+
+const MOMENTS = `
+A moment is one of:
+  now              everything that is known
+  turn:7           the end of turn 7; turn:7.3 its third step (of --session, where no session is named)
+  step:41          the 41st step of the session
+  tx:123           what the database knew after transaction 123
+  2026-11-21T14:05 what was true then, as far as is known now (UTC unless it ends in a zone)
+--valid-time and --tx set either clock by itself.`;
+
+function withData(command: Command): Command {
+  return command
+    .addOption(dataFlag())
+    .addOption(
+      new Option('--mount <mapping>', 'AGENT=CANONICAL[,FILESYSTEM-ID]: show paths as that agent saw them; repeatable').argParser(collect),
+    )
+    .addOption(jsonFlag())
+    .addOption(new Option('--no-pager', 'write long answers straight to the terminal'));
+}
+
+function withMoment(command: Command): Command {
+  return withData(command)
+    .addOption(new Option('--at <moment>', 'ask about this moment instead of now'))
+    .addOption(new Option('--valid-time <time>', 'what was true then'))
+    .addOption(new Option('--tx <transaction>', 'as it was known after this transaction, or at this time'))
+    .addHelpText('after', MOMENTS);
+}
+
+const sessionFlag = (): Option => new Option('--session <id>', 'the session whose turns are meant and whose objects are searched');
+const limitFlag = (text: string): Option => new Option('-n, --limit <count>', text).argParser(wholeBetween(1, 100_000));
+
+const logs = () => import('./log.js');
+const objects = () => import('./object.js');
+const contexts = () => import('./context.js');
+
+function contextCommand(): Command {
+  return withMoment(new Command('context'))
+    .description('show the context of a session as it was handed out, or as it stood at a moment')
+    .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
+    .addOption(new Option('--raw', 'write only the exact text, where the output is a pipe or a file'))
+    .action(async (session: string, flags: ReviewFlags) => (await contexts()).contextAction(session, flags));
+}
+
+function reportCommand(): Command {
+  const report = new Command('report').description("show where a context's characters and tokens go");
+  report.addCommand(
+    withData(new Command('list'))
+      .description('the contexts of a session with their sizes by section, newest first')
+      .argument('<session>', 'its id or the beginning of it')
+      .addOption(limitFlag('show at most this many (default: 20)'))
+      .action(async (session: string, flags: ReviewFlags) => (await contexts()).reportListAction(session, flags)),
+  );
+  report.addCommand(
+    withMoment(new Command('detail'))
+      .description('one context by section and object, the largest first, stored against shown size')
+      .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
+      .action(async (session: string, flags: ReviewFlags) => (await contexts()).reportDetailAction(session, flags)),
+  );
+  return report;
+}
+
+/** The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`, `query`, `report`. */
+export function reviewCommands(): readonly Command[] {
+  const sessions = withMoment(new Command('sessions'))
+    .description('list the sessions, most recently used first')
+    .addOption(limitFlag('show at most this many'))
+    .action(async (flags: ReviewFlags) => (await logs()).sessionsAction(flags));
+  const log = withMoment(new Command('log'))
+    .description('show the turns of a session, newest first; without one the latest of all; with --object alone the versions of an object')
+    .argument('[session]', 'its id or the beginning of it, perhaps with @MOMENT')
+    .addOption(new Option('--object <object>', 'only turns that touched this object; without a session: its versions'))
+    .addOption(sessionFlag())
+    .addOption(limitFlag('show at most this many, the newest (default: 100; without a session 20)'))
+    .action(async (session: string | undefined, flags: ReviewFlags) => (await logs()).logAction(session, flags));
+  const show = withMoment(new Command('show'))
+    .description('show an object at a moment: its times, fields, hashes and text')
+    .argument('<object>', 'id, beginning of an id, path, or session; perhaps with @MOMENT')
+    .addOption(sessionFlag())
+    .addOption(new Option('--no-content', 'without its text'))
+    .action(async (object: string, flags: ReviewFlags) => (await objects()).showAction(object, flags));
+  const cat = withMoment(new Command('cat'))
+    .description("write an object's text at a moment: exact bytes to a pipe, escapes to a terminal")
+    .argument('<object>', 'id, beginning of an id, or path; perhaps with @MOMENT')
+    .addOption(sessionFlag())
+    .action(async (object: string, flags: ReviewFlags) => (await objects()).catAction(object, flags));
+  const diff = withData(new Command('diff'))
+    .description('show how an object or a session changed between two moments')
+    .argument('<name>', 'an object, or a session')
+    .argument('[range]', 'A..B, two moments; a bare number is a turn (default: since the version, or the turn, before)')
+    .addOption(sessionFlag())
+    .addOption(new Option('-U, --context <lines>', 'lines around each difference').argParser(wholeBetween(0, 1_000)))
+    .addHelpText('after', MOMENTS)
+    .action(async (name: string, range: string | undefined, flags: ReviewFlags) => (await objects()).diffAction(name, range, flags));
+  const who = withData(new Command('who'))
+    .description('show which sessions saw an object, in which turns, and which version')
+    .argument('<object>', 'id, beginning of an id, or path')
+    .addOption(sessionFlag())
+    .action(async (object: string, flags: ReviewFlags) => (await logs()).whoAction(object, flags));
+  const query = withMoment(new Command('query'))
+    .description('run a Datalog query, read-only and limited')
+    .argument('<datalog>', 'EDN, such as \'{:find [?e] :where [[?e :type "file"]]}\'')
+    .addOption(new Option('--as-of <moment>', 'the same as --at'))
+    .addOption(new Option('--args <vector>', 'EDN vector: one value for each binding of :in'))
+    .addOption(sessionFlag())
+    .addOption(limitFlag('show at most this many rows (default: 1000)'))
+    .addOption(new Option('--timeout <seconds>', 'longest run (default: 10)').argParser(numberBetween(0.001, 30)))
+    .action(async (text: string, flags: ReviewFlags) => (await import('./query.js')).queryAction(text, flags));
+  return [sessions, log, show, cat, diff, contextCommand(), who, query, reportCommand()];
+}
+
+/** `palimpsest verify`: checks that what sessions handed out can be rebuilt, byte for byte. Changes nothing. */
+export function verifyCommand(): Command {
+  return new Command('verify')
+    .description('rebuild from the database what sessions handed out and compare it byte for byte; exit code 1 when anything differs')
+    .argument('[sessions...]', 'their ids or the beginnings of them')
+    .addOption(new Option('--all', 'every session of the database'))
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .action(async (sessions: readonly string[], flags: VerifyFlags) => (await import('./verify.js')).verifyAction(sessions, flags));
+}

@@ -1,0 +1,130 @@
+import { askContext, askContexts } from '../../history/ask/ask.js';
+import type { ContextLedger, ObjectEntry, ReportedContext } from '../../history/ask/context-report.js';
+import type { PastContext } from '../../history/rebuild/past-context.js';
+import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from '../../http/review-answers.js';
+import { type Colours, columns, escapedLine, escapedText } from '../output.js';
+import type { ReviewFlags } from './answer.js';
+import { answerReview, basisText, shortName } from './answer.js';
+
+/** Where a context comes from, in words. */
+function originText({ source, delivered, matches }: PastContext): string {
+  if (source === 'assembled') return 'assembled now as of that moment: no record of a context was kept there';
+  return matches === true
+    ? `the context that was handed out (${delivered}), byte for byte`
+    : `NOT what was handed out (${delivered}): the record's hash is another one; palimpsest verify tells why`;
+}
+
+function headLines(context: PastContext, colours: Colours): readonly string[] {
+  const { session, turn, step, basis, sha256 } = context;
+  const origin = originText(context);
+  return [
+    colours.yellow(`context of session ${session}, turn ${turn}, step ${step}`),
+    context.matches === false ? colours.red(`  ${origin}`) : `  ${origin}`,
+    `  ${basisText({ ...basis, txTime: undefined })}`,
+    colours.dim(`  sha256 ${sha256}`),
+    '',
+  ];
+}
+
+/** Messages are JSON in one line; people read them in many. */
+function shownText({ renderer, text }: PastContext): string {
+  return escapedText(renderer === 'text' ? text : JSON.stringify(JSON.parse(text), null, 2));
+}
+
+const count = (n: number): string => n.toLocaleString('en-US');
+
+/** Objects that a ledger lists by name; the rest stands in one line. */
+const LARGEST = 25;
+
+function share(part: number, whole: number): string {
+  return whole === 0 ? '' : `${((100 * part) / whole).toFixed(1)}%`;
+}
+
+/** The contexts of a session, one a line. */
+function reportLines(reported: readonly ReportedContext[], colours: Colours): readonly string[] {
+  const headings = ['turn', 'step', 'tokens', 'chars', 'system', 'pool', 'chat', 'active', ''];
+  const rows = reported.map(({ context, ledger }) => [
+    `${context.turn}`,
+    `${context.step}`,
+    count(ledger.total.tokens),
+    count(ledger.total.chars),
+    ...ledger.sections.map(({ tokens }) => count(tokens)),
+    context.source === 'record' ? `handed out (${context.delivered})` : 'end of the turn',
+  ]);
+  return rows.length === 0 ? ['no contexts'] : columns(headings, rows, colours);
+}
+
+function objectRow({ id, name, type, active, rawChars, shown }: ObjectEntry, { total }: ContextLedger): readonly string[] {
+  const state = active ? 'active' : 'line';
+  return [
+    count(shown.tokens),
+    share(shown.tokens, total.tokens),
+    count(rawChars),
+    count(shown.chars),
+    state,
+    type,
+    `${escapedLine(name)} ${shortName(id)}`,
+  ];
+}
+
+/** The ledger of one context: its sections, then its objects, the largest first, raw against shown size. */
+function ledgerLines(ledger: ContextLedger, colours: Colours): readonly string[] {
+  const { sections, total, objects, rawChars } = ledger;
+  const parts = sections.map(({ name, chars, tokens }) => [name, count(tokens), share(tokens, total.tokens), count(chars)]);
+  const shown = objects.slice(0, LARGEST);
+  const rest = objects.length - shown.length;
+  return [
+    ...columns(['section', 'tokens', 'share', 'chars'], [...parts, ['all', count(total.tokens), '100.0%', count(total.chars)]], colours),
+    '',
+    `objects: ${count(rawChars)} chars stored, ${count(objects.reduce((sum, object) => sum + object.shown.chars, 0))} shown`,
+    ...columns(
+      ['tokens', 'share', 'raw chars', 'shown', '', 'type', 'object'],
+      shown.map((object) => objectRow(object, ledger)),
+      colours,
+    ),
+    ...(rest > 0 ? [`and ${count(rest)} smaller ones`] : []),
+  ];
+}
+
+/** `context <session>[@when]` */
+export async function contextAction(reference: string, flags: ReviewFlags): Promise<void> {
+  await answerReview(flags, async ({ timeline }) => {
+    const context = await askContext(timeline, reference, flags);
+    return {
+      lines: (colours) => [...headLines(context, colours), shownText(context)],
+      json: pastContextAnswer(context),
+      ...(flags.raw === true ? { exact: context.text } : {}),
+    };
+  });
+}
+
+/** `report list <session>` */
+export async function reportListAction(reference: string, flags: ReviewFlags): Promise<void> {
+  await answerReview(flags, async ({ timeline }) => {
+    const { session, contexts } = await askContexts(timeline, reference, flags);
+    const [{ reportList }, { TOKENIZER }] = await Promise.all([
+      import('../../history/ask/context-report.js'),
+      import('../../history/ask/token-count.js'),
+    ]);
+    const reported = await reportList(timeline, contexts, session, flags.limit);
+    return {
+      lines: (colours) => reportLines(reported, colours),
+      holds: `tokens by ${TOKENIZER}, counted piece by piece`,
+      json: reportListAnswer(session, TOKENIZER, reported),
+    };
+  });
+}
+
+/** `report detail <session>[@when]` */
+export async function reportDetailAction(reference: string, flags: ReviewFlags): Promise<void> {
+  await answerReview(flags, async ({ timeline }) => {
+    const { session, when, contexts } = await askContexts(timeline, reference, flags);
+    const { reportDetail } = await import('../../history/ask/context-report.js');
+    const reported = await reportDetail(contexts, session, when);
+    return {
+      lines: (colours) => [...headLines(reported.context, colours), ...ledgerLines(reported.ledger, colours)],
+      holds: `tokens by ${reported.ledger.tokenizer}, counted piece by piece`,
+      json: reportDetailAnswer(reported),
+    };
+  });
+}

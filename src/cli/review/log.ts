@@ -1,0 +1,176 @@
+import { listSessions } from '../../client/session/open-session.js';
+import { askTurns, askVersions, askWho } from '../../history/ask/ask.js';
+import type { LoggedVersion } from '../../history/ask/object-log.js';
+import { askedMoment } from '../../history/ask/reference.js';
+import type { Sighting } from '../../history/ask/seen-by.js';
+import type { LoggedCall, LoggedTurn } from '../../history/ask/session-log.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import { ranges } from '../../history/rebuild/timeline.js';
+import { sessionsAnswer } from '../../http/api-answers.js';
+import { logAnswer, whoAnswer } from '../../http/review-answers.js';
+import { sessionLockOwners } from '../../lease/session-lock.js';
+import type { ObjectId } from '../../objects/ids.js';
+import { type Colours, columns, escapedLine, firstLine } from '../output.js';
+import type { ReviewFlags } from './answer.js';
+import { type Answer, answerReview, basisText, type NameOf, namesFor, pointText, shortName, shownTime } from './answer.js';
+
+const TEXT_WIDTH = 110;
+const MOST_NAMES = 6;
+
+function names(ids: readonly ObjectId[], nameOf: NameOf): string {
+  const shown = ids.slice(0, MOST_NAMES).map((id) => escapedLine(nameOf(id)));
+  return `${shown.join(', ')}${ids.length > MOST_NAMES ? ` and ${ids.length - MOST_NAMES} more` : ''}`;
+}
+
+function callLine({ seq, tool, status, args, chars, id }: LoggedCall, colours: Colours): string {
+  const state = status === 'ok' ? '' : colours.red(` ${escapedLine(status)}`);
+  return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.cyan(escapedLine(tool))} ${firstLine(args, TEXT_WIDTH)}${state} ${colours.dim(`${chars} chars ${shortName(id)}`)}`;
+}
+
+type ChangeName = keyof LoggedTurn['changes'];
+const CHANGES: Readonly<Record<Exclude<ChangeName, 'index'>, string>> = {
+  activate: '+active',
+  deactivate: '-active',
+  pin: '+pinned',
+  unpin: '-pinned',
+};
+
+function changeLines({ changes }: LoggedTurn, nameOf: NameOf, colours: Colours): readonly string[] {
+  const found = changes.index.length === 0 ? [] : [`    ${colours.dim('      +index')}  ${names(changes.index, nameOf)}`];
+  const sets = (Object.keys(CHANGES) as (keyof typeof CHANGES)[]).flatMap((name) => {
+    const ids = changes[name];
+    if (ids.length === 0) return [];
+    const label = CHANGES[name];
+    const colour = label.startsWith('+') ? colours.green : colours.red;
+    return [`    ${colour(label.padStart(12))}  ${names(ids, nameOf)}`];
+  });
+  return [...found, ...sets];
+}
+
+/** One turn: a headline, both times, what was said and called, what became of the sets. */
+export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): readonly string[] {
+  const { session, from, to, known, firstStep, lastStep, rule } = turn;
+  const steps = firstStep === lastStep ? `step ${firstStep}` : `steps ${firstStep}-${lastStep}`;
+  const isSame = from.getTime() === to.getTime();
+  const rows = [
+    ...turn.messages.map(({ seq, role, text }) => ({
+      seq,
+      line: `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.bold(escapedLine(role))}: ${firstLine(text, TEXT_WIDTH)}`,
+    })),
+    ...turn.calls.map((call) => ({ seq: call.seq, line: callLine(call, colours) })),
+  ].sort((a, b) => a.seq - b.seq);
+  return [
+    `${colours.yellow(`turn ${turn.turn}`)} ${colours.dim(`of ${session}, ${steps}${rule === undefined ? '' : `, opened by ${rule}`}`)}`,
+    `  valid  ${shownTime(from)}${isSame ? '' : ` to ${shownTime(to)}`}`,
+    `  known  ${known === undefined ? 'not in the database yet' : `${shownTime(known.txTime)}, transaction ${known.txId}`}`,
+    ...rows.map(({ line }) => line),
+    ...changeLines(turn, nameOf, colours),
+    '',
+  ];
+}
+
+/** One version of an object. */
+export function versionLines(version: LoggedVersion, colours: Colours): readonly string[] {
+  const { number, state, type, validTime, txTime, txId, chars, contentHash } = version;
+  const what = state === 'text' ? `${chars} chars${contentHash === null ? '' : `, content ${contentHash.slice(0, 12)}`}` : state;
+  return [
+    `${colours.yellow(`version ${number}`)} ${colours.dim(type ?? '')} ${what}`,
+    `  valid  ${shownTime(validTime)}`,
+    `  known  ${shownTime(txTime)}, transaction ${txId}`,
+    '',
+  ];
+}
+
+const idsOf = (turns: readonly LoggedTurn[]): readonly ObjectId[] => turns.flatMap(({ changes }) => Object.values(changes).flat());
+
+/** The turns of a session that are listed without `--limit`: the transaction of each turn takes a look-up of its own. */
+const LISTED_TURNS = 100;
+
+async function logTurns(
+  timeline: Timeline,
+  session: string | undefined,
+  { object, limit, at, validTime, tx }: ReviewFlags,
+): Promise<Answer> {
+  const isBounded = session !== undefined && limit === undefined;
+  const found = await askTurns(timeline, { session, object, limit: isBounded ? LISTED_TURNS + 1 : limit, at, validTime, tx });
+  const isCut = isBounded && found.turns.length > LISTED_TURNS;
+  const { point } = found;
+  const turns = isCut ? found.turns.slice(0, LISTED_TURNS) : found.turns;
+  const nameOf = await namesFor(timeline, idsOf(turns));
+  return {
+    lines: (colours) => (turns.length === 0 ? ['no turns'] : turns.flatMap((turn) => turnLines(turn, nameOf, colours))),
+    holds: pointText(point),
+    json: logAnswer(point.basis, { turns }),
+    notes: isCut ? [`the newest ${LISTED_TURNS} turns; there are more (--limit)`] : [],
+  };
+}
+
+async function logVersions(timeline: Timeline, object: string, { session, limit, at, validTime, tx }: ReviewFlags): Promise<Answer> {
+  const { point, versions } = await askVersions(timeline, { session, object, limit, at, validTime, tx });
+  return {
+    lines: (colours) => (versions.length === 0 ? ['no versions then'] : versions.flatMap((version) => versionLines(version, colours))),
+    holds: pointText(point),
+    json: logAnswer(point.basis, { versions }),
+  };
+}
+
+/** `log [session] [--object ID]` */
+export async function logAction(session: string | undefined, flags: ReviewFlags): Promise<void> {
+  const { object } = flags;
+  await answerReview(flags, ({ timeline }) =>
+    session === undefined && object !== undefined ? logVersions(timeline, object, flags) : logTurns(timeline, session, flags),
+  );
+}
+
+/** What one session knew of an object, and when. */
+function sightingLines({ session, known, touched, active, versions, isActive, isPinned }: Sighting, colours: Colours): readonly string[] {
+  const now = [isActive ? 'active now' : 'not active now', ...(isPinned ? ['pinned'] : [])].join(', ');
+  return [
+    `${colours.yellow(`session ${session}`)} ${colours.dim(`(${now})`)}`,
+    `  known from   turn ${known.turn}, step ${known.seq}, ${shownTime(known.at)}`,
+    `  touched in   ${touched.length === 0 ? 'no turn' : `turns ${ranges(touched)}`}`,
+    `  in context   ${active.length === 0 ? 'never in full' : `turns ${ranges(active)}`}`,
+    ...versions.map(({ txId, validTime, turns }) => `  version      tx:${txId} of ${shownTime(validTime)} in turns ${ranges(turns)}`),
+    '',
+  ];
+}
+
+/** `who <object>` */
+export async function whoAction(object: string, flags: ReviewFlags): Promise<void> {
+  await answerReview(flags, async ({ timeline }) => {
+    const { id, sightings } = await askWho(timeline, { object, session: flags.session });
+    const { basis } = timeline.present;
+    return {
+      lines: (colours) => (sightings.length === 0 ? ['no session has met it'] : sightings.flatMap((one) => sightingLines(one, colours))),
+      holds: basisText(basis),
+      json: whoAnswer(basis, id, sightings),
+    };
+  });
+}
+
+/** `sessions` */
+export async function sessionsAction(flags: ReviewFlags): Promise<void> {
+  await answerReview(flags, async ({ timeline, dataDir }) => {
+    const point = await timeline.find(askedMoment(flags), undefined);
+    const all = await listSessions(point.snapshot, []);
+    const shown = flags.limit === undefined ? all : all.slice(0, flags.limit);
+    const owners = new Map((await sessionLockOwners(dataDir)).map((owner) => [String(owner.session), owner.pid]));
+    const rows = shown.map(({ id, turns, steps, lastActivity, parent }) => {
+      const pid = owners.get(id);
+      const fork = parent === undefined ? '' : `fork of ${parent.session} at step ${parent.seq}`;
+      return [
+        id,
+        String(turns),
+        String(steps),
+        shownTime(lastActivity),
+        [fork, pid === undefined ? '' : `open in process ${pid}`].filter((text) => text !== '').join(', '),
+      ];
+    });
+    return {
+      lines: (colours) =>
+        rows.length === 0 ? ['no sessions'] : columns(['session', 'turns', 'steps', 'last activity', ''], rows, colours),
+      holds: pointText(point),
+      json: { ...sessionsAnswer(shown), open: [...owners].map(([session, pid]) => ({ session, pid })) },
+    };
+  });
+}

@@ -1,0 +1,101 @@
+import { HistoryError } from '../../history/rebuild/history-error.js';
+import type { AnswersReport } from '../../history/verify/verify-answers.js';
+import type { VerifyProgress } from '../../history/verify/verify-session.js';
+import { type ContextsReport, type SessionVerification, verifySession } from '../../history/verify/verify-session.js';
+import { escapedJson, escapedLine, reportFailure } from '../output.js';
+import { openReview, type Review } from './answer.js';
+
+/** Flags of `palimpsest verify`, as commander hands them over. */
+export interface VerifyFlags {
+  readonly data?: string;
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+const REPORT_EVERY_MS = 100;
+
+/** Shows progress in one line of a terminal; elsewhere nothing. */
+function progressLine(session: string, of: string): { readonly report: (progress: VerifyProgress) => void; readonly end: () => void } {
+  const { stderr } = process;
+  if (!stderr.isTTY) return { report: () => undefined, end: () => undefined };
+  let last = 0;
+  return {
+    report: ({ what, done, total }) => {
+      if (Date.now() - last < REPORT_EVERY_MS) return;
+      last = Date.now();
+      stderr.write(`\r\u001b[K${of}${escapedLine(session)}: ${what} ${done}/${total}`);
+    },
+    end: () => {
+      stderr.write('\r\u001b[K');
+    },
+  };
+}
+
+function contextLines({ total, equal, inherited, byDelivery, handedLists, unequal }: ContextsReport): readonly string[] {
+  const ways = Object.entries(byDelivery).map(([way, count]) => `${count} ${way}`);
+  const shared = inherited === 0 ? '' : `, ${inherited} of sessions that it was forked from`;
+  const lists =
+    handedLists === 0
+      ? []
+      : [`          of ${handedLists} whole lists that a harness handed over the hash is kept; the context in them was compared`];
+  return [
+    total === 0 ? 'contexts  none was handed out' : `contexts  ${equal} of ${total} made again byte for byte (${ways.join(', ')}${shared})`,
+    ...lists,
+    ...unequal.map(({ turn, step, cause, section, object, line, why }) => {
+      const where = [section && `section ${section}`, line && `line ${line}`, object && `object ${object}`].filter(Boolean).join(', ');
+      return `          NOT EQUAL turn ${turn}, step ${step}: ${cause}${where === '' ? '' : ` (${where})`}: ${why}`;
+    }),
+  ];
+}
+
+function answerLines({ total, equal, keptOnly, unequal, unread }: AnswersReport): readonly string[] {
+  if (unread === true) return ['answers   NOT CHECKED: the steps cannot be read'];
+  const kept = keptOnly === 0 ? '' : `; of ${keptOnly} the proof is kept, but the answer is not derivable`;
+  return [
+    total === 0 ? 'answers   none' : `answers   ${equal} of ${total} made again byte for byte${kept}`,
+    ...unequal.map(({ turn, step, call, cause, why }) => `          NOT EQUAL turn ${turn}, step ${step}, call ${call}: ${cause}: ${why}`),
+  ];
+}
+
+function reportLines({ session, contexts, answers, parts, ok }: SessionVerification): readonly string[] {
+  const damages = parts.damages.map(({ part, what, of }) => `          ${what.toUpperCase()} ${part} (${of})`);
+  const whole = parts.damages.length === 0 ? 'all as they were written' : `${parts.damages.length} not as they were written`;
+  const lines = [...contextLines(contexts), ...answerLines(answers), `parts     ${parts.checked} checked, ${whole}`, ...damages];
+  return [`session   ${session}: ${ok ? 'verified' : 'NOT VERIFIED'}`, ...lines].map(escapedLine);
+}
+
+async function sessionsOf({ timeline }: Review, names: readonly string[], all: boolean): Promise<readonly string[]> {
+  if (!all && names.length === 0) throw new HistoryError('which-session', 'name the sessions to verify, or say --all');
+  return all ? (await timeline.present.sessions()).map(({ id }) => id).sort() : names;
+}
+
+/** `verify` */
+export async function verifyAction(names: readonly string[], flags: VerifyFlags): Promise<void> {
+  await reportFailure(flags, async () => {
+    const review = await openReview(flags);
+    const stop = new AbortController();
+    const onInterrupt = (): void => stop.abort(new Error('interrupted'));
+    process.once('SIGINT', onInterrupt);
+    try {
+      const sessions = await sessionsOf(review, names, flags.all === true);
+      const found: SessionVerification[] = [];
+      for (const [i, session] of sessions.entries()) {
+        const line = progressLine(session, sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '');
+        const verified = await verifySession(review.timeline.store, session, { onProgress: line.report, signal: stop.signal });
+        line.end();
+        found.push(verified);
+        if (flags.json !== true) console.log(reportLines(verified).join('\n'));
+      }
+      const ok = found.every((session) => session.ok);
+      if (flags.json === true) console.log(escapedJson({ ok, sessions: found, notes: review.notes }));
+      else {
+        if (sessions.length === 0) console.log('no sessions');
+        for (const note of review.notes) console.log(`note      ${note}`);
+      }
+      if (!ok) process.exitCode = 1;
+    } finally {
+      process.removeListener('SIGINT', onInterrupt);
+      await review.close();
+    }
+  });
+}

@@ -1,0 +1,94 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { LogLevel } from '../host/log.js';
+import type { ServerFlags, ServerSettings } from '../host/settings.js';
+import { collect, dataFlag, numberBetween, wholeBetween } from './flags.js';
+import { reportFailure } from './output.js';
+import { limitYoungGeneration } from './young-generation.js';
+
+/** Flags of `mcp`, as commander hands them over. */
+interface McpFlags extends ServerFlags {
+  readonly logLevel: LogLevel;
+}
+
+/** Flags of `serve`, as commander hands them over. */
+interface ServeFlags extends McpFlags {
+  readonly port: number;
+  readonly tokenFile?: string;
+  /** False with `--no-token`. */
+  readonly token: boolean;
+}
+
+/** The calls of one agent leave little garbage. With a smaller young generation, texts of 100 KB outlive their calls, which costs a quarter of the time. */
+const YOUNG_BYTES = 8 * 1_048_576;
+
+function windowSize(text: string): { readonly perTurn: number; readonly turns: number } {
+  const [, perTurn, turns] = /^(\d{1,4})x(\d{1,4})$/.exec(text) ?? [];
+  if (perTurn === undefined || turns === undefined) throw new InvalidArgumentError('It must look like 5x3: results per turn, times turns.');
+  return { perTurn: Number(perTurn), turns: Number(turns) };
+}
+
+/** Adds the flags that `mcp` and `serve` share. */
+export function withServerFlags(command: Command): Command {
+  return command
+    .addOption(new Option('--root <folder>', 'folder that agents may use; repeatable (default: the working folder)').argParser(collect))
+    .addOption(
+      new Option('--mount <mapping>', 'AGENT=CANONICAL[,FILESYSTEM-ID]: how agents in a sandbox see a folder; repeatable').argParser(
+        collect,
+      ),
+    )
+    .addOption(dataFlag())
+    .addOption(new Option('--profile <name>', 'memory (forgets everything when it stops) or rocksdb (the default)'))
+    .addOption(new Option('--session <id>', 'session that all calls belong to (default: as the client says, else a new one)'))
+    .addOption(new Option('--take-over', 'move a session here that another process has open'))
+    .addOption(
+      new Option('--durability <level>', 'what an answered call survives: the death of every process, or the loss of power too')
+        .choices(['process', 'power'])
+        .default('process'),
+    )
+    .addOption(new Option('--strict', 'follow the specification to the letter wherever this program departs from it'))
+    .addOption(new Option('--short-ids', 'show the shortest unique prefixes of ids'))
+    .addOption(new Option('--allow-bash', 'offer the tool bash, which runs any command'))
+    .addOption(new Option('--read-only', 'leave out write, edit and bash'))
+    .addOption(
+      new Option('--max-output-chars <count>', 'longest answer of a tool (default: 40000)').argParser(wholeBetween(1_000, 1_000_000)),
+    )
+    .addOption(
+      new Option('--turn-pause <seconds>', 'pause after which a call begins a new turn (default: 60)').argParser(numberBetween(0.001, 1e6)),
+    )
+    .addOption(new Option('--window <size>', 'tool results that stay active: per turn, times turns (default: 5x3)').argParser(windowSize))
+    .addOption(
+      new Option('--log-level <level>', 'what is logged to stderr').choices(['silent', 'error', 'warn', 'info', 'debug']).default('warn'),
+    );
+}
+
+async function settingsOf(flags: ServerFlags, version: string): Promise<ServerSettings> {
+  const { serverSettings } = await import('../host/settings.js');
+  return serverSettings(flags, { env: process.env, cwd: process.cwd(), version });
+}
+
+/** `palimpsest mcp`: serves one agent over stdin and stdout. */
+export function mcpCommand(version: string): Command {
+  const serve = async (flags: McpFlags): Promise<void> => {
+    const [settings, { serveStdio }] = await Promise.all([settingsOf(flags, version), import('../mcp/stdio.js')]);
+    await serveStdio(settings, flags.logLevel);
+  };
+  return withServerFlags(new Command('mcp').description('serve one agent over stdio, as an MCP server')).action((flags: McpFlags) => {
+    limitYoungGeneration(YOUNG_BYTES);
+    return reportFailure({}, () => serve(flags));
+  });
+}
+
+/** `palimpsest serve`: serves several agents over HTTP on this machine. */
+export function serveCommand(version: string): Command {
+  const serve = async (flags: ServeFlags): Promise<void> => {
+    const [settings, { serveHttp }] = await Promise.all([settingsOf(flags, version), import('../http/http-server.js')]);
+    const { port, tokenFile, token, logLevel } = flags;
+    await serveHttp(settings, { port, tokenFile, noToken: !token, logLevel });
+  };
+  const command = new Command('serve')
+    .description('serve several agents over HTTP on 127.0.0.1, as an MCP server')
+    .addOption(new Option('--port <number>', 'port; 0 picks a free one').argParser(wholeBetween(0, 65_535)).default(7_390))
+    .addOption(new Option('--token-file <file>', 'file with the bearer token (default: one is made up and shown once)'))
+    .addOption(new Option('--no-token', 'ask for no token: any program on this machine may connect'));
+  return withServerFlags(command).action((flags: ServeFlags) => reportFailure({}, () => serve(flags)));
+}

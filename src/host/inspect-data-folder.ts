@@ -1,0 +1,59 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type InspectedJournal, inspectJournals, type JournalState } from '../journal/journals.js';
+import { type LockOwner, sessionLockOwners } from '../lease/session-lock.js';
+import { type NodeStatusReport, nodeStatus } from '../node/node-status.js';
+import { remoteFolders } from '../process/data-folder.js';
+import { type LoopTrouble, loopTroubles, type TrackerReport, trackerReports } from '../process/process-reports.js';
+import { UsageError } from './settings.js';
+
+/** What the clients of one database keep in a folder. */
+export interface InspectedFolder {
+  readonly path: string;
+  readonly journals: readonly InspectedJournal[];
+  readonly sessions: readonly LockOwner[];
+  readonly trackers: readonly TrackerReport[];
+}
+
+/** What a data folder holds. */
+export interface InspectedDataFolder {
+  readonly node: NodeStatusReport;
+  /** For the node of the data folder. */
+  readonly own: InspectedFolder;
+  /** For each node that someone else runs. */
+  readonly remote: readonly InspectedFolder[];
+  /** What harnesses with our context in their loop had to do without it. */
+  readonly loops: readonly LoopTrouble[];
+  /** False when the node has stopped indexing or runs unsupervised, or a journal is damaged or cannot be read. */
+  readonly healthy: boolean;
+}
+
+const BROKEN: ReadonlySet<JournalState> = new Set(['corrupt', 'newer-format', 'unreadable']);
+
+async function inspectFolder(path: string): Promise<InspectedFolder> {
+  const [journals, sessions, trackers] = await Promise.all([inspectJournals(path), sessionLockOwners(path), trackerReports(path)]);
+  return { path, journals, sessions, trackers };
+}
+
+async function inspectRemote(dataDir: string): Promise<readonly InspectedFolder[]> {
+  const folder = remoteFolders(dataDir);
+  const names = await readdir(folder).catch(() => []);
+  return Promise.all(names.map((name) => inspectFolder(join(folder, name))));
+}
+
+/**
+ * Reads the state of the node, the journals, the open sessions and the trackers of a data folder. Changes nothing; a folder that does not exist is empty.
+ * @throws {UsageError} usage – the path is a file
+ */
+export async function inspectDataFolder(dataDir: string): Promise<InspectedDataFolder> {
+  const found = await stat(dataDir).catch(() => undefined);
+  if (found?.isDirectory() === false) throw new UsageError(`${dataDir} is a file; name the data folder`);
+  const [node, own, remote, loops] = await Promise.all([
+    nodeStatus(dataDir),
+    inspectFolder(dataDir),
+    inspectRemote(dataDir),
+    loopTroubles(dataDir),
+  ]);
+  const isBroken = [own, ...remote].some(({ journals }) => journals.some(({ state }) => BROKEN.has(state)));
+  return { node, own, remote, loops, healthy: !isBroken && !(node.running && (node.ingesterFailed || !node.supervised)) };
+}

@@ -1,0 +1,120 @@
+import { ContextClient, type ContextClientOptions } from '../client/session/context-client.js';
+import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
+import type { HarnessClient } from '../harness/harness-client.js';
+import type { HarnessSettings } from '../harness/harness-session.js';
+import { type EnsureNodeOptions, ensureNode, type NodeHandle } from '../node/ensure-node.js';
+import { clientFolder } from '../process/data-folder.js';
+import { ObjectStore } from '../store/object-store.js';
+import { defined } from '../values/defined.js';
+import { type NodeAddress, parseNodeUrl } from '../xtdb/address.js';
+import { createXtdbClient } from '../xtdb/xtdb-client.js';
+import { isDurable, type Settings } from './settings.js';
+
+/** The use of a database node: one that someone else runs, or that of a data folder, which is found or started when its address is first asked for. */
+class NodeUse {
+  readonly #nodeUrl: string | undefined;
+  readonly #options: EnsureNodeOptions;
+  readonly #stop = new AbortController();
+  #handle: NodeHandle | undefined;
+
+  constructor(options: EnsureNodeOptions, nodeUrl?: string) {
+    this.#nodeUrl = nodeUrl;
+    this.#options = options;
+  }
+
+  /** Where the node listens: asked for at the first request, and again whenever the node cannot be reached. */
+  async address(): Promise<NodeAddress> {
+    if (this.#nodeUrl !== undefined) return parseNodeUrl(this.#nodeUrl);
+    const { signal } = this.#options;
+    const both = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
+    const before = this.#handle;
+    this.#handle = await ensureNode({ ...this.#options, signal: both });
+    await before?.release();
+    return this.#handle.address;
+  }
+
+  /** Ends the use, also of a node that is being started. */
+  async release(): Promise<void> {
+    this.#stop.abort();
+    await this.#handle?.release();
+  }
+}
+
+/** A client, and what closes it together with its use of the node. */
+export interface OpenClient {
+  readonly client: ContextClient;
+  close(): ReturnType<ContextClient['close']>;
+}
+
+/** How a process of this program opens its client: what the settings do not say. */
+export interface OpenClientOptions
+  extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'journal'>,
+    Partial<Pick<EnsureNodeOptions, 'signal' | 'onProgress'>> {}
+
+/** Opens a client on the database of the settings. Resolves without waiting for the node. Throws what `ContextClient.create` throws. */
+export async function openClient(settings: Settings, { signal, onProgress, ...options }: OpenClientOptions): Promise<OpenClient> {
+  const { node, nodeUrl } = settings;
+  const use = new NodeUse({ ...node, ...defined({ signal, onProgress }) }, nodeUrl);
+  const client = await ContextClient.create({
+    ...options,
+    address: () => use.address(),
+    dataDir: clientFolder(node.dataDir, nodeUrl),
+    filesystemId: await localFilesystemId(node.dataDir),
+    journal: isDurable(settings),
+  });
+  return { client, close: () => client.close().finally(() => use.release()) };
+}
+
+/** A database for reading, and what ends its use. */
+export interface OpenStore {
+  readonly store: ObjectStore;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the database of the settings for reading. The node is found or started first.
+ * @throws {NodeError} every code – the node cannot be started
+ */
+export async function openStore({ node, nodeUrl }: Settings, onProgress: (message: string) => void): Promise<OpenStore> {
+  const use = new NodeUse({ ...node, onProgress }, nodeUrl);
+  const xtdb = createXtdbClient(await use.address());
+  const close = async (): Promise<void> => {
+    await xtdb.close();
+    await use.release();
+  };
+  return { store: new ObjectStore(xtdb), close };
+}
+
+/** How a client is made by `createContextClient`. */
+export interface CreateClientOptions
+  extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId'>,
+    Pick<HarnessSettings, 'mineShell'> {
+  /** The data folder: journal and leases of this client and, unless an address is given, the node's data. */
+  readonly dataDir: string;
+  /** Where a node listens that is there already; otherwise the node of the data folder is found or started. */
+  readonly address?: ContextClientOptions['address'];
+  /** Identity of the filesystem that this process sees [§5.4]; the machine's own where absent. */
+  readonly filesystemId?: ContextClientOptions['filesystemId'];
+  /** How the node is started; its data lies on disk unless this says otherwise. */
+  readonly node?: Partial<Omit<EnsureNodeOptions, 'dataDir'>>;
+}
+
+/**
+ * Makes a client for a harness that runs in this process: opens the roots and, unless an address is given, finds or starts the node of the data folder.
+ * Resolves without waiting for the node; the first session does. Whoever makes it closes it.
+ * @throws {SourceError} not-found – a root does not exist
+ */
+export async function createContextClient(options: CreateClientOptions): Promise<HarnessClient> {
+  const { dataDir, address, filesystemId, node, mineShell = false, ...others } = options;
+  // Servers and the sidecar open clients too, without the interface for harnesses.
+  const { HarnessClient } = await import('../harness/harness-client.js');
+  const use = new NodeUse({ profile: 'rocksdb', ...node, dataDir });
+  const client = await ContextClient.create({
+    ...others,
+    dataDir,
+    address: address ?? (() => use.address()),
+    filesystemId: filesystemId ?? (await localFilesystemId(dataDir)),
+  });
+  const { strict = false, shortIds = false } = options;
+  return new HarnessClient(client, { mineShell, strict, shortIds }, () => use.release());
+}

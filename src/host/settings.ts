@@ -1,0 +1,153 @@
+import { homedir } from 'node:os';
+import { join, posix, resolve } from 'node:path';
+import { type MountSetting, parseMount } from '../filesystem/access/mounts.js';
+import type { EnsureNodeOptions } from '../node/ensure-node.js';
+import { NODE_PROFILES } from '../node/node-state.js';
+import { DEFAULT_POLICY, type StepPolicy } from '../session/step-policy.js';
+import type { ToolOptions } from '../tools/create-tools.js';
+import { CodedError } from '../values/coded-error.js';
+import { defined } from '../values/defined.js';
+import { messageOf } from '../values/thrown.js';
+import { parseNodeUrl } from '../xtdb/address.js';
+import { dataFolder, type Environment, variable } from './environment.js';
+
+/** A flag or an environment variable cannot be used; the message names it and says what can. */
+export class UsageError extends CodedError<'usage'> {
+  override readonly name = 'UsageError';
+
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super('usage', message, options);
+  }
+
+  override get isUsage(): boolean {
+    return true;
+  }
+}
+
+/** The database that a process works with. */
+export interface Settings {
+  /** The node of a data folder (`--data`, else PALIMPSEST_DATA, else `palimpsest` in the XDG data folder), started when there is none. */
+  readonly node: Omit<EnsureNodeOptions, 'onProgress' | 'signal'>;
+  /** XTDB_URL: a node that someone else runs; then none is started. */
+  readonly nodeUrl: string | undefined;
+}
+
+/** What a process that serves agents does. */
+export interface ServerSettings extends Settings {
+  /** The version of this program. */
+  readonly version: string;
+  /** Folders that agents may use. */
+  readonly roots: readonly string[];
+  /** Where relative paths of the agents start, as they see it. */
+  readonly cwd: string;
+  readonly mounts: readonly MountSetting[];
+  /** The session of every call; otherwise each client says, or gets a new one. */
+  readonly session: string | undefined;
+  /** Moves a session here that another process has open. */
+  readonly takeOver: boolean;
+  /** What an acknowledged step survives. */
+  readonly durability: 'process' | 'power';
+  readonly policy: StepPolicy;
+  readonly tools: ToolOptions;
+}
+
+/** The flags that choose a database, as the command line has them. */
+export interface DatabaseFlags {
+  readonly data?: string;
+  readonly profile?: string;
+}
+
+/** The flags of a server, as the command line has them. */
+export interface ServerFlags extends DatabaseFlags {
+  readonly root?: readonly string[];
+  readonly mount?: readonly string[];
+  readonly session?: string;
+  readonly takeOver?: boolean;
+  readonly durability: 'process' | 'power';
+  readonly strict?: boolean;
+  readonly shortIds?: boolean;
+  readonly allowBash?: boolean;
+  readonly readOnly?: boolean;
+  readonly maxOutputChars?: number;
+  /** Seconds. */
+  readonly turnPause?: number;
+  readonly window?: { readonly perTurn: number; readonly turns: number };
+}
+
+/** Reads a flag or variable; what `read` throws becomes a UsageError. */
+function readGiven<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw new UsageError(messageOf(cause), { cause });
+  }
+}
+
+/** Reads the values of `--mount`. @throws {UsageError} usage – one is not of the form AGENT=CANONICAL[,FSID] */
+export function readMounts(mounts: readonly string[] = []): readonly MountSetting[] {
+  return mounts.map((mount) => readGiven(() => parseMount(mount)));
+}
+
+/**
+ * The database that flags, environment and defaults choose; flags win.
+ * @throws {UsageError} usage – an unknown profile, or an XTDB_URL that is no address
+ */
+export function readSettings(env: Environment, flags: DatabaseFlags = {}): Settings {
+  const named = flags.profile ?? variable(env, 'PALIMPSEST_PROFILE') ?? 'rocksdb';
+  const profile = NODE_PROFILES.find((name) => name === named);
+  if (profile === undefined)
+    throw new UsageError(`There is no profile ${JSON.stringify(named)}. Choose one of: ${NODE_PROFILES.join(', ')}.`);
+  const nodeUrl = variable(env, 'XTDB_URL');
+  if (nodeUrl !== undefined) readGiven(() => parseNodeUrl(nodeUrl));
+  return {
+    node: {
+      dataDir: flags.data ?? dataFolder(env),
+      profile,
+      cacheDir: join(variable(env, 'XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'palimpsest'),
+      ...defined({ runtimeDir: variable(env, 'XDG_RUNTIME_DIR'), javaHome: variable(env, 'JAVA_HOME') }),
+    },
+    nodeUrl,
+  };
+}
+
+/** Whether acknowledged steps outlive this process: not for a database of our own that forgets everything when it stops. */
+export function isDurable({ node, nodeUrl }: Settings): boolean {
+  return nodeUrl !== undefined || node.profile !== 'memory';
+}
+
+/** Where the agents' relative paths start: at the first root as they see it. */
+function workingFolder(roots: readonly string[], mounts: readonly MountSetting[]): string {
+  const [first = '/'] = roots;
+  const mount = mounts.find(({ canonicalPrefix }) => first === canonicalPrefix || first.startsWith(`${canonicalPrefix}/`));
+  return mount === undefined ? first : posix.join(mount.agentPrefix, first.slice(mount.canonicalPrefix.length));
+}
+
+/** What a server of this version does when it is started in `cwd`. @throws {UsageError} usage – a flag or variable that cannot be used */
+export function serverSettings(
+  flags: ServerFlags,
+  { env, cwd, version }: { readonly env: Environment; readonly cwd: string; readonly version: string },
+): ServerSettings {
+  const roots = (flags.root ?? [cwd]).map((root) => resolve(cwd, root));
+  const mounts = readMounts(flags.mount);
+  return {
+    ...readSettings(env, flags),
+    version,
+    roots,
+    cwd: workingFolder(roots, mounts),
+    mounts,
+    session: flags.session,
+    takeOver: flags.takeOver ?? false,
+    durability: flags.durability,
+    policy: {
+      window: flags.window ?? DEFAULT_POLICY.window,
+      pauseMs: flags.turnPause === undefined ? DEFAULT_POLICY.pauseMs : flags.turnPause * 1_000,
+    },
+    tools: {
+      bash: flags.allowBash ?? false,
+      readOnly: flags.readOnly ?? false,
+      strict: flags.strict ?? false,
+      shortIds: flags.shortIds ?? false,
+      ...defined({ maxOutputChars: flags.maxOutputChars }),
+    },
+  };
+}

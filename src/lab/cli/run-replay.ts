@@ -1,0 +1,179 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { basename } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { escapedJson, escapedLine, escapedText, reportFailure } from '../../cli/output.js';
+import { limitYoungGeneration } from '../../cli/young-generation.js';
+import { readSettings } from '../../host/settings.js';
+import { sessionId } from '../../objects/ids.js';
+import { systemCode } from '../../process/system-error.js';
+import { defined } from '../../values/defined.js';
+import { codeOf } from '../../values/thrown.js';
+import { excerpt } from '../recordings/entries/losses.js';
+import { summariseRecording } from '../replay/dry-run.js';
+import { findRecordings } from '../replay/find-recordings.js';
+import { parseReplayConfig, type ReplayConfig } from '../replay/replay-config.js';
+import { openReplayDatabase } from '../replay/replay-database.js';
+import { ReplayError } from '../replay/replay-error.js';
+import { type ReplayOutcome, replayInBatches, writeReports } from '../report/replay-many.js';
+import { reportMarkdown } from '../report/report-markdown.js';
+
+/** Flags of `palimpsest replay`, as commander hands them over. */
+export interface ReplayFlags {
+  readonly into?: string;
+  readonly config?: string;
+  readonly out?: string;
+  readonly dataDir?: string;
+  readonly jobs?: number;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+/** Contexts are large and soon gone: collected often they cost time, rarely they cost memory. */
+const YOUNG_BYTES = 8 * 1_048_576;
+/** How far the old part of the heap may grow over what lived when it was collected last; V8's own choice is several times as much. */
+const GROWING_PERCENT = 20;
+
+async function readConfig(path: string | undefined): Promise<ReplayConfig> {
+  if (path === undefined) return parseReplayConfig({}, 'no configuration');
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new ReplayError('bad-config', `--config ${path} cannot be read (${systemCode(cause) ?? 'unknown error'}); name a JSON file`, {
+      cause,
+    });
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new ReplayError('bad-config', `--config ${path} is no JSON: ${String(cause)}`, { cause });
+  }
+  return parseReplayConfig(value, `--config ${path}`);
+}
+
+/** A folder for reports, made before anything is replayed. */
+async function reportFolder(path: string | undefined): Promise<void> {
+  if (path === undefined) return;
+  await mkdir(path, { recursive: true }).catch((cause: unknown) => {
+    throw new ReplayError('bad-target', `--out ${path} cannot be written (${systemCode(cause) ?? 'unknown error'}); name a folder`, {
+      cause,
+    });
+  });
+}
+
+async function reportOutcome(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {
+  if ('error' in outcome) {
+    reportFailedRecording(outcome.job.path, outcome.error, flags);
+    return;
+  }
+  const { report } = outcome;
+  reportMissing(report.recording.name, report.sessions.length, report);
+  if (flags.out !== undefined) console.error(escapedLine(`${await writeReports(flags.out, report)}.{json,md}`));
+  if (flags.json) console.log(escapedJson(report));
+  else console.log(escapedText(reportMarkdown(report)));
+}
+
+/** `replay` */
+export async function replayAction(files: readonly string[], flags: ReplayFlags): Promise<void> {
+  limitYoungGeneration(YOUNG_BYTES);
+  setFlagsFromString(`--heap-growing-percent=${GROWING_PERCENT}`);
+  await reportFailure(flags, async () => {
+    const config = await readConfig(flags.config);
+    if (flags.into !== undefined) sessionId(flags.into);
+    const progress = (line: string): void => console.error(escapedLine(line));
+    const { paths, failures, others } = await findRecordings(files);
+    if (flags.into !== undefined && paths.length > 1) {
+      throw new ReplayError(
+        'bad-target',
+        `--into ${flags.into} names one session for ${paths.length} recordings; replay them one by one, or leave it out`,
+      );
+    }
+    for (const { path, error } of failures) reportFailedRecording(path, error, flags);
+    for (const { folder, names } of others) progress(`${folder}: ${names.length} files are no recordings: ${excerpt(names.join(', '))}`);
+    if (paths.length === 0) return;
+    if (flags.dryRun) return dryRun(paths, flags, progress);
+    await reportFolder(flags.out);
+    const { dataDir: _shared, ...node } = readSettings(process.env).node;
+    const stop = new AbortController();
+    const onSignal = (): void =>
+      stop.abort(new ReplayError('interrupted', 'the replay was interrupted; with --data-dir the same command goes on from there'));
+    process.once('SIGINT', onSignal);
+    process.once('SIGTERM', onSignal);
+    try {
+      const jobs = paths.map((path) => ({ path, config, ...defined({ into: flags.into }) }));
+      await replayInBatches(jobs, {
+        open: () => openReplayDatabase(flags.dataDir, { ...node, onProgress: progress }),
+        // A data folder is one database, and its node keeps what is written on the disk.
+        ...(flags.dataDir === undefined ? {} : { batchBytes: Number.POSITIVE_INFINITY }),
+        jobs: flags.jobs ?? availableParallelism(),
+        onProgress: progress,
+        onOutcome: (outcome) => reportOutcome(outcome, flags),
+        signal: stop.signal,
+      });
+    } finally {
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+    }
+  });
+}
+
+const REPORT_EVERY_MS = 2_000;
+/** Losses that are told one by one; all of them stand in the JSON, up to its own bound. */
+const SHOWN_LOSSES = 20;
+
+/** A recording that could not be read or replayed. */
+function reportFailedRecording(path: string, error: Error, flags: ReplayFlags): void {
+  process.exitCode = 1;
+  const code = codeOf(error) ?? 'error';
+  if (flags.json) console.log(escapedJson({ recording: { name: basename(path) }, error: { code, message: error.message } }));
+  else console.error(`palimpsest: ${escapedText(error.message)}`);
+}
+
+/** A recording of which something, or everything, could not be read. */
+function reportMissing(
+  name: string,
+  sessions: number,
+  { complete, losses }: { readonly complete: boolean; readonly losses: { readonly total: number } },
+): void {
+  if (!complete || (sessions === 0 && losses.total > 0)) process.exitCode = 1;
+  if (!complete) console.error(escapedLine(`palimpsest: ${name} is cut off: what came after is not in its report`));
+  else if (sessions === 0)
+    console.error(
+      escapedLine(`palimpsest: ${name} holds no session${losses.total > 0 ? ' that could be read; its report tells why' : ''}`),
+    );
+}
+
+const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
+
+/** `--dry-run`: what the recordings hold, one line each and their losses below; no database. */
+async function dryRun(paths: readonly string[], flags: ReplayFlags, progress: (line: string) => void): Promise<void> {
+  for (const path of paths) {
+    let reported = Date.now();
+    const onProgress = (done: number, total: number): void => {
+      if (Date.now() - reported < REPORT_EVERY_MS) return;
+      reported = Date.now();
+      progress(`${basename(path)}: ${Math.floor((100 * done) / Math.max(1, total))} % read`);
+    };
+    try {
+      const summary = await summariseRecording(path, { onProgress });
+      reportMissing(summary.recording.name, summary.sessions, summary);
+      if (flags.json) {
+        console.log(escapedJson(summary));
+        continue;
+      }
+      const { recording, sessions, messages, calls, results, losses } = summary;
+      const said = Object.entries(messages).map(([role, count]) => `${count} ${role}`);
+      const held = [
+        counted(sessions, 'session'),
+        `messages: ${said.join(', ') || 'none'}`,
+        counted(calls, 'call'),
+        counted(results, 'result'),
+      ];
+      console.log(escapedLine(`${recording.name}: ${recording.formats.join(', ')}, ${held.join(', ')}`));
+      for (const { reason, place, detail } of losses.each.slice(0, SHOWN_LOSSES))
+        console.log(escapedLine(`  ${reason}, ${place}: ${detail}`));
+      if (losses.total > SHOWN_LOSSES) console.log(`  and ${losses.total - SHOWN_LOSSES} more; --json has them`);
+    } catch (error) {
+      reportFailedRecording(path, error instanceof Error ? error : new Error(String(error)), flags);
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { describe, expect, test } from '@jest/globals';
+import { coloursFor, columns } from '../../../../src/cli/output.js';
+import { shortName } from '../../../../src/cli/review/answer.js';
+import { turnLines, versionLines } from '../../../../src/cli/review/log.js';
+import type { LoggedTurn } from '../../../../src/history/ask/session-log.js';
+import { ranges, turnSpans } from '../../../../src/history/rebuild/timeline.js';
+import { objectId, sessionId } from '../../../../src/objects/ids.js';
+import type { Step } from '../../../../src/objects/step.js';
+
+const plain = coloursFor({ isTerminal: false, env: {} });
+const at = (second: number): Date => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
+const nothing = { index: [], activate: [], deactivate: [], pin: [], unpin: [] };
+
+const turn: LoggedTurn = {
+  session: sessionId('s1'),
+  turn: 2,
+  rule: 'user-message',
+  ref: undefined,
+  firstStep: 3,
+  lastStep: 4,
+  from: at(1),
+  to: at(2),
+  known: { validTime: at(2), txTime: at(9), txId: 17 },
+  messages: [{ seq: 3, role: 'user', text: 'first line\nsecond line' }],
+  calls: [{ id: objectId('c1'), seq: 4, tool: 'bash\u001b[2J', status: 'fail', args: 'ls\r\n', chars: 12, fileRefs: [] }],
+  changes: { ...nothing, activate: [objectId('c1')], deactivate: [objectId('f'.repeat(64))] },
+};
+
+describe('a log for people', () => {
+  test('a turn: both times, steps in their order, changes of the sets, nothing that a terminal acts on', () => {
+    expect(turnLines(turn, (id) => shortName(id), plain)).toEqual([
+      'turn 2 of s1, steps 3-4, opened by user-message',
+      '  valid  2026-01-01T00:00:01.000Z to 2026-01-01T00:00:02.000Z',
+      '  known  2026-01-01T00:00:09.000Z, transaction 17',
+      '       3  user: first line …',
+      '       4  bash\\x1b[2J ls\\r fail 12 chars c1',
+      '         +active  c1',
+      '         -active  ffffffffffff',
+      '',
+    ]);
+  });
+
+  test('a turn that the database does not have yet says so', () => {
+    expect(turnLines({ ...turn, known: undefined }, String, plain)[2]).toBe('  known  not in the database yet');
+  });
+
+  test('a version that is no text says what it is', () => {
+    const version = { number: 4, type: 'file' as const, state: 'deleted' as const, validTime: at(1), txTime: at(2), txId: 5, chars: 0 };
+    const hashes = { contentHash: null, fileHash: null, objectHash: null };
+    expect(versionLines({ ...version, ...hashes }, plain)[0]).toBe('version 4 file deleted');
+  });
+
+  test('columns are as wide as what stands in them', () => {
+    expect(columns(['a', 'long heading', 'z'], [['12345', 'x', 'end']], plain)).toEqual([
+      'a      long heading  z',
+      '12345  x             end',
+    ]);
+  });
+
+  test('numbers that follow each other are one range', () => {
+    expect(ranges([1, 2, 3, 5, 8, 9])).toBe('1-3, 5, 8-9');
+    expect(ranges([])).toBe('');
+  });
+
+  test('steps fall into their turns', () => {
+    const step = (seq: number, of: number): Step => ({ session: sessionId('s1'), seq, turn: of, at: seq, changes: {} });
+    const spans = turnSpans([step(1, 1), step(2, 1), step(3, 2)]);
+    expect(spans.map(({ turn: n, first, last }) => [n, first, last])).toEqual([
+      [1, 1, 2],
+      [2, 3, 3],
+    ]);
+  });
+});

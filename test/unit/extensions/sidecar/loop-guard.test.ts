@@ -1,0 +1,110 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type HarnessList, LoopGuard, TroubleFile } from '../../../../src/extensions/sidecar/loop-guard.js';
+import { SidecarProcess } from '../../../../src/extensions/sidecar/sidecar-process.js';
+import { loopTroubles } from '../../../../src/process/process-reports.js';
+
+interface Plain {
+  readonly role: string;
+  readonly content: string;
+}
+
+/** Programs in the place of ours. */
+const PROGRAMS = {
+  'never answers': 'process.stdin.on("end", () => process.exit(0)).resume();',
+  'ends at once': 'process.stderr.write("out of luck"); process.exit(3);',
+  'answers with an error': `
+    const { createInterface } = require("node:readline");
+    let first = true;
+    createInterface({ input: process.stdin }).on("line", (line) => {
+      if (first) { first = false; return; }
+      console.log(JSON.stringify({ id: JSON.parse(line).id, error: { message: "no such luck" } }));
+    });`,
+} as const;
+
+/** Nothing in the loop waits for the file; the test does. */
+class AwaitedTrouble extends TroubleFile {
+  written: Promise<void> = Promise.resolve();
+
+  override write(trouble: Parameters<TroubleFile['write']>[0]): Promise<void> {
+    this.written = super.write(trouble);
+    return this.written;
+  }
+}
+
+describe('whatever happens to the sidecar of a harness', () => {
+  let folder: string;
+  let notices: string[];
+  let sidecar: SidecarProcess;
+  let trouble: AwaitedTrouble;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'palimpsest-unit-'));
+    notices = [];
+    trouble = new AwaitedTrouble(folder, 'pi');
+  });
+  afterEach(async () => {
+    await sidecar.end(2_000);
+    await trouble.written;
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const own: HarnessList<Plain> = {
+    list: { session: 's', messages: [{ role: 'user', content: 'go' }] },
+    places: [0],
+    messages: [{ role: 'user', content: 'go' }],
+    said: ({ parts }) => ({ role: 'user', content: parts.map(({ text }) => text).join() }),
+    withReferences: (message) => message,
+  };
+
+  async function loopWith(program: string, limitMs = 400): Promise<LoopGuard> {
+    const path = join(folder, 'program.cjs');
+    await writeFile(path, program);
+    sidecar = new SidecarProcess({
+      node: process.execPath,
+      program: path,
+      env: process.env,
+      beginning: { what: 'pi', cwd: folder, roots: [folder] },
+    });
+    return new LoopGuard({ sidecar, trouble, limitMs, notify: (line) => notices.push(line) });
+  }
+
+  test.each(Object.entries(PROGRAMS))(
+    'a process that %s lets the harness’s own list through within the limit, and the user is notified once',
+    async (_what, program) => {
+      const loop = await loopWith(program);
+      const begun = performance.now();
+      expect(await loop.pass(() => own)).toBeUndefined();
+      expect(await loop.pass(() => own)).toBeUndefined();
+      // Far beyond the limit of 0.4 s, and far below that of a loop that is given none.
+      expect(performance.now() - begun).toBeLessThan(25_000);
+      expect(notices).toHaveLength(1);
+      const verb = await loop.verb({ session: 's', verb: 'activate', ids: ['x'], callId: 'call_1' });
+      expect(verb.ok).toBe(false);
+      await trouble.written;
+      const [kept] = await loopTroubles(folder);
+      expect(kept).toMatchObject({ what: 'pi', session: 's', passedThrough: 2, pid: process.pid });
+    },
+  );
+
+  test('a process that writes what is no answer is ended, not waited for, and takes nothing with it', async () => {
+    const loop = await loopWith('process.stdin.once("data", () => console.log("Warning: none of your business"));', 30_000);
+    expect(await loop.pass(() => own)).toBeUndefined();
+    expect(notices[0]).toContain('gone');
+  });
+
+  test('a program that is not there is no worse', async () => {
+    await loopWith('');
+    const nowhere = new SidecarProcess({
+      node: join(folder, 'no-node'),
+      program: 'none',
+      env: process.env,
+      beginning: { what: 'pi', cwd: folder, roots: [folder] },
+    });
+    const loop = new LoopGuard({ sidecar: nowhere, trouble, limitMs: 400, notify: (line) => notices.push(line) });
+    expect(await loop.pass(() => own)).toBeUndefined();
+    expect(notices[0]).toContain('gone');
+  });
+});

@@ -1,0 +1,29 @@
+import { expect, test } from '@jest/globals';
+import { resumeProgress } from '../../../src/host/backend.js';
+
+function told(...looks: readonly (readonly [atMs: number, done: number])[]): readonly string[] {
+  const sentences: string[] = [];
+  let now = 0;
+  const tell = resumeProgress(
+    's1',
+    (message) => sentences.push(message),
+    () => now,
+  );
+  for (const [atMs, done] of looks) {
+    now = atMs;
+    tell(done, 100);
+  }
+  return sentences;
+}
+
+test('a resume that is done in a moment is not worth a line', () => {
+  expect(told([10, 1], [200, 50], [300, 99], [400, 100])).toEqual([]);
+});
+
+test('a long one says now and then how far it is, and in the end that it is done', () => {
+  expect(told([100, 1], [600, 20], [700, 30], [1_000, 40], [1_100, 50], [1_200, 100])).toEqual([
+    'session s1 is resumed: 20 of 100 files were looked at',
+    'session s1 is resumed: 50 of 100 files were looked at',
+    'session s1 is resumed: 100 of 100 files were looked at',
+  ]);
+});

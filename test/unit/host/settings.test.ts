@@ -1,0 +1,87 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { Command } from 'commander';
+import { withServerFlags } from '../../../src/cli/serve.js';
+import { readSettings, type ServerFlags, serverSettings } from '../../../src/host/settings.js';
+
+describe('where settings come from', () => {
+  test('the defaults follow the XDG folders of the user', () => {
+    expect(readSettings({}, {})).toEqual({
+      node: {
+        dataDir: join(homedir(), '.local', 'share', 'palimpsest'),
+        profile: 'rocksdb',
+        cacheDir: join(homedir(), '.cache', 'palimpsest'),
+      },
+      nodeUrl: undefined,
+    });
+    expect(
+      readSettings({ XDG_DATA_HOME: '/d', XDG_CACHE_HOME: '/c', XDG_RUNTIME_DIR: '/r', JAVA_HOME: '/j', XTDB_URL: 'http://h:3000' }, {}),
+    ).toEqual({
+      node: { dataDir: '/d/palimpsest', profile: 'rocksdb', cacheDir: '/c/palimpsest', runtimeDir: '/r', javaHome: '/j' },
+      nodeUrl: 'http://h:3000',
+    });
+  });
+
+  test('a flag wins over a variable, a variable over a default, and an empty variable is none', () => {
+    expect(readSettings({ PALIMPSEST_DATA: '/v', XDG_DATA_HOME: '/d' }, {}).node.dataDir).toBe('/v');
+    expect(readSettings({ PALIMPSEST_DATA: '/v' }, { data: '/f' }).node.dataDir).toBe('/f');
+    expect(readSettings({ PALIMPSEST_DATA: '', XDG_DATA_HOME: '/d' }, {}).node.dataDir).toBe('/d/palimpsest');
+    expect(readSettings({ PALIMPSEST_PROFILE: 'memory' }, {}).node.profile).toBe('memory');
+  });
+
+  test('an unknown profile is refused with the ones there are', () => {
+    expect(() => readSettings({}, { profile: 'postgres' })).toThrow(/"postgres".*memory, rocksdb/);
+  });
+});
+
+function settings(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const command = withServerFlags(new Command())
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined });
+  command.parse([...args], { from: 'user' });
+  return serverSettings(command.opts<ServerFlags>(), { env: { HOME: '/home/me', ...env }, cwd: '/srv', version: '1.2.3' });
+}
+
+describe('flags of mcp and serve', () => {
+  test('without any: the working folder, five results of three turns, a pause of a minute, no bash', () => {
+    expect(settings([])).toMatchObject({
+      version: '1.2.3',
+      roots: ['/srv'],
+      cwd: '/srv',
+      mounts: [],
+      session: undefined,
+      nodeUrl: undefined,
+      policy: { window: { perTurn: 5, turns: 3 }, pauseMs: 60_000 },
+      tools: { bash: false, readOnly: false, strict: false, shortIds: false },
+    });
+  });
+
+  test('all of them', () => {
+    const flags = '--root a --root /b --data /d --profile memory --session s --strict --short-ids --allow-bash --read-only';
+    const more = '--max-output-chars 10000 --turn-pause 2.5 --window 7x2 --mount /workspace=/srv/a';
+    expect(settings([...flags.split(' '), ...more.split(' ')], { XTDB_URL: 'http://localhost:3000' })).toMatchObject({
+      roots: ['/srv/a', '/b'],
+      cwd: '/workspace',
+      mounts: [{ agentPrefix: '/workspace', canonicalPrefix: '/srv/a' }],
+      session: 's',
+      node: { dataDir: '/d', profile: 'memory' },
+      nodeUrl: 'http://localhost:3000',
+      policy: { window: { perTurn: 7, turns: 2 }, pauseMs: 2_500 },
+      tools: { bash: true, readOnly: true, strict: true, shortIds: true, maxOutputChars: 10_000 },
+    });
+  });
+
+  test.each([
+    [['--window', '5']],
+    [['--window', 'axb']],
+    [['--max-output-chars', '10']],
+    [['--max-output-chars', '2000000']],
+    [['--turn-pause', '-1']],
+    [['--log-level', 'loud']],
+    [['--profile', 'tape']],
+    [['--mount', 'nowhere']],
+  ])('nonsense is refused: %j', (args) => {
+    expect(() => settings(args)).toThrow();
+  });
+});
