@@ -16,6 +16,15 @@ afterEach(() => remove());
 const memory = (...flags: readonly string[]): string[] => ['--config', CONFIGS.memory, '--socket', socket, ...flags];
 
 describe('a front that cannot start', () => {
+  test('says that another process holds its lock or its socket', async () => {
+    const front = await startFront(memory('--lock', join(dir, 'lock')));
+    const again = memory('--lock', join(dir, 'lock'));
+    expect(await failToStart(again)).toEqual([75, `front: locked: Another process holds ${join(dir, 'lock')}`]);
+    const [code, reason] = await failToStart(memory());
+    expect([code, reason]).toEqual([70, expect.stringMatching(/^front: bind-failed: .*Another process listens/)]);
+    await front.stop();
+  });
+
   test('says what is wrong with its flags, its configuration or its place', async () => {
     expect((await failToStart(['--config', CONFIGS.memory]))[0]).toBe(64);
     expect((await failToStart(memory('--max-rows', 'many')))[0]).toBe(64);
