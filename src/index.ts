@@ -29,18 +29,11 @@ export { type MountSetting, parseMount } from './filesystem/access/mounts.js';
 export type { SourceReading } from './filesystem/access/read-source.js';
 export { HarnessClient, type OpenOptions } from './harness/harness-client.js';
 export { HarnessError, type HarnessErrorCode } from './harness/harness-error.js';
-export {
-  HarnessSession,
-  type MessagesReport,
-  type RecordedEntry,
-  type ReportOptions,
-  type TurnContext,
-  type TurnOptions,
-} from './harness/harness-session.js';
+export { HarnessSession, type TurnContext, type TurnOptions } from './harness/harness-session.js';
 export type { ReportedContent, ReportedFile, ReportedMessage, ToolCallReport } from './harness/message-schema.js';
 export type { HistoryNotice } from './harness/reconcile.js';
-export type { ReportedCall } from './harness/record-item.js';
-export type { VerbReport } from './harness/session-verbs.js';
+export type { ReportedCall, VerbReport } from './harness/record-call.js';
+export type { MessagesReport, RecordedEntry, ReportOptions } from './harness/reported-chat.js';
 export {
   type AskedDiff,
   askContext,

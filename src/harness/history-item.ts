@@ -178,8 +178,9 @@ export interface HistoryOptions {
 }
 
 /**
- * Takes the messages of a harness apart: the system prompt at the beginning, messages, and calls joined with their results. Throws HarnessError
- * `unknown-call` for a result that nothing announced.
+ * Takes the messages of a harness apart: the system prompt at the beginning, messages, and calls joined with their results.
+ *
+ * @throws {HarnessError} `unknown-call` – for a result that no message announced
  */
 export function historyOf(messages: readonly ReportedMessage[], { known = new Map(), prompt = true }: HistoryOptions = {}): History {
   const prompts = prompt ? promptLength(messages) : 0;
@@ -200,4 +201,14 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
   }
   const texts = messages.slice(0, prompts).map(({ content }) => contentText(content));
   return { systemPrompt: prompts === 0 ? undefined : texts.join('\n\n'), items, open: open.left(), settled };
+}
+
+/**
+ * Where the running turn begins in a harness's list: at its last message of the user before which no call waits for its result. Everything from there on
+ * has to stay as it is; everything before is closed. Undefined where there is none.
+ *
+ * @throws {HarnessError} `unknown-call` – for a result that no message announced
+ */
+export function tailStart(messages: readonly ReportedMessage[]): number | undefined {
+  return historyOf(messages).settled.at(-1);
 }

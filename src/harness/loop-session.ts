@@ -2,35 +2,31 @@ import type { LayoutName } from '../assembly/assembly-record.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { SessionAroundTail, SessionAssemblyRecord } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
+import type { ContextSession } from '../client/session/context-session.js';
 import type { Delivery, HandedList } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import type { HistoryEvent } from '../objects/step.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { defined } from '../values/defined.js';
-import { branchId, findLineage } from './find-lineage.js';
-import { HarnessSession, type HarnessSettings, type PlacedEntry } from './harness-session.js';
+import { HarnessSession, type HarnessSettings } from './harness-session.js';
+import { tailStart } from './history-item.js';
+import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
 import type { ReportedMessage } from './message-schema.js';
-import type { VerbReport } from './session-verbs.js';
-import { tailStart } from './tail-start.js';
+import type { VerbReport } from './record-call.js';
+import type { PlacedEntry } from './reported-chat.js';
 
-/** How a session in a harness's loop is opened. */
-export interface LoopOptions extends Omit<HarnessSettings, 'delivered'> {
-  /** The harness's own id of its session: ours has the same. */
-  readonly id: string;
-  /** The session that it was forked from, where the harness names it. */
-  readonly parent?: string;
+/** How a session in a harness's loop is opened: under the harness's own name of it. */
+export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'delivered'> {
   readonly delivered: Delivery;
   readonly layout?: LayoutName;
 }
 
 /** A harness's list as it is before a model call. */
-export interface LoopHistory {
+export interface LoopHistory extends LineageHistory {
   /** The whole list, without system messages. */
   readonly messages: readonly ReportedMessage[];
   /** The system prompt of the call, where it is known already. */
   readonly system?: string | null;
-  /** Whether the harness compacted the list: what is missing was not undone. */
-  readonly compacted?: boolean;
 }
 
 /** What the list of the next model call is made of: messages of ours around the part that stays, and lines in the place of results in it. */
@@ -180,43 +176,24 @@ export class LoopSession {
   }> {
     // What it lost is kept in a fork; the whole history is here, and what is missing of it is recorded again.
     if (this.#current?.session.isLost === true) this.#current = undefined;
-    this.#current ??= await this.#open({ messages, compacted });
+    this.#current ??= this.#wrap(await openLineage(this.#client, this.#options, { messages, compacted }));
     const report = async (harness: HarnessSession, refuseUndone: boolean) => {
       if (system !== undefined) await harness.setSystemPrompt(system);
       return harness.reportMessages(messages, { mode: 'history', compacted, refuseUndone });
     };
     const first = await report(this.#current, true);
     if (first.undoneFrom === undefined) return { harness: this.#current, placed: first.placed ?? [] };
-    this.#current = await this.#branch(this.#current, first.undoneFrom);
-    const { placed = [] } = await report(this.#current, false);
-    return { harness: this.#current, placed };
+    const left = this.#current;
+    // Where the database is away this fails; the session stays as it is, and the next history tries again.
+    const harness = this.#wrap(await openBranch(this.#client, this.#options.id, { id: left.id, at: first.undoneFrom }));
+    await left.close();
+    this.#current = harness;
+    const { placed = [] } = await report(harness, false);
+    return { harness, placed };
   }
 
-  async #open(history: LoopHistory): Promise<HarnessSession> {
-    const { id, parent } = this.#options;
-    const lineage = await findLineage(this.#client, id, history, parent);
-    if (lineage.kind === 'fork') return this.#fork(lineage.parent, id, lineage.at);
-    return this.#wrap(lineage.kind === 'continue' ? lineage.id : id);
-  }
-
-  /** What was undone stays in the session; the harness goes on in a branch. Without the database it goes on where it is. */
-  async #branch(from: HarnessSession, at: number): Promise<HarnessSession> {
-    const names = new Set((await this.#client.listSessions()).map(({ id }) => String(id)));
-    let number = 2;
-    while (names.has(branchId(this.#options.id, number))) number += 1;
-    const branch = await this.#fork(from.id, branchId(this.#options.id, number), at);
-    await from.close();
-    return branch;
-  }
-
-  async #fork(parent: SessionId, id: string, at: number): Promise<HarnessSession> {
-    const session = await this.#client.forkSession(parent, { id, at });
-    await session.recordEvent({ kind: 'forked', kept: at, detail: parent });
+  #wrap(session: ContextSession): HarnessSession {
     return new HarnessSession(this.#client, session, this.#options);
-  }
-
-  async #wrap(id: string): Promise<HarnessSession> {
-    return new HarnessSession(this.#client, await this.#client.openSession({ id }), this.#options);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { SessionSummary } from '../client/session/open-session.js';
-import type { DeliveredRecord, HarnessSession, MessagesReport, TurnContext } from '../harness/harness-session.js';
-import type { ReportedCall } from '../harness/record-item.js';
-import type { VerbReport } from '../harness/session-verbs.js';
+import type { DeliveredRecord, HarnessSession, TurnContext } from '../harness/harness-session.js';
+import type { ReportedCall, VerbReport } from '../harness/record-call.js';
+import type { MessagesReport } from '../harness/reported-chat.js';
 import { reportedTime } from '../store/object-store.js';
 import { defined } from '../values/defined.js';
 import type { AnswerBody } from './api-schemas.js';

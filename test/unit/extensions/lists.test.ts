@@ -6,8 +6,8 @@ import type { PiMessage } from '../../../src/extensions/pi/pi-api.js';
 import { sessionOfFile } from '../../../src/extensions/pi/pi-extension.js';
 import { piList } from '../../../src/extensions/pi/pi-messages.js';
 import { composed, handedList } from '../../../src/extensions/sidecar/loop-guard.js';
+import { tailStart } from '../../../src/harness/history-item.js';
 import type { LoopContext } from '../../../src/harness/loop-session.js';
-import { tailStart } from '../../../src/harness/tail-start.js';
 import { sessionId } from '../../../src/objects/ids.js';
 
 const part = (section: 'pool' | 'chat' | 'active', text: string) => ({ section, role: 'user', parts: [{ text }] });

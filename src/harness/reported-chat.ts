@@ -1,0 +1,216 @@
+import type { ContextSession } from '../client/session/context-session.js';
+import type { ObjectId } from '../objects/ids.js';
+import { defined } from '../values/defined.js';
+import { type CallItem, type HistoryItem, historyOf, type OpenCall } from './history-item.js';
+import { chatEntries, isBareCarrier, type KnownEntry, sentEntry } from './known-history.js';
+import type { ReportedMessage } from './message-schema.js';
+import type { ObservationContext } from './observe-call.js';
+import { type HistoryEntry, type HistoryNotice, type Reconciled, reconcileWith } from './reconcile.js';
+import { type CallExtras, findKnownCall, type ReportedCall, recordItem } from './record-call.js';
+
+/** How messages are reported. */
+export interface ReportOptions {
+  /** `append` (the default): only what is new. `history`: the whole history, of which what is known is found out (decision F1). */
+  readonly mode?: 'append' | 'history';
+  /** The harness's own id of the turn (decision B7). */
+  readonly turnRef?: string;
+  /** The harness says that it compacted its history: what is missing from it was not undone. */
+  readonly compacted?: boolean;
+  /** Records nothing of a whole history that says that something at the end of the chat never happened, but tells from where on. */
+  readonly refuseUndone?: boolean;
+}
+
+/** Where an entry of a whole history belongs in the session: the message that it stood in, its turn, its step and, of a call, its object. */
+export interface PlacedEntry {
+  readonly index: number;
+  readonly kind: 'message' | 'call';
+  readonly role?: string;
+  readonly turn: number;
+  readonly seq: number;
+  readonly callId?: ObjectId;
+}
+
+/** One entry of a report that was recorded. */
+export interface RecordedEntry {
+  /** The message that it stood in, counted from 0. */
+  readonly index: number;
+  readonly kind: 'message' | 'call';
+  /** The object of a call. */
+  readonly callId?: ObjectId;
+}
+
+/** What became of a report of messages. */
+export interface MessagesReport {
+  readonly recorded: readonly RecordedEntry[];
+  /** Entries that were known already. */
+  readonly known: number;
+  /** A history that does not simply go on from what is known; nothing was deleted for it. */
+  readonly notice: HistoryNotice | undefined;
+  /** What could not be taken up of the files of calls, and why. */
+  readonly notes: readonly string[];
+  /** Of a whole history: where each of its entries belongs. */
+  readonly placed?: readonly PlacedEntry[];
+  /** The last step that the history and the chat share from the beginning on, 0 for none: what came later was undone, and nothing was recorded. */
+  readonly undoneFrom?: number;
+}
+
+/** An entry that was recorded just now, and where. */
+interface Taken {
+  readonly entry: RecordedEntry;
+  readonly place: Pick<KnownEntry, 'seq' | 'turn' | 'ref'>;
+  readonly notes: readonly string[];
+}
+
+const placeOf = ({ seq, turn, ref }: KnownEntry): Taken['place'] => ({ seq, turn, ...defined({ ref }) });
+
+/** The items that are entries of their own. */
+const entryItems = (items: readonly HistoryItem[]): readonly HistoryItem[] =>
+  items.filter((item) => item.kind === 'call' || !isBareCarrier(item));
+
+function placedEntries(items: readonly HistoryItem[], sent: readonly (KnownEntry | undefined)[]): readonly PlacedEntry[] {
+  return items.flatMap((item, i) => {
+    const place = sent[i];
+    if (place === undefined) return [];
+    const { index, kind } = item;
+    const { seq, turn, ref } = place;
+    const what = item.kind === 'message' ? { role: item.role } : {};
+    return [{ index, kind, ...what, seq, turn, ...defined({ callId: ref }) }];
+  });
+}
+
+const reportOf = (taken: readonly Taken[], entries: number, notice: HistoryNotice | undefined): MessagesReport => ({
+  recorded: taken.map(({ entry }) => entry),
+  known: entries - taken.length,
+  notice,
+  notes: taken.flatMap(({ notes }) => notes),
+});
+
+/**
+ * The list of a harness beside the chat of its session [§5.1]: records what is new of each report and remembers the list as it was last sent. Its methods are
+ * called one after the other.
+ */
+export class ReportedChat {
+  readonly #session: ContextSession;
+  readonly #context: () => ObservationContext;
+  /** The harness's own list as it was last sent, which need not have the order of the chat. */
+  #sent: KnownEntry[] = [];
+  #open: ReadonlyMap<string, OpenCall> = new Map();
+
+  /** `context` makes what the files of a call are judged by, anew for each call. */
+  constructor(session: ContextSession, context: () => ObservationContext) {
+    this.#session = session;
+    this.#context = context;
+  }
+
+  /** Records one finished call, unless the session has this very call. */
+  async record(call: CallItem, extras: CallExtras): Promise<ReportedCall> {
+    const known = await findKnownCall(this.#session, call);
+    if (known !== undefined) return { callId: known, outcome: 'known', files: 0, collapsed: [], notes: [] };
+    return recordItem(this.#session, call, { context: this.#context(), extras });
+  }
+
+  /** Records what is new of a report. */
+  report(messages: readonly ReportedMessage[], options: ReportOptions): Promise<MessagesReport> {
+    return options.mode === 'history' ? this.#reportHistory(messages, options) : this.#reportNew(messages, options);
+  }
+
+  async #reportNew(messages: readonly ReportedMessage[], { turnRef }: ReportOptions): Promise<MessagesReport> {
+    // In the middle of a chat a system message is something that the harness put in, not the prompt.
+    const history = historyOf(messages, { known: this.#open, prompt: this.#session.state.seq === 0 });
+    const items = entryItems(history.items);
+    const entries = items.map(sentEntry);
+    if (history.systemPrompt !== undefined) await this.#session.setSystemPrompt(history.systemPrompt);
+    const taken: Taken[] = [];
+    for (const i of this.#unseen(entries)) {
+      const [item, entry] = [items[i], entries[i]];
+      if (item === undefined || entry === undefined) continue;
+      const one = await this.#take(item, { whole: false, ...defined({ turnRef }) });
+      if (one === undefined) continue;
+      taken.push(one);
+      // One by one, so that a report that fails half-way can be made again.
+      this.#sent.push({ ...entry, ...one.place });
+    }
+    this.#open = history.open;
+    return reportOf(taken, items.length, undefined);
+  }
+
+  async #reportHistory(messages: readonly ReportedMessage[], options: ReportOptions): Promise<MessagesReport> {
+    const { turnRef, compacted = false, refuseUndone = false } = options;
+    const history = historyOf(messages);
+    const items = entryItems(history.items);
+    const entries = items.map(sentEntry);
+    const { fresh, matched, notice, known } = this.#reconcile(entries, compacted);
+    if (refuseUndone && notice !== undefined && notice.kind !== 'compacted') {
+      const undoneFrom = known[notice.kept - 1]?.seq ?? 0;
+      if (undoneFrom < this.#session.state.seq) return { ...reportOf([], items.length, notice), undoneFrom };
+    }
+    if (history.systemPrompt !== undefined) await this.#session.setSystemPrompt(history.systemPrompt);
+    if (notice !== undefined && !this.#isNoted(notice)) await this.#session.recordEvent(notice);
+    const taken: Taken[] = [];
+    const sent: (KnownEntry | undefined)[] = entries.map((entry, i) => {
+      const before = matched[i] === undefined ? undefined : known[matched[i]];
+      return before === undefined ? undefined : { ...entry, ...placeOf(before) };
+    });
+    for (const i of fresh) {
+      const [item, entry] = [items[i], entries[i]];
+      const one = item === undefined ? undefined : await this.#take(item, { whole: true, ...defined({ turnRef }) });
+      if (one === undefined || entry === undefined) continue;
+      taken.push(one);
+      sent[i] = { ...entry, ...one.place };
+    }
+    this.#sent = sent.filter((entry) => entry !== undefined);
+    this.#open = history.open;
+    for (const id of history.open.keys()) this.#session.expectCall(id);
+    return { ...reportOf(taken, items.length, notice), placed: placedEntries(items, sent) };
+  }
+
+  /** Records one entry; undefined when it turned out to be known. */
+  async #take(item: HistoryItem, { whole, ...extras }: CallExtras & { readonly whole: boolean }): Promise<Taken | undefined> {
+    const { index } = item;
+    if (item.kind === 'message') {
+      const { role, text, name, id } = item;
+      await this.#session.reportMessage({ role, text, ...(name === undefined ? {} : { name: name.toWellFormed() }) }, id);
+      return { entry: { index, kind: 'message' }, place: this.#place(), notes: [] };
+    }
+    // In a whole history the place tells whether a call is known; its id may rightly come again.
+    const call = whole ? await recordItem(this.#session, item, { context: this.#context(), extras }) : await this.record(item, extras);
+    if (call.outcome === 'known') return undefined;
+    return { entry: { index, kind: 'call', callId: call.callId }, place: { ...this.#place(), ref: call.callId }, notes: call.notes };
+  }
+
+  /** Where the step that was just recorded stands. */
+  #place(): Pick<KnownEntry, 'seq' | 'turn'> {
+    const { seq, turn } = this.#session.state;
+    return { seq, turn };
+  }
+
+  /** What is new of a history, against the list as it was last sent and against the chat. */
+  #reconcile(entries: readonly HistoryEntry[], compacted: boolean): Reconciled & { readonly known: readonly KnownEntry[] } {
+    const used = new Set(entries.flatMap(({ kind, id }) => (kind === 'call' && id !== undefined ? [id] : [])));
+    const chat = chatEntries(this.#session.state.marks, (id) => this.#session.metadata(id), used);
+    const views = [this.#sent, chat];
+    const { view, notice, ...found } = reconcileWith(views, entries);
+    const named = notice !== undefined && compacted ? { ...notice, kind: 'compacted' as const } : notice;
+    return { ...found, notice: named, known: views[view] ?? chat };
+  }
+
+  /** Whether the last thing that happened to the harness's history is just this. */
+  #isNoted({ kind, kept, missing }: HistoryNotice): boolean {
+    const last = this.#session.state.marks.findLast(({ event }) => event !== undefined)?.event;
+    return last?.kind === kind && last.kept === kept && last.missing === missing;
+  }
+
+  /** The entries of a report of new ones, less messages whose id was reported before. */
+  #unseen(entries: readonly HistoryEntry[]): readonly number[] {
+    const stored = this.#session.state.marks.flatMap(({ message, native }) =>
+      message === undefined || native === undefined ? [] : [native],
+    );
+    const seen = new Set([...stored, ...this.#sent.flatMap(({ kind, id }) => (kind === 'message' && id !== undefined ? [id] : []))]);
+    return entries.flatMap(({ kind, id }, i) => {
+      if (kind === 'call' || id === undefined) return [i];
+      if (seen.has(id)) return [];
+      seen.add(id);
+      return [i];
+    });
+  }
+}
