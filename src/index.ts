@@ -47,7 +47,7 @@ export {
 } from './history/ask/ask.js';
 export type { ObjectDiff, SessionDiff } from './history/ask/diff.js';
 export type { LoggedVersion } from './history/ask/object-log.js';
-export type { ObjectView, VersionText } from './history/ask/object-view.js';
+export type { ObjectView } from './history/ask/object-view.js';
 export type { QueryAnswer, QueryLimits } from './history/ask/run-query.js';
 export type { Sighting } from './history/ask/seen-by.js';
 export type { LoggedCall, LoggedMessage, LoggedTurn } from './history/ask/session-log.js';
@@ -90,6 +90,7 @@ export { DEFAULT_POLICY, type StepPolicy } from './session/step-policy.js';
 export { StoreError, type StoreErrorCode } from './store/errors.js';
 export type { ObjectStore } from './store/object-store.js';
 export type { FoundVersion, HistoryVersion, StoreSnapshot } from './store/store-snapshot.js';
+export type { VersionText } from './store/texts.js';
 export type { NodeAddress } from './xtdb/address.js';
 export type { Basis } from './xtdb/db-snapshot.js';
 export { XtdbError, type XtdbErrorCode } from './xtdb/errors.js';

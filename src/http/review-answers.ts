@@ -2,7 +2,7 @@ import type { DisplayPaths } from '../assembly/metadata.js';
 import type { ContextLedger, ReportedContext } from '../history/ask/context-report.js';
 import type { ObjectDiff, SessionDiff } from '../history/ask/diff.js';
 import type { LoggedVersion } from '../history/ask/object-log.js';
-import type { ObjectView, VersionText } from '../history/ask/object-view.js';
+import type { ObjectView } from '../history/ask/object-view.js';
 import type { QueryAnswer } from '../history/ask/run-query.js';
 import type { Sighting } from '../history/ask/seen-by.js';
 import type { LoggedTurn } from '../history/ask/session-log.js';
@@ -13,6 +13,7 @@ import type { SessionVerification } from '../history/verify/verify-session.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import { reportedTime } from '../store/object-store.js';
 import type { VersionTimes } from '../store/queries.js';
+import type { VersionText } from '../store/texts.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import type { ReviewAnswer } from './review-schemas.js';
 

@@ -1,10 +1,11 @@
 import { askDiff, askObject } from '../../history/ask/ask.js';
 import type { ActiveDiff, DiffSide, ObjectDiff, SessionDiff, SetDiff } from '../../history/ask/diff.js';
-import { type ObjectView, requireText, type VersionText } from '../../history/ask/object-view.js';
+import { type ObjectView, requireText } from '../../history/ask/object-view.js';
 import { type TextDiff, unifiedLines } from '../../history/ask/text-diff.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { objectDiffAnswer, sessionDiffAnswer, showAnswer } from '../../http/review-answers.js';
 import type { ObjectVersion } from '../../objects/seal.js';
+import type { VersionText } from '../../store/texts.js';
 import { type Colours, escapedLine, escapedText } from '../output.js';
 import type { ReviewFlags } from './answer.js';
 import { type Answer, answerReview, type NameOf, namesFor, pointText, shownTime } from './answer.js';

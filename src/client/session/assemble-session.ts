@@ -5,6 +5,7 @@ import type { AssemblyInput } from '../../assembly/layout.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { metadataOf } from '../../assembly/metadata.js';
 import { type MessageAssembly, renderMessages } from '../../assembly/render-messages.js';
+import { ContextReader } from '../../history/rebuild/context-reader.js';
 import type { Delivery, HandedList, ShownAhead } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { withinLimit } from '../../process/within-limit.js';
@@ -14,10 +15,12 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError, type XtdbErrorCode } from '../../xtdb/errors.js';
+
 import type { MarkedVersion } from '../optimistic/known-versions.js';
 import type { OptimisticContext, ViewedSession } from '../optimistic/optimistic-view.js';
 import { TIME_LIMITS } from '../time-limits.js';
-import { type LoadedSession, loadSession } from './open-session.js';
+import type { LoadedSession } from './open-session.js';
+
 import type { SessionEnvironment } from './session-environment.js';
 
 /** The record of one assembly (decision E7): enough to rebuild it from the database alone. */
@@ -104,16 +107,27 @@ interface Parts {
   readonly ahead?: readonly ShownAhead[];
 }
 
-function assembleParts({ files, strict, shortIds }: SessionEnvironment, parts: Parts, options: AssembleOptions): SessionAssembly {
-  const { state, prompt, basis, ahead } = parts;
+function assembleParts(environment: SessionEnvironment, parts: Parts, options: AssembleOptions): SessionAssembly {
+  const { state, prompt } = parts;
+  const { files } = environment;
   const active = state.sets.active.flatMap((id) => {
     const object = parts.version(id);
     const described = object === undefined ? undefined : metadataOf(object.version, object.marks, files);
     return object === undefined || described === undefined ? [] : [{ metadata: described, content: object.version.content }];
   });
   const pool = state.sets.index.flatMap((id) => parts.metadata(id) ?? []);
+  return assemblyOf(environment, { ...parts, input: { systemPrompt: prompt, pool, turns: state.turns, active } }, options);
+}
+
+/** What a context is made of, and where it was read. */
+interface ContextInput extends Pick<Parts, 'state' | 'basis' | 'ahead'> {
+  readonly input: Omit<AssemblyInput, 'options'>;
+}
+
+function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextInput, options: AssembleOptions): SessionAssembly {
+  const { state, basis, ahead } = context;
   const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds };
-  const input: AssemblyInput = { systemPrompt: prompt, pool, turns: state.turns, active, options: chosen };
+  const input: AssemblyInput = { ...context.input, options: chosen };
   const withPlace = <T extends { readonly record: AssemblyRecord }>(rendered: T): T & { readonly record: SessionAssemblyRecord } => ({
     ...rendered,
     record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, basis, ...defined({ ahead }) },
@@ -260,8 +274,6 @@ export async function assembleAsOf(
   options: AssembleOptions,
 ): Promise<SessionAssembly | undefined> {
   const snapshot = await environment.store.asOf(basis);
-  const loaded = await loadSession(snapshot, session);
-  if (loaded === undefined) return undefined;
-  const metadata = await metadataAt(environment, snapshot, loaded.state.sets.index);
-  return assembleAt(environment, snapshot, { ...loaded, metadata }, options);
+  const read = await new ContextReader().read(snapshot, { session, paths: environment.files });
+  return read === undefined ? undefined : assemblyOf(environment, { ...read, basis: snapshot.basis }, options);
 }

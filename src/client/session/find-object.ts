@@ -61,9 +61,6 @@ async function storedObject(store: ObjectStore, id: ObjectId, txId: number | und
   const found = await snapshot.get(id);
   if (found === undefined) return undefined;
   const { version, marks } = found;
-  const { content, content_hash, file_hash } = version;
-  const whole = marks.whole ?? (file_hash !== null && file_hash !== content_hash ? file_hash : undefined);
-  const wholeText = async (): Promise<string | null> =>
-    whole === undefined || content === null ? content : ((await snapshot.text(whole)) ?? content);
+  const wholeText = async (): Promise<string | null> => (await snapshot.wholeText(found))?.text ?? null;
   return { version, gone: marks.gone === true, wholeText };
 }

@@ -2,17 +2,11 @@ import { quoted } from '../../objects/errors.js';
 import { chatObjectId, isInfrastructureId, type ObjectId, type SessionId, sessionId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { VersionTimes } from '../../store/queries.js';
-import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { VersionText } from '../../store/texts.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { formatMoment } from '../rebuild/moment.js';
 import type { Point, Timeline, When } from '../rebuild/timeline.js';
-
-/** The text of a version, and whether it is all of it (decisions B8, C6). */
-export interface VersionText {
-  readonly text: string;
-  /** False where only head and tail were ever kept. */
-  readonly whole: boolean;
-}
 
 /** One object as it stood at a moment. */
 export interface ObjectView {
@@ -25,15 +19,6 @@ export interface ObjectView {
   readonly point: Point;
   /** Its text, read when asked for; undefined where it has none. */
   readonly text: () => Promise<VersionText | undefined>;
-}
-
-async function wholeText(snapshot: StoreSnapshot, { version, marks }: FoundVersion): Promise<VersionText | undefined> {
-  const { content, content_hash, file_hash } = version;
-  if (content === null) return undefined;
-  const hash = marks.whole ?? (file_hash !== null && file_hash !== content_hash ? file_hash : undefined);
-  if (hash === undefined) return { text: content, whole: true };
-  const text = await snapshot.text(hash);
-  return text === undefined ? { text: content, whole: false } : { text, whole: true };
 }
 
 /** The session that an object belongs to by itself: its infrastructure, or the chat that a call was made in; undefined for a file. */
@@ -62,7 +47,7 @@ export async function viewAt(timeline: Timeline, id: ObjectId, point: Point): Pr
     times,
     number: versions.length,
     point,
-    text: () => wholeText(point.snapshot, found),
+    text: () => point.snapshot.wholeText(found),
   };
 }
 
