@@ -14,7 +14,7 @@ const NUMBERED = /^\s*\d+(?:[\t|:→]|\.)? ?/u;
  * Whether an output shows a text from its first to its last character, as it is or with numbered lines, with or without something around it. Then the
  * text need not stand a second time beside it (decision E2).
  */
-export function showsText(output: string, text: string): boolean {
+function showsText(output: string, text: string): boolean {
   const wanted = text.trimEnd();
   if (wanted === '' || output.length < wanted.length) return false;
   if (output.includes(wanted)) return true;
@@ -61,7 +61,7 @@ function showingCall({ metadata, content }: ActiveObject, calls: readonly Active
   );
 }
 
-/** The active blocks beside a tail: what it shows itself is not repeated; a file that it shows is named by the call that shows it (decisions E2, E4). */
+/** The active blocks that go with a tail: what it shows itself is not repeated; a file that it shows is named by the call that shows it (decisions E2, E4). */
 function blocksBeside(frame: Frame, shown: ReadonlySet<ObjectId>, input: AssemblyInput): readonly Block[] {
   const calls = input.active.filter(({ metadata }) => shown.has(metadata.id));
   const objects = new Map(input.active.map((object) => [object.metadata.id, object]));

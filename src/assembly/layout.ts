@@ -75,7 +75,7 @@ export function callsOf(message: Message, { pooled }: Pick<Frame, 'pooled'>): re
 }
 
 /** A message with the lines of its tool calls; same errors. */
-export function chatEntry(message: Message, frame: Pick<Frame, 'pooled' | 'nameOf'>): ChatEntry {
+function chatEntry(message: Message, frame: Pick<Frame, 'pooled' | 'nameOf'>): ChatEntry {
   return { message, references: callsOf(message, frame).map((call) => referenceLine(call, frame.nameOf)) };
 }
 

@@ -1,7 +1,7 @@
 import { isInfrastructureId, type ObjectId } from '../objects/ids.js';
 
 /** Characters of the shortest prefix that names an object (decision D6). */
-export const SHORTEST_PREFIX = 8;
+const SHORTEST_PREFIX = 8;
 
 function commonLength(a: string, b: string | undefined): number {
   if (b === undefined) return 0;

@@ -9,7 +9,7 @@ export interface WindowPolicy {
 }
 
 /** "5 per turn, 3 turns back" [§4.3]. */
-export const DEFAULT_WINDOW: WindowPolicy = Object.freeze({ perTurn: 5, turns: 3 });
+const DEFAULT_WINDOW: WindowPolicy = Object.freeze({ perTurn: 5, turns: 3 });
 
 /**
  * The tool results that the window closes on, given a session's state (decision D4): those that are active, not pinned, and not among the newest
@@ -24,7 +24,7 @@ export function collapse(state: SessionState, { perTurn, turns }: WindowPolicy):
 }
 
 /** A pause of a minute ends a turn where nothing better is known (decision B7). */
-export const DEFAULT_PAUSE_MS = 60_000;
+const DEFAULT_PAUSE_MS = 60_000;
 
 /** What a step brings with it that may begin a turn. */
 export interface TurnHint {

@@ -7,8 +7,7 @@ import { SessionError } from '../../session/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
-import { assemblyOps, isAssemblyStored } from './plan-assembly.js';
-import { planWrite } from './plan-write.js';
+import { assemblyOps, isAssemblyStored, planWrite } from './plan-write.js';
 import { forkSession } from './session-heads.js';
 import type { SessionWrite } from './session-write.js';
 
@@ -24,7 +23,7 @@ interface Rescue {
 
 type Rename = (id: ObjectId) => ObjectId;
 
-/** The part of a fork's id that every reader can tell its origin by. */
+/** The beginning of a fork's id: it shows the session and the epoch that it was cut from. */
 const forkName = (session: SessionId, lease: StoredDocument | null | undefined): string =>
   `${session.slice(0, 150)}.fork-${Number(lease?.epoch ?? 1)}-`;
 

@@ -9,8 +9,7 @@ import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import type { ClientJournal } from './client-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
-import { laneOf, planAssembly, standsAlone } from './plan-assembly.js';
-import { planWrite } from './plan-write.js';
+import { laneOf, planAssembly, planWrite, standsAlone } from './plan-write.js';
 import { localVersions, type SessionWrite, type WriteResult } from './session-write.js';
 import type { Writer } from './writers.js';
 

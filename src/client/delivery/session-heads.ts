@@ -27,7 +27,7 @@ export interface SessionHeads {
   readonly position: HeadPosition;
 }
 
-/** What heads are made with beside the state. */
+/** What heads are made with in addition to the state. */
 export interface HeadOptions {
   /** Where the head stands now; undefined for a session that begins. */
   readonly before?: HeadPosition | undefined;

@@ -31,7 +31,7 @@ export interface Writer {
 }
 
 /**
- * The writer of a client beside which others write. Writes that hold readings of the same file go one after another, in whichever lanes they are (decision
+ * The writer of a client that shares the database with others. Writes that hold readings of the same file go one after another, in whichever lanes they are (decision
  * C11): each decides against what the one before it left, so that a change that a session made and a tracker saw is one version (decision C12). Mentions
  * need no order: they are put only where nothing is.
  */
@@ -114,7 +114,7 @@ export class OwnFiles {
 const ONLY_LANE = '.all';
 
 /**
- * The writer of a client beside which nobody writes, as in a replay. It asks the database for a file once, and puts the writes of all sessions into one
+ * The writer of a client whose sessions and files nobody else writes, as in a replay. It asks the database for a file once, and puts the writes of all sessions into one
  * lane, so that what this process knew at any moment is what the database knew after that moment's transaction. Pipelined, no write waits for the outcome
  * of the one before.
  */

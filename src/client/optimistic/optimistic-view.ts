@@ -43,7 +43,7 @@ export interface OptimisticViewOptions {
   readonly filesDelivered: (limitMs: number) => Promise<unknown>;
 }
 
-/** The parts of a committed write that a view takes in beside its objects. */
+/** The parts of a committed write that a view takes in together with its objects. */
 export interface CommittedWrite {
   readonly step?: unknown;
   readonly heads: readonly StoredPut[];

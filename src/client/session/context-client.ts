@@ -2,7 +2,6 @@ import { randomInt } from 'node:crypto';
 import type { Durability } from '../../journal/journal.js';
 import type { PendingLimits } from '../../journal/record-progress.js';
 import { type SessionId, sessionId } from '../../objects/ids.js';
-import { TrackerReportFile } from '../../process/process-reports.js';
 import { SessionError } from '../../session/errors.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../../session/step-policy.js';
 import { type AskedBasis, ObjectStore } from '../../store/object-store.js';
@@ -20,9 +19,8 @@ import { FileAccess, type FileAccessOptions } from '../file-access.js';
 import { KnownVersions } from '../optimistic/known-versions.js';
 import { MetadataCache } from '../optimistic/metadata-cache.js';
 import { TIME_LIMITS } from '../time-limits.js';
-import type { IndexEnvironment } from '../tracking/index-sources.js';
-import { TrackingPublisher } from '../tracking/publish-tracking.js';
-import { SourceTracking, type TrackingOptions, type TrackingStatus } from '../tracking/tracking.js';
+import { openTracking, type TrackingPublisher } from '../tracking/publish-tracking.js';
+import type { TrackingOptions, TrackingStatus } from '../tracking/tracking.js';
 import {
   type AssembleOptions,
   type AssembleSession,
@@ -83,7 +81,7 @@ export interface OpenSessionOptions {
   readonly id?: string;
   /** Moves a session here that another process has open. */
   readonly takeOver?: boolean;
-  /** Told how many of the session's sources have been looked at, of how many [§3.6]; also after it was opened, while the rest goes on. */
+  /** Called with how many of the session's sources have been read, of how many [§3.6]; also after it was opened, while the rest goes on. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
@@ -92,25 +90,9 @@ const WHAT = 'a program that uses Palimpsest';
 const LETTERS = 'abcdefghjkmnpqrstvwxyz0123456789';
 
 /** A new session's id: the day and eight random letters, short because tool call ids carry it. */
-export function newSessionId(now: Date): SessionId {
+function newSessionId(now: Date): SessionId {
   const random = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('');
   return sessionId(`${now.toISOString().slice(0, 10).replaceAll('-', '')}-${random}`);
-}
-
-interface OwnTracking {
-  readonly sources?: SourceTracking;
-  /** Tells other processes of the data folder what is tracked. */
-  readonly publisher?: TrackingPublisher;
-}
-
-function trackingOf(environment: IndexEnvironment, options: ContextClientOptions): OwnTracking {
-  const { dataDir, track = dataDir !== undefined, what = WHAT, onNotice } = options;
-  if (track === false) return {};
-  const how = { ...(track === true ? {} : track), ...defined({ onNotice }) };
-  if (dataDir === undefined) return { sources: new SourceTracking(environment, how) };
-  const publisher = new TrackingPublisher(new TrackerReportFile(dataDir, what), () => sources.status);
-  const sources = new SourceTracking(environment, { ...how, onStatus: () => publisher.touch() });
-  return { sources, publisher };
 }
 
 /**
@@ -143,7 +125,8 @@ export class ContextClient {
     const writer = isSole ? new SoleWriter(store.writes, { pipelined: journal === undefined }) : new SharedWriter(store.writes);
     const outbox = new Outbox({ store, metadata, versions, writer, journal });
     const clock = options.clock ?? Date.now;
-    const tracking = trackingOf({ files, metadata, outbox, clock }, options);
+    const { track, dataDir, what = WHAT, onNotice } = options;
+    const tracking = openTracking({ files, metadata, outbox, clock }, { dataDir, what, track, onNotice });
     this.#publisher = tracking.publisher;
     this.#environment = {
       store,
@@ -180,9 +163,11 @@ export class ContextClient {
 
   /**
    * Opens a session: the existing one of this id with its chat and sets, or a new one; without an id always a new one, which needs no database to begin.
-   * Opening one that this client has open gives the same, unless it was lost meanwhile. Throws SessionError `lease-held`, naming the process that has it open, unless `takeOver` moves
-   * it here; XtdbError; DocumentError `invalid-id`. A client that tracks files brings in what changed while the session was paused [§3.6], for at most a
-   * second before the session is there, then beside it.
+   * Opening one that this client has open gives the same, unless it was lost meanwhile. A client that tracks files brings in what changed while the session was paused [§3.6], for at most a
+   * second before the session is there, then in the background.
+   * @throws {SessionError} `lease-held` – names the process that has it open, unless `takeOver` moves it here; `node-unavailable`; `closed`
+   * @throws {XtdbError} when the database cannot be reached
+   * @throws {DocumentError} `invalid-id`
    */
   async openSession(options: OpenSessionOptions = {}): Promise<ContextSession> {
     this.#requireOpen();

@@ -34,7 +34,7 @@ export interface PoolEntry {
   readonly pinned: boolean;
 }
 
-/** What a session of its own has beside the environment that all sessions of a client share. */
+/** What a session has of its own, in addition to the environment that all sessions of a client share. */
 export interface SessionParts {
   /** Undefined for a client without a data folder. */
   readonly lock: SessionLock | undefined;
@@ -115,7 +115,7 @@ export class ContextSession {
     this.#expected.expect(this.#loaded.state, callId);
   }
 
-  /** Appends a message to the chat (decision B6); a user message begins a turn. `native` is the harness's own id of it, kept beside the chat. */
+  /** Appends a message to the chat (decision B6); a user message begins a turn. `native` is the harness's own id of it, kept outside the chat. */
   reportMessage(message: Message, native?: string): Promise<void> {
     return this.#serial(async () => {
       const { policy } = this.#environment;

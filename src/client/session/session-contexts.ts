@@ -29,7 +29,7 @@ export interface HandedOut {
 }
 
 /** What the database keeps of an assembly that is handed out at a moment (decision E7). */
-export function proofOf(
+function proofOf(
   record: SessionAssemblyRecord,
   { delivered, handed }: HandedOut,
   { mappings, at }: { readonly mappings: readonly MountMapping[]; readonly at: number },

@@ -16,11 +16,11 @@ export interface IndexEnvironment {
   readonly clock: () => number;
 }
 
-/** Who is told what nobody waits for. */
+/** Callbacks for what nobody waits for. */
 export interface IndexListeners {
-  /** Of looks that failed. */
+  /** Called when a source could not be indexed. */
   readonly onFailure: (error: unknown) => void;
-  /** When a source came out of reach, or back into it. */
+  /** Called when a source came out of reach, or back into it. */
   readonly onReach?: () => void;
 }
 
@@ -67,12 +67,12 @@ export class SourceIndexer {
     this.#listeners = listeners;
   }
 
-  /** Why a source could not be read when it was last looked at; undefined when it could. */
+  /** Why a source could not be read the last time; undefined when it could. */
   orphaned(id: ObjectId): OrphanedFile | undefined {
     return this.#orphaned.get(id);
   }
 
-  /** Nothing is remembered of a source that nobody wants any more. */
+  /** Forgets a source that no session uses any more. */
   forget(id: ObjectId): void {
     this.#orphaned.delete(id);
   }
@@ -81,7 +81,7 @@ export class SourceIndexer {
    * Reads a source from now on and resolves when the database has what it holds; nothing is written for one that cannot be read (decision C5), nor of one
    * that `isStill`, asked after the reading, says was written to meanwhile (decision C11). Rejects when it could not be written, and with the reason of `close`.
    */
-  look(source: FilesystemSource, isStill?: StillAtRest): Promise<void> {
+  index(source: FilesystemSource, isStill?: StillAtRest): Promise<void> {
     if (this.#stop.signal.aborted) return Promise.reject(this.#stop.signal.reason);
     this.#next ??= this.#begin();
     this.#next.sources.set(fileObjectId(source), { source, isStill });
@@ -89,7 +89,7 @@ export class SourceIndexer {
   }
 
   /**
-   * Looks at many sources and resolves when the database has what differs; those that are as they are known are hashed only.
+   * Reads many sources and resolves when the database has what differs; those that are as they are known are hashed only.
    * Rejects with the abort's reason and with what writing throws.
    */
   reconcile(known: readonly KnownFile[], options: Pick<ReconcileOptions, 'onProgress' | 'signal'> = {}): Promise<void> {
@@ -110,8 +110,8 @@ export class SourceIndexer {
       for (const file of batch.filter((_file, i) => stand[i])) {
         const id = fileObjectId(file.source);
         if (metadata.get(id) === before.get(id)) fresh.push(file);
-        // What was written of it after it was read here must not be undone: it is read again.
-        else this.look(file.source, asked.get(id)?.isStill).catch(this.#listeners.onFailure);
+        // What was written of it after it was read here must not be undone, so it is read again.
+        else this.index(file.source, asked.get(id)?.isStill).catch(this.#listeners.onFailure);
       }
       if (fresh.length > 0) await unlessAborted(outbox.index(fresh, clock()), signal);
     };
@@ -128,7 +128,7 @@ export class SourceIndexer {
     await this.#last;
   }
 
-  /** A round takes in what is asked for until the one before it has ended. */
+  /** Begins a round: it takes in what is asked for until the round before it has ended. */
   #begin(): Round {
     const sources = new Map<ObjectId, Asked>();
     const done = this.#last.then(() => {

@@ -25,9 +25,9 @@ export interface OrphanedFile {
   readonly reason: UnreachableReason | 'not-regular';
 }
 
-/** What a look at all sources found. */
+/** What reading all sources found. */
 export interface Reconciliation {
-  /** Of every file that was looked at, in the order given; a file that was gone before and still is counts as unchanged. */
+  /** The state of every file that was read, in the order given; a file that was gone before and still is counts as unchanged. */
   readonly states: ReadonlyMap<ObjectId, SourceState>;
   readonly orphaned: readonly OrphanedFile[];
 }
@@ -90,7 +90,7 @@ const JUDGES: { readonly [Kind in SourceReading['kind']]: Judge<Kind> } = {
 };
 
 /** Hashes first: most sources have not changed, and an unchanged one then costs no memory, however large it is. The bytes decide, never a date. */
-async function look(files: FileAccess, file: KnownFile, signal: AbortSignal | undefined): Promise<Finding> {
+async function check(files: FileAccess, file: KnownFile, signal: AbortSignal | undefined): Promise<Finding> {
   if (file.fileHash !== null && (await hashSource(files.access, file.source, signal)) === file.fileHash)
     return { file, state: 'unchanged' };
   const reading = await files.read(file.source, signal);
@@ -108,10 +108,10 @@ async function* findings(files: FileAccess, known: readonly KnownFile[], signal:
   const ahead: Promise<Finding>[] = [];
   try {
     for (const file of known) {
-      const looking = look(files, file, signal);
+      const checking = check(files, file, signal);
       // Whichever fails first is thrown where its turn comes; until then it is not unhandled.
-      looking.catch(() => undefined);
-      ahead.push(looking);
+      checking.catch(() => undefined);
+      ahead.push(checking);
       const first = ahead.length < READS_AT_ONCE ? undefined : ahead.shift();
       if (first !== undefined) yield await first;
     }
@@ -122,7 +122,7 @@ async function* findings(files: FileAccess, known: readonly KnownFile[], signal:
 }
 
 /**
- * Looks at the sources of files that were read before, as a session that is resumed does [§3.6, step 3]. Changed, re-created and deleted ones are
+ * Checks the sources of files that were read before, as a session that is resumed does [§3.6, step 3]. Changed, re-created and deleted ones are
  * handed on as observations for the indexing protocol; unreachable ones and those of a foreign filesystem are orphaned (decisions C5, F8).
  * Writes nothing. Rejects with the abort's reason and with what `onChanged` throws; what is wrong with a source is never thrown.
  */
@@ -135,7 +135,7 @@ export async function reconcileSources(
   const orphaned: OrphanedFile[] = [];
   let batch: FileObservation[] = [];
   let units = 0;
-  const hand = async (): Promise<void> => {
+  const flush = async (): Promise<void> => {
     if (batch.length === 0) return;
     const full = batch;
     [batch, units] = [[], 0];
@@ -146,10 +146,10 @@ export async function reconcileSources(
     if (finding.orphaned !== undefined) orphaned.push(finding.orphaned);
     if (finding.observation !== undefined) batch.push(finding.observation);
     units += unitsOf(finding);
-    if (batch.length >= BATCH_FILES || units >= BATCH_UNITS) await hand();
+    if (batch.length >= BATCH_FILES || units >= BATCH_UNITS) await flush();
     onProgress?.(states.size, known.length);
   }
   signal?.throwIfAborted();
-  await hand();
+  await flush();
   return { states, orphaned };
 }

@@ -2,10 +2,10 @@ import type { ObjectId } from '../../objects/ids.js';
 import { endsWithin } from '../../process/within-limit.js';
 import type { KnownFile } from './reconcile-sources.js';
 
-/** Around some of the files of a resume. */
+/** What goes with some of the files of a resume. */
 export interface ResumePart {
   readonly signal: AbortSignal;
-  /** Told how many of them have been looked at. */
+  /** Called with how many of them have been read. */
   readonly onProgress: (done: number) => void;
   /** How many objects the session has, files and others: as many files may follow. */
   readonly objects: number;
@@ -13,20 +13,20 @@ export interface ResumePart {
 
 /** What a resume needs of the trackers. */
 export interface SourceResumeOptions {
-  /** The files to look at among objects that are known by now. */
+  /** The files to read among objects whose metadata is known. */
   readonly filesOf: (ids: readonly ObjectId[]) => readonly KnownFile[];
-  /** Tracks some files and takes up what changed of them. */
-  readonly takeUp: (known: readonly KnownFile[], part: ResumePart) => Promise<void>;
+  /** Tracks some files and indexes what changed of them. */
+  readonly indexChanges: (known: readonly KnownFile[], part: ResumePart) => Promise<void>;
   readonly onProgress?: (done: number, total: number) => void;
   readonly onFailure: (error: unknown) => void;
-  /** Told once, when nothing more is under way. */
+  /** Called once, when nothing more is under way. */
   readonly onEnd: () => void;
 }
 
 /**
- * The sources of one session that is opened again, on their way to be what the database has of them [§3.6, steps 3 and 6]. They are taken in as the
- * session's objects are read, so that files are looked at while the database is still asked for others. Problems are told, never thrown: a session can
- * be worked with all the same.
+ * Brings the sources of one session that is opened again into the database [§3.6, steps 3 and 6]. It takes them in as the session's objects are loaded,
+ * so that files are read while the database is still asked for others. Failures go to `onFailure` and are never thrown: the session can be worked with
+ * all the same.
  */
 export class SourceResume {
   readonly #options: SourceResumeOptions;
@@ -34,19 +34,19 @@ export class SourceResume {
   #work: Promise<void> = Promise.resolve();
   #done = 0;
   #total = 0;
-  /** Whether the total is known: nothing is told of a progress that has no end yet. */
+  /** Whether the total is known: progress is reported only then. */
   #isWhole = false;
 
   constructor(options: SourceResumeOptions) {
     this.#options = options;
   }
 
-  /** Takes in objects that are known by now, of so many that there are. */
+  /** Takes in objects whose metadata is known, of so many that the session has. */
   take(ids: readonly ObjectId[], objects: number): void {
     const known = this.#options.filesOf(ids);
     if (known.length === 0 || this.#stop.signal.aborted) return;
     this.#total += known.length;
-    this.#work = this.#work.then(() => this.#takeUp(known, objects));
+    this.#work = this.#work.then(() => this.#indexChanges(known, objects));
   }
 
   /** Says that everything was taken in. Resolves to true when the database has all of it, or to false after the limit; the rest then follows by itself. */
@@ -69,7 +69,7 @@ export class SourceResume {
     return this.#work;
   }
 
-  async #takeUp(known: readonly KnownFile[], objects: number): Promise<void> {
+  async #indexChanges(known: readonly KnownFile[], objects: number): Promise<void> {
     if (this.#stop.signal.aborted) return;
     const before = this.#done;
     const onProgress = (done: number): void => {
@@ -77,7 +77,7 @@ export class SourceResume {
       if (this.#isWhole) this.#options.onProgress?.(this.#done, this.#total);
     };
     try {
-      await this.#options.takeUp(known, { signal: this.#stop.signal, onProgress, objects });
+      await this.#options.indexChanges(known, { signal: this.#stop.signal, onProgress, objects });
     } catch (error) {
       if (!this.#stop.signal.aborted) this.#options.onFailure(error);
     }

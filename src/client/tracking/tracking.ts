@@ -16,8 +16,9 @@ import { type ResumePart, SourceResume } from './source-resume.js';
 /** Settings of tracking; the times are those of the file tracker. */
 export interface TrackingOptions extends Omit<FileTrackerOptions, 'onChange' | 'onState'> {}
 
-/** Settings, and who is told that the status may have changed. */
+/** Settings with the callback of the client. */
 export interface TrackingSettings extends TrackingOptions {
+  /** Called when the status may have changed. */
   readonly onStatus?: () => void;
 }
 
@@ -27,9 +28,9 @@ export interface TrackingStatus {
   readonly attached: number;
   /** Sources without a tracker or that cannot be read: their last version stays. */
   readonly orphaned: number;
-  /** Those of them that were looked at and could not be read, with the reason. */
+  /** Those of them that could not be read when it was tried, with the reason. */
   readonly unreadable: readonly OrphanedFile[];
-  /** Folders that are only looked at from time to time, because the system has no watch left for them. */
+  /** Folders that are only polled from time to time, because the system has no watch left for them. */
   readonly sweptFolders: number;
   /** Sessions whose sources are still being reconciled. */
   readonly resuming: number;
@@ -40,7 +41,7 @@ interface Tracked {
   readonly sessions: Set<SessionId>;
 }
 
-/** Equal to no file that stands somewhere. */
+/** Equal to no file that exists. */
 const NOT_THERE: KnownContent = { size: -1, mtimeMs: -1 };
 
 type KnownFrom<Kind extends SourceReading['kind']> = (reading: Extract<SourceReading, { kind: Kind }>) => KnownContent | undefined;
@@ -57,7 +58,7 @@ const KNOWN: { readonly [Kind in SourceReading['kind']]: KnownFrom<Kind> } = {
 };
 
 /** Settled changes that may wait for one transaction together. */
-const TOLD_AT_ONCE = 256;
+const CHANGES_AT_ONCE = 256;
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -79,7 +80,7 @@ export class SourceTracking {
     this.#environment = environment;
     this.#options = options;
     this.#indexer = new SourceIndexer(environment, {
-      onFailure: (error) => this.#notice('a changed file could not be taken up', error),
+      onFailure: (error) => this.#notice('a changed file could not be indexed', error),
       onReach: () => this.#touch(),
     });
   }
@@ -108,7 +109,7 @@ export class SourceTracking {
     for (const request of others) this.#inBackground(nextTurn().then(() => this.#recheck(request)));
   }
 
-  /** Lets go of what no other session has read, and of a resume under way. */
+  /** Stops tracking what no other session has read, and a resume under way. */
   leave(session: SessionId): void {
     this.#resumes.get(session)?.stop(new Error(`session ${session} is closed`));
     for (const [id, { source, sessions }] of this.#tracked) {
@@ -121,16 +122,16 @@ export class SourceTracking {
   }
 
   /**
-   * Begins to take up the sources of a session that is opened again [§3.6, steps 3 and 6]: tracks what it has read, brings in what changed or went
-   * meanwhile. Ended with `leave`.
+   * Begins to bring in the sources of a session that is opened again [§3.6, steps 3 and 6]: tracks what it has read, indexes what changed or was deleted
+   * meanwhile. `leave` ends it.
    */
   resume(session: SessionId, onProgress?: (done: number, total: number) => void): SourceResume {
     const resume = new SourceResume({
       filesOf: (ids) => (this.#closing === undefined ? filesToReconcile(this.#environment.metadata, ids) : []),
-      takeUp: (known, part) => this.#resume(session, known, part),
+      indexChanges: (known, part) => this.#resume(session, known, part),
       ...defined({ onProgress }),
       onFailure: (error) => {
-        if (this.#closing === undefined) this.#notice(`sources of session ${session} could not be looked at`, error);
+        if (this.#closing === undefined) this.#notice(`sources of session ${session} could not be checked`, error);
       },
       onEnd: () => {
         if (this.#resumes.get(session) === resume) this.#resumes.delete(session);
@@ -156,7 +157,7 @@ export class SourceTracking {
     await Promise.allSettled([...this.#running, ...resumes.map(({ ended }) => ended)]);
   }
 
-  /** Watched first, read then: between the two nothing is missed. */
+  /** Watches first and reads then, so that nothing between the two is missed. */
   async #resume(session: SessionId, known: readonly KnownFile[], { signal, onProgress, objects }: ResumePart): Promise<void> {
     const fresh = known.filter(({ id, source }) => this.#add(session, id, source));
     await this.#attach(fresh, objects);
@@ -174,7 +175,7 @@ export class SourceTracking {
   async #attach(requests: readonly TrackRequest[], expected = requests.length): Promise<void> {
     if (requests.length === 0 || this.#closing !== undefined) return;
     this.#tracker ??= new FileTracker(this.#environment.files.access, {
-      concurrency: TOLD_AT_ONCE,
+      concurrency: CHANGES_AT_ONCE,
       ...this.#options,
       onChange: (source, isStill) => this.#changed(source, isStill),
       onState: () => this.#touch(),
@@ -185,14 +186,14 @@ export class SourceTracking {
 
   async #changed(source: FilesystemSource, isStill: StillAtRest): Promise<void> {
     try {
-      await this.#indexer.look(source, isStill);
+      await this.#indexer.index(source, isStill);
     } catch (error) {
-      // Nobody is told of what a client that closes leaves to the next one.
+      // A client that closes leaves the change to the next one.
       if (this.#closing === undefined) throw error;
     }
   }
 
-  /** A step may have recorded what a file held before the tracker brought in its last change; or it is being written just now, and settles first. */
+  /** Indexes a file again where a step recorded what it held before the tracker brought in its last change; one that is being written settles first. */
   async #recheck({ source, known }: TrackRequest): Promise<void> {
     if (!this.#environment.files.access.mounts.isReachable(source.path, source.filesystemId)) return;
     const stamp = await stampOf(source.path);

@@ -29,7 +29,7 @@ function resumeByHand(options: Partial<SourceResumeOptions> = {}) {
   let ends = 0;
   const resume = new SourceResume({
     filesOf: (wanted) => wanted.filter((id) => !id.startsWith('call')).map(fileOf),
-    takeUp: (known, { signal, onProgress, objects }) =>
+    indexChanges: (known, { signal, onProgress, objects }) =>
       new Promise((resolve, reject) => {
         const end = (error?: Error): void => (error === undefined ? resolve() : reject(error));
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
