@@ -13,9 +13,6 @@ export interface WaitingRecord {
   readonly bytes: number;
 }
 
-/** Numbers from the first to the last, both included. */
-export type SequenceRange = readonly [first: number, last: number];
-
 const rangesSchema = z.array(z.tuple([z.int().positive(), z.int().positive()]));
 
 /**

@@ -24,7 +24,7 @@ export interface SegmentHeader {
 }
 
 /** What is at the beginning of a journal file. */
-export type HeaderReading =
+type HeaderReading =
   | { readonly kind: 'header'; readonly header: SegmentHeader; readonly end: number }
   | { readonly kind: 'newer'; readonly format: number }
   | { readonly kind: 'damaged' };
@@ -50,7 +50,7 @@ export function encodeSegmentHeader(header: SegmentHeader): Buffer {
 }
 
 /** Reads the beginning of a journal file. A format is called newer only where its number is undamaged. */
-export function readSegmentHeader(bytes: Buffer): HeaderReading {
+function readSegmentHeader(bytes: Buffer): HeaderReading {
   if (bytes.length < FACTS || bytes.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) !== 0) return { kind: 'damaged' };
   if (crc32(bytes.subarray(0, FORMAT_CRC)) !== bytes.readUInt32LE(FORMAT_CRC)) return { kind: 'damaged' };
   const format = bytes.readUInt32LE(FORMAT);

@@ -10,7 +10,7 @@ import { codeOf, messageOf } from '../values/thrown.js';
 import { NodeError } from './errors.js';
 
 /** The layout of the data folder that this version reads and writes. */
-export const DATA_FORMAT = 1;
+const DATA_FORMAT = 1;
 
 /** The places in one data folder. */
 export interface DataFolder {
@@ -53,7 +53,7 @@ export async function findDataFolder(dataDir: string): Promise<DataFolder | unde
 const markerSchema = z.object({ format: z.int().positive() });
 
 /** Judges the text of the marker file. Throws NodeError `data-corrupt` or `data-newer`. */
-export function checkMarker(text: string, path: string): void {
+function checkMarker(text: string, path: string): void {
   let format: number;
   try {
     format = markerSchema.parse(JSON.parse(text)).format;

@@ -60,7 +60,7 @@ export function expiredEntries(
 }
 
 /** Removes what no one needs any more from the cache folder. Failures are left for the next time. */
-export async function removeOldInstallations(cacheDir: string, currentKey: string): Promise<void> {
+async function removeOldInstallations(cacheDir: string, currentKey: string): Promise<void> {
   const names = await readdir(cacheDir).catch(() => []);
   const entries = await Promise.all(
     names.map(async (name) => ({ name, usedMs: (await stat(join(cacheDir, name)).catch(() => undefined))?.mtimeMs ?? Date.now() })),

@@ -4,7 +4,7 @@ import { runProcess } from './run-process.js';
 import { TIME_LIMITS } from './time-limits.js';
 
 /** The oldest Java the node runs on. */
-export const MINIMUM_JAVA = 17;
+const MINIMUM_JAVA = 17;
 
 /** A Java that can run the node. */
 export interface Java {

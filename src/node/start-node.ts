@@ -19,7 +19,7 @@ import { NO_SPACE_EXIT } from './supervise.js';
 import { TIME_LIMITS } from './time-limits.js';
 
 /** The files of this package that the node is built and started from. */
-export interface PackageFiles {
+interface PackageFiles {
   /** Folder with `pom.xml`, `src/` and the node configurations. */
   readonly frontDir: string;
   /** The built command line program, which the supervisor runs from. */
@@ -27,7 +27,7 @@ export interface PackageFiles {
 }
 
 /** Finds the files of this package from wherever this module was bundled to. Throws NodeError `incomplete-package` when some are missing. */
-export function packageFiles(): PackageFiles {
+function packageFiles(): PackageFiles {
   let dir = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(dir, 'xtdb', 'pom.xml'))) {
     const parent = dirname(dir);

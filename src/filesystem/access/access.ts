@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import type { AgentPath, CanonicalPath, FilesystemId } from '../../objects/ids.js';
-import { type FilesystemSource, filesystemSource } from '../../objects/source.js';
 import { named, SourceError } from './errors.js';
 import type { MountTable } from './mounts.js';
 import { type AllowedRoots, absolutePath } from './roots.js';
@@ -66,11 +65,6 @@ async function deviceOf(path: string): Promise<bigint | undefined> {
     const stats = await stat(current, { bigint: true }).catch(() => undefined);
     if (stats !== undefined || current === '/') return stats?.dev;
   }
-}
-
-/** The source binding of a located file [§2.3]. */
-export function sourceOf(location: Location): FilesystemSource {
-  return filesystemSource(location.filesystemId, location.path);
 }
 
 /** The error for a location that only the agent can see. */

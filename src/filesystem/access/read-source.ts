@@ -15,17 +15,12 @@ import { type IrregularKind, irregularKind, leave, type OpenInside, openInside, 
  * Reads bytes in pieces and keeps what can be said of them as text: whether they are UTF-8 without NUL (decision C2), their length in
  * UTF-16 units, and both ends. Memory is bounded by the ends, not by the text.
  */
-export class TextScan {
+class TextScan {
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   #isText = true;
   #length = 0;
   #start = '';
   #end = '';
-
-  /** False as soon as something was seen that is not text. */
-  get isText(): boolean {
-    return this.#isText;
-  }
 
   /** UTF-16 units so far. */
   get length(): number {
@@ -34,15 +29,11 @@ export class TextScan {
 
   /** Takes the next bytes. */
   push(bytes: Uint8Array): void {
-    if (!this.#isText) return;
-    if (bytes.includes(0)) {
-      this.#isText = false;
-      return;
-    }
+    if (bytes.includes(0)) this.#isText = false;
     this.#take(() => this.#decoder.decode(bytes, { stream: true }));
   }
 
-  /** Says that no more bytes come; gives head and tail (decision C6), or `undefined` where the bytes are not text. */
+  /** Takes the end of the bytes: head and tail of the text (decision C6), or `undefined` where the bytes are not text. */
   end(): Abridged | undefined {
     this.#take(() => this.#decoder.decode());
     return this.#isText ? abridgeEnds(this.#start, this.#end, this.#length) : undefined;
@@ -69,12 +60,11 @@ async function hashOpen({ handle, stats }: OpenInside, signal: AbortSignal | und
   const size = Number(stats.size);
   const hash = createHash('sha256');
   const buffer = Buffer.allocUnsafe(Math.min(HASHED_PIECE_BYTES, size));
-  for (let done = 0; done < size; ) {
+  for (let done = 0; done < size; done += buffer.length) {
     signal?.throwIfAborted();
-    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, size - done), done);
-    if (bytesRead === 0) return undefined;
-    hash.update(buffer.subarray(0, bytesRead));
-    done += bytesRead;
+    const piece = buffer.subarray(0, size - done);
+    if ((await fill(handle, piece, done)) < piece.length) return undefined;
+    hash.update(piece);
   }
   return sha256(hash.digest('hex'));
 }
@@ -165,7 +155,7 @@ export async function readSource(
     options.signal?.throwIfAborted();
     const last = attempt === ATTEMPTS;
     try {
-      const reading = await readOnce(access, source.path, last, options.signal);
+      const reading = await readOnce(access, source.path, { acceptChanged: last, signal: options.signal });
       if (reading !== undefined) return reading;
     } catch (error) {
       if (!(error instanceof SourceError)) throw error;
@@ -178,8 +168,7 @@ export async function readSource(
 async function readOnce(
   access: FilesystemAccess,
   path: CanonicalPath,
-  acceptChanged: boolean,
-  signal: AbortSignal | undefined,
+  { acceptChanged, signal }: { readonly acceptChanged: boolean; readonly signal: AbortSignal | undefined },
 ): Promise<SourceReading | undefined> {
   const opened = await openInside(access.roots, path);
   try {

@@ -59,7 +59,7 @@ export function invalidRegex(pattern: string, why: string, cause?: unknown): Pat
 }
 
 /** A line of at most 2,000 units: from its beginning, or around a match that lies further on. */
-export function cutLine(text: string, matchStart: number): { readonly text: string; readonly cut: boolean } {
+function cutLine(text: string, matchStart: number): { readonly text: string; readonly cut: boolean } {
   if (text.length <= LONGEST_TEXT) return { text, cut: false };
   const from = matchStart < LONGEST_TEXT / 2 ? 0 : Math.min(matchStart - LONGEST_TEXT / 4, text.length - LONGEST_TEXT);
   return { text: text.slice(from, from + LONGEST_TEXT).toWellFormed(), cut: true };

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import type { CanonicalPath } from '../../objects/ids.js';
 import { sourceErrorFrom } from '../access/errors.js';
-import { isRegularInside } from '../access/regular-files.js';
+import { regularInside } from '../access/regular-files.js';
 import type { AllowedRoots } from '../access/roots.js';
 import { compileGlob } from './glob.js';
 import { ripgrepPath } from './ripgrep.js';
@@ -83,8 +83,7 @@ function requirePattern(pattern: string): void {
 
 /** Leaves out files that are not, or no longer, regular ones inside the roots. */
 async function insideOnly(roots: AllowedRoots, found: FoundText): Promise<FoundText> {
-  const verdicts = new Map<string, boolean>();
-  for (const { path } of found.lines) if (!verdicts.has(path)) verdicts.set(path, await isRegularInside(roots, path));
-  const lines = found.lines.filter(({ path }) => verdicts.get(path));
+  const inside = new Set(await regularInside(roots, [...new Set(found.lines.map(({ path }) => path))]));
+  const lines = found.lines.filter(({ path }) => inside.has(path));
   return { ...found, lines, matches: lines.filter(({ isContext }) => !isContext).length };
 }

@@ -1,15 +1,19 @@
 import { stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type FilesystemAccess, locate, sourceOf, unreachableError } from '../../../../src/filesystem/access/access.js';
+import { type FilesystemAccess, type Location, locate, unreachableError } from '../../../../src/filesystem/access/access.js';
 import { MountTable } from '../../../../src/filesystem/access/mounts.js';
 import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
 import { filesystemId } from '../../../../src/objects/ids.js';
+import { filesystemSource } from '../../../../src/objects/source.js';
 import { type TempFolder, tempFolder } from '../temp-folder.js';
 
 const host = filesystemId('host');
 const overlay = filesystemId('overlay');
 const share = filesystemId('share');
+
+/** The source binding of a located file [§2.3]. */
+const sourceOf = ({ filesystemId: id, path }: Location) => filesystemSource(id, path);
 
 let folder: TempFolder;
 let roots: AllowedRoots;
