@@ -3,8 +3,8 @@ import { type AskedProcess, buildProgram, startProgram } from '../../support/ask
 
 /** What the process does: opens or adopts a journal and does with it what it is asked. */
 const PROGRAM = `
-import { writeSync } from 'node:fs';
-import { adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/journals.js';
+import { writeSync } from "node:fs";
+import { adoptableJournals, adoptJournal, openJournal } from "./journal/journals.js";
 let journal;
 const record = (n, size) => Buffer.from(n + ':' + 'x'.repeat(size));
 const answer = {

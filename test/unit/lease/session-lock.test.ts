@@ -12,6 +12,7 @@ const mcp = { what: 'palimpsest mcp' };
 
 /** What the processes do: each takes one lock, then answers questions about it. */
 const PROGRAM = `
+import { acquireSessionLock } from "./lease/session-lock.js";
 let lock;
 const answer = {
   acquire: async ([dataDir, session, options]) => { lock = await acquireSessionLock(dataDir, session, options); return 'locked'; },

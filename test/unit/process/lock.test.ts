@@ -13,10 +13,10 @@ type Owner = z.infer<typeof schema>;
 
 /** What the processes do: each holds a lock with generations, and writes into a file while it alone holds a lock with a fixed name. */
 const PROGRAM = `
-import { appendFile, readFile } from 'node:fs/promises';
-import { z } from 'zod';
-import { acquireLock, withNamedLock } from '../../../src/process/lock.js';
-import { identifySelf, processIdentitySchema } from '../../../src/process/process-identity.js';
+import { appendFile, readFile } from "node:fs/promises";
+import { z } from "zod";
+import { acquireLock, withNamedLock } from "./process/lock.js";
+import { identifySelf, processIdentitySchema } from "./process/process-identity.js";
 const schema = processIdentitySchema.extend({ token: z.string() });
 let lock;
 const answer = {
