@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Bytes of the files of a folder, those in its folders included. */
-export async function folderBytes(folder: string): Promise<number> {
+async function folderBytes(folder: string): Promise<number> {
   const names = await readdir(folder, { recursive: true });
   // The database removes files while it works.
   const sizes = await Promise.all(

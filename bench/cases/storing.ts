@@ -11,7 +11,7 @@ import { type WrittenTransaction, writtenAfter } from '../written-documents.js';
 const STEP_BYTES = 12 * 1_024;
 
 /** What the log holds: texts counted once each, and how many steps. */
-export function contentOf(transactions: readonly WrittenTransaction[]): {
+function contentOf(transactions: readonly WrittenTransaction[]): {
   readonly bytes: number;
   readonly steps: number;
   readonly puts: number;

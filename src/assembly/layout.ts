@@ -65,7 +65,7 @@ export interface Frame extends Omit<Layout, 'chat'> {
 }
 
 /** The tool calls that a message refers to. Throws AssemblyError `unknown-object` for one that the pool does not hold. */
-export function callsOf(message: Message, { pooled }: Pick<Frame, 'pooled'>): readonly ObjectMetadata<'toolcall'>[] {
+function callsOf(message: Message, { pooled }: Pick<Frame, 'pooled'>): readonly ObjectMetadata<'toolcall'>[] {
   return (message.toolcall_refs ?? []).map((id) => {
     const call = pooled.get(id);
     if (call?.type !== 'toolcall')

@@ -42,7 +42,7 @@ interface Frame {
  *
  * @throws {EdnError} `truncated`, `mismatched`, `trailing`, `unsupported`, `bad-number`, `bad-string`, `bad-name`, `too-large`, `too-deep`
  */
-export const scan = (text: string): void => {
+const scan = (text: string): void => {
   if (text.length > MAX_EDN_CHARS)
     throw new EdnError('too-large', `An EDN text of ${text.length} characters is over the limit of ${MAX_EDN_CHARS}.`);
   const top: Frame = { opener: '', count: 0, pendingTag: false };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** One block of a message or result: text, an image, or anything else that a model's wire knows; unknown members pass through. */
-export const contentPartSchema = z
+const contentPartSchema = z
   .looseObject({ type: z.string().min(1).max(64).describe('text, image, tool_use, tool_result, ...') })
   .describe('A content block; blocks that are not text are kept as one line such as [image image/png 18234 bytes]');
 
@@ -24,7 +24,7 @@ const callArguments = z
   .describe('Arguments by name, or the JSON text that the model wrote');
 
 /** A call as an assistant message announces it, in the shapes of the common wires. */
-export const toolCallSchema = z
+const toolCallSchema = z
   .looseObject({
     id: z.string().min(1).optional().describe('The call id, where the wire gives one'),
     function: z.looseObject({ name: z.string().min(1), arguments: callArguments.optional() }).optional(),

@@ -17,7 +17,7 @@ import type { Logger } from '../host/log.js';
 import { defined } from '../values/defined.js';
 
 /** The longest result that is sent, in bytes of its JSON: both sides close a connection on a line of 10 MiB. */
-export const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
+const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
 
 /** Bytes kept for everything of a result but its texts: its `_meta` holds some ids and numbers. */
 const ROOM_AROUND_BYTES = 1024 * 1024;

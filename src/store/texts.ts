@@ -12,9 +12,9 @@ import { StoreError } from './errors.js';
 export const INLINE_UNITS = 2_048;
 
 /** The id of the part that holds a text of at most one chunk (decision G5). */
-export const chunkId = (hash: string): string => `chunk:${hash}`;
+const chunkId = (hash: string): string => `chunk:${hash}`;
 /** The id of the part that lists the chunks of a longer text in order (decision G5). */
-export const chunkListId = (hash: string): string => `chunks:${hash}`;
+const chunkListId = (hash: string): string => `chunks:${hash}`;
 
 /** A chunk part: its id is the SHA-256 of its UTF-8, so that it never changes and is stored once. */
 export function chunkPart(text: string, hash: Sha256 = hashText(text)): StoredDocument {

@@ -45,7 +45,7 @@ export interface ToolDefinition<Shape extends ArgumentShape> {
 }
 
 /** A failed call, with what it nevertheless learned about files. */
-export function failedPerformance(text: string, learned: Pick<Performed, 'readings' | 'mentions' | 'plan'> = {}): Performed {
+function failedPerformance(text: string, learned: Pick<Performed, 'readings' | 'mentions' | 'plan'> = {}): Performed {
   return { content: text, status: 'fail', show: () => text, ...learned };
 }
 

@@ -64,7 +64,7 @@ export const ATTRIBUTES = {
 export type AttributeName = keyof typeof ATTRIBUTES;
 
 /** The type of an attribute; `undefined` if the name is not on the list. */
-export const attributeType = (name: string): AttributeType | undefined =>
+const attributeType = (name: string): AttributeType | undefined =>
   Object.hasOwn(ATTRIBUTES, name) ? ATTRIBUTES[name as AttributeName] : undefined;
 
 /** A value inside a document: JSON. */

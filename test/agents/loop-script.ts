@@ -55,6 +55,3 @@ export function scriptOf(
     forked: [{ tools: [read(file(11))] }, { say: 'On another way.' }],
   };
 }
-
-/** The last thing that the user said, in a request. */
-export const lastRequest = (messages: readonly WireMessage[]): string => JSON.stringify(messages.findLast(({ role }) => role === 'user'));

@@ -26,7 +26,7 @@ export function checkPairs({ messages }: CapturedCall): void {
 }
 
 /** The sections of a context as they stand in a request: each is a message of the user, the running turn lies between them. */
-export function sectionsOf({ messages }: CapturedCall): ReadonlyMap<string, string> {
+function sectionsOf({ messages }: CapturedCall): ReadonlyMap<string, string> {
   const found = new Map<string, string>([['system', textsOf(messages[0] as WireMessage).join('\n')]]);
   const section = (name: string, parts: readonly object[]): void => {
     found.set(name, canonicalJson([{ section: name, role: 'user', parts }]));

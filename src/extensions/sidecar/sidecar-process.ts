@@ -26,7 +26,7 @@ export interface SidecarOptions {
 }
 
 /** A request failed in the sidecar (`failed`), the sidecar has ended (`gone`), or it needs the whole list again (`resend`). */
-export class SidecarError extends CodedError<'failed' | 'gone' | 'resend'> {
+class SidecarError extends CodedError<'failed' | 'gone' | 'resend'> {
   override readonly name = 'SidecarError';
 }
 

@@ -90,7 +90,7 @@ export async function hashSource(access: FilesystemAccess, source: FilesystemSou
 }
 
 /** A text larger than this is kept as head and tail only (decision C6). */
-export const WHOLE_TEXT_BYTES = 64 * 1024 * 1024;
+const WHOLE_TEXT_BYTES = 64 * 1024 * 1024;
 
 /** What every readable file has: taken from one open file, in one reading. */
 interface Readable {

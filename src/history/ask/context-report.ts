@@ -57,7 +57,7 @@ const sum = (sizes: readonly ShownSize[]): ShownSize =>
  * Counts a context piece by piece: the prompt, each line of the pool, each message with the lines of its calls, each block. Counted as text whatever
  * it was handed out as; pieces are counted by themselves, with the line end behind them, and added up.
  */
-export function contextLedger(input: AssemblyInput): ContextLedger {
+function contextLedger(input: AssemblyInput): ContextLedger {
   const { system, pool, chat, blocks } = layoutOf(input);
   const lines = pool.map(sizeOf);
   const texts = new Map(blocks.map((block) => [block.id, sizeOf(blockText(block))]));
@@ -90,7 +90,7 @@ export interface ReportedContext {
 }
 
 /** Contexts that are listed where nobody says how many. */
-export const LISTED = 20;
+const LISTED = 20;
 
 async function withLedger(context: PastContext): Promise<ReportedContext> {
   // Counting keeps the thread busy: whoever else lives in this process gets a turn between two contexts.

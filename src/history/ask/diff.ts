@@ -70,7 +70,7 @@ export interface SessionDiff {
 }
 
 /** The sets of a session at a point: after its place, or as they stood. */
-export async function setsAt(timeline: Timeline, session: SessionId, { place, snapshot }: Point): Promise<SessionSets> {
+async function setsAt(timeline: Timeline, session: SessionId, { place, snapshot }: Point): Promise<SessionSets> {
   if (place === undefined) {
     const head = await snapshot.heads([`session:${session}`]);
     return head.size === 0 ? EMPTY_SETS : (await snapshot.sets(session)).sets;

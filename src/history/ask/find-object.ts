@@ -55,7 +55,7 @@ async function byPath(
  * The object that a reviewer names: by full id, by the unique beginning of one (four characters or more), by display path or canonical path, or by a
  * unique end of one. What is exact is never made ambiguous by what merely fits. Undefined when none fits. Throws HistoryError `ambiguous`.
  */
-export async function findObject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<ObjectId | undefined> {
+async function findObject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<ObjectId | undefined> {
   if (name === '' || !name.isWellFormed()) return undefined;
   const exact = (await snapshot.heads([name])).keys().next();
   if (!exact.done) return exact.value as ObjectId;

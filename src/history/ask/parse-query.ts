@@ -32,12 +32,12 @@ export type Position = 'find' | 'clause' | 'call';
 const ALLOWED: Readonly<Record<Position, ReadonlySet<string>>> = { find: FIND_FUNCTIONS, clause: JOINS, call: CLAUSE_FUNCTIONS };
 
 /** Whether a name may stand at the head of a list there. Names with a namespace never may: resolving one loads code. */
-export function isAllowed(name: string, position: Position): boolean {
+function isAllowed(name: string, position: Position): boolean {
   return ALLOWED[position].has(name);
 }
 
 /** The names that may stand there, for messages. */
-export function allowedNames(position: Position): string {
+function allowedNames(position: Position): string {
   return [...ALLOWED[position]].join(' ');
 }
 

@@ -52,7 +52,7 @@ export interface MomentText {
 }
 
 /** A transaction of the second clock: its number, or a time. Throws HistoryError `malformed-moment`. */
-export function parseTx(text: string): number | Date {
+function parseTx(text: string): number | Date {
   const [, digits] = /^(?:@?tx:)?(\d{1,15})$/.exec(text) ?? [];
   return digits === undefined ? parseTime(text.replace(/^@/, '')) : Number(digits);
 }

@@ -11,13 +11,13 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { columnNames, type ParsedQuery, parseQuery } from './parse-query.js';
 
 /** Rows of a query that sets no limit of its own. */
-export const DEFAULT_ROWS = 1_000;
+const DEFAULT_ROWS = 1_000;
 /** The most rows that a query may ask for. */
-export const MOST_ROWS = 100_000;
+const MOST_ROWS = 100_000;
 /** How long a query may run unless told otherwise, milliseconds. */
-export const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_TIMEOUT_MS = 10_000;
 /** The longest that a query may ask for, milliseconds. */
-export const MOST_TIMEOUT_MS = 30_000;
+const MOST_TIMEOUT_MS = 30_000;
 
 /** How far a query may go. */
 export interface QueryLimits {

@@ -66,7 +66,7 @@ function sumOf(steps: readonly Step[], pick: (changes: SetChanges) => readonly O
 }
 
 /** The changes of some steps together. */
-export function changesOf(steps: readonly Step[]): Required<SetChanges> {
+function changesOf(steps: readonly Step[]): Required<SetChanges> {
   return {
     index: sumOf(steps, ({ index }) => index),
     activate: sumOf(steps, ({ activate }) => activate),
@@ -209,7 +209,7 @@ const RUNNING_STEPS = 64;
  * The newest turns of a session that had begun by a moment (milliseconds since 1970), at most `count`, oldest first: read from the session's end on, so
  * that a few turns of a long session cost what those of a short one do.
  */
-export async function newestTurns(timeline: Timeline, session: SessionId, count: number, until: number): Promise<readonly TurnSpan[]> {
+async function newestTurns(timeline: Timeline, session: SessionId, count: number, until: number): Promise<readonly TurnSpan[]> {
   const { present } = timeline;
   const id = sessionObjectId(session);
   const [heads, lineage] = await Promise.all([present.heads([id]), present.lineage(session)]);

@@ -17,8 +17,7 @@ export type Moment =
 export const NOW: Moment = { kind: 'now' };
 
 /** The forms that are read, for messages and help. */
-export const MOMENT_FORMS =
-  'now, turn:7, turn:7.3 (its third step), step:41, tx:123, 2026-11-21, 2026-11-21T14:05, 2026-11-21T14:05:30.123Z';
+const MOMENT_FORMS = 'now, turn:7, turn:7.3 (its third step), step:41, tx:123, 2026-11-21, 2026-11-21T14:05, 2026-11-21T14:05:30.123Z';
 
 const malformed = (text: string, why: string): HistoryError =>
   new HistoryError('malformed-moment', `${quoted(text)} is no moment: ${why}. Forms: ${MOMENT_FORMS}`);

@@ -220,7 +220,7 @@ function renamedMessage(message: Message, rename: Rename): Message {
 }
 
 /** What a context is made of, with other ids for its objects. */
-export function renamedInput(input: Omit<AssemblyInput, 'options'>, rename: Rename): Omit<AssemblyInput, 'options'> {
+function renamedInput(input: Omit<AssemblyInput, 'options'>, rename: Rename): Omit<AssemblyInput, 'options'> {
   return {
     systemPrompt: input.systemPrompt,
     pool: input.pool.map((metadata) => renamedMetadata(metadata, rename)),

@@ -121,9 +121,9 @@ export async function verifySession(
 }
 
 /** How long a verification over a protocol may take unless told otherwise, milliseconds. */
-export const DEFAULT_VERIFY_MS = 60_000;
+const DEFAULT_VERIFY_MS = 60_000;
 /** The longest that may be asked for, milliseconds. */
-export const MOST_VERIFY_MS = 600_000;
+const MOST_VERIFY_MS = 600_000;
 
 /** Who waits for a verification, and how long. */
 export interface VerifyLimits {

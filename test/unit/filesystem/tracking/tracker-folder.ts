@@ -7,7 +7,7 @@ import { canonicalPath, filesystemId } from '../../../../src/objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../../../../src/objects/source.js';
 import { type TempFolder, tempFolder } from '../temp-folder.js';
 
-export const HOST = filesystemId('host');
+const HOST = filesystemId('host');
 
 /** What a tracker told: the path, and what reading it gave at that moment. */
 export interface Told {
