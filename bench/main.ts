@@ -4,7 +4,7 @@
  */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createXtdbClient } from '../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../src/xtdb/xtdb-client.js';
 import { measureAssembling } from './cases/assembling.js';
 import { measureHistory } from './cases/history.js';
 import { measureListing } from './cases/listing.js';
@@ -50,7 +50,7 @@ async function openReaders(workshop: Workshop, dataDir: string): Promise<Readers
   await Promise.all([ours.initialize(), whole.initialize(), peer.initialize()]);
   const client = await workshop.client(node, dataDir);
   const session = await client.openSession({ id: 'bench-library' });
-  const xtdb = createXtdbClient(node.address);
+  const xtdb = new XtdbClient(node.address);
   const library = { client, session, signal: new AbortController().signal, turnRef: 'bench' };
   const close = async (): Promise<void> => {
     await Promise.all([ours.close(), whole.close(), peer.close(), xtdb.close()]);

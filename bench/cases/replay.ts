@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseReplayConfig } from '../../src/lab/replay/replay-config.js';
 import { openReplayDatabase } from '../../src/lab/replay/replay-database.js';
 import { replayFile } from '../../src/lab/report/replay-file.js';
-import { createXtdbClient } from '../../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { median } from '../quantile.js';
 import { makeRecording } from '../recordings.js';
 import type { CaseResult } from '../results.js';
@@ -19,7 +19,7 @@ async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
   const { calls, rounds } = workshop.sizes.replay;
   const made = await makeRecording(join(workshop.files, 'speed.jsonl'), { calls }, 20, 4_000);
   const database = await openReplayDatabase(undefined, { cacheDir, onProgress: workshop.tell });
-  const xtdb = createXtdbClient(database.address);
+  const xtdb = new XtdbClient(database.address);
   const replayed: number[] = [];
   const bare: number[] = [];
   let transactions = 0;

@@ -1,5 +1,5 @@
 import { stopNode } from '../../src/index.js';
-import { createXtdbClient } from '../../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { makeProject, settleDisk } from '../fixtures.js';
 import { storeBytes } from '../folder-size.js';
 import type { CaseResult } from '../results.js';
@@ -49,7 +49,7 @@ async function runScript(workshop: Workshop, dataDir: string): Promise<readonly 
     else await runTool(action.tool, action.args, context);
   }
   await client.close();
-  const xtdb = createXtdbClient(node.address);
+  const xtdb = new XtdbClient(node.address);
   try {
     return await writtenAfter(xtdb, undefined);
   } finally {

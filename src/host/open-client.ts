@@ -7,7 +7,7 @@ import { clientFolder } from '../process/data-folder.js';
 import { ObjectStore } from '../store/object-store.js';
 import { defined } from '../values/defined.js';
 import { type NodeAddress, parseNodeUrl } from '../xtdb/address.js';
-import { createXtdbClient } from '../xtdb/xtdb-client.js';
+import { XtdbClient } from '../xtdb/xtdb-client.js';
 import { isDurable, type Settings } from './settings.js';
 
 /** The use of a database node: one that someone else runs, or that of a data folder, which is found or started when its address is first asked for. */
@@ -77,7 +77,7 @@ export interface OpenStore {
  */
 export async function openStore({ node, nodeUrl }: Settings, onProgress: (message: string) => void): Promise<OpenStore> {
   const use = new NodeUse({ ...node, onProgress }, nodeUrl);
-  const xtdb = createXtdbClient(await use.address());
+  const xtdb = new XtdbClient(await use.address());
   const close = async (): Promise<void> => {
     await xtdb.close();
     await use.release();

@@ -24,10 +24,6 @@ export interface HttpRequest {
   readonly writes?: boolean;
   /** Requests that the node holds back on purpose have connections of their own, so that they never delay the others. */
   readonly waits?: boolean;
-  /**
-   * Makes the reader of one successful body: it is told each piece and answers with the text to take for the whole as soon as it has seen enough.
-   */
-  readonly enough?: () => (piece: string) => string | undefined;
 }
 
 /** How a node is spoken to. */
@@ -200,7 +196,7 @@ export class XtdbHttp {
     const contentType = String(response.headers['content-type'] ?? '');
     let text: string;
     try {
-      text = await this.#readBody(response.body, what, status === 200 ? request.enough : undefined);
+      text = await this.#readBody(response.body, what);
     } catch (cause) {
       if (signal.aborted || cause instanceof XtdbError) throw cause;
       throw new XtdbError('bad-response', `${what}: ${status}, but the answer was cut off.`, { status, cause });
@@ -208,10 +204,8 @@ export class XtdbHttp {
     return interpretAnswer({ status, contentType, text }, what);
   }
 
-  async #readBody(body: AsyncIterable<Buffer>, what: string, enough: HttpRequest['enough']): Promise<string> {
+  async #readBody(body: AsyncIterable<Buffer>, what: string): Promise<string> {
     const pieces: Buffer[] = [];
-    const decoder = new TextDecoder('utf-8', { fatal: true });
-    const takeWhole = enough?.();
     let size = 0;
     for await (const piece of body) {
       size += piece.length;
@@ -221,8 +215,6 @@ export class XtdbHttp {
           `${what}: the answer is over the limit of ${this.#options.maxAnswerBytes} bytes: ask for less at once.`,
         );
       }
-      const whole = takeWhole?.(decoder.decode(piece, { stream: true }));
-      if (whole !== undefined) return whole;
       pieces.push(piece);
     }
     const bytes = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces, size);

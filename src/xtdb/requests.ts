@@ -53,8 +53,7 @@ const MARGIN_MS = 5_000;
 export const askOnceIndexed = async (
   http: XtdbHttp,
   request: Omit<HttpRequest, 'timeoutMs' | 'waits'>,
-  txId: number,
-  timeoutMs: number,
+  { txId, timeoutMs }: { readonly txId: number; readonly timeoutMs: number },
 ): Promise<EdnValue | undefined> => {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

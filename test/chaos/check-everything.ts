@@ -9,7 +9,7 @@ import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashBytes, hashText } from '../../src/objects/hashes.js';
 import { chatObjectId, type FilesystemId, type ObjectId, type SessionId, sessionObjectId } from '../../src/objects/ids.js';
 import { triple } from '../../src/xtdb/datalog.js';
-import { createXtdbClient, type XtdbClient } from '../../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { type AcknowledgedCall, type AcknowledgedContext, type Line, lineMarks } from './acknowledged.js';
 import { checkSession, type SessionFindings } from './check-session.js';
 import { FILE_NAMES } from './workload-plan.js';
@@ -195,7 +195,7 @@ export async function checkEverything(
   run: Run,
 ): Promise<{ readonly problems: readonly string[]; readonly counts: CheckCounts }> {
   const node = await ensureNode({ dataDir: place.dataDir, profile: 'rocksdb', idleExitSeconds: 600 });
-  const xtdb = createXtdbClient(node.address);
+  const xtdb = new XtdbClient(node.address);
   const client = await ContextClient.create({
     address: node.address,
     roots: [place.root],

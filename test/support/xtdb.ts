@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { NodeAddress } from '../../src/xtdb/address.js';
-import { createXtdbClient, type XtdbClient, type XtdbClientOptions } from '../../src/xtdb/xtdb-client.js';
+import { XtdbClient, type XtdbClientOptions } from '../../src/xtdb/xtdb-client.js';
 
 /** Where the suite's node listens. */
 export const testNodeAddress = (): NodeAddress => {
@@ -10,7 +10,7 @@ export const testNodeAddress = (): NodeAddress => {
 };
 
 /** A client of the suite's node. Whoever opens it closes it. */
-export const openTestClient = (options: XtdbClientOptions = {}): XtdbClient => createXtdbClient(testNodeAddress(), options);
+export const openTestClient = (options: XtdbClientOptions = {}): XtdbClient => new XtdbClient(testNodeAddress(), options);
 
 /** A prefix for ids that no other test uses: all tests share one database. */
 export const uniquePrefix = (): string => `t-${randomUUID()}:`;

@@ -9,7 +9,7 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { TextCache } from '../../store/texts.js';
 import { defined } from '../../values/defined.js';
 import type { NodeAddress } from '../../xtdb/address.js';
-import { createXtdbClient, type XtdbClient } from '../../xtdb/xtdb-client.js';
+import { XtdbClient } from '../../xtdb/xtdb-client.js';
 import { ClientJournal } from '../delivery/client-journal.js';
 import type { DeliveryGate } from '../delivery/delivery-gate.js';
 import { Outbox, type OutboxStatus } from '../delivery/outbox.js';
@@ -151,7 +151,7 @@ export class ContextClient {
     const { dataDir, what = WHAT, durability = 'process', onNotice = () => undefined, queue } = options;
     const kept = { what, durability, onNotice, ...defined({ limits: queue }) };
     const journal = dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
-    const client = new ContextClient(createXtdbClient(options.address), files, options, journal);
+    const client = new ContextClient(new XtdbClient(options.address), files, options, journal);
     await journal?.adoptAll((write, done) => client.#environment.outbox.adopt(write, done));
     return client;
   }

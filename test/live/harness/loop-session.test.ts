@@ -6,7 +6,7 @@ import { type LoopOptions, LoopSession } from '../../../src/harness/loop-session
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { toStepParts } from '../../../src/store/step-part.js';
-import { createXtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../../support/context.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 
@@ -52,7 +52,7 @@ describe('a session in a harness’s loop', () => {
     await client.closeSession(damaged);
     await client.snapshot();
     const { part } = toStepParts({ session: damaged.id, seq: 2, turn: 1, at: 1, changes: {} });
-    const xtdb = createXtdbClient(testAddress());
+    const xtdb = new XtdbClient(testAddress());
     await xtdb.execute([{ op: 'put', doc: part }]);
     await xtdb.close();
     const session = loop(name);

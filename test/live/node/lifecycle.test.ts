@@ -8,7 +8,7 @@ import { type NodeStatusReport, nodeStatus, probeNode } from '../../../src/node/
 import { stopNode } from '../../../src/node/stop-node.js';
 import { identifyProcess, isAlive } from '../../../src/process/process-identity.js';
 import { pollUntil } from '../../../src/process/within-limit.js';
-import { createXtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { runCli } from '../../support/run-cli.js';
 
 type Running = Extract<NodeStatusReport, { readonly running: true }>;
@@ -79,7 +79,7 @@ describe('the life of a node', () => {
 
   test('after kill -9 the JVM is started again, on the same socket, and a client goes on', async () => {
     const before = await statusOfRunning();
-    const client = createXtdbClient(async () => (await ensureNode({ dataDir, profile: 'memory' })).address);
+    const client = new XtdbClient(async () => (await ensureNode({ dataDir, profile: 'memory' })).address);
     expect((await client.status()).ingesterFailed).toBe(false);
     await killHard(before.pid);
     expect((await client.status()).ingesterFailed).toBe(false);

@@ -15,7 +15,7 @@ import type { Step } from '../../../src/objects/step.js';
 import { chatVersion, fileStub, indexedFile, sessionVersion, systemPromptVersion, toolcallVersion } from '../../../src/objects/versions.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { toStepParts } from '../../../src/store/step-part.js';
-import { createXtdbClient, type XtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { testAddress } from '../../support/context.js';
 import { withStep } from '../../support/plain-folds.js';
 
@@ -76,7 +76,7 @@ describe('the golden session comes back from the database as SSOT documents [dec
   let store: ObjectStore;
 
   beforeAll(async () => {
-    xtdb = createXtdbClient(testAddress());
+    xtdb = new XtdbClient(testAddress());
     store = new ObjectStore(xtdb);
     const turns = steps.reduce(withStep, [] as ReturnType<typeof withStep>);
     const sets = steps.reduce((fold, step) => fold.apply(step.changes), new SetsFold()).sets();

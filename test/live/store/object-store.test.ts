@@ -6,7 +6,7 @@ import { filesystemSource } from '../../../src/objects/source.js';
 import { deletedFile, fileStub, indexedFile } from '../../../src/objects/versions.js';
 import { toStored } from '../../../src/store/head.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
-import { createXtdbClient, type XtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { countRequests, testAddress } from '../../support/context.js';
 
 const filesystem = filesystemId(`fs-${randomUUID()}`);
@@ -18,7 +18,7 @@ describe('versions in and out of the database', () => {
   let store: ObjectStore;
 
   beforeAll(() => {
-    xtdb = createXtdbClient(testAddress());
+    xtdb = new XtdbClient(testAddress());
     store = new ObjectStore(xtdb);
   });
 

@@ -7,7 +7,7 @@ import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 import { fileStub } from '../../../src/objects/versions.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
-import { createXtdbClient, type XtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { testAddress } from '../../support/context.js';
 
 const filesystem = filesystemId(`fs-${randomUUID()}`);
@@ -17,7 +17,7 @@ describe('the pipeline of a sole writer', () => {
   let xtdb: XtdbClient;
   let store: ObjectStore;
   beforeAll(() => {
-    xtdb = createXtdbClient(testAddress());
+    xtdb = new XtdbClient(testAddress());
     store = new ObjectStore(xtdb);
   });
   afterAll(async () => {

@@ -8,14 +8,14 @@ import { stopNode } from '../../../src/node/stop-node.js';
 import { aggregate, pull, triple } from '../../../src/xtdb/datalog.js';
 import type { DbSnapshot } from '../../../src/xtdb/db-snapshot.js';
 import { XtdbError } from '../../../src/xtdb/errors.js';
-import { createXtdbClient, type XtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 
 let dataDir: string;
 let client: XtdbClient;
 let pid = 0;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-xtdb-'));
-  client = createXtdbClient(async () => {
+  client = new XtdbClient(async () => {
     const handle = await ensureNode({ dataDir, profile: 'memory', onExit: 'leave' });
     pid = handle.pid;
     return handle.address;

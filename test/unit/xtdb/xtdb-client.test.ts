@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { XtdbErrorDetails } from '../../../src/xtdb/errors.js';
-import { createXtdbClient, type XtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openEdgeServer } from './edge-server.js';
 
 const closers: (() => Promise<void>)[] = [];
@@ -22,7 +22,7 @@ const clientOf = async (
     const answer = answers[path];
     if (answer !== undefined) response.writeHead(answer[0], { 'content-type': 'application/edn' }).end(answer[1]);
   });
-  const client = createXtdbClient(server.address);
+  const client = new XtdbClient(server.address);
   closers.push(server.close, () => client.close());
   return { client, seen };
 };
