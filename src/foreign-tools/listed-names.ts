@@ -176,7 +176,7 @@ export function possibleNames(format: ListingFormat, output: string): readonly L
 export interface ListedPlace {
   /** The folder that was listed; `.` is the call's own. */
   readonly folder?: string;
-  /** What a search was told to search. */
+  /** The files and folders that a search was given. */
   readonly targets?: readonly string[];
 }
 

@@ -38,7 +38,7 @@ export function numberedLines(lines: readonly string[], from: number, gutter: Li
 }
 
 /** Text as it stands in a file, with the number of its first line where the output gave it. */
-export interface Ungutted {
+interface Ungutted {
   readonly text: string;
   readonly startLine: number | undefined;
 }

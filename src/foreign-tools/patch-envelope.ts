@@ -1,7 +1,7 @@
 import { bareLines } from './text-edits.js';
 
 /** One change of a file that a patch envelope (`*** Begin Patch`) names. */
-export type PatchChange =
+type PatchChange =
   | { readonly kind: 'add'; readonly path: string; readonly text: string }
   | { readonly kind: 'delete'; readonly path: string }
   | { readonly kind: 'update'; readonly path: string; readonly moveTo: string | undefined; readonly hunks: readonly PatchHunk[] };
@@ -95,7 +95,13 @@ export function patchedPaths(text: string): readonly string[] {
 /** How strictly lines are compared, in the order in which the tool tries. */
 const PASSES: readonly ((line: string) => string)[] = [(line) => line, (line) => line.trimEnd(), (line) => line.trim()];
 
-function find(lines: readonly string[], wanted: readonly string[], from: number, atEnd: boolean): number | undefined {
+/** Where lines are looked for: from a place on, or at the very end if they stand there. */
+interface Place {
+  readonly from: number;
+  readonly atEnd: boolean;
+}
+
+function find(lines: readonly string[], wanted: readonly string[], { from, atEnd }: Place): number | undefined {
   if (wanted.length === 0) return from;
   const last = lines.length - wanted.length;
   for (const pass of PASSES) {
@@ -118,14 +124,14 @@ export function patched(text: string, hunks: readonly PatchHunk[]): string | und
   for (const { contexts, before, after, atEnd } of hunks) {
     let from = at;
     for (const context of contexts) {
-      const found = find(lines, [context], from, false);
+      const found = find(lines, [context], { from, atEnd: false });
       if (found === undefined) return undefined;
       from = found + 1;
     }
-    const start = before.length === 0 ? (contexts.length === 0 ? lines.length : from) : find(lines, before, from, atEnd);
+    const start = before.length === 0 ? (contexts.length === 0 ? lines.length : from) : find(lines, before, { from, atEnd });
     if (start === undefined) {
       // An empty line at the end of a hunk may stand for the end of the file.
-      const shorter = before.at(-1) === '' ? find(lines, before.slice(0, -1), from, atEnd) : undefined;
+      const shorter = before.at(-1) === '' ? find(lines, before.slice(0, -1), { from, atEnd }) : undefined;
       if (shorter === undefined) return undefined;
       result.push(...lines.slice(at, shorter), ...(after.at(-1) === '' ? after.slice(0, -1) : after));
       at = shorter + before.length - 1;

@@ -10,7 +10,7 @@ export interface ReadCall {
 }
 
 /** The lines of a file that a read shows. */
-export interface ReadText {
+interface ReadText {
   readonly text: string;
   readonly startLine: number;
   readonly whole: boolean;
@@ -59,7 +59,7 @@ function saysCut(output: string, content: string): boolean {
 }
 
 /**
- * Whether a read showed its whole file (decision D8), judged beside the file's own content: the output holds at least as much and does not say that something
+ * Whether a read showed its whole file (decision D8), judged by the file's own content: the output holds at least as much and does not say that something
  * is missing. A call that asks for a part is a part unless its output proves, character by character, to be everything.
  */
 export function isWholeRead({ args, output }: Pick<ReadCall, 'args' | 'output'>, content: string): boolean {

@@ -34,7 +34,7 @@ export const ARGUMENT_NAMES = {
   cwd: ['cwd', 'workdir', 'working_directory'],
   script: ['command', 'cmd', 'script', 'commands', 'input', 'code'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
-export type ArgumentRole = keyof typeof ARGUMENT_NAMES;
+type ArgumentRole = keyof typeof ARGUMENT_NAMES;
 
 /** The value of an argument under the first of its names that is given; undefined and null count as not given. */
 export function argument(args: ToolArguments, role: ArgumentRole): unknown {
@@ -82,7 +82,7 @@ export function namedPaths(args: ToolArguments): readonly string[] {
   return [...new Set(all.flatMap(localPath))];
 }
 
-/** Arguments beside a range and a last line that ask for a part of a file. */
+/** Arguments that ask for a part of a file, other than a range and a last line. */
 const PART = ['limit', 'range', 'ranges', 'lines', 'line_count', 'pages', 'head', 'tail', 'max_lines', 'max_bytes'] as const;
 
 /** Whether a read asks for a part of its file. */

@@ -64,7 +64,7 @@ const FORMS = {
   },
   /** Code of any language, which may change any file. */
   'run-code': { kind: 'other', names: 'exec python ipython runipython executeipythoncell', lists: 'words' },
-  /** Types into a program that runs, or looks at what it printed meanwhile. */
+  /** Types into a program that runs, or reads what it has printed since. */
   'type-input': { kind: 'other', names: 'writestdin', lists: 'words' },
   /** Another agent works, and may change any file. */
   delegate: { kind: 'other', names: 'task agent wait' },
@@ -73,8 +73,8 @@ const FORMS = {
 /** A way of being called; `unknown` for a name that says nothing. */
 export type ToolForm = keyof typeof FORMS | 'unknown';
 
-/** A tool as far as its name tells. */
-export interface ForeignTool {
+/** What the name of a tool says about it. */
+interface ForeignTool {
   readonly form: ToolForm;
   readonly kind: ToolKind;
   /** How its output names files; undefined where it names none. */

@@ -10,11 +10,11 @@ import { DocumentError } from '../objects/errors.js';
 import { canonicalPath } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
 
-/** Places that are looked at for them. */
-const MOST_LOOKED_AT = 20_000;
+/** Lines of one output that the disk is asked about. */
+const MOST_LINES = 20_000;
 
 /** The files that an output mentions, and a note where there were too many of them. */
-export interface DiscoveredFiles {
+interface DiscoveredFiles {
   readonly mentions: readonly ReportedMention[];
   readonly note: string | undefined;
 }
@@ -97,7 +97,7 @@ export async function discoverFiles(
   const located = new Folders(files);
   const bySource = new Map<string, Found>();
   const portion = 512;
-  const limited = lines.slice(0, MOST_LOOKED_AT);
+  const limited = lines.slice(0, MOST_LINES);
   for (let at = 0; at < limited.length && bySource.size <= MOST_DISCOVERED; at += portion) {
     const readings = limited
       .slice(at, at + portion)
@@ -110,7 +110,7 @@ export async function discoverFiles(
   const all = [...bySource.values()];
   const mentions = all.slice(0, MOST_DISCOVERED).map(({ source, mtimeMs }) => ({ source, mtimeMs }));
   const note =
-    all.length > MOST_DISCOVERED || lines.length > MOST_LOOKED_AT
+    all.length > MOST_DISCOVERED || lines.length > MOST_LINES
       ? `only the first ${mentions.length} files of this output were added to the pool`
       : undefined;
   return { mentions, note };

@@ -10,7 +10,7 @@ export interface OpenOptions {
   /** A new session where absent. */
   readonly id?: string;
   readonly takeOver?: boolean;
-  /** Told how many of a resumed session's sources have been looked at, of how many [§3.6]. */
+  /** Called with how many of a resumed session's sources have been read, of how many [§3.6]. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
@@ -43,12 +43,22 @@ export class HarnessClient {
     this.#release = release;
   }
 
-  /** Opens a session: the existing one of this id, or a new one. Throws SessionError, XtdbError, DocumentError `invalid-id`. */
+  /**
+   * Opens a session: the existing one of this id, or a new one.
+   *
+   * @throws {SessionError} `lease-held` – when another process has it
+   * @throws {XtdbError} – when the database does not answer
+   * @throws {DocumentError} `invalid-id` – for an id that no session can have
+   */
   async openSession(options: OpenOptions = {}): Promise<HarnessSession> {
     return this.#wrap(await this.client.openSession(options));
   }
 
-  /** Resumes a session that must exist [§3.6]. Throws HarnessError `no-such-session`. */
+  /**
+   * Resumes a session that must exist [§3.6].
+   *
+   * @throws {HarnessError} `no-such-session` – when it does not
+   */
   async resumeSession(id: string, options: Omit<OpenOptions, 'id'> = {}): Promise<HarnessSession> {
     if (!(await sessionExists(this.client, id))) {
       throw new HarnessError('no-such-session', `there is no session ${JSON.stringify(id)}; list the sessions, or open a new one`);
@@ -56,7 +66,11 @@ export class HarnessClient {
     return this.openSession({ ...options, id });
   }
 
-  /** Forks a session (decision F2): a new one with its chat and sets as they stood after step `at`, by default the last. Throws SessionError. */
+  /**
+   * Forks a session (decision F2): a new one with its chat and sets as they stood after step `at`, by default the last.
+   *
+   * @throws {SessionError} – when the parent has no such step or cannot be read
+   */
   async forkSession(parent: string, options: { readonly at?: number; readonly id?: string } = {}): Promise<HarnessSession> {
     return this.#wrap(await this.client.forkSession(parent, options));
   }

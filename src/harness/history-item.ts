@@ -5,7 +5,7 @@ import { HarnessError } from './harness-error.js';
 import type { ReportedContent, ReportedFile, ReportedMessage } from './message-schema.js';
 
 /** A message without the calls in it. */
-export interface MessageItem {
+interface MessageItem {
   readonly kind: 'message';
   readonly role: string;
   readonly text: string;
@@ -150,7 +150,13 @@ class OpenCalls {
   }
 }
 
-function callItem(message: ReportedMessage, { id, content, failed }: Result, open: OpenCalls, index: number): HistoryItem {
+/** Where a result stands: the calls that wait before it, and its message. */
+interface ResultPlace {
+  readonly open: OpenCalls;
+  readonly index: number;
+}
+
+function callItem(message: ReportedMessage, { id, content, failed }: Result, { open, index }: ResultPlace): HistoryItem {
   const call = open.take(id) ?? (textOf(message.name) === undefined ? undefined : { tool: String(message.name), args: {} });
   if (call === undefined) {
     const which = id === undefined ? 'a call without an id' : `the call ${JSON.stringify(id.slice(0, 100))}`;
@@ -191,7 +197,7 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
     if (index < prompts) continue;
     if (message.role === 'user' && open.left().size === 0) settled.push(index);
     // Results stand before whatever else a message says: they answer what was said before it.
-    for (const result of resultsOf(message)) items.push(callItem(message, result, open, index));
+    for (const result of resultsOf(message)) items.push(callItem(message, result, { open, index }));
     if (speaks(message)) {
       const { role, name, id, content } = message;
       const text = contentText(content);

@@ -22,7 +22,7 @@ export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'deliver
 }
 
 /** A harness's list as it is before a model call. */
-export interface LoopHistory extends LineageHistory {
+interface LoopHistory extends LineageHistory {
   /** The whole list, without system messages. */
   readonly messages: readonly ReportedMessage[];
   /** The system prompt of the call, where it is known already. */
@@ -107,7 +107,7 @@ export class LoopSession {
       const tail = { turn: start.turn, results: results.flatMap(({ callId }) => callId ?? []) };
       const around = await this.#assemble(harness, tail);
       this.#pending = { around, results: tail };
-      return contextOf(harness, from, results, around);
+      return contextOf(harness, { from, results, around });
     });
     context.then((made) => made ?? wait(), wait);
     return context;
@@ -133,7 +133,7 @@ export class LoopSession {
     this.#current?.session.expectCall(callId);
   }
 
-  /** Activates, deactivates, pins or unpins on behalf of the agent [§3.3]. Throws when there is no session yet. */
+  /** Activates, deactivates, pins or unpins on behalf of the agent [§3.3]; rejects where the first history has not come yet. */
   verb(verb: Verb, references: readonly string[], callId: string | undefined): Promise<VerbReport> {
     return this.#serial(async () => this.#opened().verb(verb, references, callId === undefined ? {} : { callId }));
   }
@@ -197,7 +197,15 @@ export class LoopSession {
   }
 }
 
-function contextOf(harness: HarnessSession, from: number, results: readonly PlacedEntry[], around: SessionAroundTail): LoopContext {
+/** A context around the part of a list that stays. */
+interface AroundList {
+  readonly from: number;
+  /** The results in that part. */
+  readonly results: readonly PlacedEntry[];
+  readonly around: SessionAroundTail;
+}
+
+function contextOf(harness: HarnessSession, { from, results, around }: AroundList): LoopContext {
   const { sets } = harness.session.state;
   const references = results.flatMap(({ index, callId }) => {
     const text = callId === undefined ? undefined : around.references.get(callId);

@@ -5,12 +5,12 @@ const contentPartSchema = z
   .looseObject({ type: z.string().min(1).max(64).describe('text, image, tool_use, tool_result, ...') })
   .describe('A content block; blocks that are not text are kept as one line such as [image image/png 18234 bytes]');
 
-export const contentSchema = z
+const contentSchema = z
   .union([z.string(), z.array(contentPartSchema), z.null()])
   .describe('Text, content blocks, or null for a message that only calls tools');
 
 /** A file that a result brings along because only the container that the agent runs in can reach it. */
-export const reportedFileSchema = z
+const reportedFileSchema = z
   .strictObject({
     path: z.string().min(1).max(4096).describe('As the agent sees it'),
     content: z.string().optional().describe('Its text; read from the source instead wherever that can be reached'),

@@ -173,7 +173,7 @@ export function reconcile(known: readonly HistoryEntry[], sent: readonly History
 }
 
 /** A reconciliation, and which of several views of what is known it holds for. */
-export interface ReconciledView extends Reconciled {
+interface ReconciledView extends Reconciled {
   readonly view: number;
 }
 

@@ -12,7 +12,7 @@ import type { CallItem } from './history-item.js';
 import { nativeCallId, storedHash } from './known-history.js';
 import { type ObservationContext, observeCall } from './observe-call.js';
 
-/** What a harness reports of a call beside the call itself. */
+/** What a harness reports of a call in addition to the call itself. */
 export interface CallExtras {
   /** What the model was shown where that is not the output. */
   readonly shown?: string;
@@ -52,7 +52,7 @@ export async function findKnownCall(session: ContextSession, call: CallItem): Pr
 }
 
 /** How a call is recorded: what its files are judged by, and what else is known of it. */
-export interface CallReporting {
+interface CallReporting {
   readonly context: ObservationContext;
   readonly extras: CallExtras;
 }
@@ -75,7 +75,7 @@ export async function recordItem(session: ContextSession, call: CallItem, { cont
 }
 
 /** A verb and the objects that an agent names with it: ids, prefixes or paths. */
-export interface VerbCall {
+interface VerbCall {
   readonly verb: Verb;
   readonly references: readonly string[];
 }

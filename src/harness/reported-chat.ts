@@ -16,7 +16,7 @@ export interface ReportOptions {
   readonly turnRef?: string;
   /** The harness says that it compacted its history: what is missing from it was not undone. */
   readonly compacted?: boolean;
-  /** Records nothing of a whole history that says that something at the end of the chat never happened, but tells from where on. */
+  /** Records nothing of a whole history in which the end of the chat is undone; the report then says from which step on. */
   readonly refuseUndone?: boolean;
 }
 
@@ -86,7 +86,7 @@ const reportOf = (taken: readonly Taken[], entries: number, notice: HistoryNotic
 });
 
 /**
- * The list of a harness beside the chat of its session [§5.1]: records what is new of each report and remembers the list as it was last sent. Its methods are
+ * The list of a harness as the chat of its session takes it up [§5.1]: records what is new of each report and remembers the list as it was last sent. Its methods are
  * called one after the other.
  */
 export class ReportedChat {
@@ -172,7 +172,7 @@ export class ReportedChat {
       await this.#session.reportMessage({ role, text, ...(name === undefined ? {} : { name: name.toWellFormed() }) }, id);
       return { entry: { index, kind: 'message' }, place: this.#place(), notes: [] };
     }
-    // In a whole history the place tells whether a call is known; its id may rightly come again.
+    // In a whole history the place decides whether a call is known; its id may rightly come again.
     const call = whole ? await recordItem(this.#session, item, { context: this.#context(), extras }) : await this.record(item, extras);
     if (call.outcome === 'known') return undefined;
     return { entry: { index, kind: 'call', callId: call.callId }, place: { ...this.#place(), ref: call.callId }, notes: call.notes };

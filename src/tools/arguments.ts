@@ -90,7 +90,9 @@ function issueText(issue: z.core.$ZodIssue, shape: ArgumentShape): string {
 
 /**
  * Reads the arguments of a call: aliases of other agents' tools are taken silently, numbers and lists given as text are mended, null means
- * absent, unknown keys are remarked on and ignored. Throws ToolError `invalid-arguments` naming every wrong one.
+ * absent, unknown keys are remarked on and ignored.
+ *
+ * @throws {ToolError} `invalid-arguments` – naming every wrong one
  */
 export function parseArguments<Shape extends ArgumentShape>(tool: string, shape: Shape, raw: unknown): ParsedArguments<Shape> {
   if (raw !== undefined && raw !== null && (typeof raw !== 'object' || Array.isArray(raw))) {

@@ -21,9 +21,9 @@ function sizeOf(entries: readonly PoolEntry[]): number {
   return entries.reduce((sum, { metadata }) => sum + metadata.charCount, 0);
 }
 
-function entryLine({ metadata, pinned }: PoolEntry, withSize: boolean, nameOf: (id: ObjectId) => string, strict: boolean): string {
+function entryLine({ metadata, pinned, active }: PoolEntry, nameOf: (id: ObjectId) => string, strict: boolean): string {
   const line = metadataLine(metadata, nameOf, strict);
-  const size = withSize && metadata.type === 'toolcall' ? ` char_count=${metadata.charCount}` : '';
+  const size = active && metadata.type === 'toolcall' ? ` char_count=${metadata.charCount}` : '';
   return `${line}${size}${pinned ? ' [pinned]' : ''}`;
 }
 
@@ -31,16 +31,22 @@ function listText(pool: readonly PoolEntry[], work: Work): string {
   const nameOf = shownIds(work);
   const active = pool.filter((entry) => entry.active);
   const resting = pool.filter((entry) => !entry.active);
-  const section = (title: string, entries: readonly PoolEntry[], withSize: boolean): readonly string[] =>
-    entries.length === 0 ? [] : [title, ...entries.map((entry) => entryLine(entry, withSize, nameOf, work.strict))];
+  const section = (title: string, entries: readonly PoolEntry[]): readonly string[] =>
+    entries.length === 0 ? [] : [title, ...entries.map((entry) => entryLine(entry, nameOf, work.strict))];
   const lines = [
-    ...section(`active (${active.length} objects, ${sizeOf(active)} characters):`, active, true),
-    ...section(`known, not active (${resting.length} objects):`, resting, false),
+    ...section(`active (${active.length} objects, ${sizeOf(active)} characters):`, active),
+    ...section(`known, not active (${resting.length} objects):`, resting),
   ];
   return lines.length === 0 ? 'Nothing is known to this session yet. Read or list something.' : lines.join('\n');
 }
 
-async function textToShow(lastShown: LastShown, full: boolean, start: PageStart, work: Work): Promise<string> {
+/** Which text is shown, and from where on. */
+interface Asked {
+  readonly full: boolean;
+  readonly start: PageStart;
+}
+
+async function textToShow(lastShown: LastShown, { full, start }: Asked, work: Work): Promise<string> {
   const before = lastShown.get(work.session);
   const continues = start.offset > 1 || start.column > 1;
   if (continues && before?.full === full) return before.text;
@@ -51,9 +57,10 @@ async function textToShow(lastShown: LastShown, full: boolean, start: PageStart,
   return text;
 }
 
-async function perform(lastShown: LastShown, full: boolean, start: PageStart, work: Work): Promise<Performed> {
+async function perform(lastShown: LastShown, asked: Asked, work: Work): Promise<Performed> {
   const { session } = work;
-  const text = await textToShow(lastShown, full, start, work);
+  const { full, start } = asked;
+  const text = await textToShow(lastShown, asked, work);
   const call = full ? { full: 'true' } : {};
   const pool = session.pool();
   const active = pool.filter((entry) => entry.active);
@@ -65,7 +72,11 @@ async function perform(lastShown: LastShown, full: boolean, start: PageStart, wo
     pinned: pool.filter((entry) => entry.pinned).length,
     active_chars: sizeOf(active),
   };
-  const page = pageOfPieces([text], start, remaining(work.limits, frameSize('context', { ...fields, ...call }), 3), 'the context');
+  const page = pageOfPieces([text], {
+    start,
+    limits: remaining(work.limits, frameSize('context', { ...fields, ...call }), 3),
+    name: 'the context',
+  });
   const sha256 = hashText(text);
   const header = headerLine('context', { ...fields, lines: lineRange(page), chars: text.length });
   return {
@@ -85,7 +96,7 @@ export function contextTool(settings: ToolSettings): Tool {
       description: 'Show what your context holds: active objects with sizes, then all known ones.',
       shape: SHAPE,
       annotations: { readOnlyHint: true, openWorldHint: false },
-      perform: ({ full = false, offset = 1, column = 1 }, work) => perform(lastShown, full, { offset, column }, work),
+      perform: ({ full = false, offset = 1, column = 1 }, work) => perform(lastShown, { full, start: { offset, column } }, work),
     },
     settings,
   );

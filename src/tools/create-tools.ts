@@ -12,7 +12,7 @@ import { editTool, writeTool } from './write-tools.js';
 export const DEFAULT_OUTPUT_LIMITS = { chars: 40_000, lines: 2_000 } as const;
 
 /** Bounds of a setting of the longest answer: below the first no hint fits, above the second a line of the protocol gets too long. */
-export const OUTPUT_CHARS = { least: 1_000, most: 1_000_000 } as const;
+const OUTPUT_CHARS = { least: 1_000, most: 1_000_000 } as const;
 
 /** Which tools an agent gets and how they answer. */
 export interface ToolOptions {

@@ -30,7 +30,7 @@ function countFiles({ folders, files }: Branch): number {
 }
 
 /** The lines of a tree, and the files that its lines name. */
-export interface TreeLines {
+interface TreeLines {
   readonly lines: readonly string[];
   /** Relative paths of the files that have a line of their own. */
   readonly named: readonly string[];

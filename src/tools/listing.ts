@@ -64,7 +64,11 @@ export function listingTool<Shape extends ArgumentShape>(definition: ListingDefi
   );
 }
 
-/** The place that a path names; @throws {SourceError} `unreachable` – on a filesystem that this process does not see, and what `locate` throws. */
+/**
+ * The place that a path names.
+ *
+ * @throws {SourceError} `unreachable` – on a filesystem that this process does not see; and what `locate` throws
+ */
 export async function reachablePlace(path: string, { client }: Work): Promise<LocatedFile> {
   const place = await client.files.locate(path);
   if (!place.location.reachable) throw unreachableError(path);

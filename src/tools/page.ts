@@ -138,8 +138,19 @@ export function pageOf(text: string, start: PageStart, limits: OutputLimits): Pa
   return reader.end();
 }
 
-/** One page of a text called `name`; throws ToolError `out-of-range` for a beginning past its end. */
-export function pageOfPieces(text: Iterable<string>, start: PageStart, limits: OutputLimits, name: string): Page {
+/** Which page of a text is wanted, and what the text is called in errors. */
+interface WantedPage {
+  readonly start: PageStart;
+  readonly limits: OutputLimits;
+  readonly name: string;
+}
+
+/**
+ * One page of a text that comes in pieces.
+ *
+ * @throws {ToolError} `out-of-range` – for a beginning past its end
+ */
+export function pageOfPieces(text: Iterable<string>, { start, limits, name }: WantedPage): Page {
   const reader = new PageReader(start, limits);
   for (const piece of text) reader.push(piece);
   const page = reader.end();

@@ -17,7 +17,11 @@ export interface Wanted {
 /** A reading that has text. */
 export type Readable = TextReading | LargeTextReading;
 
-/** The reading of a file that has text; throws ToolError saying what is wrong with any other, and what it learned. */
+/**
+ * The reading of a file that has text.
+ *
+ * @throws {ToolError} `not-text`, `not-found` – for any other, with what it learned
+ */
 export function requireReadable(reading: SourceReading, file: LocatedFile, name: string): Readable {
   const learned = { readings: [{ source: file.source, reading, activate: false }] };
   switch (reading.kind) {
@@ -62,17 +66,23 @@ const KEPT_NO_FURTHER = '[The file is over 64 MiB: only its beginning and end ar
 
 /** Reads a file from its source, indexes it, and shows a page of it [§5.6, decisions C1, D8]. */
 export async function readFile(file: LocatedFile, wanted: Wanted, work: Work): Promise<Performed> {
-  return showReading(file, await work.client.files.read(file.source, work.signal), wanted, work);
+  return showReading({ file, reading: await work.client.files.read(file.source, work.signal) }, wanted, work);
+}
+
+/** A file and what reading it found. */
+interface FileReading {
+  readonly file: LocatedFile;
+  readonly reading: SourceReading;
 }
 
 /** Shows a page of what was read of a file, and hands the reading over to be indexed. */
-export function showReading(file: LocatedFile, reading: SourceReading, wanted: Wanted, work: Work): Performed {
+export function showReading({ file, reading }: FileReading, wanted: Wanted, work: Work): Performed {
   const name = file.location.shown;
   const readable = requireReadable(reading, file, name);
   const abridged = readable.kind === 'large-text' && readable.chunks === undefined;
   const fields = { id: shownId(file.id, work), path: file.display };
   const limits = remaining(work.limits, frameSize('file', { ...fields, ...wanted.call }) + (abridged ? KEPT_NO_FURTHER.length + 1 : 0), 3);
-  const page = pageOfPieces(pieces(readable), wanted.start, limits, name);
+  const page = pageOfPieces(pieces(readable), { start: wanted.start, limits, name });
   const whole = page.whole && !abridged;
   const header = headerLine('file', { ...fields, lines: lineRange(page), chars: page.totalChars });
   const body = page.totalChars === 0 ? '(empty file)' : page.text;

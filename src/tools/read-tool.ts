@@ -47,7 +47,8 @@ async function readStored(id: ObjectId, { version, start, note }: Wanted & { rea
   const { kind, fields } = describe(loaded, work);
   const call = { id: shownId(id, work), ...defined({ version }) };
   const text = (await loaded.wholeText()) ?? '';
-  const page = pageOfPieces([text], start, remaining(work.limits, frameSize(kind, { ...fields, ...call }) + (note?.length ?? 0), 3), id);
+  const limits = remaining(work.limits, frameSize(kind, { ...fields, ...call }) + (note?.length ?? 0), 3);
+  const page = pageOfPieces([text], { start, limits, name: id });
   const header = headerLine(kind, { ...fields, version, lines: lineRange(page), chars: page.totalChars });
   return {
     content: page.text,
@@ -88,8 +89,7 @@ async function readObject(reference: string, wanted: Wanted, work: Work): Promis
   if (version !== undefined || metadata?.type !== 'file' || metadata.state === 'deleted') return readStored(id, wanted, work);
   const source = await readSourceOf(metadata, work);
   if (source === undefined) return readStored(id, { start, note: ORPHANED }, work);
-  const { file, reading } = source;
-  return showReading(file, reading, { start, call: { id: shownId(id, work) } }, work);
+  return showReading(source, { start, call: { id: shownId(id, work) } }, work);
 }
 
 const SHAPE = {

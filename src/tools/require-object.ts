@@ -43,7 +43,11 @@ export async function knownReference(reference: string, { client, session }: Pic
   }
 }
 
-/** The object of the session that an agent names (decision D6); throws ToolError for what names none or several. */
+/**
+ * The object of the session that an agent names (decision D6).
+ *
+ * @throws {ToolError} `unknown-object`, `ambiguous` – for what names none or several
+ */
 export async function requireObject(reference: string, call: Pick<ToolContext, 'client' | 'session'>): Promise<ObjectId> {
   const { session } = call;
   const resolution = session.resolve(await knownReference(reference, call));

@@ -54,7 +54,7 @@ export interface Tool {
 }
 
 /** Why a call failed, for callers that branch on it. */
-export type ToolErrorCode =
+type ToolErrorCode =
   | 'invalid-arguments'
   | 'unknown-object'
   | 'not-found'
@@ -65,7 +65,7 @@ export type ToolErrorCode =
   | 'nothing-done';
 
 /** What a failed call nevertheless learned about files; it is recorded with the call. */
-export type Learned = Pick<CallReport, 'readings' | 'mentions'>;
+type Learned = Pick<CallReport, 'readings' | 'mentions'>;
 
 /**
  * Thrown by a tool that cannot do what was asked; written for the model that reads it.

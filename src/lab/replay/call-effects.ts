@@ -4,12 +4,12 @@ import { pathArgument } from '../../foreign-tools/tool-arguments.js';
 import type { ToolKind } from '../../foreign-tools/tool-table.js';
 import { readingOfText } from '../../harness/observe-call.js';
 import { MOST_DISCOVERED } from '../../indexing/decide-file.js';
+import type { Json } from '../../objects/canonical-json.js';
 import { type CanonicalPath, canonicalPath, type FilesystemId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
 import { applyActs, type FileAct, type SeenFile } from './files/apply-acts.js';
 import type { FileTree, UndoTexts } from './files/file-tree.js';
-import type { WholeText } from './mapped-call.js';
 import { recordedTool } from './recorded-tools.js';
 
 /** What a finished call did, as the recording shows it. */
@@ -28,7 +28,7 @@ export interface CallEffects {
 }
 
 /** What effects are judged by. */
-export interface EffectContext {
+interface EffectContext {
   readonly tree: FileTree;
   readonly undo: UndoTexts;
   readonly cwd: string | undefined;
@@ -50,7 +50,7 @@ function posixSpelling(path: string): string {
 }
 
 /**
- * The canonical path of a recorded name (decision H6): as recorded, relative names below the call's folder, `~` where the folder tells whose home is meant.
+ * The canonical path of a recorded name (decision H6): as recorded, relative names below the call's folder, `~` where the folder says whose home is meant.
  * Undefined for what is no path: empty, with a NUL, too long, or relative to nothing.
  */
 export function recordedPath(cwd: string | undefined, name: string): CanonicalPath | undefined {
@@ -103,7 +103,7 @@ function take({ path, how }: SeenFile, { tree, filesystem, now, strict }: Effect
 }
 
 /**
- * Follows one finished call through the file tree and tells what the client is to be reported (decisions C1, C7, D8): whole texts as readings, the rest of
+ * Follows one finished call through the file tree and gives what is to be reported to the client (decisions C1, C7, D8): whole texts as readings, the rest of
  * what certainly exists as mentions. A failed call did nothing to files, as far as anybody knows.
  */
 export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, context: EffectContext): CallEffects {
@@ -124,4 +124,68 @@ export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, co
   const read =
     only !== undefined && isRead ? { path: only.path, text: only.how === 'whole' ? context.tree.text(only.path) : undefined } : undefined;
   return { kind: tool.kind, acts, seen, ...sorted, read, left: Math.max(0, seen.length - MOST_DISCOVERED) };
+}
+
+/** A call as it is recorded in the session. */
+interface MappedCall {
+  readonly tool: string;
+  readonly args: { readonly [key: string]: Json };
+  readonly argsDisplay?: string;
+  readonly content: string;
+}
+
+/** The wrapped tools that recorded ones are mapped to [§5.1]; tools that are like none of them keep their names. */
+const WRAPPED: Readonly<Record<Exclude<ToolKind, 'other'>, string>> = {
+  read: 'read',
+  write: 'write',
+  edit: 'edit',
+  patch: 'edit',
+  list: 'ls',
+  glob: 'find',
+  grep: 'grep',
+  tree: 'tree',
+  shell: 'bash',
+};
+
+const LONGEST_DISPLAY = 400;
+
+function displayOf(call: EntryOf<'call'>): string {
+  const text = `${call.tool} ${JSON.stringify(call.args)}`;
+  return text.length <= LONGEST_DISPLAY ? text : `${text.slice(0, LONGEST_DISPLAY - 1).toWellFormed()}…`;
+}
+
+/** The one file that a call shows and does nothing else with. */
+function onlyShown(acts: readonly FileAct[]): Extract<FileAct, { kind: 'show' }> | undefined {
+  const [act, second] = acts;
+  return second === undefined && act?.kind === 'show' ? act : undefined;
+}
+
+/** What a call read, as the recording shows it: the path, and all of the text where all was shown. */
+export interface WholeText {
+  readonly path: string;
+  readonly text: string | undefined;
+}
+
+/**
+ * A recorded call under the name of the wrapped tool that it is mapped to: a read, also one by a shell command, becomes a `read` of the path, and what it
+ * keeps of a whole file is the file's own text, as the wrapped tool keeps it. How it was recorded stands in `args_display`; what the model saw is proved by
+ * the step.
+ */
+export function wrappedCall(
+  call: EntryOf<'call'>,
+  { kind, acts, read }: Pick<CallEffects, 'kind' | 'acts' | 'read'>,
+  output: string,
+): MappedCall {
+  const recorded = call.args as MappedCall['args'];
+  if (kind === 'other') return { tool: call.tool, args: recorded, content: output };
+  const shown = onlyShown(acts);
+  const argsDisplay = displayOf(call);
+  if (read?.text !== undefined) return { tool: WRAPPED.read, args: { path: read.path }, argsDisplay, content: read.text };
+  if (shown !== undefined && read !== undefined) {
+    const lines = shown.text === '' ? 0 : shown.text.replace(/\n$/, '').split('\n').length;
+    return { tool: WRAPPED.read, args: { path: read.path, offset: shown.startLine, limit: lines }, argsDisplay, content: output };
+  }
+  const [only, second] = acts;
+  const lists = kind === 'shell' && only?.kind === 'list' && second === undefined;
+  return { tool: lists ? WRAPPED.grep : WRAPPED[kind], args: recorded, argsDisplay, content: output };
 }

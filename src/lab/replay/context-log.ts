@@ -7,7 +7,7 @@ import { type ContextMeasure, contextMeasureSchema } from './context-measure.js'
 import type { ContextLog } from './replay-engine.js';
 
 /** A log that can be closed. */
-export interface OpenContextLog extends ContextLog {
+interface OpenContextLog extends ContextLog {
   close(): Promise<void>;
 }
 

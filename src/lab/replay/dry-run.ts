@@ -7,7 +7,7 @@ import { recordingHash } from './replay-identity.js';
 import { ReplayTally } from './replay-tally.js';
 
 /** What a recording holds, without replaying it. */
-export interface RecordingSummary {
+interface RecordingSummary {
   readonly report: 'recording';
   readonly recording: { readonly name: string; readonly sha256: string; readonly bytes: number; readonly formats: readonly string[] };
   readonly sessions: number;
@@ -25,13 +25,17 @@ export interface RecordingSummary {
 }
 
 /** How a recording is looked through. */
-export interface SummaryOptions {
+interface SummaryOptions {
   readonly signal?: AbortSignal;
   /** Told how far the reading is, bytes. */
   readonly onProgress?: (bytesDone: number, total: number) => void;
 }
 
-/** Imports a recording and counts what is in it; nothing is written anywhere. Throws RecordingError. */
+/**
+ * Imports a recording and counts what is in it; nothing is written anywhere.
+ *
+ * @throws {RecordingError} – for what is no recording
+ */
 export async function summariseRecording(path: string, { signal, onProgress }: SummaryOptions = {}): Promise<RecordingSummary> {
   const source = await openRecording(path);
   const losses = new LossList();

@@ -105,7 +105,7 @@ async function recordingsAt(path: string): Promise<{ readonly paths: readonly st
   throw new RecordingError(
     others.length === 0 ? 'empty' : 'unrecognised',
     path,
-    `No recording below the folder ${path} (${others.length} files were looked at): name the files that an agent wrote, or a folder of them.`,
+    `No recording below the folder ${path} (${others.length} files were tried): name the files that an agent wrote, or a folder of them.`,
   );
 }
 

@@ -17,6 +17,15 @@ interface Around {
   readonly after: number;
 }
 
+/** What a recorded session is made of. */
+interface RecordedSessionParts {
+  readonly entry: EntryOf<'session'>;
+  readonly driver: SessionDriver;
+  readonly countTokens: CountTokens | undefined;
+  /** The session that it is a branch of. */
+  readonly branchOf?: SessionId;
+}
+
 /** One session of a recording while it is replayed, or the branch of one that went back. */
 export class RecordedSession {
   readonly entry: EntryOf<'session'>;
@@ -39,7 +48,7 @@ export class RecordedSession {
   /** The last step before each prompt of the person. */
   readonly #prompts: number[] = [];
 
-  constructor(entry: EntryOf<'session'>, driver: SessionDriver, countTokens: CountTokens | undefined, branchOf?: SessionId) {
+  constructor({ entry, driver, countTokens, branchOf }: RecordedSessionParts) {
     this.entry = entry;
     this.driver = driver;
     this.seen = driver.state;
@@ -68,7 +77,7 @@ export class RecordedSession {
 
   /** The branch that goes on behind a step. */
   branch(driver: SessionDriver, kept: number): RecordedSession {
-    const branch = new RecordedSession(this.entry, driver, this.#countTokens, this.driver.id);
+    const branch = new RecordedSession({ entry: this.entry, driver, countTokens: this.#countTokens, branchOf: this.driver.id });
     for (const [id, around] of this.#places) if (around.after <= kept) branch.#places.set(id, around);
     branch.#prompts.push(...this.#prompts.filter((before) => before < kept));
     return branch;

@@ -8,7 +8,7 @@ import type { FileAct } from './files/apply-acts.js';
 import { shellFileActs } from './shell/shell-file-acts.js';
 
 /** What a finished call did to files, as its arguments and its output tell. */
-export type Acts = (call: ReadCall) => readonly FileAct[];
+type Acts = (call: ReadCall) => readonly FileAct[];
 
 const ANYTHING: readonly FileAct[] = [{ kind: 'anything' }];
 const anything: Acts = () => ANYTHING;
@@ -42,7 +42,7 @@ function replacementOf(args: ToolArguments): Replacement | undefined {
   return from === undefined ? undefined : { from, to: textArgument(args, 'newText') ?? '', all };
 }
 
-/** The replacements that a call is made of: a list of them, or its own arguments; undefined where one of them cannot be told. */
+/** The replacements that a call is made of: a list of them, or its own arguments; undefined where one of them is not known. */
 function replacementsOf(args: ToolArguments): readonly Replacement[] | undefined {
   const given: readonly unknown[] = Array.isArray(args.edits) && args.edits.length > 0 ? args.edits : [args];
   const each = given.map((one) => (typeof one === 'object' && one !== null ? replacementOf(one as ToolArguments) : undefined));

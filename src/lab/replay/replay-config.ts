@@ -21,7 +21,11 @@ export const replayConfigSchema = z.strictObject({
 
 export type ReplayConfig = z.output<typeof replayConfigSchema>;
 
-/** Checks a configuration; `{}` is the default one. Throws ReplayError `bad-config` that names the value. */
+/**
+ * Checks a configuration; `{}` is the default one.
+ *
+ * @throws {ReplayError} `bad-config` – naming the value that is wrong
+ */
 export function parseReplayConfig(value: unknown, name: string): ReplayConfig {
   const parsed = replayConfigSchema.safeParse(value);
   if (parsed.success) return parsed.data;

@@ -48,7 +48,11 @@ async function ownDatabase(node: NodeSettings): Promise<ReplayDatabase> {
   }
 }
 
-/** Opens the database of a replay: the data folder's, or an in-memory node of its own that is gone afterwards. Throws NodeError. */
+/**
+ * Opens the database of a replay: the data folder's, or an in-memory node of its own that is gone afterwards.
+ *
+ * @throws {NodeError} – when the node cannot be started
+ */
 export function openReplayDatabase(dataDir: string | undefined, node: NodeSettings = {}): Promise<ReplayDatabase> {
   return dataDir === undefined ? ownDatabase(node) : keptDatabase(dataDir, node);
 }

@@ -5,7 +5,7 @@ import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import type { ContextMeasure } from './context-measure.js';
 
 /** What a digest is made of for one session. */
-export interface DigestedSession {
+interface DigestedSession {
   readonly id: SessionId;
   readonly contexts: readonly ContextMeasure[];
   /** The session index in its order. */
@@ -13,7 +13,7 @@ export interface DigestedSession {
 }
 
 /** Objects of a replay as the database holds them at its end. */
-export interface ReplayObjects {
+interface ReplayObjects {
   readonly files: number;
   /** Versions beyond the first of each file. */
   readonly fileUpdates: number;
@@ -50,8 +50,7 @@ type Counted = { -readonly [K in keyof ReplayObjects]: ReplayObjects[K] };
 /** The versions of an object, counted: of a tool call and of a stub its head is the only one. */
 async function countedVersions(
   snapshot: StoreSnapshot,
-  id: ObjectId,
-  head: Head | undefined,
+  { id, head }: { readonly id: ObjectId; readonly head: Head | undefined },
   counts: Counted,
 ): Promise<readonly Version[]> {
   if (head === undefined) return [];
@@ -91,7 +90,7 @@ export async function replayDigest(snapshot: StoreSnapshot, sessions: readonly D
   for (let from = 0; from < all.length; from += HEADS_AT_ONCE) {
     const ids = all.slice(from, from + HEADS_AT_ONCE);
     const heads = await snapshot.heads(ids);
-    const versions = await Promise.all(ids.map((id) => limit(() => countedVersions(snapshot, id, heads.get(id), objects))));
+    const versions = await Promise.all(ids.map((id) => limit(() => countedVersions(snapshot, { id, head: heads.get(id) }, objects))));
     for (const [i, id] of ids.entries()) {
       for (const version of versions[i] ?? []) line('version', id, version.hash, version.validTime.getTime());
     }

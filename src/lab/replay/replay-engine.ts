@@ -6,11 +6,10 @@ import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/id
 import { filesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
-import { type CallEffects, callEffects } from './call-effects.js';
+import { type CallEffects, callEffects, wrappedCall } from './call-effects.js';
 import type { ContextMeasure } from './context-measure.js';
 import { FileTree, UndoTexts } from './files/file-tree.js';
-import { wrappedCall } from './mapped-call.js';
-import { RecordedSession } from './recorded-session.js';
+import { type OpenRecordedCall, RecordedSession } from './recorded-session.js';
 import type { ReplayClock } from './replay-clock.js';
 import type { ReplayConfig } from './replay-config.js';
 import { ReplayError } from './replay-error.js';
@@ -28,7 +27,7 @@ export interface ContextLog {
 }
 
 /** What a replay works with. */
-export interface EngineOptions {
+interface EngineOptions {
   readonly client: ContextClient;
   readonly clock: ReplayClock;
   readonly identity: ReplayIdentity;
@@ -85,7 +84,13 @@ export class ReplayEngine {
     return this.#all;
   }
 
-  /** Takes one entry. Throws ReplayError, SessionError, XtdbError. */
+  /**
+   * Takes one entry.
+   *
+   * @throws {ReplayError} – when the session in the database is not this recording's
+   * @throws {SessionError} – what the client throws
+   * @throws {XtdbError} – when the database does not answer
+   */
   async take(entry: RecordedEntry): Promise<void> {
     this.#options.signal?.throwIfAborted();
     this.tally.take(entry);
@@ -119,7 +124,7 @@ export class ReplayEngine {
     const session = await client.openSession({ id });
     const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
     const driver = new SessionDriver(session, known);
-    this.#keep(new RecordedSession(entry, driver, countTokens));
+    this.#keep(new RecordedSession({ entry, driver, countTokens }));
     if (entry.system_prompt !== undefined) await driver.prompt(entry.system_prompt);
   }
 
@@ -201,10 +206,10 @@ export class ReplayEngine {
     if (open === undefined) return;
     session.open.delete(entry.call_id);
     session.answering = false;
-    await this.#record(session, open.entry, entry, open.at);
+    await this.#record(session, open, entry);
   }
 
-  async #record(session: RecordedSession, call: Entry<'call'>, result: Entry<'result'>, startedAt: number): Promise<void> {
+  async #record(session: RecordedSession, { entry: call, at: startedAt }: OpenRecordedCall, result: Entry<'result'>): Promise<void> {
     const { clock, identity, config } = this.#options;
     const context = {
       tree: this.tree,
@@ -220,7 +225,7 @@ export class ReplayEngine {
     const mapped =
       config.tools === 'recorded'
         ? { tool: call.tool, args: call.args as never, content: result.text }
-        : wrappedCall(call, effects.kind, effects.acts, effects.read, result.text);
+        : wrappedCall(call, effects, result.text);
     const callId = `${call.call_id.slice(0, 300)}@${session.driver.id}`;
     await session.driver.call({
       ...mapped,
@@ -234,7 +239,11 @@ export class ReplayEngine {
     });
     for (const { path, how } of effects.seen) {
       if (how === 'whole' || how === 'part')
-        this.evidence.shown(session.driver.id, path, callId as ObjectId, this.tree.text(path) ?? withoutGutter(result.text).text);
+        this.evidence.shown(session.driver.id, {
+          path,
+          call: callId as ObjectId,
+          text: this.tree.text(path) ?? withoutGutter(result.text).text,
+        });
     }
   }
 
@@ -253,10 +262,10 @@ export class ReplayEngine {
   async #unanswered(session: RecordedSession): Promise<void> {
     const open = [...session.open.values()];
     session.open.clear();
-    for (const { entry, at } of open) {
+    for (const call of open) {
       this.tally.unanswered += 1;
-      const { session: of, place, call_id } = entry;
-      await this.#record(session, entry, { kind: 'result', session: of, place, call_id, text: '', is_error: true }, at);
+      const { session: of, place, call_id } = call.entry;
+      await this.#record(session, call, { kind: 'result', session: of, place, call_id, text: '', is_error: true });
     }
   }
 
@@ -288,22 +297,10 @@ export class ReplayEngine {
     if (files.length === 0) return;
     session.answering = false;
     session.attached += 1;
-    const { place } = entry;
-    const call_id = `${entry.name}:${session.attached}`;
-    const call: Entry<'call'> = {
-      kind: 'call',
-      session: entry.session,
-      place,
-      call_id,
-      tool: 'read',
-      args: { paths: files.map(({ path }) => path) },
-    };
+    const of = { session: entry.session, place: entry.place, call_id: `${entry.name}:${session.attached}` };
+    const call: Entry<'call'> = { kind: 'call', ...of, tool: 'read', args: { paths: files.map(({ path }) => path) } };
     const text = entry.text ?? files.map((file) => file.text ?? '').join('\n');
-    await this.#record(
-      session,
-      call,
-      { kind: 'result', session: entry.session, place, call_id, text, is_error: false, files },
-      this.#options.clock.now,
-    );
+    const result: Entry<'result'> = { kind: 'result', ...of, text, is_error: false, files };
+    await this.#record(session, { entry: call, at: this.#options.clock.now }, result);
   }
 }

@@ -18,7 +18,7 @@ export interface ReplayProgress {
 }
 
 /** One recording on its way through the real client. */
-export interface ReplayWork {
+interface ReplayWork {
   readonly client: ContextClient;
   readonly clock: ReplayClock;
   readonly source: Pick<RecordingSource, 'name' | 'size'>;
@@ -27,7 +27,7 @@ export interface ReplayWork {
   readonly config: ReplayConfig;
   readonly variant: string;
   readonly log: ContextLog;
-  /** Opens the recording; losses and items of its transcripts are told as they are found. */
+  /** Opens the recording; losses and items of its transcripts are reported as they are found. */
   readonly entries: (losses: LossList, onItem: OnItem) => AsyncIterable<RecordedEntry>;
   readonly onProgress?: (progress: ReplayProgress) => void;
   readonly signal?: AbortSignal;

@@ -12,7 +12,7 @@ const bump = (counts: Counts, name: string, by = 1): void => {
 };
 
 /** Counts that others make of a recording too. */
-export interface CountedItems {
+interface CountedItems {
   readonly items: number;
   readonly calls: number;
   readonly reads: number;
@@ -66,7 +66,7 @@ export class ReplayTally {
     return { ...total, main, copied, shellReads, attachedFiles };
   }
 
-  /** An item of a transcript, as its importer tells them. */
+  /** An item of a transcript, as its importer counts them. */
   item(session: string): void {
     this.#counter.addItem(session);
   }

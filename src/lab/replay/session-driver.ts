@@ -10,8 +10,8 @@ import { applyStep, emptySession, type SessionState } from '../../session/sessio
 import { ReplayError } from './replay-error.js';
 
 /** A context that was assembled earlier, by an interrupted replay of the same recording. */
-export type EarlierContext = { readonly kind: 'earlier'; readonly step: number };
-export type DrivenContext = { readonly kind: 'assembled'; readonly assembly: SessionAssembly } | EarlierContext;
+type EarlierContext = { readonly kind: 'earlier'; readonly step: number };
+type DrivenContext = { readonly kind: 'assembled'; readonly assembly: SessionAssembly } | EarlierContext;
 
 /**
  * One replayed session: what an earlier, interrupted replay wrote already is compared and passed over, what is new goes through the real session. Replaying a
@@ -75,7 +75,11 @@ export class SessionDriver {
     return { kind: 'assembled', assembly: await this.#session.assemble({ deliver: 'replay' }) };
   }
 
-  /** Pauses the session [§3.6]. Throws ReplayError when more was written to it than the recording holds. */
+  /**
+   * Pauses the session [§3.6].
+   *
+   * @throws {ReplayError} `other-session` – when more was written to it than the recording holds
+   */
   async close(): Promise<void> {
     if (this.#passing) throw this.#differs('the recording ends there');
     await this.#session.close();

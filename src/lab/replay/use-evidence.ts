@@ -54,7 +54,7 @@ export class UseEvidence {
   }
 
   /** Notes that a tool result showed a text of a file. */
-  shown(session: SessionId, path: CanonicalPath, call: ObjectId, text: string): void {
+  shown(session: SessionId, { path, call, text }: { readonly path: CanonicalPath; readonly call: ObjectId; readonly text: string }): void {
     this.#lines.learn(path, text);
     const key = `${session} ${path}`;
     const results = this.#results.get(key) ?? [];

@@ -72,10 +72,12 @@ describe('pages of a text', () => {
   });
 
   test('a beginning past the end is an error that names the range', () => {
-    const past = (): Page => pageOfPieces(['a\nb\n'], { offset: 9, column: 1 }, WIDE, 'x.txt');
+    const past = (): Page => pageOfPieces(['a\nb\n'], { start: { offset: 9, column: 1 }, limits: WIDE, name: 'x.txt' });
     expect(past).toThrow(ToolError);
     expect(past).toThrow('offset 9 is past the end of x.txt, which has 2 lines');
-    expect(() => pageOfPieces(['ab\n'], { offset: 1, column: 9 }, WIDE, 'x.txt')).toThrow('column 9 is past the end of line 1');
-    expect(pageOfPieces([''], FIRST, WIDE, 'x.txt').text).toBe('');
+    expect(() => pageOfPieces(['ab\n'], { start: { offset: 1, column: 9 }, limits: WIDE, name: 'x.txt' })).toThrow(
+      'column 9 is past the end of line 1',
+    );
+    expect(pageOfPieces([''], { start: FIRST, limits: WIDE, name: 'x.txt' }).text).toBe('');
   });
 });

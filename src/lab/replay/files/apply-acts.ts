@@ -42,7 +42,7 @@ export interface SeenFile {
 }
 
 /** Finds the canonical path of a recorded name; undefined for what is no path. */
-export type Resolve = (name: string) => CanonicalPath | undefined;
+type Resolve = (name: string) => CanonicalPath | undefined;
 
 interface Work {
   readonly tree: FileTree;
@@ -67,7 +67,12 @@ function changed(work: Work, name: string, change: (text: string) => string | un
   return [{ path, how: 'written' }];
 }
 
-function one(work: Work, name: string, how: SeenFile['how'], act: (path: CanonicalPath) => void): readonly SeenFile[] {
+/** What is done to one file, by the name that the recording has for it. */
+interface Named extends Pick<SeenFile, 'how'> {
+  readonly path: string;
+}
+
+function one(work: Work, { path: name, how }: Named, act: (path: CanonicalPath) => void): readonly SeenFile[] {
   const path = work.resolve(name);
   if (path === undefined) return [];
   act(path);
@@ -79,13 +84,13 @@ type ActOf<K extends FileAct['kind']> = Extract<FileAct, { kind: K }>;
 /** One rule for each kind of act. */
 const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => readonly SeenFile[] } = {
   show: ({ path, text, startLine, whole, total }, work) =>
-    one(work, path, whole ? 'whole' : 'part', (at) =>
+    one(work, { path, how: whole ? 'whole' : 'part' }, (at) =>
       whole ? work.tree.setWhole(at, text) : work.tree.overlay(at, { text, startLine, ...defined({ total }) }),
     ),
-  name: ({ path }, work) => one(work, path, 'named', (at) => work.tree.name(at)),
-  list: ({ paths }, work) => paths.flatMap((path) => one(work, path, 'named', (at) => work.tree.name(at))),
+  name: ({ path }, work) => one(work, { path, how: 'named' }, (at) => work.tree.name(at)),
+  list: ({ paths }, work) => paths.flatMap((path) => one(work, { path, how: 'named' }, (at) => work.tree.name(at))),
   write: ({ path, text }, work) =>
-    one(work, path, 'written', (at) => {
+    one(work, { path, how: 'written' }, (at) => {
       remember(work, at);
       work.tree.setWhole(at, text);
     }),
@@ -107,12 +112,12 @@ const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => r
     return moveTo === undefined ? seen : RULES.move({ kind: 'move', from: path, to: moveTo }, work);
   },
   undo: ({ path }, work) =>
-    one(work, path, 'written', (at) => {
+    one(work, { path, how: 'written' }, (at) => {
       const text = work.undo.pop(at);
       if (text === undefined) work.tree.lose(at);
       else work.tree.setWhole(at, text);
     }),
-  change: ({ path }, work) => one(work, path, 'written', (at) => work.tree.lose(at)),
+  change: ({ path }, work) => one(work, { path, how: 'written' }, (at) => work.tree.lose(at)),
   delete: ({ path, folder }, work) => {
     const at = work.resolve(path);
     if (at === undefined) return [];
@@ -124,7 +129,7 @@ const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => r
   move: ({ from, to }, work) => {
     const [before, after] = [work.resolve(from), work.resolve(to)];
     if (before === undefined || after === undefined) return [];
-    // A folder takes its files along; one whose files were never met is not known to be one.
+    // A folder takes its files along; one whose files were never observed is not known to be one.
     const below = work.tree.get(before) === undefined ? work.tree.below(before) : [];
     const pairs =
       below.length > 0
@@ -166,18 +171,18 @@ function lay(file: ShownFile, { tree, resolve }: Work): CanonicalPath | undefine
   return path;
 }
 
-/** What a call's structured twin shows, beside what its arguments and its answer tell. */
+/** What the recording's own structured copy of a call shows, in addition to its arguments and its answer. */
 export interface Evidence {
   readonly files: readonly ShownFile[];
   readonly listed: readonly string[];
-  /** Whether the twin shows what the call read, not what it changed. */
+  /** Whether the copy shows what the call read, not what it changed. */
   readonly reading: boolean;
 }
 
 const RANK: Readonly<Record<SeenFile['how'], number>> = { named: 0, part: 1, whole: 2, written: 3, deleted: 4 };
 
 /**
- * Follows one call that worked through the tree and tells what it did to which file, each file once and in order. What the recording shows of a file itself
+ * Follows one call that worked through the tree and gives what it did to which file, each file once and in order. What the recording shows of a file itself
  * counts more than what the arguments let one expect: before the call's own acts for what stood there before, after them for what stood there then.
  */
 export function applyActs(acts: readonly FileAct[], evidence: Evidence, work: Work): readonly SeenFile[] {

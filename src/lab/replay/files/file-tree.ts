@@ -3,7 +3,7 @@ import { bareLines } from '../../../foreign-tools/text-edits.js';
 import type { CanonicalPath } from '../../../objects/ids.js';
 
 /** What a recording lets one know of a file at one moment. */
-export type FileKnowledge =
+type FileKnowledge =
   /** All of its text; `sure` until something ran that may have changed it. */
   | { readonly state: 'whole'; readonly text: string; readonly sure: boolean }
   /** Some of its lines, from 1, without their ends. */
@@ -17,11 +17,11 @@ export type FileKnowledge =
 export type FileState = FileKnowledge['state'];
 
 /** Lines of a file that a recording shows. */
-export interface ShownLines {
+interface ShownLines {
   readonly text: string;
   /** Number of the first one, from 1. */
   readonly startLine: number;
-  /** How many the file has, where that is told. */
+  /** How many the file has, where the output says it. */
   readonly total?: number | undefined;
 }
 
@@ -100,7 +100,7 @@ export class FileTree {
     return counts;
   }
 
-  /** What is known of a file; undefined where it was never met. */
+  /** What is known of a file; undefined where it was never observed. */
   get(path: CanonicalPath): FileKnowledge | undefined {
     return this.#texts.get(path) ?? this.#others.get(path);
   }
@@ -182,7 +182,7 @@ export class FileTree {
 const DEPTH = 20;
 /** UTF-16 units of text that are remembered; the files that were changed longest ago are given up. */
 const REMEMBERED_UNDO_UNITS = 4 * 1_048_576;
-/** What an entry takes beside its text. */
+/** What an entry takes in addition to its text. */
 const ENTRY_UNITS = 64;
 
 /** What stood in a file before a change; undefined where that was not known. */

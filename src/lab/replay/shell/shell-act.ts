@@ -7,7 +7,7 @@ export interface LineRange {
   readonly to?: number | undefined;
 }
 
-/** What one command of a script does, as far as it can be told without running it; paths as the script names them. */
+/** What one command of a script does, as far as its words show without running it; paths as the script names them. */
 export type ShellAct =
   /** Prints a file: all of it where there is no range. */
   | { readonly kind: 'show'; readonly path: string; readonly range: LineRange | undefined; readonly exact: boolean }

@@ -5,7 +5,7 @@ import { countOf, sed, tail } from './shell-show.js';
 import { type ShellCommand, type ShellPipeline, type ShellRedirect, type ShellStep, shellSteps } from './shell-syntax.js';
 
 /** What a script does, with the folder that each act's names are relative to. */
-export interface ShellReading {
+interface ShellReading {
   readonly acts: readonly { readonly act: ShellAct; readonly folder: string }[];
   /** How many of its commands print something: with one, all of the output is its. */
   readonly printing: number;
@@ -18,7 +18,7 @@ function within(range: LineRange | undefined, first: number, to: number | undefi
   return { from, to: ends.length === 0 ? undefined : Math.min(...ends) };
 }
 
-/** The part that a filter lets through of what a command shows; undefined where it cannot be told. */
+/** The part that a filter lets through of what a command shows; undefined where the words do not say it. */
 function passedOn({ name, words }: ShellCommand): LineRange | undefined {
   if (name === 'head') {
     const to = countOf(words);
@@ -115,7 +115,7 @@ function stepActs({ pipeline, sure, inside }: ShellStep): CommandActs {
 }
 
 /**
- * What a script does to files, read from its text: commands that only read or list are told apart from those that change files in known ways; everything else
+ * What a script does to files, read from its text: commands that only read or list are kept apart from those that change files in known ways; everything else
  * may change anything. Nothing is run.
  */
 export function readShell(script: string): ShellReading {

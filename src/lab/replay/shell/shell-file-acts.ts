@@ -10,7 +10,7 @@ import { readShell } from './shell-acts.js';
 
 const MISSING = /No such file or directory|cannot access|cannot open|Permission denied|Is a directory/;
 
-/** What is left of an act when the output cannot be told apart or is not complete. */
+/** What is left of an act when the output is not one command's alone or not complete. */
 function withoutOutput(act: ShellAct): readonly FileAct[] {
   return act.kind === 'show' ? [{ kind: 'name', path: act.path }] : [];
 }

@@ -12,7 +12,7 @@ import {
 
 function shows(words: Words, range: LineRange | undefined, exact: boolean): CommandActs {
   const [path] = words;
-  // Several files are printed one after another: where one ends cannot be told.
+  // Several files are printed one after another: nothing says where one ends.
   if (words.length !== 1 || path === undefined || path === '-') return reads(words.filter((word) => word !== '-'));
   return { acts: [{ kind: 'show', path, range, exact }], prints: true };
 }
@@ -23,7 +23,7 @@ export const cat: CommandReader = (words) => shows(operands(words), undefined, !
 export const nl: CommandReader = (words) =>
   shows(operands(words, /^-[bdfhilnpsvw]$/), undefined, words.some((word) => word === '-ba') || words.join(' ').includes('-b a'));
 
-/** How many lines `head` or `tail` is asked for; undefined where it is told otherwise. */
+/** How many lines `head` or `tail` is asked for; undefined where it is asked otherwise. */
 export function countOf(words: Words): number | undefined {
   for (const [i, word] of words.entries()) {
     const joined = /^-(?:n|-lines=)?(\d+)$/.exec(word ?? '')?.[1];

@@ -33,7 +33,7 @@ export interface ShellStep {
   readonly inside: readonly (readonly ShellStep[] | undefined)[];
 }
 
-/** The longest script that is looked at. */
+/** The longest script that is parsed, characters. */
 const LONGEST = 200_000;
 
 const EXPANDED: ReadonlySet<WordPart['type']> = new Set([
