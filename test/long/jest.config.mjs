@@ -15,8 +15,12 @@ process.env.PALIMPSEST_TEST_LONG = '1';
 
 /** What takes too long for `npm test`: the suites of this folder, and the others with their second figure of effort. */
 export default {
-  ...base,
+  ...live,
   rootDir: '../..',
-  projects: [{ ...live, rootDir: '../..', displayName: 'long', testMatch: ['<rootDir>/test/long/**/*.test.ts', ...scaled] }],
+  displayName: 'long',
+  testMatch: ['<rootDir>/test/long/**/*.test.ts', ...scaled],
+  maxWorkers: base.maxWorkers,
+  workerIdleMemoryLimit: base.workerIdleMemoryLimit,
+  reporters: base.reporters,
   testTimeout: 1_800_000,
 };
