@@ -1,3 +1,5 @@
+import { occurrences } from './occurrences.js';
+
 /** One replacement of text by text. */
 export interface Replacement {
   readonly from: string;
@@ -18,47 +20,84 @@ export function bareLines(text: string): readonly string[] {
   return lines;
 }
 
-/** A text with Windows line ends. */
-export const toCrlf = (text: string): string => text.replace(/\r?\n/g, '\r\n');
+const PIECE = 64 * 1024;
+
+/** A text with Windows line ends. Works in pieces: one pass over a text of line ends alone would hold a match for each. */
+export function toCrlf(text: string): string {
+  const pieces: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    const end = from + PIECE;
+    const to = text[end - 1] === '\r' ? end + 1 : end;
+    pieces.push(text.slice(from, to).replace(/\r?\n/g, '\r\n'));
+    from = to;
+  }
+  return pieces.join('');
+}
 
 /** Where a text that is to be replaced stands. */
 export interface FoundText {
   /** The text as it stands: `wanted`, or the same with the Windows line ends of the whole. */
   readonly text: string;
-  /** Rising positions of its beginnings. */
+  /** Rising positions of its first beginnings, five at most. */
   readonly places: readonly number[];
+  /** How often it stands there in all. */
+  readonly count: number;
 }
 
-function occurrences(text: string, wanted: string, overlapping: boolean): readonly number[] {
-  const found: number[] = [];
-  const step = overlapping ? 1 : wanted.length;
-  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + step)) found.push(at);
-  return found;
+const KEPT_PLACES = 5;
+
+function locate(text: string, wanted: string, overlapping: boolean): FoundText {
+  const places: number[] = [];
+  let count = 0;
+  for (const at of occurrences(text, wanted, { overlapping })) {
+    if (count < KEPT_PLACES) places.push(at);
+    count += 1;
+  }
+  return { text: wanted, places, count };
 }
 
 /**
  * Finds a text, not empty, in another one. Agents see `\n` where a file has `\r\n`: what stands nowhere as it was given is looked for with the file's ends.
- * Places that overlap count each where that is asked for.
+ * Places that overlap count each where that is asked for. Takes time linear in both texts.
  */
 export function findText(text: string, wanted: string, { overlapping = false } = {}): FoundText {
-  const places = occurrences(text, wanted, overlapping);
-  if (places.length > 0 || !text.includes('\r\n') || !wanted.includes('\n')) return { text: wanted, places };
-  const native = toCrlf(wanted);
-  return { text: native, places: occurrences(text, native, overlapping) };
+  const found = locate(text, wanted, overlapping);
+  if (found.count > 0 || wanted.length > text.length || !text.includes('\r\n') || !wanted.includes('\n')) return found;
+  return locate(text, toCrlf(wanted), overlapping);
+}
+
+/** The longest text that replacements may make, in UTF-16 code units; no recorded file is longer. */
+const LONGEST_RESULT = 128 * 1024 * 1024;
+
+const MOST_PARTS = 10_000;
+
+function replaceEach(text: string, found: string, put: string): string {
+  const joined: string[] = [];
+  let parts: string[] = [];
+  let position = 0;
+  for (const at of occurrences(text, found, { overlapping: false })) {
+    parts.push(text.slice(position, at), put);
+    position = at + found.length;
+    if (parts.length < MOST_PARTS) continue;
+    joined.push(parts.join(''));
+    parts = [];
+  }
+  return [...joined, ...parts, text.slice(position)].join('');
 }
 
 function replaceOne(text: string, { from, to, all }: Replacement): string | undefined {
   if (from === '') return text === '' ? to : undefined;
-  const { text: found, places } = findText(text, from);
+  const { text: found, places, count } = findText(text, from);
   const [first] = places;
-  if (first === undefined || (places.length > 1 && !all)) return undefined;
+  if (first === undefined || (count > 1 && !all)) return undefined;
   const put = found === from ? to : toCrlf(to);
-  return all ? text.split(found).join(put) : text.slice(0, first) + put + text.slice(first + found.length);
+  if (text.length + count * (put.length - found.length) > LONGEST_RESULT) return undefined;
+  return all ? replaceEach(text, found, put) : text.slice(0, first) + put + text.slice(first + found.length);
 }
 
 /**
  * Applies replacements one after another as an edit tool does: each text must be there, and exactly once unless all are meant. Undefined where one does not
- * apply: then the tool did something else than what is known here, and the result is not known either.
+ * apply, or its result were over 128 Mi UTF-16 code units: then the tool did something else than what is known here, and the result is not known either.
  */
 export function replaced(text: string, replacements: readonly Replacement[]): string | undefined {
   return replacements.reduce<string | undefined>((result, one) => (result === undefined ? undefined : replaceOne(result, one)), text);

@@ -1,4 +1,4 @@
-import { findText, toCrlf } from '../foreign-tools/text-edits.js';
+import { type FoundText, findText, toCrlf } from '../foreign-tools/text-edits.js';
 import { ToolError } from './tool.js';
 
 /** One replacement: `oldText` stands exactly once in the original. */
@@ -20,28 +20,46 @@ interface Replacement {
   readonly text: string;
 }
 
-function lineAt(text: string, position: number): number {
-  let line = 1;
-  for (let at = text.indexOf('\n'); at >= 0 && at < position; at = text.indexOf('\n', at + 1)) line++;
-  return line;
+/** How many line ends stand in a text before a position. */
+function lineEnds(text: string, before = text.length): number {
+  let count = 0;
+  for (let at = 0; at < before; at++) if (text.charCodeAt(at) === 10) count++;
+  return count;
 }
 
-const squeezed = (text: string): string => text.replace(/\s+/g, ' ').trim();
+/** A line longer than this is not compared without its white space: it only serves a hint. */
+const LONGEST_COMPARED = 10_000;
+
+function squeezed(line: string): string {
+  return line.length > LONGEST_COMPARED ? '' : line.replace(/\s+/g, ' ').trim();
+}
+
+/** The first line that is accepted, numbered from 1; undefined where none is. Holds no more than one line at a time. */
+function findLine(text: string, accept: (line: string) => boolean): { readonly number: number; readonly line: string } | undefined {
+  for (let from = 0, number = 1; from <= text.length; number++) {
+    const end = text.indexOf('\n', from);
+    const line = text.slice(from, end < 0 ? text.length : end);
+    if (accept(line)) return { number, line };
+    if (end < 0) return undefined;
+    from = end + 1;
+  }
+  return undefined;
+}
 
 /** Where the text stands but for white space: what a model most often gets wrong. */
 function almost(text: string, wanted: string): string | undefined {
-  const lines = text.split('\n');
-  const first = wanted
-    .split('\n')
-    .map(squeezed)
-    .find((line) => line.length > 3);
-  const at = first === undefined ? -1 : lines.findIndex((line) => squeezed(line) === first);
-  return at < 0 ? undefined : `line ${at + 1} is like it but for white space`;
+  const first = findLine(wanted, (line) => line.length > 3 && squeezed(line).length > 3);
+  if (first === undefined) return undefined;
+  const bare = squeezed(first.line);
+  const like = findLine(text, (line) => line.length >= bare.length && squeezed(line) === bare);
+  return like && `line ${like.number} is like it but for white space`;
 }
 
 /** The text that is edited, the file that it is of, and what the edit at hand is called in errors. */
 interface Target {
   readonly text: string;
+  /** Whether all of its lines, and there is more than one, end as on Windows. */
+  readonly onlyCrlf: boolean;
   readonly path: string;
   readonly name: string;
 }
@@ -55,44 +73,59 @@ function notFound({ name, path, text }: Target, wanted: string): ToolError {
   );
 }
 
-function several({ name, path, text }: Target, found: readonly number[]): ToolError {
-  const lines = found.slice(0, 5).map((at) => lineAt(text, at));
+function several({ name, path, text }: Target, { places, count }: FoundText): ToolError {
+  const lines = places.map((at) => lineEnds(text, at) + 1);
   return new ToolError(
     'ambiguous',
-    `${name}: the text stands ${found.length} times in ${path} (lines ${lines.join(', ')}${found.length > 5 ? ', ...' : ''}). Nothing was changed.`,
+    `${name}: the text stands ${count} times in ${path} (lines ${lines.join(', ')}${count > places.length ? ', ...' : ''}). Nothing was changed.`,
     { next: 'Make oldText longer until it stands only once, or give one edit for each place.' },
   );
 }
 
 function locate(edit: Edit, index: number, target: Target): Replacement {
-  const { text, name } = target;
+  const { text, name, onlyCrlf } = target;
   if (edit.oldText === '') {
     throw new ToolError('invalid-arguments', `${name} is empty. Nothing was changed.`, {
       next: 'Name the text to replace; write makes a new file.',
     });
   }
-  const { text: wanted, places } = findText(text, edit.oldText, { overlapping: true });
-  const [start] = places;
+  const found = findText(text, edit.oldText, { overlapping: true });
+  const [start] = found.places;
   if (start === undefined) throw notFound(target, edit.oldText);
-  if (places.length > 1) throw several(target, places);
-  const onlyCrlf = text.includes('\r\n') && !/(^|[^\r])\n/.test(text);
-  const replacement = onlyCrlf || wanted !== edit.oldText ? toCrlf(edit.newText) : edit.newText;
-  return { index, start, end: start + wanted.length, text: replacement };
+  if (found.count > 1) throw several(target, found);
+  const replacement = onlyCrlf || found.text !== edit.oldText ? toCrlf(edit.newText) : edit.newText;
+  return { index, start, end: start + found.text.length, text: replacement };
+}
+
+/** Characters that are searched for one call: those of the text, once for each edit. What is more would keep all other calls waiting. */
+const MOST_SEARCHED = 256 * 1024 * 1024;
+
+function requireBounded(text: string, edits: readonly Edit[], path: string): void {
+  const atOnce = Math.max(1, Math.floor(MOST_SEARCHED / Math.max(1, text.length)));
+  if (edits.length <= atOnce) return;
+  throw new ToolError(
+    'invalid-arguments',
+    `${edits.length} edits are too many at once for ${path}, which has ${text.length} characters: edits times characters may be ${MOST_SEARCHED} in one call. Nothing was changed.`,
+    { next: `Give at most ${atOnce} ${atOnce === 1 ? 'edit' : 'edits'} for this file in one call.` },
+  );
 }
 
 /**
  * Applies edits to a text, each matched against the original, all or none.
- * Windows line ends stay Windows line ends, a byte order mark stays.
+ * Windows line ends stay Windows line ends, a byte order mark stays. Takes time linear in the text for each edit; their product has a limit.
  *
- * @throws {ToolError} `no-match`, `ambiguous`, `invalid-arguments`, `nothing-done` – for edits that do not apply, overlap, or change nothing
+ * @throws {ToolError} `no-match`, `ambiguous`, `invalid-arguments`, `nothing-done` – for edits that do not apply, overlap, change nothing, or are too many for so long a text
  */
 export function applyEdits(original: string, edits: readonly Edit[], path: string): EditedText {
   const nameOf = (index: number): string => (edits.length === 1 ? 'oldText' : `edits[${index}].oldText`);
+  requireBounded(original, edits, path);
+  const onlyCrlf = original.includes('\r\n') && !/(^|[^\r])\n/.test(original);
   const replacements = edits
-    .map((edit, index) => locate(edit, index, { text: original, path, name: nameOf(index) }))
+    .map((edit, index) => locate(edit, index, { text: original, onlyCrlf, path, name: nameOf(index) }))
     .sort((a, b) => a.start - b.start);
-  let text = '';
+  const pieces: string[] = [];
   let position = 0;
+  let line = 1;
   const changed: { firstLine: number; lastLine: number }[] = [];
   for (const [order, replacement] of replacements.entries()) {
     const before = replacements[order - 1];
@@ -103,13 +136,15 @@ export function applyEdits(original: string, edits: readonly Edit[], path: strin
         { next: 'Join them into one edit.' },
       );
     }
-    text += original.slice(position, replacement.start);
-    const firstLine = lineAt(text, text.length);
-    text += replacement.text;
-    changed.push({ firstLine, lastLine: Math.max(firstLine, lineAt(text, text.length - (text.endsWith('\n') ? 1 : 0))) });
+    const kept = original.slice(position, replacement.start);
+    line += lineEnds(kept);
+    const firstLine = line;
+    line += lineEnds(replacement.text);
+    changed.push({ firstLine, lastLine: Math.max(firstLine, replacement.text.endsWith('\n') ? line - 1 : line) });
+    pieces.push(kept, replacement.text);
     position = replacement.end;
   }
-  text += original.slice(position);
+  const text = [...pieces, original.slice(position)].join('');
   if (text === original) {
     throw new ToolError('nothing-done', `the edits leave ${path} as it is. Nothing was changed.`, {
       next: 'Give a newText that differs from oldText.',

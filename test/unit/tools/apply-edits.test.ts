@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { applyEdits } from '../../../src/tools/apply-edits.js';
+import { cpuMsOf } from '../../support/cpu-time.js';
 
 describe('edits of a text', () => {
   test('each is matched against the original, all are applied', () => {
@@ -61,5 +62,42 @@ describe('edits of a text', () => {
 
   test('what looks like a replacement pattern is plain text', () => {
     expect(applyEdits('price', [{ oldText: 'price', newText: '$& $1 $$' }], 'f').text).toBe('$& $1 $$');
+  });
+});
+
+describe('texts made to cost time', () => {
+  const letters = 'a'.repeat(1_000_000);
+  const refused = (text: string, oldText: string): unknown => {
+    try {
+      return applyEdits(text, [{ oldText, newText: 'x' }], 'f');
+    } catch (error) {
+      return error instanceof Error ? error.message : error;
+    }
+  };
+
+  test.each([
+    ['many places that overlap', 'a'.repeat(100_000), /stands 900001 times in f \(lines 1, 1, 1, 1, 1, \.\.\.\)/],
+    ['almost a match at each place, the end differs', `${'a'.repeat(100_000)}b`, /not found/],
+    ['almost a match at each place, the beginning differs', `b${'a'.repeat(100_000)}`, /not found/],
+    ['almost a match at each place, the middle differs', `${'a'.repeat(50_000)}b${'a'.repeat(50_000)}`, /not found/],
+  ])('%s: linear', (_name, oldText, message) => {
+    // Comparing each place anew takes a hundred thousand times a million steps, over a minute.
+    expect(cpuMsOf(() => expect(refused(letters, oldText)).toMatch(message))).toBeLessThan(10_000);
+  });
+
+  test('places without number are counted, not kept', () => {
+    const before = process.memoryUsage().heapUsed;
+    expect(refused('\n'.repeat(8_000_000), '\n')).toMatch(/stands 8000000 times in f \(lines 1, 2, 3, 4, 5, \.\.\.\)/);
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * 1024 * 1024);
+    expect(refused('\n'.repeat(8_000_000), 'some text')).toMatch(/not found/);
+  });
+
+  test('more edits than a text of that length may have are refused, with how many it may', () => {
+    const edits = Array.from({ length: 200 }, (_, index) => ({ oldText: `${index}`, newText: 'x' }));
+    const refusal = () => applyEdits('a'.repeat(2_000_000), edits, 'f');
+    expect(refusal).toThrow(/200 edits are too many at once for f, which has 2000000 characters/);
+    expect(refusal).toThrow(
+      expect.objectContaining({ code: 'invalid-arguments', next: 'Give at most 134 edits for this file in one call.' }),
+    );
   });
 });
