@@ -1,6 +1,6 @@
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Move, WireMessage } from './loop-model.js';
+import type { Move } from './loop-model.js';
 
 /** How a harness calls its tools. */
 export interface ToolDialect {
