@@ -91,7 +91,7 @@ const HANDLERS: Handlers = {
       import('../history/ask/token-count.js'),
     ]);
     const { session, contexts } = await askContexts(timeline, name, {});
-    return reportListAnswer(session, TOKENIZER, await reportList(timeline, contexts, session, limit));
+    return reportListAnswer(session, TOKENIZER, await reportList(contexts, session, limit));
   },
   reportDetail: async (timeline, { session: name, ...when }) => {
     const { reportDetail } = await import('../history/ask/context-report.js');

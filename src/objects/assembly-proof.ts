@@ -33,7 +33,7 @@ export interface ShownAhead {
 }
 
 /**
- * What the database keeps of an assembly that was handed out (decision E7): enough to make it again and to tell whether it is the same. What was in it
+ * What the database keeps of an assembly that was handed out (decision E7): enough to rebuild it and to check that it is the same. What was in it
  * is derived from its basis, not stored again.
  */
 export interface AssemblyProof {
@@ -55,11 +55,11 @@ export interface AssemblyProof {
   readonly blocks: number;
   readonly chars: number;
   readonly sha256: Sha256;
-  /** What was read: valid time in milliseconds since 1970, and transaction. Null: assembled while the database was away; then the step tells. */
+  /** What was read: valid time in milliseconds since 1970, and transaction. Null: assembled while the database was away; then it is read at the transaction that wrote its step. */
   readonly basis: { readonly validTime: number; readonly txId: number } | null;
   /**
-   * There where no transaction was waited for (decision 0010): every step up to `step` counts although the basis need not hold it, and these objects stood in
-   * these versions. Then a basis of null says that nothing was read: every file and the prompt are named here.
+   * Present on a context that was assembled without waiting for transactions (decision 0010): it includes every step up to `step`, whether or not the basis
+   * holds them, and shows these objects in these versions. A basis of null then means that nothing was read: every file and the prompt are named here.
    */
   readonly ahead?: readonly ShownAhead[];
   /** By which mappings paths were shown; absent for none. */

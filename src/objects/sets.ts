@@ -21,7 +21,7 @@ export interface SetChanges {
   readonly unpin?: readonly ObjectId[];
 }
 
-/** The sets of a session that has met nothing yet. */
+/** The sets of a session whose index is empty. */
 export const EMPTY_SETS: SessionSets = Object.freeze({ index: [], active: [], pinned: [] });
 
 /**

@@ -5,7 +5,7 @@ import type { SetChanges } from './sets.js';
 /** What made a turn begin (decision B7). */
 export type TurnRule = 'user-message' | 'client-turn' | 'pause' | 'first-step';
 
-/** A part of an answer: text of its own, or a stretch of what is stored anyway, in UTF-16 units: of the call's whole output, or of another object's whole text. */
+/** A part of an answer: text of its own, or a range of what is stored anyway, in UTF-16 units: of the call's whole output, or of another object's whole text. */
 export type AnswerPiece = string | { readonly at: number; readonly chars: number; readonly id?: ObjectId };
 
 /** How the answer that an agent was given can be proved later (decision E7). */
@@ -19,7 +19,7 @@ export interface AnswerProof {
 /** What a harness did to its own history that is no message and no call (decision F1); nothing of the session is deleted for it. */
 export type HistoryEventKind = 'compacted' | 'shortened' | 'diverged' | 'forked' | 'paused' | 'resumed';
 
-/** An event in the life of a session's harness, kept with the step after which nothing of it can be told from the chat alone. */
+/** An event in the life of a session's harness, kept with a step because the chat alone does not show it. */
 export interface HistoryEvent {
   readonly kind: HistoryEventKind;
   /** Entries at the beginning of the harness's history that are as they were. */

@@ -5,7 +5,7 @@ import { CodedError } from '../values/coded-error.js';
 export type StoreErrorCode = 'conflict' | 'corrupt-part' | 'missing-part' | 'unknown-session' | 'closed';
 
 /**
- * Thrown when stored versions or parts cannot be read back whole, or a guarded write met another writer.
+ * Thrown when stored versions or parts cannot be read back whole, or the guard of a write failed because of another writer.
  * `corrupt-part` and `missing-part` mean damage in the database: the message names the part.
  */
 export class StoreError extends CodedError<StoreErrorCode> {

@@ -120,7 +120,7 @@ export interface RunningSession extends GrowingSets {
   readonly chat: ChatLog;
 }
 
-/** What tells the two running heads apart. */
+/** What a running head is made of beside its marks. */
 interface RunningHead {
   readonly type: 'chat' | 'session';
   readonly id: ObjectId;

@@ -73,8 +73,16 @@ export interface SetsSnapshot {
   readonly pinned: readonly ObjectId[];
 }
 
+/** What a snapshot is made of; `indexedBefore` counts the ids of the index that earlier snapshots hold. */
+export interface SnapshotInput {
+  readonly session: SessionId;
+  readonly seq: number;
+  readonly sets: SessionSets;
+  readonly indexedBefore: number;
+}
+
 /** The part of a snapshot: one nested value, so that it costs one key (decision G3). */
-export function toSnapshotPart(session: SessionId, seq: number, sets: SessionSets, indexedBefore: number): StoredDocument {
+export function toSnapshotPart({ session, seq, sets, indexedBefore }: SnapshotInput): StoredDocument {
   const body = { seq, indexed: sets.index.slice(indexedBefore), active: sets.active, pinned: sets.pinned };
   return { 'xt/id': `snapshot:${session}:${seq}`, type: 'snapshot', snapshot_ref: sessionObjectId(session), body };
 }

@@ -249,7 +249,7 @@ export class StoreSnapshot {
     return objectIdsFrom(this.#db, prefix, most);
   }
 
-  /** Id and source of every file; one query, for those who look for a path without knowing whose. */
+  /** Id and source of every file; one query, for finding an object by its path. */
   sources(): Promise<readonly { readonly id: ObjectId; readonly source: Source }[]> {
     return fileSources(this.#db);
   }

@@ -5,7 +5,7 @@ import type { TxOp } from '../xtdb/transactions.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
 import { StoreError } from './errors.js';
 
-/** Which transactions a client made itself, so that it can tell whether anybody else wrote in between. Forgets the oldest; then the answer is no. */
+/** The transactions that a client made itself, which show whether another client wrote in between. Forgets the oldest; then the answer is no. */
 export class OwnTransactions {
   readonly #ids = new LRUCache<number, true>({ max: 50_000 });
   readonly #sent = new LRUCache<number, true>({ max: 50_000 });
@@ -54,19 +54,19 @@ export interface Written<Result> {
   readonly txId: number | undefined;
 }
 
-/** How a write meets a database that is away. */
+/** What a write does while the database cannot be reached. */
 export interface WriteOptions {
   /** Tries until the database answers instead of failing; ends only with the path. */
   readonly persistent?: boolean;
-  /** Told of every failed try of a persistent write. */
+  /** Called with the error of every failed attempt of a persistent write. */
   readonly onOutage?: (error: XtdbError) => void;
 }
 
-/** How a write goes that the next one does not wait for. */
+/** Callbacks of a pipelined write. */
 export interface PipelineOptions<Result> {
-  /** Told once the transaction is in the log, before the next write is planned: what that one decides by. */
+  /** Called once the transaction is in the log, before the next write is planned, so that the plan can decide by it. */
   readonly onSubmitted: (result: Result) => void;
-  /** Told of every failed try. */
+  /** Called with the error of every failed attempt. */
   readonly onOutage?: (error: XtdbError) => void;
 }
 

@@ -91,7 +91,7 @@ export const encodeQuery = (query: DatalogQuery, args: readonly EdnValue[]): str
 
 /** The rows with equal ones merged, in the order of their first appearance: over HTTP the database answers with a bag. */
 export const distinctRows = (rows: readonly (readonly EdnValue[])[]): readonly (readonly EdnValue[])[] => {
-  // Rows that begin with an id each of their own need no look at the documents behind it, which can be megabytes.
+  // Rows that each begin with another id differ: the documents behind it, which can be megabytes, need not be compared.
   if (beginApart(rows)) return rows;
   const seen = new Set<string>();
   return rows.filter((row) => {

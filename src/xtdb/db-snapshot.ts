@@ -47,6 +47,8 @@ export interface EntityTx {
   readonly contentHash: string;
 }
 
+/** What bulk answers travel in. */
+const TRANSIT = 'application/transit+json';
 /** How many documents one query asks for. */
 const BATCH = 500;
 /** How many batches are under way at once; the node runs few queries at a time. */
@@ -81,7 +83,7 @@ export class DbSnapshot {
 
   /** The document of one entity. */
   async entity(id: string, options: RequestOptions = {}): Promise<StoredDocument | undefined> {
-    const value = await this.#get('/entity', { eid: entityId(id) }, options);
+    const value = await this.#send({ method: 'GET', path: '/entity', params: { eid: entityId(id) }, accept: TRANSIT }, options);
     return value === undefined ? undefined : toDocument(value);
   }
 
@@ -116,18 +118,15 @@ export class DbSnapshot {
    * An entity that is unknown or was evicted has none.
    */
   async history(id: string, options: HistoryOptions): Promise<readonly HistoryEntry[]> {
-    const value = await this.#get(
-      '/entity',
-      {
-        eid: entityId(id),
-        history: true,
-        'sort-order': options.order,
-        'with-docs': options.withDocs === true,
-        'with-corrections': options.withCorrections === true,
-        ...historyBounds(options),
-      },
-      options,
-    );
+    const params = {
+      eid: entityId(id),
+      history: true,
+      'sort-order': options.order,
+      'with-docs': options.withDocs === true,
+      'with-corrections': options.withCorrections === true,
+      ...historyBounds(options),
+    };
+    const value = await this.#send({ method: 'GET', path: '/entity', params, accept: TRANSIT }, options);
     const entries = elements(value);
     if (entries === undefined) throw new XtdbError('bad-response', 'The database answered with something that is no history.');
     return entries.map((entry) => readHistoryEntry(entry, options.withDocs === true));
@@ -135,7 +134,10 @@ export class DbSnapshot {
 
   /** Which version of an entity is current. */
   async entityTx(id: string, options: RequestOptions = {}): Promise<EntityTx | undefined> {
-    const value = await this.#get('/entity-tx', { eid: entityId(id) }, options, 'application/edn');
+    const value = await this.#send(
+      { method: 'GET', path: '/entity-tx', params: { eid: entityId(id) }, accept: 'application/edn' },
+      options,
+    );
     return value === undefined ? undefined : { ...readVersion(value), contentHash: readHash(value) };
   }
 
@@ -163,7 +165,7 @@ export class DbSnapshot {
         method: 'POST',
         path: '/query',
         body: { type: 'application/edn', text },
-        accept: 'application/transit+json',
+        accept: TRANSIT,
       },
       options,
     );
@@ -172,15 +174,6 @@ export class DbSnapshot {
       throw new XtdbError('bad-response', 'The database answered a query with something that is no list of rows.');
     }
     return rows;
-  }
-
-  #get(
-    path: string,
-    params: Readonly<Record<string, Param>>,
-    options: RequestOptions,
-    accept: HttpRequest['accept'] = 'application/transit+json',
-  ): Promise<EdnValue | undefined> {
-    return this.#send({ method: 'GET', path, params, accept }, options);
   }
 
   async #send(request: Omit<HttpRequest, 'timeoutMs' | 'signal'>, options: RequestOptions): Promise<EdnValue | undefined> {

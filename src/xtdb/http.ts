@@ -35,6 +35,13 @@ export interface HttpOptions {
 
 type Ending = 'timeout' | 'aborted' | 'closed';
 
+/** A request with its name for messages, and its body as bytes. */
+interface Outgoing {
+  readonly request: HttpRequest;
+  readonly what: string;
+  readonly body: Buffer | undefined;
+}
+
 /** Whether a request got as far as being handed to a connection. */
 interface Progress {
   sent: boolean;
@@ -70,7 +77,7 @@ const MAX_BUSY_PAUSE_MS = 320;
  * The one way to the node: sends a request, waits within its limit, and answers with a value or throws an XtdbError.
  *
  * Owns its connections; `close()` ends them and every request that is still under way. A request that only reads is sent a second time if its
- * connection turned out to be dead, and again within its limit while the node has no room for it.
+ * connection turned out to be dead, and again within its limit while the node is busy.
  */
 export class XtdbHttp {
   readonly #address: NodeAddress | (() => Promise<NodeAddress>);
@@ -97,12 +104,13 @@ export class XtdbHttp {
     if (body !== undefined && body.length > this.#options.maxRequestBytes) {
       throw new XtdbError('too-large', `${what}: a body of ${body.length} bytes is over the limit of ${this.#options.maxRequestBytes}.`);
     }
-    if (request.writes === true) return this.#attempt(request, what, body, { sent: false });
+    const outgoing: Outgoing = { request, what, body };
+    if (request.writes === true) return this.#attempt(outgoing, { sent: false });
     const deadline = performance.now() + request.timeoutMs;
     for (let attempt = 0; ; attempt += 1) {
       const progress: Progress = { sent: false };
       try {
-        return await this.#attempt(request, what, body, progress);
+        return await this.#attempt(outgoing, progress);
       } catch (error) {
         if (!(error instanceof XtdbError)) throw error;
         const deadConnection = error.code === 'unreachable' && progress.sent && attempt === 0;
@@ -113,7 +121,7 @@ export class XtdbHttp {
     }
   }
 
-  /** Lets a moment pass in which other processes' queries can end; the node has no way of telling when there is room. */
+  /** Waits a moment in which other processes' queries can end: the node does not announce when it can take another one. */
   async #pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
     const controller = new AbortController();
     const end = (): void => controller.abort();
@@ -143,7 +151,8 @@ export class XtdbHttp {
     await Promise.all(this.#retired);
   }
 
-  async #attempt(request: HttpRequest, what: string, body: Buffer | undefined, progress: Progress): Promise<EdnValue | undefined> {
+  async #attempt(outgoing: Outgoing, progress: Progress): Promise<EdnValue | undefined> {
+    const { request, what } = outgoing;
     if (this.#closing !== undefined) throw new XtdbError('closed', `${what}: the client is closed.`);
     if (request.signal?.aborted === true)
       throw new XtdbError('aborted', `${what}: aborted before it was sent.`, { cause: request.signal.reason });
@@ -161,9 +170,9 @@ export class XtdbHttp {
       const connection = await abortable(this.#connect(), controller.signal);
       timer = globalThis.setTimeout(() => end('timeout'), request.timeoutMs);
       progress.sent = true;
-      return await this.#exchange(connection, request, what, body, controller.signal);
+      return await this.#exchange(connection, outgoing, controller.signal);
     } catch (error) {
-      const failure = this.#failure(error, ending, what, request);
+      const failure = this.#failure(error, ending, outgoing);
       if (failure.code === 'unreachable') this.#connection = undefined;
       throw request.writes === true && progress.sent && mayHaveBeenTaken(failure) ? failure.withUnknownOutcome() : failure;
     } finally {
@@ -173,13 +182,7 @@ export class XtdbHttp {
     }
   }
 
-  async #exchange(
-    connection: Connection,
-    request: HttpRequest,
-    what: string,
-    body: Buffer | undefined,
-    signal: AbortSignal,
-  ): Promise<EdnValue | undefined> {
+  async #exchange(connection: Connection, { request, what, body }: Outgoing, signal: AbortSignal): Promise<EdnValue | undefined> {
     const pool = request.waits === true ? connection.wait : connection.work;
     const response = await connection.exchange.call(pool, {
       method: request.method,
@@ -255,7 +258,7 @@ export class XtdbHttp {
     return connection;
   }
 
-  #failure(error: unknown, ending: Ending | undefined, what: string, request: HttpRequest): XtdbError {
+  #failure(error: unknown, ending: Ending | undefined, { what, request }: Outgoing): XtdbError {
     if (ending === 'timeout') return new XtdbError('timeout', `${what}: no complete answer within ${request.timeoutMs} ms.`);
     if (ending === 'aborted') return new XtdbError('aborted', `${what}: aborted by the caller.`, { cause: request.signal?.reason });
     if (ending === 'closed') return new XtdbError('closed', `${what}: the client was closed before the answer came.`);

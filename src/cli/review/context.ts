@@ -106,7 +106,7 @@ export async function reportListAction(reference: string, flags: ReviewFlags): P
       import('../../history/ask/context-report.js'),
       import('../../history/ask/token-count.js'),
     ]);
-    const reported = await reportList(timeline, contexts, session, flags.limit);
+    const reported = await reportList(contexts, session, flags.limit);
     return {
       lines: (colours) => reportLines(reported, colours),
       holds: `tokens by ${TOKENIZER}, counted piece by piece`,

@@ -259,7 +259,10 @@ export class ContextSession {
     const { state, position, lease, indexedAtSnapshot } = this.#loaded;
     const after = applyStep(state, step);
     const boundary = step.opens === undefined ? undefined : turnHeads({ before: state, after }, position, this.#hashes);
-    const snapshot = step.seq % SNAPSHOT_EVERY === 0 ? toSnapshotPart(this.id, step.seq, after.sets, indexedAtSnapshot) : undefined;
+    const snapshot =
+      step.seq % SNAPSHOT_EVERY === 0
+        ? toSnapshotPart({ session: this.id, seq: step.seq, sets: after.sets, indexedBefore: indexedAtSnapshot })
+        : undefined;
     const heads = boundary?.puts ?? [];
     const write = { session: this.id, lease, step, ...parts, heads, at: step.at, ...defined({ snapshot }) };
     const accepted = await this.#certain(() => this.#environment.outbox.accept(write));

@@ -6,7 +6,7 @@ import type { Point, Timeline, When } from '../rebuild/timeline.js';
 import { diffObject, diffSession, type ObjectDiff, pointBefore, type SessionDiff } from './diff.js';
 import { findSubject, requireObject } from './find-object.js';
 import { type LoggedVersion, objectLog } from './object-log.js';
-import { type ObjectView, ownSession, viewObject } from './object-view.js';
+import { type ObjectView, ownSession, viewAt } from './object-view.js';
 import { askedMoment, type MomentText, parseRange, parseReference } from './reference.js';
 import { type QueryAnswer, type QueryLimits, runQuery } from './run-query.js';
 import { type Sighting, seenBy } from './seen-by.js';
@@ -61,25 +61,26 @@ export async function askVersions(
   return { point, versions: await objectLog(point.snapshot, id, limit) };
 }
 
-/** An object at a moment. */
+/** An object at a moment; a turn is one of the session that is named, else of the session that the object belongs to by itself. */
 export async function askObject(
   timeline: Timeline,
   { session: of, object, ...text }: Question & { readonly object: string },
 ): Promise<ObjectView> {
   const { name, moment } = parseReference(object);
   const session = await sessionIn(timeline, of);
-  return viewObject(timeline, await objectNamed(timeline, name, session), askedMoment(text, moment), session);
+  const id = await objectNamed(timeline, name, session);
+  return viewAt(timeline, id, await timeline.find(askedMoment(text, moment), session ?? (await ownSession(timeline.present, id))));
 }
 
 /** How an object or a session changed. */
 export type AskedDiff = { readonly kind: 'object'; readonly diff: ObjectDiff } | { readonly kind: 'session'; readonly diff: SessionDiff };
 
 async function diffOfSession(timeline: Timeline, session: SessionId, range: string | undefined): Promise<AskedDiff> {
-  const before = (await timeline.turns(session)).at(-2)?.turn ?? 1;
-  const { from, to } = parseRange(range ?? `turn:${before}..`);
+  const previous = (await timeline.turns(session)).at(-2)?.turn ?? 1;
+  const { from, to } = parseRange(range ?? `turn:${previous}..`);
   if (from === undefined) throw new HistoryError('malformed-moment', 'a session has no moment before: write A..B, such as 3..7');
-  const points = await Promise.all([timeline.find({ moment: from }, session), timeline.find({ moment: to }, session)]);
-  return { kind: 'session', diff: await diffSession(timeline, session, ...points) };
+  const [before, after] = await Promise.all([timeline.find({ moment: from }, session), timeline.find({ moment: to }, session)]);
+  return { kind: 'session', diff: await diffSession(timeline, session, { from: before, to: after }) };
 }
 
 /** How an object changed from one moment to another, by default since the version before; or a session, by default since the turn before. */
@@ -107,7 +108,7 @@ export async function askDiff(
   const whose = session ?? own;
   const after = await timeline.find({ moment: to }, whose);
   const before = from === undefined ? await pointBefore(timeline, id, after) : await timeline.find({ moment: from }, whose);
-  return { kind: 'object', diff: await diffObject(timeline, id, before, after, context) };
+  return { kind: 'object', diff: await diffObject(timeline, id, { from: before, to: after, context }) };
 }
 
 /** Who saw an object. */

@@ -5,7 +5,6 @@ import { type AssemblyInput, chatLines, layoutOf } from '../../assembly/layout.j
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { PastContext, PastContexts } from '../rebuild/past-context.js';
-import type { Timeline } from '../rebuild/timeline.js';
 import { countTokens, TOKENIZER } from './token-count.js';
 
 /** How large something is in a context. */
@@ -93,7 +92,7 @@ export interface ReportedContext {
 const LISTED = 20;
 
 async function withLedger(context: PastContext): Promise<ReportedContext> {
-  // Counting keeps the thread busy: whoever else lives in this process gets a turn between two contexts.
+  // Counting keeps the thread busy: other work of this process runs between two contexts.
   await setImmediate();
   return { context, ledger: contextLedger(context.input) };
 }
@@ -111,14 +110,9 @@ export async function reportDetail(
  * The ledgers of a session's contexts, the newest first: of every one that was handed out and a record kept of, or, where there is no record, as they
  * stood at the end of each turn.
  */
-export async function reportList(
-  timeline: Timeline,
-  contexts: PastContexts,
-  session: SessionId,
-  limit = LISTED,
-): Promise<readonly ReportedContext[]> {
+export async function reportList(contexts: PastContexts, session: SessionId, limit = LISTED): Promise<readonly ReportedContext[]> {
   const records = (await contexts.records(session)).slice(-limit);
-  const turns = records.length > 0 ? [] : (await timeline.turns(session)).slice(-limit);
+  const turns = records.length > 0 ? [] : (await contexts.timeline.turns(session)).slice(-limit);
   const reported: ReportedContext[] = [];
   for (const proof of records) reported.unshift(await withLedger(await contexts.ofRecord(proof)));
   for (const { turn } of turns) reported.unshift(await withLedger(await contexts.at(session, { moment: { kind: 'turn', turn } })));

@@ -15,6 +15,13 @@ export interface DiffSide {
   readonly text: string;
 }
 
+/** Two points that are compared, and how many lines of context stand around each difference; three if left out. */
+export interface Compared {
+  readonly from: Point;
+  readonly to: Point;
+  readonly context?: number | undefined;
+}
+
 /** How an object's text changed between two moments. */
 export interface ObjectDiff {
   readonly id: ObjectId;
@@ -39,7 +46,7 @@ export async function pointBefore(timeline: Timeline, id: ObjectId, point: Point
 }
 
 /** How an object's text changed from one point to another. */
-export async function diffObject(timeline: Timeline, id: ObjectId, from: Point, to: Point, context?: number): Promise<ObjectDiff> {
+export async function diffObject(timeline: Timeline, id: ObjectId, { from, to, context }: Compared): Promise<ObjectDiff> {
   const [before, after] = await Promise.all([side(timeline, id, from), side(timeline, id, to)]);
   return { id, before, after, diff: diffTexts(before.text, after.text, context) };
 }
@@ -56,7 +63,7 @@ export interface ActiveDiff {
   readonly change: 'added' | 'removed' | 'changed';
   readonly charsBefore: number;
   readonly charsAfter: number;
-  /** Only for `changed`: what came or went is there in whole under its id. */
+  /** Only for `changed`: what was added or removed can be shown by its id. */
   readonly diff: TextDiff | undefined;
 }
 
@@ -100,7 +107,7 @@ function unchanged(ids: readonly ObjectId[], before: Heads, after: Heads): Reado
 }
 
 /** How a session changed from one point to another. The index is the pool: nothing demotes today [§3.2]. */
-export async function diffSession(timeline: Timeline, session: SessionId, from: Point, to: Point): Promise<SessionDiff> {
+export async function diffSession(timeline: Timeline, session: SessionId, { from, to }: Compared): Promise<SessionDiff> {
   const [before, after] = await Promise.all([setsAt(timeline, session, from), setsAt(timeline, session, to)]);
   const active = setDiff(before.active, after.active);
   const [headsBefore, headsAfter] = await Promise.all([from.snapshot.heads(before.active), to.snapshot.heads(after.active)]);

@@ -11,7 +11,7 @@ const SHOWN = 5;
 
 /** How an object is looked for. */
 export interface ObjectSearch {
-  /** Only objects that this session has met. */
+  /** Only objects of this session's index. */
   readonly session?: SessionId | undefined;
   /** How the paths of files are shown [§5.3]. */
   readonly paths: DisplayPaths;
@@ -29,12 +29,13 @@ function pathLike(name: string): string {
   return name.replace(/^\.\//, '').replace(/\/+$/, '');
 }
 
-async function byPath(
-  snapshot: StoreSnapshot,
-  name: string,
-  members: ReadonlySet<string> | undefined,
-  { paths: shown }: ObjectSearch,
-): Promise<ObjectId | undefined> {
+/** Where a name is looked up: in which snapshot, and among which objects; among all where absent. */
+interface Candidates {
+  readonly snapshot: StoreSnapshot;
+  readonly members: ReadonlySet<string> | undefined;
+}
+
+async function byPath({ snapshot, members }: Candidates, name: string, { paths: shown }: ObjectSearch): Promise<ObjectId | undefined> {
   const wanted = pathLike(name);
   if (wanted === '') return undefined;
   const files = (await snapshot.sources())
@@ -60,14 +61,15 @@ async function findObject(snapshot: StoreSnapshot, name: string, search: ObjectS
   const exact = (await snapshot.heads([name])).keys().next();
   if (!exact.done) return exact.value as ObjectId;
   const members = search.session === undefined ? undefined : new Set<string>((await snapshot.sets(search.session)).sets.index);
-  const like = (): Promise<ObjectId | undefined> => byStart(snapshot, name, members);
-  const path = (): Promise<ObjectId | undefined> => byPath(snapshot, name, members, search);
+  const candidates = { snapshot, members };
+  const like = (): Promise<ObjectId | undefined> => byStart(candidates, name);
+  const path = (): Promise<ObjectId | undefined> => byPath(candidates, name, search);
   // What looks like a digest is hardly a path; looking for a path reads the source of every file.
   const [first, second] = /^[0-9a-f]+$/.test(name) ? [like, path] : [path, like];
   return (await first()) ?? second();
 }
 
-async function byStart(snapshot: StoreSnapshot, name: string, members: ReadonlySet<string> | undefined): Promise<ObjectId | undefined> {
+async function byStart({ snapshot, members }: Candidates, name: string): Promise<ObjectId | undefined> {
   if (name.length < SHORTEST) return undefined;
   const ids = await snapshot.objectsFrom(name, 200);
   const matches = ids.filter((id) => members === undefined || members.has(id)).sort();

@@ -6,7 +6,7 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { VersionText } from '../../store/texts.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { formatMoment } from '../rebuild/moment.js';
-import type { Point, Timeline, When } from '../rebuild/timeline.js';
+import type { Point, Timeline } from '../rebuild/timeline.js';
 
 /** One object as it stood at a moment. */
 export interface ObjectView {
@@ -49,11 +49,6 @@ export async function viewAt(timeline: Timeline, id: ObjectId, point: Point): Pr
     point,
     text: () => point.snapshot.wholeText(found),
   };
-}
-
-/** An object at a moment; a turn is one of `session`, else of the session that the object belongs to by itself. */
-export async function viewObject(timeline: Timeline, id: ObjectId, when: When, session: SessionId | undefined): Promise<ObjectView> {
-  return viewAt(timeline, id, await timeline.find(when, session ?? (await ownSession(timeline.present, id))));
 }
 
 /** The text of a view. Throws HistoryError `no-content`, saying why there is none. */

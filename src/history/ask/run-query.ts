@@ -14,7 +14,7 @@ import { columnNames, type ParsedQuery, parseQuery } from './parse-query.js';
 const DEFAULT_ROWS = 1_000;
 /** The most rows that a query may ask for. */
 const MOST_ROWS = 100_000;
-/** How long a query may run unless told otherwise, milliseconds. */
+/** How long a query may run if nothing else is asked for, milliseconds. */
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** The longest that a query may ask for, milliseconds. */
 const MOST_TIMEOUT_MS = 30_000;

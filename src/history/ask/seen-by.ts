@@ -34,6 +34,13 @@ function heldAt(versions: readonly VersionTimes[], at: number, txId: number): Ve
   return versions.findLast((version) => version.txId <= txId && version.validTime.getTime() <= at);
 }
 
+/** The object that is asked about, and its versions. */
+interface Asked {
+  readonly timeline: Timeline;
+  readonly object: ObjectId;
+  readonly versions: readonly VersionTimes[];
+}
+
 interface Activity {
   readonly touched: readonly number[];
   readonly active: readonly number[];
@@ -47,9 +54,9 @@ interface Activity {
 function activityOf(turns: readonly TurnSpan[], object: ObjectId): Activity {
   let [active, pinned] = [false, false];
   let known: Sighting['known'] | undefined;
-  const [touched, activeIn, ended]: [number[], number[], TurnSpan[]] = [[], [], []];
+  const [touchedIn, activeIn, ended]: [number[], number[], TurnSpan[]] = [[], [], []];
   for (const span of turns) {
-    let [met, inContext] = [false, active];
+    let [touched, inContext] = [false, active];
     for (const step of span.steps) {
       const { changes, seq, at, turn } = step;
       if (changes.index?.includes(object)) known ??= { turn, seq, at: new Date(at) };
@@ -57,29 +64,28 @@ function activityOf(turns: readonly TurnSpan[], object: ObjectId): Activity {
       if (changes.unpin?.includes(object)) pinned = false;
       if (changes.activate?.includes(object)) active = true;
       if (changes.pin?.includes(object)) pinned = true;
-      met ||= touches(step, object);
+      touched ||= touches(step, object);
       inContext ||= active;
     }
-    if (met) touched.push(span.turn);
+    if (touched) touchedIn.push(span.turn);
     if (inContext) activeIn.push(span.turn);
     if (active) ended.push(span);
   }
-  return { touched, active: activeIn, endedActive: ended, known, isActive: active, isPinned: pinned };
+  return { touched: touchedIn, active: activeIn, endedActive: ended, known, isActive: active, isPinned: pinned };
 }
 
 /**
  * For each of some steps, in order, a transaction at which the database knew the same versions as at the step's own. Steps are written in their order:
- * where both ends of a stretch know the same versions, nothing between is looked up.
+ * where the first and the last of some steps know the same versions, nothing between them is looked up.
  */
 async function decidingTransactions(
-  timeline: Timeline,
+  { timeline, versions }: Asked,
   session: SessionId,
   seqs: readonly number[],
-  versions: readonly VersionTimes[],
 ): Promise<readonly (number | undefined)[]> {
   const written = versions.map(({ txId }) => txId).sort((a, b) => a - b);
   const known = new Map<number, number>();
-  const look = async (places: readonly number[]): Promise<void> => {
+  const readTimes = async (places: readonly number[]): Promise<void> => {
     const times = await timeline.present.stepTimes(
       session,
       places.map((place) => seqs[place] ?? 0),
@@ -93,11 +99,11 @@ async function decidingTransactions(
     const [a, b] = [known.get(from) ?? -1, known.get(to) ?? -1];
     return to - from > 1 && written.some((txId) => txId > a && txId <= b);
   };
-  if (seqs.length > 0) await look([0, seqs.length - 1]);
+  if (seqs.length > 0) await readTimes([0, seqs.length - 1]);
   let open: readonly (readonly [number, number])[] = [[0, seqs.length - 1]];
   for (open = open.filter(differs); open.length > 0; open = open.filter(differs)) {
     const middles = open.map(([from, to]) => Math.floor((from + to) / 2));
-    await look(middles);
+    await readTimes(middles);
     open = open.flatMap(([from, to], i) => {
       const middle = middles[i] ?? to;
       return [[from, middle] as const, [middle, to] as const];
@@ -110,24 +116,18 @@ async function decidingTransactions(
   });
 }
 
-async function sightingIn(
-  timeline: Timeline,
-  session: SessionId,
-  object: ObjectId,
-  versions: readonly VersionTimes[],
-): Promise<Sighting | undefined> {
-  const { endedActive, known, ...activity } = activityOf(await timeline.turns(session), object);
+async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | undefined> {
+  const { endedActive, known, ...activity } = activityOf(await asked.timeline.turns(session), asked.object);
   if (known === undefined) return undefined;
   const txIds = await decidingTransactions(
-    timeline,
+    asked,
     session,
     endedActive.map(({ last }) => last),
-    versions,
   );
   const seen = new Map<VersionTimes, number[]>();
   for (const [i, { turn, steps }] of endedActive.entries()) {
     const txId = txIds[i];
-    const version = txId === undefined ? undefined : heldAt(versions, steps.at(-1)?.at ?? 0, txId);
+    const version = txId === undefined ? undefined : heldAt(asked.versions, steps.at(-1)?.at ?? 0, txId);
     if (version === undefined) continue;
     const turns = seen.get(version) ?? [];
     turns.push(turn);
@@ -137,7 +137,7 @@ async function sightingIn(
   return { session, known, ...activity, versions: shown };
 }
 
-/** Which sessions met an object, when, and in which turns they had it in context; the one that met it first comes first. */
+/** Which sessions have an object in their index, since when, and in which turns they had it in context; the one that had it first comes first. */
 export async function seenBy(timeline: Timeline, object: ObjectId): Promise<readonly Sighting[]> {
   const { present } = timeline;
   const limit = pLimit(AT_ONCE);
@@ -147,7 +147,7 @@ export async function seenBy(timeline: Timeline, object: ObjectId): Promise<read
     sessions.map(({ id }) =>
       limit(async () => {
         const { sets } = await present.sets(id);
-        return sets.index.includes(object) ? sightingIn(timeline, id, object, versions) : undefined;
+        return sets.index.includes(object) ? sightingIn({ timeline, object, versions }, id) : undefined;
       }),
     ),
   );

@@ -104,7 +104,14 @@ export function touches(step: Step, object: ObjectId, fileRefs: readonly ObjectI
   return Object.values(step.changes).some((ids: readonly ObjectId[] | undefined) => ids?.includes(object));
 }
 
-function loggedTurn(session: SessionId, { turn, steps, first, last }: TurnSpan, calls: Calls, known: VersionTimes | undefined): LoggedTurn {
+/** A turn of one session. */
+interface FoundTurn {
+  readonly session: SessionId;
+  readonly span: TurnSpan;
+}
+
+function loggedTurn({ session, span }: FoundTurn, calls: Calls, known: VersionTimes | undefined): LoggedTurn {
+  const { turn, steps, first, last } = span;
   const opens = steps[0]?.opens;
   return {
     session,
@@ -135,7 +142,10 @@ const callsOf = ({ present }: Timeline, spans: readonly TurnSpan[]): Promise<Cal
  * Some turns of a session with their calls, read by one query if they are not given, and times: one seek for each turn, as only a look-up of its own tells a
  * transaction.
  */
-async function detailed(timeline: Timeline, session: SessionId, spans: readonly TurnSpan[], known?: Calls): Promise<readonly LoggedTurn[]> {
+async function detailed(
+  timeline: Timeline,
+  { session, spans, calls: known }: { readonly session: SessionId; readonly spans: readonly TurnSpan[]; readonly calls?: Calls },
+): Promise<readonly LoggedTurn[]> {
   const [calls, times] = await Promise.all([
     known ?? callsOf(timeline, spans),
     timeline.present.stepTimes(
@@ -143,14 +153,14 @@ async function detailed(timeline: Timeline, session: SessionId, spans: readonly 
       spans.map(({ last }) => last),
     ),
   ]);
-  return spans.map((span) => loggedTurn(session, span, calls, times.get(span.last)));
+  return spans.map((span) => loggedTurn({ session, span }, calls, times.get(span.last)));
 }
 
 /** The turns that are wanted, whatever they touched, oldest first. */
 async function wantedTurns(timeline: Timeline, session: SessionId, options: LogOptions): Promise<readonly TurnSpan[]> {
   const { object, limit = Number.POSITIVE_INFINITY, upto = Number.POSITIVE_INFINITY, until = Number.POSITIVE_INFINITY } = options;
   const readsFew = object === undefined && limit < MANY_TURNS && upto === Number.POSITIVE_INFINITY;
-  if (readsFew) return newestTurns(timeline, session, limit, until);
+  if (readsFew) return newestTurns(timeline, session, { count: limit, until });
   const turns = (await timeline.turns(session)).filter((span) => span.first <= upto && begins(span) <= until);
   return object === undefined && limit < turns.length ? turns.slice(-limit) : turns;
 }
@@ -159,15 +169,10 @@ async function wantedTurns(timeline: Timeline, session: SessionId, options: LogO
 export async function sessionLog(timeline: Timeline, session: SessionId, options: LogOptions = {}): Promise<readonly LoggedTurn[]> {
   const { object, limit } = options;
   const turns = (await wantedTurns(timeline, session, options)).toReversed();
-  if (object === undefined) return detailed(timeline, session, turns);
+  if (object === undefined) return detailed(timeline, { session, spans: turns });
   const calls = await callsOf(timeline, turns);
   const touching = turns.filter(({ steps }) => steps.some((step) => touches(step, object, calls.get(step.call?.id ?? '')?.fileRefs)));
-  return detailed(timeline, session, touching.slice(0, limit), calls);
-}
-
-interface FoundTurn {
-  readonly session: SessionId;
-  readonly span: TurnSpan;
+  return detailed(timeline, { session, spans: touching.slice(0, limit), calls });
 }
 
 /** Sessions that are read side by side. */
@@ -194,7 +199,7 @@ export async function latestTurns(timeline: Timeline, limit: number, until?: num
   const ofSession = pLimit(SESSIONS_AT_ONCE);
   await ofSession.map(new Set(found.map(({ session }) => session)), async (id) => {
     const spans = found.filter(({ session }) => session === id).map(({ span }) => span);
-    for (const [i, turn] of (await detailed(timeline, id, spans)).entries()) shown.set(spans[i] as TurnSpan, turn);
+    for (const [i, turn] of (await detailed(timeline, { session: id, spans })).entries()) shown.set(spans[i] as TurnSpan, turn);
   });
   return found.flatMap(({ span }) => shown.get(span) ?? []);
 }
@@ -209,8 +214,11 @@ const RUNNING_STEPS = 64;
  * The newest turns of a session that had begun by a moment (milliseconds since 1970), at most `count`, oldest first: read from the session's end on, so
  * that a few turns of a long session cost what those of a short one do.
  */
-async function newestTurns(timeline: Timeline, session: SessionId, count: number, until: number): Promise<readonly TurnSpan[]> {
-  const { present } = timeline;
+async function newestTurns(
+  { present }: Timeline,
+  session: SessionId,
+  { count, until }: { readonly count: number; readonly until: number },
+): Promise<readonly TurnSpan[]> {
   const id = sessionObjectId(session);
   const [heads, lineage] = await Promise.all([present.heads([id]), present.lineage(session)]);
   if (lineage === undefined) return [];

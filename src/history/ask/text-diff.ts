@@ -6,7 +6,7 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** A stretch of lines around what differs. */
+/** Consecutive lines around what differs. */
 export interface DiffHunk {
   readonly oldStart: number;
   readonly oldLines: number;

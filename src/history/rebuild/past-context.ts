@@ -35,12 +35,10 @@ const LITERAL = { strict: false, shortIds: false } as const;
  * Where no record was kept, paths are shown as in the session's records, or as the timeline shows them if it has none.
  */
 export class PastContexts {
-  readonly #timeline: Timeline;
   readonly #rebuilder: AssemblyRebuilder;
   readonly #reader = new ContextReader();
 
-  constructor(timeline: Timeline) {
-    this.#timeline = timeline;
+  constructor(readonly timeline: Timeline) {
     this.#rebuilder = new AssemblyRebuilder(timeline.store);
   }
 
@@ -50,11 +48,11 @@ export class PastContexts {
    */
   async at(session: SessionId, when: When): Promise<PastContext> {
     const { moment } = when;
-    const point = await this.#timeline.find(when, session);
+    const point = await this.timeline.find(when, session);
     const isPlain = when.validTime === undefined && when.tx === undefined;
     if (point.place !== undefined && isPlain) {
       const wanted = moment?.kind === 'turn' && moment.step === undefined ? {} : { step: point.place.seq };
-      const [proof] = (await assembliesAt(this.#timeline.present, session, { turn: point.place.turn, ...wanted })).slice(-1);
+      const [proof] = (await assembliesAt(this.timeline.present, session, { turn: point.place.turn, ...wanted })).slice(-1);
       if (proof !== undefined) return this.ofRecord(proof);
     }
     return this.#assembled(session, point);
@@ -71,12 +69,12 @@ export class PastContexts {
 
   /** The records of a session, oldest first. */
   records(session: SessionId): Promise<readonly AssemblyProof[]> {
-    return this.#timeline.present.assemblies(session);
+    return this.timeline.present.assemblies(session);
   }
 
   async #assembled(session: SessionId, { place, snapshot, basis, moment }: Point): Promise<PastContext> {
     const last = (await this.records(session)).at(-1);
-    const paths = last === undefined ? this.#timeline.paths : shownPaths(last);
+    const paths = last === undefined ? this.timeline.paths : shownPaths(last);
     const read = await this.#reader.read(snapshot, { session: place?.owner ?? session, paths, ...defined({ step: place?.seq }) });
     if (read === undefined) throw new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(moment)}`);
     const input: AssemblyInput = { ...read.input, options: LITERAL };

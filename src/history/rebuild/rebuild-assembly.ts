@@ -140,7 +140,7 @@ export class AssemblyRebuilder {
     return rebuiltOf(proof, context.input, { validTime: new Date(at), txId: basis?.txId ?? present.basis.txId ?? 0 });
   }
 
-  /** The newest of everything that is known since the first look. */
+  /** The newest versions of everything, read once and kept. */
   #newest(): Promise<StoreSnapshot> {
     this.#latest ??= this.#store.latest();
     return this.#latest.catch((error: unknown) => {

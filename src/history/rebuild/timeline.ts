@@ -73,22 +73,22 @@ export interface Point {
   readonly place: SessionPlace | undefined;
 }
 
-function beyond(what: string, asked: number, last: number, session: SessionId): HistoryError {
+function beyond(session: SessionId, what: string, last: number): HistoryError {
   const has = last === 0 ? 'it has none yet' : `its last one is ${last}`;
-  return new HistoryError('beyond-end', `session ${session} has no ${what} ${asked}: ${has}`);
+  return new HistoryError('beyond-end', `session ${session} has no ${what}: ${has}`);
 }
 
 function stepOf(session: SessionId, turns: readonly TurnSpan[], moment: Moment & { readonly kind: 'turn' | 'step' }): Step {
   const last = turns.at(-1);
   if (moment.kind === 'step') {
     const step = turns.flatMap(({ steps }) => steps).find(({ seq }) => seq === moment.seq);
-    if (step === undefined) throw beyond('step', moment.seq, last?.last ?? 0, session);
+    if (step === undefined) throw beyond(session, `step ${moment.seq}`, last?.last ?? 0);
     return step;
   }
   const span = turns.find(({ turn }) => turn === moment.turn);
-  if (span === undefined) throw beyond('turn', moment.turn, last?.turn ?? 0, session);
+  if (span === undefined) throw beyond(session, `turn ${moment.turn}`, last?.turn ?? 0);
   const step = moment.step === undefined ? span.steps.at(-1) : span.steps[moment.step - 1];
-  if (step === undefined) throw beyond(`turn ${span.turn} with a step`, moment.step ?? 0, span.steps.length, session);
+  if (step === undefined) throw beyond(session, `turn ${span.turn} with a step ${moment.step}`, span.steps.length);
   return step;
 }
 

@@ -31,7 +31,7 @@ export type MismatchCause =
   /** Everything is there and fits its hash, and yet it is another text. */
   | 'differs';
 
-/** A context that is not, byte for byte, what was handed out; section and object are named where they can be told. */
+/** A context that is not, byte for byte, what was handed out; section and object are named where they are known. */
 export interface AssemblyMismatch {
   readonly session: SessionId;
   readonly turn: number;
@@ -45,11 +45,11 @@ export interface AssemblyMismatch {
   readonly rebuilt?: Sha256;
   readonly section?: string;
   readonly object?: string;
-  /** The first differing line of that section, from 1, where another basis tells it. */
+  /** The first differing line of that section, from 1, where reading it at another basis shows it. */
   readonly line?: number;
 }
 
-type Told = Pick<AssemblyMismatch, 'cause' | 'why'> & Partial<AssemblyMismatch>;
+type Finding = Pick<AssemblyMismatch, 'cause' | 'why'> & Partial<AssemblyMismatch>;
 
 const OF_HISTORY: Readonly<Partial<Record<HistoryErrorCode, MismatchCause>>> = {
   'newer-renderer': 'newer-renderer',
@@ -58,20 +58,20 @@ const OF_HISTORY: Readonly<Partial<Record<HistoryErrorCode, MismatchCause>>> = {
 };
 
 /** What a failure says of the database; rethrows one that says nothing of it, such as a database that is away. */
-function causeOf(error: unknown): Told {
-  const told = (cause: MismatchCause): Told => {
+function causeOf(error: unknown): Finding {
+  const finding = (cause: MismatchCause): Finding => {
     const why = error instanceof Error ? error.message : String(error);
     const object = namedIn(why);
     return { cause, why, ...defined({ object }) };
   };
   if (error instanceof HistoryError) {
     const cause = OF_HISTORY[error.code];
-    if (cause !== undefined) return told(cause);
+    if (cause !== undefined) return finding(cause);
   }
-  if (error instanceof StoreError && error.code === 'missing-part') return told('missing-part');
-  if (error instanceof StoreError && error.code === 'corrupt-part') return told('damaged');
-  if (error instanceof DocumentError) return told('damaged');
-  if (error instanceof XtdbError && error.code === 'out-of-sync') return told('basis-not-reachable');
+  if (error instanceof StoreError && error.code === 'missing-part') return finding('missing-part');
+  if (error instanceof StoreError && error.code === 'corrupt-part') return finding('damaged');
+  if (error instanceof DocumentError) return finding('damaged');
+  if (error instanceof XtdbError && error.code === 'out-of-sync') return finding('basis-not-reachable');
   throw error;
 }
 
@@ -123,7 +123,7 @@ const OBJECT_OF_SECTION: Readonly<Record<string, (session: SessionId) => string>
 };
 
 /** Why a context that could be made is another one. */
-async function explain(rebuilder: AssemblyRebuilder, rebuilt: RebuiltAssembly, present: StoreSnapshot): Promise<Told> {
+async function explain(rebuilder: AssemblyRebuilder, rebuilt: RebuiltAssembly, present: StoreSnapshot): Promise<Finding> {
   const { proof, rendered, basis } = rebuilt;
   const section = differingSection(proof, rendered);
   const place = { rebuilt: rendered.record.sha256, ...defined({ section }) };
@@ -134,11 +134,15 @@ async function explain(rebuilder: AssemblyRebuilder, rebuilt: RebuiltAssembly, p
     return { ...place, ...firstDifference(rendered, again.rendered), cause: 'other-basis', why };
   }
   const object = section === undefined ? undefined : OBJECT_OF_SECTION[section]?.(proof.session);
-  const told = { ...place, ...defined({ object }) };
+  const finding = { ...place, ...defined({ object }) };
   if (proof.basis === null && proof.ahead === undefined) {
-    return { ...told, cause: 'made-while-away', why: 'it was made while the database was away, from what its process knew then' };
+    return { ...finding, cause: 'made-while-away', why: 'it was made while the database was away, from what its process knew then' };
   }
-  return { ...told, cause: 'differs', why: `section ${section ?? 'none'} is not what was handed out, though everything fits its own hash` };
+  return {
+    ...finding,
+    cause: 'differs',
+    why: `section ${section ?? 'none'} is not what was handed out, though everything fits its own hash`,
+  };
 }
 
 /**
@@ -150,9 +154,9 @@ export async function verifyAssembly(
   proof: AssemblyProof,
   present: StoreSnapshot,
 ): Promise<AssemblyMismatch | undefined> {
-  const mismatch = (told: Told): AssemblyMismatch => {
+  const mismatch = (finding: Finding): AssemblyMismatch => {
     const { session, turn, step, at, delivered, sha256 } = proof;
-    return { session, turn, step, at: new Date(at), delivered, sha256, ...told };
+    return { session, turn, step, at: new Date(at), delivered, sha256, ...finding };
   };
   const latest = present.basis.txId ?? -1;
   if (proof.basis !== null && proof.basis.txId > latest) {

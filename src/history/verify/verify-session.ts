@@ -120,7 +120,7 @@ export async function verifySession(
   return { session, contexts, answers, parts, ok };
 }
 
-/** How long a verification over a protocol may take unless told otherwise, milliseconds. */
+/** How long a verification over a protocol may take if nothing else is asked for, milliseconds. */
 const DEFAULT_VERIFY_MS = 60_000;
 /** The longest that may be asked for, milliseconds. */
 const MOST_VERIFY_MS = 600_000;

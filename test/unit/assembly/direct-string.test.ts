@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { serialize } from 'node:v8';
 import { describe, expect, test } from '@jest/globals';
-import { directString } from '../../../src/objects/direct-string.js';
+import { directString } from '../../../src/assembly/rendered-value.js';
 
 /** The mark behind which V8 writes a text of one byte for each character, after its own two of the format. */
 const ONE_BYTE = '"'.charCodeAt(0);
