@@ -70,8 +70,10 @@ function* piecesOfText(sections: readonly AssemblySection[]): Iterable<string> {
 }
 
 /**
- * Assembles a context as one text [§4.1, decisions E1-E6]: system prompt, metadata pool, chat, active content. A pure function of its input: the
- * same state gives the same bytes. Throws AssemblyError when the chat and the pool do not fit, DocumentError for text that is not well-formed.
+ * Assembles a context as one text [§4.1, decisions E1-E6]: system prompt, metadata pool, chat, active content. A pure function of its
+ * input: the same state gives the same bytes.
+ * @throws {AssemblyError} when the chat and the pool do not fit
+ * @throws {DocumentError} for text that is not well-formed
  */
 export function assemble(input: AssemblyInput): Assembly {
   const sections = sectionsOf(input);

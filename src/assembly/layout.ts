@@ -64,7 +64,10 @@ export interface Frame extends Omit<Layout, 'chat'> {
   readonly pooled: ReadonlyMap<ObjectId, ObjectMetadata>;
 }
 
-/** The tool calls that a message refers to. Throws AssemblyError `unknown-object` for one that the pool does not hold. */
+/**
+ * The tool calls that a message refers to.
+ * @throws {AssemblyError} `unknown-object` for one that the pool does not hold
+ */
 function callsOf(message: Message, { pooled }: Pick<Frame, 'pooled'>): readonly ObjectMetadata<'toolcall'>[] {
   return (message.toolcall_refs ?? []).map((id) => {
     const call = pooled.get(id);
@@ -116,7 +119,10 @@ export function frameOf(input: AssemblyInput): Frame {
   };
 }
 
-/** Lays out the four sections of a context [§4.1]. Throws AssemblyError `unknown-object` for a call in the chat that the pool does not hold. */
+/**
+ * Lays out the four sections of a context [§4.1].
+ * @throws {AssemblyError} `unknown-object` for a call in the chat that the pool does not hold
+ */
 export function layoutOf(input: AssemblyInput): Layout {
   const frame = frameOf(input);
   const { system, pool, blocks } = frame;
@@ -147,8 +153,9 @@ function turnText(turn: Turn, frame: Frame, shortIds: boolean): string {
 }
 
 /**
- * The chat of a context as text: the lines of every message, turn after turn. What a closed turn says is made once, not for each context of a long session.
- * Throws AssemblyError `unknown-object`.
+ * The chat of a context as text: the lines of every message, turn after turn. What a closed turn says is made once, not for each context of
+ * a long session.
+ * @throws {AssemblyError} `unknown-object`
  */
 export function chatText({ turns, options }: AssemblyInput, frame: Frame): string {
   return turns

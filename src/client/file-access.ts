@@ -41,7 +41,7 @@ export class FileAccess {
     this.cwd = cwd;
   }
 
-  /** Throws SourceError when a root does not exist or a mount is malformed. */
+  /** @throws {SourceError} when a root does not exist or a mount is malformed */
   static async open(options: FileAccessOptions): Promise<FileAccess> {
     const mounts = new MountTable({
       mappings: options.mounts ?? [],

@@ -3,40 +3,40 @@ import pLimit from 'p-limit';
 import { ApiError } from './problem.js';
 
 /** How many questions may be asked at once. */
-export interface QueueRoom {
+export interface QueueCapacity {
   readonly running: number;
   readonly waiting: number;
 }
 
 /**
- * How dear a question is: `short` ones read a moment, `long` ones make many contexts again. Each kind has room of its own, so that a few long ones do not
- * keep the short ones waiting. Together they leave room among the queries that the node runs at a time, for the sessions.
+ * How costly a question is: a `short` one reads one moment, a `long` one rebuilds many contexts. Each kind has its own capacity, so that a few long ones do not
+ * keep the short ones waiting. Together they leave capacity among the queries that the node runs at a time, for the sessions.
  */
 export type QuestionKind = 'short' | 'long';
 
-/** The room of each kind. */
-export const QUESTION_ROOM: Readonly<Record<QuestionKind, QueueRoom>> = {
+/** The capacity of each kind. */
+export const QUESTION_ROOM: Readonly<Record<QuestionKind, QueueCapacity>> = {
   short: { running: 4, waiting: 64 },
   long: { running: 1, waiting: 8 },
 };
 
 /** Lets so many questions run at once and so many wait, first come, first served. */
 export class QuestionQueue {
-  readonly #room: QueueRoom;
+  readonly #capacity: QueueCapacity;
   readonly #limit: <T>(work: () => Promise<T>) => Promise<T>;
   #inside = 0;
 
-  constructor(room: QueueRoom) {
-    this.#room = room;
-    this.#limit = pLimit(room.running);
+  constructor(capacity: QueueCapacity) {
+    this.#capacity = capacity;
+    this.#limit = pLimit(capacity.running);
   }
 
   /**
-   * Asks when its turn comes. Whoever goes away while waiting gives its place back at once and is not asked for: undefined. Throws ApiError
-   * `too-many-questions` where no place is left, at once, and what `ask` throws.
+   * Asks when its turn comes. Whoever goes away while waiting gives its place back at once and is not asked for: undefined.
+   * @throws {ApiError} `too-many-questions` where no place is left, at once, and what `ask` throws
    */
   async run<T>(ask: () => Promise<T>, gone: AbortSignal): Promise<T | undefined> {
-    const { running, waiting } = this.#room;
+    const { running, waiting } = this.#capacity;
     if (this.#inside >= running + waiting) {
       throw new ApiError('too-many-questions', `${running} questions are being answered and ${waiting} wait; ask again in a few seconds`);
     }

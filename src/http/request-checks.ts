@@ -40,19 +40,19 @@ export function refusal({ headers }: Pick<IncomingMessage, 'headers'>, token: st
 }
 
 /** A body that is too large is read to its end nevertheless, so that its sender sees the answer; up to this many times the limit. */
-const PATIENCE = 4;
+const DRAIN_FACTOR = 4;
 
 const tooLarge = (most: number): ApiError =>
   new ApiError('body-too-large', `the body has more than ${most} bytes, which is the most that is taken`);
 
 async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > most * PATIENCE) throw tooLarge(most);
+  if (Number(request.headers['content-length'] ?? 0) > most * DRAIN_FACTOR) throw tooLarge(most);
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     bytes += piece.length;
     if (bytes <= most) pieces.push(piece);
-    else if (bytes > most * PATIENCE) throw tooLarge(most);
+    else if (bytes > most * DRAIN_FACTOR) throw tooLarge(most);
     else pieces.length = 0;
   }
   if (bytes > most) throw tooLarge(most);
@@ -60,8 +60,9 @@ async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> 
 }
 
 /**
- * Reads a request's JSON body. Throws ApiError `not-json` for another content type, `body-too-large` above the limit, `invalid-request` for what is no
- * JSON; an empty body is an empty object.
+ * Reads a request's JSON body.
+ * @throws {ApiError} `not-json` for another content type, `body-too-large` above the limit, `invalid-request` for what is no JSON; an empty
+ *   body is an empty object
  */
 export async function jsonBody(request: IncomingMessage, mostBytes: number): Promise<unknown> {
   const bytes = await bytesOf(request, mostBytes);
@@ -95,8 +96,8 @@ function wording({ code, inst }: z.core.$ZodRawIssue, kind: string): string | un
 }
 
 /**
- * Reads what a request brought as its schema says. `kind` is what a member is called in messages. Throws ApiError `invalid-request` that names each place
- * by a JSON pointer, fields that are not known among them.
+ * Reads what a request brought as its schema says. `kind` is what a member is called in messages.
+ * @throws {ApiError} `invalid-request` that names each place by a JSON pointer, fields that are not known among them
  */
 export function readInput<S extends z.ZodType>(schema: S, input: unknown, kind: 'field' | 'parameter'): z.output<S> {
   const parsed = schema.safeParse(input, { error: (issue) => wording(issue, kind) });

@@ -9,16 +9,16 @@ import { CodedError } from '../values/coded-error.js';
  */
 export type JournalErrorCode = 'full' | 'no-space' | 'io' | 'unwritable' | 'corrupt' | 'newer-format' | 'bad-payload' | 'closed';
 
-/** A stretch of a journal's file that holds no valid frame. */
+/** A range of a journal's file that holds no valid frame. */
 export interface JournalDamage {
   readonly file: string;
-  /** Where the stretch begins, in bytes from the beginning of the file. */
+  /** Where the range begins, in bytes from the beginning of the file. */
   readonly offset: number;
   /** Its length in bytes; 0 where the end of a file is missing. */
   readonly length: number;
-  /** Waiting records of the whole journal before the stretch that can be read. */
+  /** Waiting records of the whole journal before the range that can be read. */
   readonly readableBefore: number;
-  /** Waiting records of the whole journal after the stretch that can be read. */
+  /** Waiting records of the whole journal after the range that can be read. */
   readonly readableAfter: number;
 }
 

@@ -27,7 +27,7 @@ const WHAT = 'palimpsest';
 
 /**
  * Begins a journal for this process, in `<dataDir>/journal`; no file of records is made before the first one.
- * Throws JournalError `unwritable`, `no-space` or `io`.
+ * @throws {JournalError} `unwritable`, `no-space` or `io`
  */
 export async function openJournal(dataDir: string, options: JournalOptions = {}): Promise<Journal> {
   const folder = await makeJournalFolder(dataDir);
@@ -67,9 +67,9 @@ async function cutTails(folder: string, owner: string, { cuts, corruptSegments }
 }
 
 /**
- * Takes over the journal of a dead process (decision F6): `recover` gives what waits in it, and once all is marked done `close` removes it. A torn tail
- * is cut off and reported in `damage`. Undefined when a living process has the journal, or when it is gone.
- * Throws JournalError `corrupt` for damage in the middle unless `salvage` is set, `newer-format` for a journal of a later version.
+ * Takes over the journal of a dead process (decision F6): `recover` gives what waits in it, and once all is marked done `close` removes it.
+ * A torn tail is cut off and reported in `damage`. Undefined when a living process has the journal, or when it is gone.
+ * @throws {JournalError} `corrupt` for damage in the middle unless `salvage` is set, `newer-format` for a journal of a later version
  */
 export async function adoptJournal(dataDir: string, owner: string, options: AdoptOptions = {}): Promise<Journal | undefined> {
   const folder = journalFolder(dataDir);

@@ -32,8 +32,9 @@ function lifted(value: Json, numbers: Map<string, number>): Json {
 }
 
 /**
- * Plain JSON data as bytes, in parts for one write: a table of lengths, the JSON without its long texts, and each different long text once as plain
- * UTF-8. Equal values whose keys have the same order give equal bytes. Throws DocumentError for what canonical JSON refuses.
+ * Plain JSON data as bytes, in parts for one write: a table of lengths, the JSON without its long texts, and each different long text once
+ * as plain UTF-8. Equal values whose keys have the same order give equal bytes.
+ * @throws {DocumentError} for what canonical JSON refuses
  */
 export function encodePayload(value: Json): readonly Buffer[] {
   assertPlainJson(value, 'record');
@@ -90,7 +91,10 @@ function restore(value: Json, texts: readonly string[]): Json {
   return value;
 }
 
-/** Gives back what `encodePayload` was given. Throws JournalError `bad-payload` for anything but its whole, undamaged result. */
+/**
+ * Gives back what `encodePayload` was given.
+ * @throws {JournalError} `bad-payload` for anything but its whole, undamaged result
+ */
 export function decodePayload(bytes: Uint8Array): Json {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (all.length < HEAD) throw bad(`${all.length} bytes are too few`);

@@ -44,7 +44,7 @@ interface Finding {
 const firstOf = ({ header, frames }: SegmentScan): number | undefined => header?.first ?? frames[0]?.sequence;
 
 /**
- * Whether a stretch was never acknowledged: nothing later knows of an acknowledged record beyond the last one before it. Valid frames may follow it all
+ * Whether a range of frames was never acknowledged: nothing later knows of an acknowledged record beyond the last one before it. Valid frames may follow it all
  * the same, since a disk that loses power keeps what it likes of what was written after the last sync.
  */
 function isTorn(bad: BadStretch, last: number, { frames }: SegmentScan, firstLater: number | undefined): boolean {
@@ -153,7 +153,7 @@ async function readSegment(path: string): Promise<Buffer | undefined> {
 
 /**
  * Reads the files of one journal and judges them; changes nothing.
- * Throws JournalError `newer-format` for a file of a later version, `io` or `unwritable` for one that cannot be read.
+ * @throws {JournalError} `newer-format` for a file of a later version, `io` or `unwritable` for one that cannot be read
  */
 export async function readJournal(folder: string, owner: string, listing: FolderListing): Promise<JournalScan> {
   const files: ScannedSegment[] = [];
@@ -176,7 +176,7 @@ export async function readJournal(folder: string, owner: string, listing: Folder
 
 /**
  * Reads waiting records, in order; one that is done in the meantime is left out.
- * Throws JournalError `corrupt` for a record that was valid when the journal was opened and is not any more.
+ * @throws {JournalError} `corrupt` for a record that was valid when the journal was opened and is not any more
  */
 export async function* readRecords(
   { folder, owner }: { readonly folder: string; readonly owner: string },

@@ -107,7 +107,10 @@ export class PendingRecords {
     return this.count + this.#reserved >= this.#maxCount * NEAR || this.#bytes + this.#reservedBytes >= this.#maxBytes * NEAR;
   }
 
-  /** Makes room for a record that is to be written. Throws JournalError `full` when there is none. */
+  /**
+   * Makes room for a record that is to be written.
+   * @throws {JournalError} `full` when there is none
+   */
   reserve(bytes: number): void {
     const count = this.count + this.#reserved;
     const total = this.#bytes + this.#reservedBytes;

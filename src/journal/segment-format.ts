@@ -86,7 +86,7 @@ export interface SegmentScan {
   readonly size: number;
 }
 
-/** Whether a frame can follow one with the number `last`; after a damaged stretch numbers may be missing. */
+/** Whether a frame can follow one with the number `last`; after a damaged range numbers may be missing. */
 function follows(frame: FrameHeader, last: number | undefined, afterDamage: boolean): boolean {
   if (last === undefined) return true;
   const next = frame.kind === 'record' ? last + 1 : last;

@@ -37,7 +37,7 @@ function essence(output: string): string {
 
 /**
  * Copies every jar of `pom` into `targetDir` with Maven, from the network only where the user's Maven cache lacks them.
- * Throws NodeError `no-maven`, `no-network`, `no-space`, `no-java` or `build-failed`.
+ * @throws {NodeError} `no-maven`, `no-network`, `no-space`, `no-java` or `build-failed`
  */
 export async function copyDependencies(pom: string, targetDir: string, signal: AbortSignal | undefined): Promise<void> {
   const args = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${targetDir}`];
@@ -74,7 +74,7 @@ const COMPILE_AND_PACK = `
 
 /**
  * Compiles the Clojure sources of `frontDir` ahead of time, with all they require, and packs them into `jar`.
- * Throws NodeError `build-failed` or `no-space`.
+ * @throws {NodeError} `build-failed` or `no-space`
  */
 export async function compileFront(
   work: {

@@ -52,7 +52,10 @@ export async function findDataFolder(dataDir: string): Promise<DataFolder | unde
 
 const markerSchema = z.object({ format: z.int().positive() });
 
-/** Judges the text of the marker file. Throws NodeError `data-corrupt` or `data-newer`. */
+/**
+ * Judges the text of the marker file.
+ * @throws {NodeError} `data-corrupt` or `data-newer`
+ */
 function checkMarker(text: string, path: string): void {
   let format: number;
   try {
@@ -132,7 +135,7 @@ async function checkOrWriteMarker(dir: string): Promise<void> {
 
 /**
  * Makes the data folder ready for use, for the owner alone, and checks its format.
- * Throws NodeError `data-unwritable`, `no-space`, `data-corrupt` or `data-newer`.
+ * @throws {NodeError} `data-unwritable`, `no-space`, `data-corrupt` or `data-newer`
  */
 export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   const wanted = resolve(dataDir);
@@ -180,7 +183,7 @@ export function socketIn(runtimeFolder: string): string {
 
 /**
  * Makes the runtime folder of a data folder, open to its owner alone, and returns its path.
- * Throws NodeError `data-unwritable` when somebody else owns it or could look inside: a shared temporary folder invites such traps.
+ * @throws {NodeError} `data-unwritable` when somebody else owns it or could look inside: a shared temporary folder invites such traps
  */
 export async function makeRuntimeFolder(dataDir: string, runtimeDir: string | undefined): Promise<string> {
   const { uid, username } = userInfo();

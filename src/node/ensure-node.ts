@@ -36,8 +36,9 @@ async function checkIngester(folder: DataFolder, node: RunningNode): Promise<Run
 }
 
 /**
- * The node that runs on a data folder, once it answers; undefined when none does.
- * Waits for one that is starting or coming back, and ends an orphan that does not answer. Throws NodeError `profile-mismatch`, `ingester-failed`, `ready-timeout`, `aborted` or the failure of a start that was waited for.
+ * The node that runs on a data folder, once it answers; undefined when none does. Waits for one that is starting or coming back, and ends
+ * an orphan that does not answer.
+ * @throws {NodeError} `profile-mismatch`, `ingester-failed`, `ready-timeout`, `aborted` or the failure of a start that was waited for
  */
 async function findNode(folder: DataFolder, options: StartOptions): Promise<RunningNode | undefined> {
   const limitMs = options.readyTimeoutMs ?? TIME_LIMITS.readyMs;

@@ -29,7 +29,7 @@ export class NodeError extends CodedError<NodeErrorCode> {
   override readonly name = 'NodeError';
 }
 
-/** Throws NodeError `aborted` when the caller has given up. */
+/** @throws {NodeError} `aborted` when the caller has given up */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new NodeError('aborted', 'Waiting for the node was cancelled by the caller.', { cause: signal.reason });
 }

@@ -194,8 +194,9 @@ function cacheProblem(cacheDir: string, error: unknown): NodeError {
 }
 
 /**
- * The installation for these sources and this Java, built on first need (about a minute) and whenever either changes.
- * Of several processes one builds and the others wait for it. Throws NodeError `no-maven`, `no-network`, `no-space`, `build-failed`, `aborted`.
+ * The installation for these sources and this Java, built on first need (about a minute) and whenever either changes. Of several processes
+ * one builds and the others wait for it.
+ * @throws {NodeError} `no-maven`, `no-network`, `no-space`, `build-failed`, `aborted`
  */
 export async function ensureInstallation(options: InstallOptions): Promise<Installation> {
   try {

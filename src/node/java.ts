@@ -43,7 +43,7 @@ export function parseJavaDescription(text: string): JavaDescription | undefined 
 
 /**
  * Finds a Java of version 17 or later: in `javaHome`, else on the PATH.
- * Throws NodeError `no-java` or `java-too-old` (with the version and the place found).
+ * @throws {NodeError} `no-java` or `java-too-old` (with the version and the place found)
  */
 export async function findJava(options: {
   readonly javaHome?: string | undefined;

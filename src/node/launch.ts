@@ -28,7 +28,10 @@ const planSchema = z.object({
 /** Everything that the supervisor needs for starting the JVM, again and again if it must. Plain data: it travels on a command line. */
 export type LaunchPlan = Readonly<z.infer<typeof planSchema>>;
 
-/** Reads a plan from the command line of a supervisor. Throws NodeError `start-failed` when the text is none. */
+/**
+ * Reads a plan from the command line of a supervisor.
+ * @throws {NodeError} `start-failed` when the text is none
+ */
 export function parseLaunchPlan(text: string): LaunchPlan {
   try {
     return planSchema.parse(JSON.parse(text));

@@ -26,7 +26,10 @@ interface PackageFiles {
   readonly cli: string;
 }
 
-/** Finds the files of this package from wherever this module was bundled to. Throws NodeError `incomplete-package` when some are missing. */
+/**
+ * Finds the files of this package from wherever this module was bundled to.
+ * @throws {NodeError} `incomplete-package` when some are missing
+ */
 function packageFiles(): PackageFiles {
   let dir = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(dir, 'xtdb', 'pom.xml'))) {
@@ -129,8 +132,9 @@ async function makePlan(folder: DataFolder, files: PackageFiles, options: StartO
 }
 
 /**
- * Starts the node of a data folder under a supervisor of its own, detached from this process, and waits until it is ready.
- * To be called by the holder of the start lock, when no node runs. Throws NodeError.
+ * Starts the node of a data folder under a supervisor of its own, detached from this process, and waits until it is ready. To be called by
+ * the holder of the start lock, when no node runs.
+ * @throws {NodeError}
  */
 export async function startNode(folder: DataFolder, options: StartOptions): Promise<RunningNode> {
   const files = packageFiles();

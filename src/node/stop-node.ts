@@ -34,7 +34,10 @@ export async function stopNodeOf(folder: DataFolder): Promise<boolean> {
   return kind !== 'none';
 }
 
-/** Stops the node of a data folder; false when none ran there. Throws NodeError `stop-failed`. */
+/**
+ * Stops the node of a data folder; false when none ran there.
+ * @throws {NodeError} `stop-failed`
+ */
 export async function stopNode(dataDir: string): Promise<boolean> {
   const folder = await findDataFolder(dataDir);
   return folder === undefined ? false : stopNodeOf(folder);

@@ -76,7 +76,7 @@ export function restartDelayMs(crashesInARow: number): number {
 
 /** Crashes in a row without ever being ready after which another try is pointless. */
 const GIVE_UP_AFTER = 3;
-/** Exit code that tells of a full disk, on which no state file can tell it. */
+/** Exit code for a full disk, on which no state file can be written. */
 export const NO_SPACE_EXIT = 28;
 
 /** What is watched over, and what ends it. */
@@ -190,7 +190,7 @@ class Supervision {
         await this.#set({ phase: 'failed', jvm: null, address: null, frontExit, failure });
         return failure.code === 'no-space' ? NO_SPACE_EXIT : 1;
       }
-      // A JVM that dies before it is ready may have met an archive that does not fit it.
+      // A JVM that dies before it is ready may have loaded a class-data archive that does not fit it.
       if (!wasReady) plan = { ...plan, archive: null };
       const pauseMs = restartDelayMs(crashes);
       this.#say(`the node crashed (${verdict.reason}); starting it again${pauseMs > 0 ? ` in ${pauseMs} ms` : ''}`);

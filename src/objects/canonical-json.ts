@@ -48,7 +48,7 @@ export function assertPlainJson(value: unknown, name = 'value'): asserts value i
 
 /**
  * Canonical JSON (decision A1): keys sorted at every depth by UTF-16 code units, no whitespace. json-stable-stringify defines the bytes.
- * Throws DocumentError for whatever `assertPlainJson` refuses.
+ * @throws {DocumentError} for whatever `assertPlainJson` refuses
  */
 export function canonicalJson(value: unknown): string {
   assertPlainJson(value);
@@ -89,8 +89,9 @@ function valueJson(value: unknown, name: string): string {
 }
 
 /**
- * The canonical JSON of type-specific fields: the bytes of `canonicalJson`, in time linear in what is new. Objects that stand in lists (turns) are
- * frozen and remembered. Throws DocumentError for whatever canonical JSON refuses.
+ * The canonical JSON of type-specific fields: the bytes of `canonicalJson`, in time linear in what is new. Objects that stand in lists
+ * (turns) are frozen and remembered.
+ * @throws {DocumentError} for whatever canonical JSON refuses
  */
 export function canonicalFields(fields: object): string {
   const members = Object.entries(fields).filter(([, value]) => value !== undefined);

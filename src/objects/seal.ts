@@ -48,7 +48,10 @@ function checkFields(type: ObjectType, fields: object): void {
   }
 }
 
-/** Makes a version: computes all five hashes [§2.4] and freezes the document. Throws DocumentError when a field is unknown, missing or not plain data. */
+/**
+ * Makes a version: computes all five hashes [§2.4] and freezes the document.
+ * @throws {DocumentError} when a field is unknown, missing or not plain data
+ */
 export function sealVersion<T extends ObjectType>(unsealed: Unsealed<T>): ObjectVersion<T> {
   const { type, content, file_hash } = unsealed;
   const fields = unsealed.fields as object;
@@ -104,7 +107,7 @@ function unseal(document: Readonly<Record<string, unknown>>): Unsealed<ObjectTyp
 
 /**
  * Makes a version from a stored SSOT document and checks every hash it carries against the recomputed one.
- * Throws DocumentError `hash-mismatch` naming the object and the hash when the stored bytes are not what was sealed.
+ * @throws {DocumentError} `hash-mismatch` naming the object and the hash when the stored bytes are not what was sealed
  */
 export function restoreVersion(document: Readonly<Record<string, unknown>>): ObjectVersion {
   const version = sealVersion(unseal(document)) as ObjectVersion;

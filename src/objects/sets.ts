@@ -25,8 +25,9 @@ export interface SetChanges {
 export const EMPTY_SETS: SessionSets = Object.freeze({ index: [], active: [], pinned: [] });
 
 /**
- * Folds many steps' changes into sets in time linear in the changes; removals come before additions (decision D1). Mutable on purpose and never shared:
- * `sets()` gives immutable copies. Throws DocumentError for what would become active or pinned outside the index.
+ * Folds many steps' changes into sets in time linear in the changes; removals come before additions (decision D1). Mutable on purpose and
+ * never shared: `sets()` gives immutable copies.
+ * @throws {DocumentError} for what would become active or pinned outside the index
  */
 export class SetsFold {
   readonly #index: Set<ObjectId>;

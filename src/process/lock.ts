@@ -100,7 +100,7 @@ async function tryAcquire<Owner extends ProcessIdentity>(
 
 /**
  * Acquires a lock for this process; `mine` is what its file says, and no other file may ever say the same. The lock of a dead process is taken silently; a
- * process is told from a later one with its pid by when it started. Of several that try at once exactly one succeeds. Throws what the system throws.
+ * process is told from a later one with its pid by when it started. Of several that try at once exactly one succeeds. Rejects with the error of a failed system call.
  */
 export async function acquireLock<Owner extends ProcessIdentity>(
   lock: Lock<Owner>,

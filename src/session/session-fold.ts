@@ -48,7 +48,10 @@ function requireIndexed(index: OrderedSet<ObjectId>, ids: Ids): void {
   }
 }
 
-/** The sets after a step; removals before additions. Throws SessionError `unknown-object` (decision D1). */
+/**
+ * The sets after a step; removals before additions.
+ * @throws {SessionError} `unknown-object` (decision D1)
+ */
 export function setsAfter(sets: LiveSets, { changes, call }: Step): LiveSets {
   const index = changed(sets.index, undefined, changes.index);
   requireIndexed(index, changes.activate);

@@ -194,6 +194,7 @@ export const emptySession = (id: SessionId): SessionState => SessionState.empty(
 
 /**
  * Folds one step into a session [decision G3]. Neither copies nor changes the input; the cost does not grow with the session.
- * Throws SessionError: `wrong-session`, `sequence-gap` (seq not the next one), `out-of-order` (turn or moment), `unknown-object` (invariants of D1).
+ * @throws {SessionError} `wrong-session`, `sequence-gap` (seq not the next one), `out-of-order` (turn or moment), `unknown-object`
+ *   (invariants of D1)
  */
 export const applyStep = (state: SessionState, step: Step): SessionState => state.after(step);

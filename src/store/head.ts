@@ -63,8 +63,8 @@ export function toStored(version: ObjectVersion, marks: HeadMarks = {}): StoredP
 }
 
 /**
- * A version that was split elsewhere, its hashes checked as far as they can be without what is folded from steps. Throws DocumentError `hash-mismatch`
- * on damage.
+ * A version that was split elsewhere, its hashes checked as far as they can be without what is folded from steps.
+ * @throws {DocumentError} `hash-mismatch` on damage
  */
 export function checkedParts(parts: StoredParts): StoredParts {
   const { head, texts } = parts;
@@ -92,8 +92,9 @@ export function contentPartHash(head: StoredDocument): Sha256 | undefined {
 }
 
 /**
- * The SSOT document of a head, every hash checked. `content` is the text of its parts when it has some; `folded` are the fields folded from steps.
- * Throws DocumentError `hash-mismatch` on damage.
+ * The SSOT document of a head, every hash checked. `content` is the text of its parts when it has some; `folded` are the fields folded from
+ * steps.
+ * @throws {DocumentError} `hash-mismatch` on damage
  */
 export function fromStored(
   head: StoredDocument,

@@ -143,8 +143,10 @@ export class ContextClient {
   }
 
   /**
-   * Opens the roots, the mounts and, with a data folder, the journal, and takes over what dead processes left in it (decision F6); the database is not
-   * asked for yet. Throws SourceError for roots that do not exist, JournalError for a folder that cannot be used.
+   * Opens the roots, the mounts and, with a data folder, the journal, and takes over what dead processes left in it (decision F6); the
+   * database is not asked for yet.
+   * @throws {SourceError} for roots that do not exist
+   * @throws {JournalError} for a folder that cannot be used
    */
   static async create(options: ContextClientOptions): Promise<ContextClient> {
     const files = await FileAccess.open(options);
@@ -184,9 +186,10 @@ export class ContextClient {
   }
 
   /**
-   * Forks a session and opens the fork (decision F2): a new session with the parent's chat, sets and prompt as they stood after step `at`, by default
-   * its last one. Both go on independently. What this client acknowledged for the parent is waited for. Throws SessionError `unknown-session`,
-   * `sequence-gap` for a step that the parent does not have, `session-exists`, `node-unavailable`; XtdbError.
+   * Forks a session and opens the fork (decision F2): a new session with the parent's chat, sets and prompt as they stood after step `at`,
+   * by default its last one. Both go on independently. What this client acknowledged for the parent is waited for.
+   * @throws {SessionError} `unknown-session`, `sequence-gap` for a step that the parent does not have, `session-exists`, `node-unavailable`
+   * @throws {XtdbError}
    */
   async forkSession(parent: string, options: { readonly at?: number; readonly id?: string } = {}): Promise<ContextSession> {
     this.#requireOpen();
@@ -228,7 +231,10 @@ export class ContextClient {
     if (!(await this.#environment.outbox.atMost(most, timeoutMs))) throw this.#behind();
   }
 
-  /** All sessions of the database and those that are open here, the one that was worked with last first. Throws XtdbError. */
+  /**
+   * All sessions of the database and those that are open here, the one that was worked with last first.
+   * @throws {XtdbError}
+   */
   async listSessions(): Promise<readonly SessionSummary[]> {
     const open = await this.#sessions.all();
     return listSessions(

@@ -120,7 +120,10 @@ export function withoutRepeats(
   return { sent: { ...context, before: context.before.map(shorten), after: context.after.map(shorten) }, texts: textsOf(context) };
 }
 
-/** The context that was sent. Throws RangeError for a place that the previous answer does not have. */
+/**
+ * The context that was sent.
+ * @throws {RangeError} for a place that the previous answer does not have
+ */
 export function withRepeats(
   sent: SentContext,
   before: readonly string[],

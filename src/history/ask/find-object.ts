@@ -53,8 +53,9 @@ async function byPath({ snapshot, members }: Candidates, name: string, { paths: 
 }
 
 /**
- * The object that a reviewer names: by full id, by the unique beginning of one (four characters or more), by display path or canonical path, or by a
- * unique end of one. What is exact is never made ambiguous by what merely fits. Undefined when none fits. Throws HistoryError `ambiguous`.
+ * The object that a reviewer names: by full id, by the unique beginning of one (four characters or more), by display path or canonical
+ * path, or by a unique end of one. What is exact is never made ambiguous by what merely fits. Undefined when none fits.
+ * @throws {HistoryError} `ambiguous`
  */
 async function findObject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<ObjectId | undefined> {
   if (name === '' || !name.isWellFormed()) return undefined;
@@ -92,8 +93,9 @@ export async function requireObject(snapshot: StoreSnapshot, name: string, searc
 export type Subject = { readonly kind: 'object'; readonly id: ObjectId } | { readonly kind: 'session'; readonly session: SessionId };
 
 /**
- * The object or session that a reviewer names. A session's exact id wins over objects whose ids merely begin with it, as those of its calls do; an
- * object wins over the beginning of a session's id. Throws HistoryError `unknown-object`, `ambiguous`.
+ * The object or session that a reviewer names. A session's exact id wins over objects whose ids merely begin with it, as those of its calls
+ * do; an object wins over the beginning of a session's id.
+ * @throws {HistoryError} `unknown-object`, `ambiguous`
  */
 export async function findSubject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<Subject> {
   const exact = await sessionOf(snapshot, name);

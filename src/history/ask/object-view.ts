@@ -36,7 +36,10 @@ async function notYet(timeline: Timeline, id: ObjectId, point: Point): Promise<H
   return new HistoryError('not-yet', `there was no object ${quoted(id)} at ${formatMoment(point.moment)}${since}`);
 }
 
-/** An object as it stood at a point. Throws HistoryError `not-yet` where it did not exist then. */
+/**
+ * An object as it stood at a point.
+ * @throws {HistoryError} `not-yet` where it did not exist then
+ */
 export async function viewAt(timeline: Timeline, id: ObjectId, point: Point): Promise<ObjectView> {
   const [found, versions] = await Promise.all([point.snapshot.get(id), point.snapshot.versions(id)]);
   const times = versions.at(-1);
@@ -51,7 +54,10 @@ export async function viewAt(timeline: Timeline, id: ObjectId, point: Point): Pr
   };
 }
 
-/** The text of a view. Throws HistoryError `no-content`, saying why there is none. */
+/**
+ * The text of a view.
+ * @throws {HistoryError} `no-content`, saying why there is none
+ */
 export async function requireText(view: ObjectView): Promise<VersionText> {
   const text = await view.text();
   if (text !== undefined) return text;

@@ -174,8 +174,9 @@ function read(text: string): EdnValue {
 }
 
 /**
- * Reads a Datalog query from EDN text into data and checks it before anything is sent: known parts only, and no call of anything that is not on the list.
- * Throws HistoryError `malformed-query`, `query-refused`.
+ * Reads a Datalog query from EDN text into data and checks it before anything is sent: known parts only, and no call of anything that is
+ * not on the list.
+ * @throws {HistoryError} `malformed-query`, `query-refused`
  */
 export function parseQuery(text: string): ParsedQuery {
   const parts = partsOf(read(text));

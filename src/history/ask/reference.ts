@@ -10,8 +10,8 @@ export interface Reference {
 }
 
 /**
- * Splits `NAME@MOMENT` at its last `@`, where a moment follows: names and paths may hold an `@` themselves. Throws HistoryError `malformed-moment` for
- * what begins like a moment and is none.
+ * Splits `NAME@MOMENT` at its last `@`, where a moment follows: names and paths may hold an `@` themselves.
+ * @throws {HistoryError} `malformed-moment` for what begins like a moment and is none
  */
 export function parseReference(text: string): Reference {
   const at = text.lastIndexOf('@');
@@ -32,7 +32,8 @@ function momentOf(text: string): Moment {
 }
 
 /**
- * Reads `A..B`, `A..` (until now) and `..B`; a bare number is a turn. Throws HistoryError `malformed-moment`.
+ * Reads `A..B`, `A..` (until now) and `..B`; a bare number is a turn.
+ * @throws {HistoryError} `malformed-moment`
  */
 export function parseRange(text: string): MomentRange {
   const [from = '', to = '', ...more] = text.split('..');
@@ -51,13 +52,19 @@ export interface MomentText {
   readonly tx?: string | undefined;
 }
 
-/** A transaction of the second clock: its number, or a time. Throws HistoryError `malformed-moment`. */
+/**
+ * A transaction of the second clock: its number, or a time.
+ * @throws {HistoryError} `malformed-moment`
+ */
 function parseTx(text: string): number | Date {
   const [, digits] = /^(?:@?tx:)?(\d{1,15})$/.exec(text) ?? [];
   return digits === undefined ? parseTime(text.replace(/^@/, '')) : Number(digits);
 }
 
-/** The moment that is asked for, beside that which a reference names. Throws HistoryError `malformed-moment`, also where both name one. */
+/**
+ * The moment that is asked for, beside that which a reference names.
+ * @throws {HistoryError} `malformed-moment`, also where both name one
+ */
 export function askedMoment({ at, validTime, tx }: MomentText, named?: Moment): When {
   if (at !== undefined && named !== undefined)
     throw new HistoryError('malformed-moment', `the moment is given twice: behind an @ and as ${JSON.stringify(at)}`);

@@ -97,8 +97,10 @@ function explained(error: unknown, timeoutMs: number): unknown {
 }
 
 /**
- * Runs a reviewer's query at a basis: read into data, checked, with a limit on rows and time that the node keeps too, so that nothing goes on running.
- * Throws HistoryError `malformed-query`, `query-refused`, `query-timeout`; XtdbError.
+ * Runs a reviewer's query at a basis: read into data, checked, with a limit on rows and time that the node keeps too, so that nothing goes
+ * on running.
+ * @throws {HistoryError} `malformed-query`, `query-refused`, `query-timeout`
+ * @throws {XtdbError}
  */
 export async function runQuery(snapshot: StoreSnapshot, text: string, limits: QueryLimits = {}): Promise<QueryAnswer> {
   const query = parseQuery(text);

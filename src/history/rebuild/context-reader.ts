@@ -188,8 +188,9 @@ export class ContextReader {
 }
 
 /**
- * The version of an object that was shown, by its hash: the one at a snapshot, or any before it. A stub whose object turned out to be known already was
- * never written; it follows from the object's source. Throws StoreError `missing-part` where there is none.
+ * The version of an object that was shown, by its hash: the one at a snapshot, or any before it. A stub whose object turned out to be known
+ * already was never written; it follows from the object's source.
+ * @throws {StoreError} `missing-part` where there is none
  */
 async function findShown(snapshot: StoreSnapshot, { id, object_hash, gone }: ShownAhead): Promise<Head> {
   const isShown = ({ document, marks }: Pick<Head, 'document' | 'marks'>): boolean =>

@@ -14,8 +14,9 @@ export async function sessionOf(snapshot: StoreSnapshot, name: string): Promise<
 }
 
 /**
- * The session that a reviewer names: by its id, the id of one of its infrastructure objects, or a unique beginning of its id. Undefined when none
- * fits. Throws HistoryError `ambiguous`, naming candidates.
+ * The session that a reviewer names: by its id, the id of one of its infrastructure objects, or a unique beginning of its id. Undefined
+ * when none fits.
+ * @throws {HistoryError} `ambiguous`, naming candidates
  */
 export async function findSession(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   const ids = (await snapshot.sessions()).map(({ id }) => id);

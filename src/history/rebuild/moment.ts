@@ -29,7 +29,10 @@ function offsetMinutes(zone: string): number {
   return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
 }
 
-/** Reads a time; without a zone it is UTC, as everything that is printed. Throws HistoryError `malformed-moment`. */
+/**
+ * Reads a time; without a zone it is UTC, as everything that is printed.
+ * @throws {HistoryError} `malformed-moment`
+ */
 export function parseTime(text: string): Date {
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = TIME.exec(text.trim()) ?? [];
   if (year === undefined) throw malformed(text, 'it is no time');
@@ -64,7 +67,10 @@ export function looksLikeMoment(text: string): boolean {
   return /^(?:now$|(?:turn|step|tx):|\d{4}-\d{2})/i.test(text);
 }
 
-/** Reads a moment; a leading `@` is dropped. Throws HistoryError `malformed-moment`, which names the forms. */
+/**
+ * Reads a moment; a leading `@` is dropped.
+ * @throws {HistoryError} `malformed-moment`, which names the forms
+ */
 export function parseMoment(text: string): Moment {
   const given = text.startsWith('@') ? text.slice(1) : text;
   if (given === 'now') return NOW;

@@ -43,8 +43,9 @@ export class PastContexts {
   }
 
   /**
-   * The context of a session at a moment: of a turn the last one that was handed out in it, of a step the one that was handed out there; where none was
-   * kept, and for a transaction or time, the context as it stood then. Throws HistoryError `beyond-end`, `not-yet`, and what a rebuild throws.
+   * The context of a session at a moment: of a turn the last one that was handed out in it, of a step the one that was handed out there;
+   * where none was kept, and for a transaction or time, the context as it stood then.
+   * @throws {HistoryError} `beyond-end`, `not-yet`, and what a rebuild throws
    */
   async at(session: SessionId, when: When): Promise<PastContext> {
     const { moment } = when;

@@ -87,8 +87,11 @@ export class AssemblyRebuilder {
   }
 
   /**
-   * The context of a record, made again. Throws HistoryError `newer-renderer`, `not-yet` where the database does not hold what the record was made of
-   * at its basis; StoreError and DocumentError for what is missing or damaged; XtdbError.
+   * The context of a record, made again.
+   * @throws {HistoryError} `newer-renderer`, `not-yet` where the database does not hold what the record was made of at its basis
+   * @throws {StoreError}
+   * @throws {DocumentError} for what is missing or damaged
+   * @throws {XtdbError}
    */
   async rebuild(proof: AssemblyProof): Promise<RebuiltAssembly> {
     requireRenderer(proof);
@@ -196,8 +199,8 @@ export async function assembliesAt(
 }
 
 /**
- * The context that was handed out in a turn of a session, at a step or as its last one, made again from the database (decision E7). Throws HistoryError
- * `beyond-end` where none was handed out there, and what `AssemblyRebuilder.rebuild` throws.
+ * The context that was handed out in a turn of a session, at a step or as its last one, made again from the database (decision E7).
+ * @throws {HistoryError} `beyond-end` where none was handed out there, and what `AssemblyRebuilder.rebuild` throws
  */
 export async function rebuildAssembly(store: ObjectStore, session: SessionId, wanted: WantedAssembly): Promise<RebuiltAssembly> {
   const proof = (await assembliesAt(await store.latest(), session, wanted)).at(-1);

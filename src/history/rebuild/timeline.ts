@@ -111,14 +111,18 @@ export class Timeline {
   ) {}
 
   /**
-   * Pins the present of a store. Paths are shown as `paths` says, as canonical paths if left out. A process that writes through a client of its own
-   * passes what `ContextClient.delivered` gives. Throws XtdbError.
+   * Pins the present of a store. Paths are shown as `paths` says, as canonical paths if left out. A process that writes through a client of
+   * its own passes what `ContextClient.delivered` gives.
+   * @throws {XtdbError}
    */
   static async open(store: ObjectStore, paths: DisplayPaths = CANONICAL): Promise<Timeline> {
     return new Timeline(store, paths, await store.now());
   }
 
-  /** The steps of a session as they are known now; they never change. Throws HistoryError `unknown-session` where there are none and no head. */
+  /**
+   * The steps of a session as they are known now; they never change.
+   * @throws {HistoryError} `unknown-session` where there are none and no head
+   */
   steps(session: SessionId): Promise<readonly Step[]> {
     const known = this.#steps.get(session) ?? this.#readSteps(session);
     this.#steps.set(session, known);
@@ -139,9 +143,9 @@ export class Timeline {
   }
 
   /**
-   * Finds a moment. Turns and steps are those of `session`; they are found with the transaction that wrote them and the time of their acknowledgement,
-   * so that nothing that came later is in them. A time is one of valid time, with all that is known now. Throws HistoryError `beyond-end`,
-   * `which-session`.
+   * Finds a moment. Turns and steps are those of `session`; they are found with the transaction that wrote them and the time of their
+   * acknowledgement, so that nothing that came later is in them. A time is one of valid time, with all that is known now.
+   * @throws {HistoryError} `beyond-end`, `which-session`
    */
   async find(when: When, session: SessionId | undefined): Promise<Point> {
     const moment = when.moment ?? NOW;

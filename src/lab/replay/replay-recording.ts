@@ -50,8 +50,12 @@ const TELL_EVERY = 64;
 /** Steps and contexts that may be on their way to the database. */
 const MOST_WAITING = 48;
 /**
- * Replays a recording to its end [§6]. Throws RecordingError before the first entry, ReplayError, SessionError, XtdbError; what was
- * replayed until then stays, and the next replay of the same recording into the same database goes on from there.
+ * Replays a recording to its end [§6].
+ * @throws {RecordingError} before the first entry
+ * @throws {ReplayError}
+ * @throws {SessionError}
+ * @throws {XtdbError} what was replayed until then stays, and the next replay of the same recording into the same database goes on from
+ *   there
  */
 export async function replayRecording(work: ReplayWork): Promise<FinishedReplay> {
   const { client, clock, source, config, identity, log, onProgress, signal } = work;
