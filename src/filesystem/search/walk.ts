@@ -7,7 +7,7 @@ import { entryPath, openFolderInside } from '../access/open-inside.js';
 import { regularInside } from '../access/regular-files.js';
 import type { AllowedRoots } from '../access/roots.js';
 import { compileGlob } from './glob.js';
-import { IgnoreRules } from './ignore-rules.js';
+import { IgnoreRules, turnTaker } from './ignore-rules.js';
 import { ripgrepPath, runProgram, walkArgs } from './ripgrep.js';
 
 /** How a folder is walked. */
@@ -127,8 +127,10 @@ async function walkInProcess({ roots, folder: top, collector, options }: Walk): 
       await handle.close();
     }
   };
+  const takeTurns = turnTaker();
   const visit = async (folder: string, entries: readonly Dirent<Buffer>[], rules: IgnoreRules): Promise<boolean> => {
     for (const entry of entries) {
+      await takeTurns();
       options.signal?.throwIfAborted();
       if (performance.now() > deadline) {
         collector.timedOut = true;
