@@ -92,6 +92,8 @@ async function showLogs(flags: NodeFlags): Promise<void> {
 /** What `node start` leaves running in the background. SIGTERM and SIGINT stop the node; a closed terminal does not. */
 async function supervise({ plan }: { readonly plan: string }): Promise<void> {
   const [{ parseLaunchPlan }, { superviseNode }] = await Promise.all([import('../node/launch.js'), import('../node/supervise.js')]);
+  // What it, the JVM and RocksDB write is their user's alone.
+  process.umask(0o077);
   const stop = new AbortController();
   process.on('SIGTERM', () => stop.abort());
   process.on('SIGINT', () => stop.abort());

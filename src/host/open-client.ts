@@ -2,6 +2,7 @@ import { ContextClient, type ContextClientOptions } from '../client/session/cont
 import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
 import type { HarnessClient } from '../harness/harness-client.js';
 import type { HarnessSettings } from '../harness/harness-session.js';
+import { protectDataFolder } from '../node/data-folder.js';
 import { type EnsureNodeOptions, ensureNode, type NodeHandle } from '../node/ensure-node.js';
 import { clientFolder } from '../process/data-folder.js';
 import { ObjectStore } from '../store/object-store.js';
@@ -51,9 +52,10 @@ export interface OpenClientOptions
   extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'journal'>,
     Partial<Pick<EnsureNodeOptions, 'signal' | 'onProgress'>> {}
 
-/** Opens a client on the database of the settings. Resolves without waiting for the node. Throws what `ContextClient.create` throws. */
+/** Opens a client on the database of the settings. Resolves without waiting for the node. Throws what `ContextClient.create` throws, and NodeError `data-unwritable`. */
 export async function openClient(settings: Settings, { signal, onProgress, ...options }: OpenClientOptions): Promise<OpenClient> {
   const { node, nodeUrl } = settings;
+  await protectDataFolder(node.dataDir);
   const use = new NodeUse({ ...node, ...defined({ signal, onProgress }) }, nodeUrl);
   const client = await ContextClient.create({
     ...options,
@@ -103,11 +105,13 @@ export interface CreateClientOptions
  * Makes a client for a harness that runs in this process: opens the roots and, unless an address is given, finds or starts the node of the data folder.
  * Resolves without waiting for the node; the first session does. Whoever makes it closes it.
  * @throws {SourceError} not-found – a root does not exist
+ * @throws {NodeError} data-unwritable – the data folder belongs to another user or cannot be closed to others
  */
 export async function createContextClient(options: CreateClientOptions): Promise<HarnessClient> {
   const { dataDir, address, filesystemId, node, mineShell = false, ...others } = options;
   // Servers and the sidecar open clients too, without the interface for harnesses.
   const { HarnessClient } = await import('../harness/harness-client.js');
+  await protectDataFolder(dataDir);
   const use = new NodeUse({ profile: 'rocksdb', ...node, dataDir });
   const client = await ContextClient.create({
     ...others,

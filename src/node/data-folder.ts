@@ -8,6 +8,7 @@ import { LockTimeoutError } from '../process/lock.js';
 import { systemCode } from '../process/system-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';
 import { NodeError } from './errors.js';
+import { makePrivate } from './private-folder.js';
 
 /** The layout of the data folder that this version reads and writes. */
 const DATA_FORMAT = 1;
@@ -127,14 +128,28 @@ async function checkOrWriteMarker(dir: string): Promise<void> {
         `${dir} holds a database (${found.join(', ')}) but no palimpsest.json that says its format. Restore that file, or name another folder with --data.`,
       );
     }
-    await writeFileAtomic(path, `${JSON.stringify({ format: DATA_FORMAT })}\n`);
+    await writeFileAtomic(path, `${JSON.stringify({ format: DATA_FORMAT })}\n`, { mode: 0o600 });
     return;
   }
   checkMarker(text, path);
 }
 
 /**
- * Makes the data folder ready for use, for the owner alone, and checks its format.
+ * Closes a data folder that exists, and all that is kept in it, to everybody but its owner. For whoever writes there before the node is asked for.
+ * @throws {NodeError} `data-unwritable` when it belongs to another user, its modes cannot be changed, or it is a shared folder that is used for other things too
+ */
+export async function protectDataFolder(dataDir: string): Promise<void> {
+  const folder = await findDataFolder(dataDir);
+  if (folder === undefined) return;
+  try {
+    await makePrivate(folder.dir);
+  } catch (error) {
+    throw nodeFailure(folder.dir, error);
+  }
+}
+
+/**
+ * Makes the data folder ready for use, closes it and all that is kept in it to everybody but its owner, and checks its format.
  * @throws {NodeError} `data-unwritable`, `no-space`, `data-corrupt` or `data-newer`
  */
 export async function openDataFolder(dataDir: string): Promise<DataFolder> {
@@ -142,11 +157,12 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   try {
     if ((await mkdir(wanted, { recursive: true, mode: 0o700 })) !== undefined) await chmod(wanted, 0o700);
     const folder = dataFolderAt(await realpath(wanted));
+    await makePrivate(folder.dir);
     await mkdir(join(folder.dir, 'logs'), { recursive: true, mode: 0o700 });
     await mkdir(folder.usersDir, { recursive: true, mode: 0o700 });
     // An existing folder may have lost its write permission since.
     const probe = join(folder.usersDir, `.probe-${process.pid}`);
-    await writeFile(probe, 'x');
+    await writeFile(probe, 'x', { mode: 0o600 });
     await rm(probe, { force: true });
     await checkOrWriteMarker(folder.dir);
     return folder;

@@ -25,7 +25,7 @@ export interface Surroundings {
 
 function timesTo(file: string | undefined): Pick<LoopGuardOptions, 'onPassed'> {
   if (file === undefined) return {};
-  return { onPassed: (ms, objects) => appendFileSync(file, `${JSON.stringify({ ms, objects })}\n`) };
+  return { onPassed: (ms, objects) => appendFileSync(file, `${JSON.stringify({ ms, objects })}\n`, { mode: 0o600 }) };
 }
 
 /** The layout that is asked for; for an unknown one the user is notified, and §4.1 stays. */

@@ -53,7 +53,7 @@ async function readConfig(path: string | undefined): Promise<ReplayConfig> {
 /** A folder for reports, made before anything is replayed. */
 async function reportFolder(path: string | undefined): Promise<void> {
   if (path === undefined) return;
-  await mkdir(path, { recursive: true }).catch((cause: unknown) => {
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
     throw new ReplayError('bad-target', `--out ${path} cannot be written (${systemCode(cause) ?? 'unknown error'}); name a folder`, {
       cause,
     });

@@ -105,13 +105,13 @@ async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions
   );
 }
 
-/** Writes a report as JSON and Markdown into a folder, named after the recording and the first digits of its hash. Returns the path without its extension. */
+/** Writes a report as JSON and Markdown, readable by its user alone, into a folder, named after the recording and the first digits of its hash. Returns the path without its extension. */
 export async function writeReports(folder: string, report: ReplayReport): Promise<string> {
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   const variant = report.variant === '' ? '' : `-${report.variant.replaceAll(/[^A-Za-z0-9_=.-]+/g, '_')}`;
   const stem = join(folder, `${report.recording.name.replace(/\.[a-z]+$/, '')}-${report.recording.sha256.slice(0, 8)}${variant}`);
-  await writeFileAtomic(`${stem}.json`, `${JSON.stringify(report, undefined, 1)}\n`);
-  await writeFileAtomic(`${stem}.md`, reportMarkdown(report));
+  await writeFileAtomic(`${stem}.json`, `${JSON.stringify(report, undefined, 1)}\n`, { mode: 0o600 });
+  await writeFileAtomic(`${stem}.md`, reportMarkdown(report), { mode: 0o600 });
   return stem;
 }
 

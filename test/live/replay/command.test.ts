@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { replayFile } from '../../../src/lab/report/replay-file.js';
@@ -32,6 +32,8 @@ describe('palimpsest replay', () => {
     const reports = printed.filter(({ report }) => report === 'replay').map((report) => replayReportSchema.parse(report));
     expect(reports.map(({ recording }) => recording.name).sort()).toEqual(['one.jsonl', 'two.jsonl']);
     expect((await readdir(out)).length).toBe(4);
+    for (const name of await readdir(out)) expect([name, (await stat(join(out, name))).mode & 0o777]).toEqual([name, 0o600]);
+    expect((await stat(out)).mode & 0o777).toBe(0o700);
     const own = await replayFile(two, suiteDatabase(), { config: config({ tokens: true }) });
     expect(reports.find(({ recording }) => recording.name === 'two.jsonl')).toEqual(JSON.parse(JSON.stringify(own)));
     const markdown = await readFile(

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import {
@@ -6,6 +6,7 @@ import {
   MAX_SOCKET_PATH_BYTES,
   makeRuntimeFolder,
   openDataFolder,
+  protectDataFolder,
   runtimeFolderFor,
   socketIn,
 } from '../../../src/node/data-folder.js';
@@ -60,6 +61,88 @@ describe('the data folder', () => {
         message: expect.stringContaining('--data'),
       });
     }));
+});
+
+const modeOf = async (...path: readonly string[]): Promise<number> => (await stat(join(...path))).mode & 0o7777;
+
+describe('a data folder that others could read', () => {
+  test('is closed, and all of ours that is in it; what is not ours keeps its modes', () =>
+    withTemporaryFolder(async (dir) => {
+      await openDataFolder(dir);
+      for (const folder of ['golden', 'remote/0123/journal', 'run', 'photos']) await mkdir(join(dir, folder), { recursive: true });
+      const files = ['golden/000004.log', 'remote/0123/journal/000001-00000000-1.wal', 'node.json.1', 'photos/cat', 'notes.txt'];
+      for (const file of files) await writeFile(join(dir, file), 'x');
+      await symlink(join(dir, 'notes.txt'), join(dir, 'golden', 'link'));
+      for (const folder of ['.', 'golden', 'remote', 'remote/0123', 'remote/0123/journal', 'run', 'photos']) {
+        await chmod(join(dir, folder), 0o755);
+      }
+      for (const file of ['palimpsest.json', ...files]) await chmod(join(dir, file), file === 'node.json.1' ? 0o666 : 0o644);
+      await openDataFolder(dir);
+      for (const folder of ['.', 'golden', 'remote', 'remote/0123', 'remote/0123/journal', 'run', 'users', 'logs']) {
+        expect([folder, await modeOf(dir, folder)]).toEqual([folder, 0o700]);
+      }
+      for (const file of ['palimpsest.json', ...files.slice(0, 3)]) expect([file, await modeOf(dir, file)]).toEqual([file, 0o600]);
+      expect([await modeOf(dir, 'photos'), await modeOf(dir, 'photos/cat'), await modeOf(dir, 'notes.txt')]).toEqual([0o755, 0o644, 0o644]);
+    }));
+
+  test('is closed before the first file is written there, whatever the umask', () =>
+    withTemporaryFolder(async (dir) => {
+      const before = process.umask(0);
+      try {
+        await chmod(dir, 0o777);
+        await openDataFolder(dir);
+        expect([await modeOf(dir), await modeOf(dir, 'users'), await modeOf(dir, 'palimpsest.json')]).toEqual([0o700, 0o700, 0o600]);
+      } finally {
+        process.umask(before);
+      }
+    }));
+
+  test('and holds other things, as a shared one does, is refused and left as it is', () =>
+    withTemporaryFolder(async (dir) => {
+      await writeFile(join(dir, 'notes.txt'), 'x');
+      await chmod(dir, 0o755);
+      const refused = { code: 'data-unwritable', message: expect.stringMatching(/open to other users.*"notes.txt".*chmod 700/) };
+      await expect(openDataFolder(dir)).rejects.toMatchObject(refused);
+      await expect(protectDataFolder(dir)).rejects.toMatchObject(refused);
+      await writeFile(join(dir, 'palimpsest.json'), '{"format":1}');
+      await chmod(dir, 0o1777);
+      await expect(openDataFolder(dir)).rejects.toMatchObject(refused);
+      expect(await modeOf(dir)).toBe(0o1777);
+      await chmod(dir, 0o755);
+      await openDataFolder(dir);
+      expect(await modeOf(dir)).toBe(0o700);
+    }));
+
+  test('what does not exist or is a file is left to whoever makes the folder', () =>
+    withTemporaryFolder(async (dir) => {
+      await protectDataFolder(join(dir, 'none'));
+      await writeFile(join(dir, 'file'), 'x');
+      await protectDataFolder(join(dir, 'file'));
+      expect((await stat(join(dir, 'file'))).isFile()).toBe(true);
+    }));
+
+  // Only an administrator can give a file away.
+  (process.geteuid?.() === 0 ? test : test.skip)('and belongs to another user, or an entry of which does, is refused', () =>
+    withTemporaryFolder(async (dir) => {
+      await mkdir(join(dir, 'data'));
+      await openDataFolder(join(dir, 'data'));
+      await writeFile(join(dir, 'data', 'node.json'), '{}');
+      await chown(join(dir, 'data', 'node.json'), 1234, 1234);
+      const another = {
+        code: 'data-unwritable',
+        message: expect.stringMatching(/node\.json, in the data folder .* belongs to another user/),
+      };
+      await expect(openDataFolder(join(dir, 'data'))).rejects.toMatchObject(another);
+      await chown(join(dir, 'data', 'node.json'), 0, 0);
+      await chown(join(dir, 'data'), 1234, 1234);
+      for (const open of [openDataFolder, protectDataFolder]) {
+        await expect(open(join(dir, 'data'))).rejects.toMatchObject({
+          code: 'data-unwritable',
+          message: expect.stringMatching(/^The data folder .* belongs to another user/),
+        });
+      }
+    }),
+  );
 });
 
 const roots = { runtimeDir: '/run/user/1000', tmpDir: '/tmp', user: '1000' };

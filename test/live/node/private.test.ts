@@ -1,0 +1,70 @@
+import { chmod, lstat, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { createContextClient } from '../../../src/index.js';
+import { stopNode } from '../../../src/node/stop-node.js';
+
+let root: string;
+let dataDir: string;
+let umask: number;
+
+beforeEach(async () => {
+  umask = process.umask(0);
+  root = await mkdtemp(join(tmpdir(), 'palimpsest-root-'));
+  dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-open-'));
+  await writeFile(join(root, 'secret.txt'), 'mine alone', { mode: 0o600 });
+  await chmod(dataDir, 0o755);
+});
+afterEach(async () => {
+  process.umask(umask);
+  await stopNode(dataDir);
+  await rm(dataDir, { recursive: true, force: true });
+  await rm(root, { recursive: true, force: true });
+});
+
+/** Everything in the data folder, itself included, by its path. */
+async function entries(): Promise<readonly string[]> {
+  return ['.', ...(await readdir(dataDir, { recursive: true }))];
+}
+
+/** The entries that somebody besides their owner may use. */
+async function openToOthers(): Promise<readonly string[]> {
+  const found = await Promise.all(
+    (await entries()).map(async (path) => {
+      // The node removes files meanwhile.
+      const stat = await lstat(join(dataDir, path)).catch(() => undefined);
+      const most = stat?.isDirectory() ? 0o700 : 0o600;
+      return stat === undefined || (stat.mode & 0o7777 & ~most) === 0 ? [] : [`${path} ${(stat.mode & 0o7777).toString(8)}`];
+    }),
+  );
+  return found.flat();
+}
+
+/** One session that reads a file, as acknowledged and delivered. Returns what others could use while it was open. */
+async function useSession(): Promise<readonly string[]> {
+  const client = await createContextClient({ dataDir, roots: [root], cwd: root });
+  const session = await client.openSession();
+  await session.reportToolCall({ name: 'read', args: { path: 'secret.txt' }, content: 'mine alone' });
+  const early = await openToOthers();
+  await session.assemble();
+  const late = await openToOthers();
+  await client.close();
+  return [...early, ...late, ...(await openToOthers())];
+}
+
+describe('a data folder that others may read, with umask 0', () => {
+  test('nothing that a session, the node and its database write there is open to others, and what is there already is closed', async () => {
+    expect(await useSession()).toEqual([]);
+    const names = await entries();
+    expect(names).toEqual(expect.arrayContaining(['golden', 'index', 'logs/node.log', 'node.json', 'journal', 'sessions']));
+    expect(names.filter((name) => /^(golden|index)\/.*\.(log|sst)$/.test(name))).not.toEqual([]);
+    await stopNode(dataDir);
+    for (const name of await entries()) {
+      const path = join(dataDir, name);
+      const stat = await lstat(path).catch(() => undefined);
+      if (stat !== undefined) await chmod(path, stat.isDirectory() ? 0o755 : 0o644);
+    }
+    expect(await useSession()).toEqual([]);
+  });
+});
