@@ -63,12 +63,13 @@ describe('questions about a longer session', () => {
     await remove();
   });
 
-  test.each([1, 2, 7, 8, 9, 31, 59, 60, 61, 400])('the newest %d turns are the end of the whole log', async (limit) => {
+  test('the newest turns, however many are asked for, are the end of the whole log', async () => {
     for (const id of [session, fork]) {
       const all = await sessionLog(await Timeline.open(await client.delivered()), id);
-      expect(await sessionLog(await Timeline.open(await client.delivered()), id, { limit })).toEqual(all.slice(0, limit));
+      if (id === session) expect(all).toHaveLength(TURNS);
+      for (const limit of [1, 2, 7, 8, 9, 31, 59, 60, 61, 400])
+        expect(await sessionLog(await Timeline.open(await client.delivered()), id, { limit })).toEqual(all.slice(0, limit));
     }
-    expect(await sessionLog(await Timeline.open(await client.delivered()), session)).toHaveLength(TURNS);
   });
 
   test('the newest turns up to a moment are those that had begun by then', async () => {

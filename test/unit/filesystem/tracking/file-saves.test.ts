@@ -5,6 +5,9 @@ import { describe, expect, test } from '@jest/globals';
 import { contentOf, trackedTemps } from './tracker-folder.js';
 
 const temp = trackedTemps();
+/** Pauses of a writer that a busy machine makes longer are still pauses: nothing rests that soon, nothing is gone that soon. */
+const BUSY_MACHINE = { restMs: 250, absentMs: 10_000, longestSettleMs: 120_000 } as const;
+const SLOW_WRITER = { restMs: 2_000, longestSettleMs: 120_000 } as const;
 
 type Save = (path: string, content: string) => Promise<void>;
 
@@ -48,7 +51,7 @@ describe.each(['chokidar', 'plain'] as const)('saves, watched by %s (decision C1
   const settings = kind === 'chokidar' ? {} : { chokidarFiles: 0 };
 
   test.each(Object.entries(SAVES))('%s is one change, never a deletion, again and again', async (_name, save) => {
-    const one = await temp(settings);
+    const one = await temp({ ...BUSY_MACHINE, ...settings });
     const [path = '', other = ''] = await one.trackFiles('a.txt', 'b.txt');
     for (const content of ['second', 'third', 'fourth']) {
       await save(path, content);
@@ -100,7 +103,7 @@ describe.each(['chokidar', 'plain'] as const)('saves, watched by %s (decision C1
 
 describe('settling on disk', () => {
   test('a file that is written slowly is told once, whole', async () => {
-    const one = await temp();
+    const one = await temp(SLOW_WRITER);
     const [path = ''] = await one.trackFiles('a.txt');
     await writeFile(path, '');
     for (let chunk = 0; chunk < 5; chunk += 1) {
@@ -130,7 +133,7 @@ describe('settling on disk', () => {
   });
 
   test('100 rapid writes are few changes and the last content is seen', async () => {
-    const one = await temp();
+    const one = await temp(SLOW_WRITER);
     const [path = ''] = await one.trackFiles('a.txt');
     for (let write = 0; write < 100; write += 1) await writeFile(path, `write ${write}`);
     await one.until(() => one.told.at(-1)?.content === 'write 99');
