@@ -6,7 +6,7 @@ const youngBytes = (): number => getHeapSpaceStatistics().find(({ space_name }) 
 /**
  * Keeps the part of the heap where objects are new from growing further while it has so many bytes. While a program loads everything survives, from
  * which V8 concludes that it needs the 32 MiB that are its bound. A running process cannot be given `--max-semi-space-size`, but how far to grow the
- * space V8 asks anew at each collection; so it is looked at after each. Keeps no process alive.
+ * space V8 asks anew at each collection; so its size is checked after each. Keeps no process alive.
  */
 export function limitYoungGeneration(bytes: number): void {
   let factor = 2;

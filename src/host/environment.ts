@@ -27,7 +27,7 @@ export interface LoopSettings {
   readonly timesFile: string | undefined;
 }
 
-/** Two seconds: what a user hardly notices beside a model call. */
+/** Two seconds: a user hardly notices them next to a model call. */
 const LIMIT_MS = 2_000;
 
 /** Reads how an extension works from its environment. */

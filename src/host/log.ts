@@ -11,7 +11,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /** What is kept of a log that cannot be written; what comes then is dropped. */
 const MOST_KEPT_BYTES = 262_144;
 
-/** A logger on stderr, one line of JSON per entry. A log that cannot be written, as on a full disk, never ends the process: it goes on when there is room. */
+/** A logger on stderr, one line of JSON per entry. When the log cannot be written, as on a full disk, the process goes on, and so does the log once it can. */
 export function createLog(level: LogLevel): Logger {
   const destination = pino.destination({ fd: 2, sync: true, maxLength: MOST_KEPT_BYTES });
   destination.on('error', () => undefined);

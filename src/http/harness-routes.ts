@@ -10,7 +10,7 @@ import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from '.
 import { ApiSessions } from './api-sessions.js';
 import { type ApiOperation, OPENAPI_PATH, OPERATIONS, type OperationId, openApiDocument } from './operations.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
-import { goneSignal, QUESTION_ROOM, QuestionQueue } from './question-queue.js';
+import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
 import { jsonBody, type Refusal, readInput, readParameters } from './request-checks.js';
 import { answerReviewRequest, reviewOperationAt } from './review-routes.js';
 
@@ -158,7 +158,7 @@ interface HarnessRoutesOptions {
 export function harnessRoutes({ backend, settings, log, mostBodyBytes }: HarnessRoutesOptions): HarnessRoutes {
   const { strict = false, shortIds = false } = settings.tools;
   const sessions = new ApiSessions(backend, { strict, shortIds });
-  const questions = { short: new QuestionQueue(QUESTION_ROOM.short), long: new QuestionQueue(QUESTION_ROOM.long) };
+  const questions = { short: new QuestionQueue(QUESTION_CAPACITY.short), long: new QuestionQueue(QUESTION_CAPACITY.long) };
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');

@@ -2,20 +2,20 @@ import type { ServerResponse } from 'node:http';
 import pLimit from 'p-limit';
 import { ApiError } from './problem.js';
 
-/** How many questions may be asked at once. */
+/** How many questions may run and wait at once. */
 export interface QueueCapacity {
   readonly running: number;
   readonly waiting: number;
 }
 
 /**
- * How costly a question is: a `short` one reads one moment, a `long` one rebuilds many contexts. Each kind has its own capacity, so that a few long ones do not
- * keep the short ones waiting. Together they leave capacity among the queries that the node runs at a time, for the sessions.
+ * How costly a question is: a `short` one reads a moment, a `long` one rebuilds many contexts. Each kind has a queue of its own, so that a few long ones do
+ * not keep the short ones waiting. Together they use only a part of the queries that the node runs at a time; the rest is for the sessions.
  */
 export type QuestionKind = 'short' | 'long';
 
 /** The capacity of each kind. */
-export const QUESTION_ROOM: Readonly<Record<QuestionKind, QueueCapacity>> = {
+export const QUESTION_CAPACITY: Readonly<Record<QuestionKind, QueueCapacity>> = {
   short: { running: 4, waiting: 64 },
   long: { running: 1, waiting: 8 },
 };
@@ -32,8 +32,8 @@ export class QuestionQueue {
   }
 
   /**
-   * Asks when its turn comes. Whoever goes away while waiting gives its place back at once and is not asked for: undefined.
-   * @throws {ApiError} `too-many-questions` where no place is left, at once, and what `ask` throws
+   * Asks when its turn comes. Whoever goes away while waiting gives its place back at once and is not asked for: undefined. Throws ApiError
+   * `too-many-questions` where no place is left, at once, and what `ask` throws.
    */
   async run<T>(ask: () => Promise<T>, gone: AbortSignal): Promise<T | undefined> {
     const { running, waiting } = this.#capacity;

@@ -39,7 +39,7 @@ export function refusal({ headers }: Pick<IncomingMessage, 'headers'>, token: st
   return undefined;
 }
 
-/** A body that is too large is read to its end nevertheless, so that its sender sees the answer; up to this many times the limit. */
+/** A body over the limit is read to its end, up to this many times the limit, so that its sender sees the answer. */
 const DRAIN_FACTOR = 4;
 
 const tooLarge = (most: number): ApiError =>
@@ -60,9 +60,8 @@ async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> 
 }
 
 /**
- * Reads a request's JSON body.
- * @throws {ApiError} `not-json` for another content type, `body-too-large` above the limit, `invalid-request` for what is no JSON; an empty
- *   body is an empty object
+ * Reads a request's JSON body. Throws ApiError `not-json` for another content type, `body-too-large` above the limit, `invalid-request` for what is no
+ * JSON; an empty body is an empty object.
  */
 export async function jsonBody(request: IncomingMessage, mostBytes: number): Promise<unknown> {
   const bytes = await bytesOf(request, mostBytes);
@@ -96,8 +95,8 @@ function wording({ code, inst }: z.core.$ZodRawIssue, kind: string): string | un
 }
 
 /**
- * Reads what a request brought as its schema says. `kind` is what a member is called in messages.
- * @throws {ApiError} `invalid-request` that names each place by a JSON pointer, fields that are not known among them
+ * Reads what a request brought as its schema says. `kind` is what a member is called in messages. Throws ApiError `invalid-request` that names each place
+ * by a JSON pointer, fields that are not known among them.
  */
 export function readInput<S extends z.ZodType>(schema: S, input: unknown, kind: 'field' | 'parameter'): z.output<S> {
   const parsed = schema.safeParse(input, { error: (issue) => wording(issue, kind) });

@@ -109,7 +109,7 @@ export function reviewOperationAt(path: string): { readonly id: ReviewOperationI
 
 /**
  * Answers a question about the past from one line of time, which is pinned when it is asked. Throws what the question throws; nothing where nobody is
- * there any more to be told.
+ * there any more to receive the answer.
  */
 export async function answerReviewRequest(
   id: ReviewOperationId,

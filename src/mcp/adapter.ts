@@ -19,15 +19,15 @@ import { defined } from '../values/defined.js';
 /** The longest result that is sent, in bytes of its JSON: both sides close a connection on a line of 10 MiB. */
 const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
 
-/** Bytes kept for everything of a result but its texts: its `_meta` holds some ids and numbers. */
-const ROOM_AROUND_BYTES = 1024 * 1024;
+/** Bytes reserved for everything of a result but its texts: its `_meta` holds some ids and numbers. */
+const RESERVED_BYTES = 1024 * 1024;
 
 /** One call as the protocol brings it. */
 export interface Exchange {
   readonly signal: AbortSignal;
   /** The request's `_meta`, with whatever the client adds to it. */
   readonly meta: Readonly<Record<string, unknown>>;
-  /** Tells the client that the call is still being worked on; undefined when it did not ask to be told. */
+  /** Notifies the client that the call is still running; undefined when the client did not ask for progress. */
   readonly progress: ((message: string, done?: number, total?: number) => Promise<void>) | undefined;
   /** The SDK's own view of the request. */
   readonly request: RequestHandlerExtra<ServerRequest, ServerNotification>;
@@ -45,7 +45,7 @@ export interface AdapterOptions {
   readonly instructions?: string;
   /** Asked for at the first list or call, so that `initialize` waits for nothing. */
   readonly tools: () => Promise<readonly ServedTool[]>;
-  /** Capabilities beside tools. */
+  /** Capabilities other than tools. */
   readonly capabilities?: ServerCapabilities;
   readonly log: Logger;
 }
@@ -68,8 +68,8 @@ export function failedCall(text: string): CallToolResult {
 
 function withinLine(result: CallToolResult, name: string): CallToolResult {
   const units = result.content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : LONGEST_RESULT_BYTES), 0);
-  // A UTF-16 unit takes at most six bytes of JSON, what stands around the texts far less than the room that is left for it.
-  if (units * 6 < LONGEST_RESULT_BYTES - ROOM_AROUND_BYTES) return result;
+  // A UTF-16 unit takes at most six bytes of JSON; everything but the texts takes far less than what is reserved for it.
+  if (units * 6 < LONGEST_RESULT_BYTES - RESERVED_BYTES) return result;
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes <= LONGEST_RESULT_BYTES) return result;
   return failedCall(

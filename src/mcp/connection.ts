@@ -17,7 +17,7 @@ const TIMEOUT_MS = 50_000;
 const HEARTBEAT_MS = 2_000;
 
 /**
- * What a client tells its model about this server. Some show only the first 512 characters, none more than 2,048: the essentials come first.
+ * What clients show their models about this server. Some show only the first 512 characters, none more than 2,048: the essentials come first.
  */
 export const INSTRUCTIONS = `Palimpsest keeps your working context: every file you read and every tool result becomes an object with an id, a version history and a place in your session. Use these tools for files instead of the shell. read opens a file (continue with offset) or any object by id, so old tool output never has to be produced again. activate, deactivate, pin and unpin steer what stays loaded; context shows what you have. Errors begin with "Error:" and say what to call next.
 

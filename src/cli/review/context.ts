@@ -11,7 +11,7 @@ function originText({ source, delivered, matches }: PastContext): string {
   if (source === 'assembled') return 'assembled now as of that moment: no record of a context was kept there';
   return matches === true
     ? `the context that was handed out (${delivered}), byte for byte`
-    : `NOT what was handed out (${delivered}): the record's hash is another one; palimpsest verify tells why`;
+    : `NOT what was handed out (${delivered}): the record's hash is another one; palimpsest verify shows why`;
 }
 
 function headLines(context: PastContext, colours: Colours): readonly string[] {

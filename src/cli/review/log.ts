@@ -141,7 +141,7 @@ export async function whoAction(object: string, flags: ReviewFlags): Promise<voi
     const { id, sightings } = await askWho(timeline, { object, session: flags.session });
     const { basis } = timeline.present;
     return {
-      lines: (colours) => (sightings.length === 0 ? ['no session has met it'] : sightings.flatMap((one) => sightingLines(one, colours))),
+      lines: (colours) => (sightings.length === 0 ? ['no session has seen it'] : sightings.flatMap((one) => sightingLines(one, colours))),
       holds: basisText(basis),
       json: whoAnswer(basis, id, sightings),
     };

@@ -15,7 +15,7 @@ function textOf(message: PiMessage): string {
   return contentText(blocksOf(message).filter(({ type }) => !THOUGHTS.has(type)) as ReportedContent);
 }
 
-/** pi gives messages no ids; role and moment tell them apart, and forks and resumed sessions keep them. */
+/** pi gives messages no ids; role and moment distinguish them, and forks and resumed sessions keep them. */
 const idOf = ({ role, timestamp }: PiMessage): { readonly id?: string } => (timestamp === undefined ? {} : { id: `${role}@${timestamp}` });
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '');

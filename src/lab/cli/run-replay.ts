@@ -117,7 +117,7 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
 }
 
 const REPORT_EVERY_MS = 2_000;
-/** Losses that are told one by one; all of them stand in the JSON, up to its own bound. */
+/** Losses that are listed one by one; the JSON has all of them, up to its own bound. */
 const SHOWN_LOSSES = 20;
 
 /** A recording that could not be read or replayed. */
@@ -137,9 +137,7 @@ function reportMissing(
   if (!complete || (sessions === 0 && losses.total > 0)) process.exitCode = 1;
   if (!complete) console.error(escapedLine(`palimpsest: ${name} is cut off: what came after is not in its report`));
   else if (sessions === 0)
-    console.error(
-      escapedLine(`palimpsest: ${name} holds no session${losses.total > 0 ? ' that could be read; its report tells why' : ''}`),
-    );
+    console.error(escapedLine(`palimpsest: ${name} holds no session${losses.total > 0 ? ' that could be read; its report says why' : ''}`));
 }
 
 const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;

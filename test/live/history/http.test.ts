@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/operations.js';
-import { QUESTION_ROOM } from '../../../src/http/question-queue.js';
+import { QUESTION_CAPACITY } from '../../../src/http/question-queue.js';
 import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
 import { type Serve, startServe } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
@@ -109,7 +109,7 @@ describe('questions about the past over HTTP', () => {
   });
 
   test('so many questions are answered at once; one more is told when to come again, while sessions and the long questions go on', async () => {
-    const { running, waiting } = QUESTION_ROOM.short;
+    const { running, waiting } = QUESTION_CAPACITY.short;
     const endless = '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}';
     const many = Array.from({ length: running + waiting + 20 }, () => get('/v1/query', { query: endless, timeout: '0.2' }));
     const meanwhile = await Promise.all([get('/v1/verify', { session: `${name}-first` }), get('/v1/sessions', {}, { method: 'POST' })]);
