@@ -42,7 +42,7 @@ interface Frame {
  *
  * @throws {EdnError} `truncated`, `mismatched`, `trailing`, `unsupported`, `bad-number`, `bad-string`, `bad-name`, `too-large`, `too-deep`
  */
-const scan = (text: string): void => {
+function scan(text: string): void {
   if (text.length > MAX_EDN_CHARS)
     throw new EdnError('too-large', `An EDN text of ${text.length} characters is over the limit of ${MAX_EDN_CHARS}.`);
   const top: Frame = { opener: '', count: 0, pendingTag: false };
@@ -58,12 +58,12 @@ const scan = (text: string): void => {
   }
   if (stack.length > 1) throw new EdnError('truncated', `The text ends inside ${stack.length - 1} open bracket(s).`);
   if (top.pendingTag || top.count === 0) throw new EdnError('truncated', 'The text ends before its form is complete.');
-};
+}
 
-const matchAt = (pattern: RegExp, text: string, at: number): string | undefined => {
+function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
   pattern.lastIndex = at;
   return pattern.exec(text)?.[0];
-};
+}
 
 /** Consumes one bracket, string or token and returns the position behind it. */
 function step(text: string, at: number, stack: Frame[]): number {
@@ -160,7 +160,7 @@ function checkNumberToken(token: string, at: number): void {
  *
  * @throws {EdnError}
  */
-export const parse = (text: string): EdnValue => {
+export function parse(text: string): EdnValue {
   scan(text);
   let parsed: unknown;
   try {
@@ -169,7 +169,7 @@ export const parse = (text: string): EdnValue => {
     throw new EdnError('unsupported', 'The text could not be read as EDN.', { cause });
   }
   return fromReaderValue(parsed as EDNVal);
-};
+}
 
 function fromReaderValue(value: EDNVal): EdnValue {
   if (value === null || typeof value === 'boolean') return value;

@@ -60,7 +60,7 @@ function objectToWriterValue(value: NonNullable<Exclude<EdnValue, string | numbe
   throw new EdnError('not-a-value', 'A plain object has no EDN form: build maps with EdnMap.');
 }
 
-const doubleText = (value: number): string => {
+function doubleText(value: number): string {
   const text = String(value);
   return /[.e]/.test(text) ? text : `${text}.0`;
-};
+}

@@ -22,11 +22,11 @@ import {
  *
  * @throws {EdnError} `bad-number`, `bad-string`, `too-deep`, `not-a-value`
  */
-export const encodeTransit = (value: EdnValue): string => {
+export function encodeTransit(value: EdnValue): string {
   checkWritable(value, 0);
   // The writer's cache of names is a plain object: a key such as "__proto__" in an agent's data would write into Object.prototype.
   return transit.writer('json', { handlers: WRITE_HANDLERS, unpack: (map) => map, cache: false }).write(value);
-};
+}
 
 /**
  * The value of one transit+json text.
@@ -34,7 +34,7 @@ export const encodeTransit = (value: EdnValue): string => {
  * @throws {EdnError} `truncated` if the text is no complete JSON, `bad-number` for integers beyond 2^53 and for NaN and the infinities,
  * `unsupported` for kinds of values that no document of ours holds
  */
-export const decodeTransit = (text: string): EdnValue => {
+export function decodeTransit(text: string): EdnValue {
   let read: unknown;
   try {
     // A reader keeps its key cache when a read throws, so each text gets its own.
@@ -44,7 +44,7 @@ export const decodeTransit = (text: string): EdnValue => {
     throw new EdnError('truncated', 'The text is not complete transit+json.', { cause });
   }
   return toEdnValue(read, 0);
-};
+}
 
 const tagged = <T>(tag: string, rep: (value: T) => unknown): unknown =>
   transit.makeWriteHandler<T>({ tag: () => tag, rep, stringRep: (value) => (tag.length === 1 ? String(rep(value)) : null) });

@@ -29,14 +29,14 @@ const RESERVED_SYMBOLS: ReadonlySet<string> = new Set(['nil', 'true', 'false']);
 /** The longest name of a keyword, symbol or tag; longer tokens are refused both ways (reading one costs the square of its length). */
 export const MAX_NAME_LENGTH = 200;
 
-const checkName = (what: string, name: string): void => {
+function checkName(what: string, name: string): void {
   if (name.length > MAX_NAME_LENGTH || !NAME.test(name)) {
     throw new EdnError(
       'bad-name',
       `${JSON.stringify(name.slice(0, 40))} is no name for a ${what}: use letters, digits and . _ - * ! ? $ % & = < > +, with at most one slash.`,
     );
   }
-};
+}
 
 /** A keyword such as `:xt/id`; `name` is written without the colon. */
 export class Keyword {
@@ -117,25 +117,25 @@ export const sym = (name: string): EdnSymbol => new EdnSymbol(name);
 export const list = (...items: readonly EdnValue[]): EdnList => new EdnList(items);
 
 /** A map whose keys are keywords; entries that are `undefined` are left out. The names are the caller's own constants. */
-export const kwMap = (entries: Readonly<Record<string, EdnValue | undefined>>): EdnMap => {
+export function kwMap(entries: Readonly<Record<string, EdnValue | undefined>>): EdnMap {
   const flat: EdnValue[] = [];
   for (const [name, value] of Object.entries(entries)) {
     if (value !== undefined) flat.push(kw(name), value);
   }
   return new EdnMap(flat);
-};
+}
 
 /** The elements of a vector, list or set; `undefined` for any other value. */
-export const elements = (value: EdnValue | undefined): readonly EdnValue[] | undefined => {
+export function elements(value: EdnValue | undefined): readonly EdnValue[] | undefined {
   if (Array.isArray(value)) return value;
   return value instanceof EdnList || value instanceof EdnSet ? value.items : undefined;
-};
+}
 
 /** How deep values may nest, both ways. Far below where XTDB's own stack ends (about 5,000). */
 export const MAX_DEPTH = 500;
 
 /** Refuses a string that UTF-8 cannot carry unchanged. @throws {EdnError} `bad-string` */
-export const checkString = (value: string): string => {
+export function checkString(value: string): string {
   if (!value.isWellFormed()) {
     throw new EdnError(
       'bad-string',
@@ -143,24 +143,24 @@ export const checkString = (value: string): string => {
     );
   }
   return value;
-};
+}
 
 /** Refuses a number that is not finite, or a whole number that is no safe integer. Minus zero becomes zero. @throws {EdnError} `bad-number` */
-export const checkNumber = (value: number): number => {
+export function checkNumber(value: number): number {
   if (!Number.isFinite(value)) throw new EdnError('bad-number', `${value} is not a finite number.`);
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
     throw new EdnError('bad-number', `${value} lies beyond 2^53: send it as a string.`);
   }
   return Object.is(value, -0) ? 0 : value;
-};
+}
 
 /** Refuses an invalid Date. @throws {EdnError} `not-a-value` */
-export const checkDate = (value: Date): Date => {
+export function checkDate(value: Date): Date {
   if (Number.isNaN(value.getTime())) throw new EdnError('not-a-value', 'An invalid Date has no instant.');
   return value;
-};
+}
 
 /** Refuses nesting beyond MAX_DEPTH. @throws {EdnError} `too-deep` */
-export const checkDepth = (depth: number): void => {
+export function checkDepth(depth: number): void {
   if (depth > MAX_DEPTH) throw new EdnError('too-deep', `A value nests deeper than ${MAX_DEPTH} levels.`);
-};
+}

@@ -17,7 +17,7 @@ export const describeAddress = (address: NodeAddress): string => (address.kind =
  *
  * @throws {XtdbError} `bad-request` if the text is no http or https address, or names a user, a path, a query or a fragment
  */
-export const parseNodeUrl = (text: string): NodeAddress => {
+export function parseNodeUrl(text: string): NodeAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw new XtdbError('bad-request', `The node's address must look like http://host:3000; it is not a http or https address.`);
@@ -30,4 +30,4 @@ export const parseNodeUrl = (text: string): NodeAddress => {
     );
   }
   return { kind: 'url', origin: url.origin };
-};
+}

@@ -27,7 +27,7 @@ const DECODERS: Readonly<Record<MediaType, (text: string) => EdnValue>> = {
  * @param what the request as it may stand in a message: method and path
  * @throws {XtdbError}
  */
-export const interpretAnswer = (answer: RawAnswer, what: string): EdnValue | undefined => {
+export function interpretAnswer(answer: RawAnswer, what: string): EdnValue | undefined {
   if (answer.status === 200 || answer.status === 202) return decodeBody(answer, what);
   if (answer.status === 404) {
     // A node that knows the endpoint says in the body what it did not find.
@@ -35,12 +35,12 @@ export const interpretAnswer = (answer: RawAnswer, what: string): EdnValue | und
     throw new XtdbError('bad-response', `${what}: 404, there is no such endpoint: is this an XTDB 1.24 node?`, { status: 404 });
   }
   throw refusal(answer, what);
-};
+}
 
-const mediaTypeOf = (answer: RawAnswer): MediaType | undefined => {
+function mediaTypeOf(answer: RawAnswer): MediaType | undefined {
   const media = answer.contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   return Object.hasOwn(DECODERS, media) ? (media as MediaType) : undefined;
-};
+}
 
 function decodeBody(answer: RawAnswer, what: string): EdnValue {
   const { status } = answer;

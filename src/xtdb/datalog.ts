@@ -61,7 +61,7 @@ const ELLIPSIS = sym('...');
  *
  * @throws {XtdbError} `bad-request` if a value has no EDN form or a limit is no whole number
  */
-export const encodeQuery = (query: DatalogQuery, args: readonly EdnValue[]): string => {
+export function encodeQuery(query: DatalogQuery, args: readonly EdnValue[]): string {
   const { orderBy, limit, offset, rules, timeoutMs } = query;
   for (const count of [limit, offset, timeoutMs]) {
     if (count !== undefined && (!Number.isSafeInteger(count) || count < 0))
@@ -87,10 +87,10 @@ export const encodeQuery = (query: DatalogQuery, args: readonly EdnValue[]): str
     if (!(cause instanceof EdnError)) throw cause;
     throw new XtdbError('bad-request', `The query cannot be written: ${cause.message}`, { cause });
   }
-};
+}
 
 /** The rows with equal ones merged, in the order of their first appearance: over HTTP the database answers with a bag. */
-export const distinctRows = (rows: readonly (readonly EdnValue[])[]): readonly (readonly EdnValue[])[] => {
+export function distinctRows(rows: readonly (readonly EdnValue[])[]): readonly (readonly EdnValue[])[] {
   // Rows that each begin with another id differ: the documents behind it, which can be megabytes, need not be compared.
   if (beginApart(rows)) return rows;
   const seen = new Set<string>();
@@ -100,7 +100,7 @@ export const distinctRows = (rows: readonly (readonly EdnValue[])[]): readonly (
     seen.add(key);
     return true;
   });
-};
+}
 
 /** Whether every row begins with a text that no other one begins with. */
 function beginApart(rows: readonly (readonly EdnValue[])[]): boolean {

@@ -80,7 +80,7 @@ export type StoredDocument = Readonly<Record<string, StoredValue>> & { readonly 
  *
  * @throws {XtdbError} `bad-request`, naming the attribute that is not on the list or whose value has the wrong type
  */
-export const fromDocument = (document: StoredDocument): EdnMap => {
+export function fromDocument(document: StoredDocument): EdnMap {
   const flat: EdnValue[] = [];
   for (const [name, value] of Object.entries(document)) {
     const type = attributeType(name);
@@ -94,14 +94,14 @@ export const fromDocument = (document: StoredDocument): EdnMap => {
   }
   if (!Object.hasOwn(document, 'xt/id')) throw new XtdbError('bad-request', 'A document needs the attribute xt/id.');
   return new EdnMap(flat);
-};
+}
 
 /**
  * The document behind a value that a read answered with.
  *
  * @throws {XtdbError} `bad-response` if it is no document of ours: an attribute that is not on the list, or a value of the wrong type
  */
-export const toDocument = (value: EdnValue): StoredDocument => {
+export function toDocument(value: EdnValue): StoredDocument {
   if (!(value instanceof EdnMap)) throw new XtdbError('bad-response', 'The database answered with something that is no document.');
   const document: Record<string, StoredValue> = {};
   for (let i = 0; i < value.flat.length; i += 2) {
@@ -117,7 +117,7 @@ export const toDocument = (value: EdnValue): StoredDocument => {
   }
   if (typeof document['xt/id'] !== 'string') throw new XtdbError('bad-response', 'A stored document has no string as its id.');
   return document as StoredDocument;
-};
+}
 
 /**
  * The value of one attribute that a query bound by itself, as it would stand in the document.
@@ -140,11 +140,11 @@ const where = (document: StoredDocument, name: string): string =>
 
 const KEYWORDS = new Map<AttributeName, Keyword>();
 
-const keywordOf = (name: AttributeName): Keyword => {
+function keywordOf(name: AttributeName): Keyword {
   const known = KEYWORDS.get(name) ?? new Keyword(name);
   KEYWORDS.set(name, known);
   return known;
-};
+}
 
 interface Codec {
   readonly write: (value: unknown) => EdnValue;
@@ -154,27 +154,27 @@ interface Codec {
 const expected = (what: string, value: unknown): EdnError =>
   new EdnError('not-a-value', `expected ${what}, not ${value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value}.`);
 
-const aString = (value: unknown): string => {
+function aString(value: unknown): string {
   if (typeof value !== 'string') throw expected('a string', value);
   return checkString(value);
-};
+}
 
-const aNonEmptyString = (value: unknown): string => {
+function aNonEmptyString(value: unknown): string {
   if (value === '') throw new EdnError('not-a-value', 'the string is empty.');
   return aString(value);
-};
+}
 
 const aNullableString = (value: unknown): string | null => (value === null ? null : aString(value));
 
-const aLong = (value: unknown): number => {
+function aLong(value: unknown): number {
   if (typeof value !== 'number' || !Number.isInteger(value)) throw expected('a whole number', value);
   return checkNumber(value);
-};
+}
 
-const aBoolean = (value: unknown): boolean => {
+function aBoolean(value: unknown): boolean {
   if (typeof value !== 'boolean') throw expected('a boolean', value);
   return value;
-};
+}
 
 const CODECS: Readonly<Record<AttributeType, Codec>> = {
   id: { write: aNonEmptyString, read: aNonEmptyString },
@@ -217,10 +217,10 @@ function writeJson(value: unknown, depth: number): EdnValue {
   return new EdnMap(flat);
 }
 
-const isPlain = (value: object): boolean => {
+function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
-};
+}
 
 function readJson(value: EdnValue): StoredValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number') return value;

@@ -16,7 +16,7 @@ export interface NodeStatus {
 }
 
 /** The answer of `/status`. @throws {XtdbError} `bad-response` */
-export const readStatus = (value: EdnValue | undefined): NodeStatus => {
+export function readStatus(value: EdnValue | undefined): NodeStatus {
   if (!(value instanceof EdnMap)) throw new XtdbError('bad-response', 'GET /_xtdb/status: the answer is no map.');
   const text = (name: string): string | undefined => aString(value.get(name));
   const number = (name: string): number | undefined => aNumber(value.get(name));
@@ -28,7 +28,7 @@ export const readStatus = (value: EdnValue | undefined): NodeStatus => {
     estimatedKeys: number('xtdb.kv/estimate-num-keys'),
     sizeBytes: number('xtdb.kv/size'),
   };
-};
+}
 
 const aString = (value: EdnValue | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
 const aNumber = (value: EdnValue | undefined): number | undefined => (typeof value === 'number' ? value : undefined);

@@ -33,7 +33,7 @@ export type TxOutcome = 'committed' | 'aborted';
  * @throws {XtdbError} `bad-request` for no operations, an attribute that is not on the list, a value of the wrong type, an empty id, an invalid or
  * reversed span of valid time, or an id that is evicted and put in one transaction (XTDB would lose the put)
  */
-export const encodeTransaction = (ops: readonly TxOp[]): string => {
+export function encodeTransaction(ops: readonly TxOp[]): string {
   if (ops.length === 0) throw new XtdbError('bad-request', 'A transaction needs at least one operation.');
   refuseEvictBesidePut(ops);
   try {
@@ -42,7 +42,7 @@ export const encodeTransaction = (ops: readonly TxOp[]): string => {
     if (!(cause instanceof EdnError)) throw cause;
     throw new XtdbError('bad-request', `The transaction cannot be written: ${cause.message}`, { cause });
   }
-};
+}
 
 const PUT = kw('xtdb.api/put');
 const DELETE = kw('xtdb.api/delete');
@@ -58,23 +58,23 @@ const ENCODERS: Encoders = {
   evict: (op) => [EVICT, entityId(op.id)],
 };
 
-const encodeOp = <K extends TxOp['op']>(op: Extract<TxOp, { op: K }>): readonly EdnValue[] => {
+function encodeOp<K extends TxOp['op']>(op: Extract<TxOp, { op: K }>): readonly EdnValue[] {
   const encode = Object.hasOwn(ENCODERS, op.op)
     ? (ENCODERS[op.op as K] as (op: Extract<TxOp, { op: K }>) => readonly EdnValue[])
     : undefined;
   if (encode === undefined) throw new XtdbError('bad-request', 'An operation is one of put, delete, match and evict.');
   return encode(op);
-};
+}
 
 /** An entity id as it goes over the wire. @throws {XtdbError} `bad-request` for an empty one or one with a lone surrogate */
-export const entityId = (id: string): string => {
+export function entityId(id: string): string {
   if (typeof id !== 'string' || id === '') throw new XtdbError('bad-request', 'An entity id is a string that is not empty.');
   try {
     return checkString(id);
   } catch (cause) {
     throw new XtdbError('bad-request', `The entity id ${JSON.stringify(id.slice(0, 80))} cannot be sent unchanged.`, { cause });
   }
-};
+}
 
 function span(from: Date | undefined, to: Date | undefined): readonly EdnValue[] {
   if (from === undefined) {
@@ -100,13 +100,13 @@ function refuseEvictBesidePut(ops: readonly TxOp[]): void {
 }
 
 /** The transaction id and time in an answer. @throws {XtdbError} `bad-response` */
-export const readReceipt = (value: EdnValue | undefined): TxReceipt => {
+export function readReceipt(value: EdnValue | undefined): TxReceipt {
   const txId = value instanceof EdnMap ? value.get('xtdb.api/tx-id') : undefined;
   const txTime = value instanceof EdnMap ? value.get('xtdb.api/tx-time') : undefined;
   if (typeof txId !== 'number' || !(txTime instanceof Date))
     throw new XtdbError('bad-response', 'A receipt without transaction id and time.');
   return { txId, txTime };
-};
+}
 
 /** One transaction of the log. */
 export interface TxLogEntry extends TxReceipt {
@@ -121,10 +121,10 @@ export interface TxLogOp {
 }
 
 /** An entry of `/tx-log`. @throws {XtdbError} `bad-response` */
-export const readLogEntry = (value: EdnValue): TxLogEntry => {
+export function readLogEntry(value: EdnValue): TxLogEntry {
   const ops = value instanceof EdnMap ? elements(value.get('xtdb.api/tx-ops')) : undefined;
   return { ...readReceipt(value), ops: ops?.map(readLogOp) };
-};
+}
 
 function readLogOp(value: EdnValue): TxLogOp {
   const [op, ...args] = elements(value) ?? [];

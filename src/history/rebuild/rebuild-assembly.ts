@@ -89,8 +89,8 @@ export class AssemblyRebuilder {
   /**
    * The context of a record, made again.
    * @throws {HistoryError} `newer-renderer`, `not-yet` where the database does not hold what the record was made of at its basis
-   * @throws {StoreError}
-   * @throws {DocumentError} for what is missing or damaged
+   * @throws {StoreError} `missing-part`, `corrupt-part`
+   * @throws {DocumentError} `hash-mismatch`
    * @throws {XtdbError}
    */
   async rebuild(proof: AssemblyProof): Promise<RebuiltAssembly> {

@@ -87,8 +87,8 @@ async function lastRead(store: ObjectStore, proofs: readonly AssemblyProof[], pr
 /**
  * Verifies a session from the database alone (decision E7): makes every context again that was handed out of it, and the answers of tools
  * that can be made from what is stored, and checks the parts that all of it lies in. `name` is a session's id or its unique beginning.
- * @throws {HistoryError} `unknown-session`, `ambiguous`, the abort's reason, and what says nothing of the session:
- * @throws {XtdbError}
+ * @throws {HistoryError} `unknown-session`, `ambiguous`
+ * @throws {XtdbError} the database cannot be asked; an abort is thrown as the signal's reason
  */
 export async function verifySession(
   store: ObjectStore,
