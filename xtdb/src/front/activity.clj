@@ -1,5 +1,5 @@
 (ns front.activity
-  "How long nothing has been asked."
+  "How long nothing has been asked, and which requests are being read or answered just now."
   (:import (java.util.concurrent.atomic AtomicLong)
            (java.util.function Consumer)
            (org.eclipse.jetty.server Request)))
@@ -28,3 +28,15 @@
   [{:keys [^AtomicLong running ^AtomicLong last-ended]} seconds]
   (and (zero? (.get running))
        (>= (- (System/nanoTime) (.get last-ended)) (* (long seconds) 1000000000))))
+
+(def ^:private transfer-key "front.transfers")
+
+(defn transfers!
+  "Notes whether this request's body or answer is on its way, so that a client that stops reading or writing is given up."
+  [^Request request transfers?]
+  (.setAttribute request transfer-key transfers?))
+
+(defn transfers?
+  "Whether it is."
+  [^Request request]
+  (true? (.getAttribute request transfer-key)))

@@ -1,8 +1,12 @@
 (ns front.body
   "Request bodies: read within a limit, decoded by their Content-Type."
   (:require [front.format :as format]
-            [front.refusal :as refusal])
+            [front.refusal :as refusal]
+            [front.room :as room]
+            [front.scan :as scan])
   (:import (java.io ByteArrayOutputStream InputStream)
+           (java.util Arrays)
+           (java.util.function Consumer)
            (org.eclipse.jetty.http HttpFields HttpHeader)
            (org.eclipse.jetty.server Request)))
 
@@ -25,36 +29,91 @@
         (let [n (.read in buffer)]
           (when (pos? n) (recur (- left n))))))))
 
+(def ^:private cost-of-byte
+  "What a byte of a body takes: as it came, as text, and as the strings of its values, some of them with two bytes a character."
+  4)
+
+(def ^:private cost-of-part
+  "What a value takes beside its text."
+  64)
+
 (defn- declared-length ^long [^Request request]
   (.getLongField ^HttpFields (.getHeaders request) HttpHeader/CONTENT_LENGTH))
 
-(defn- read-bytes ^bytes [^Request request ^long max-body]
-  (with-open [in (Request/asInputStream request)]
-    (let [out (ByteArrayOutputStream. (int (max 1024 (min (declared-length request) max-body))))
-          buffer (byte-array 65536)]
-      (loop [total 0]
-        (let [n (.read in buffer)]
-          (cond
-            (neg? n) (.toByteArray out)
-            (> (+ total n) max-body) (do (discard! in (* discard-factor max-body))
-                                         (throw (too-large max-body)))
-            :else (do (.write out buffer 0 n)
-                      (recur (+ total n)))))))))
+(def ^:private slowest-bytes-per-second 16384)
+(def ^:private patience-ns 10000000000)
+
+(defn- check-pace! [^long started ^long total]
+  (let [took (- (System/nanoTime) started)]
+    (when (and (> took (long patience-ns))
+               (< (* total 1000000000.0) (* took (double slowest-bytes-per-second))))
+      (throw (refusal/refuse 408 {:error "The body comes too slowly."} {"Connection" "close"})))))
+
+(defn- read-exactly ^bytes [^InputStream in ^long length]
+  (let [body (byte-array length)
+        started (System/nanoTime)]
+    (loop [total 0]
+      (let [n (long (if (= total length) -1 (.read in body (int total) (int (- length total)))))]
+        (if (neg? n)
+          (if (= total length) body (Arrays/copyOf body (int total)))
+          (do (check-pace! started (+ total n))
+              (recur (+ total n))))))))
+
+(defn- read-counted
+  "A body of unknown length."
+  ^bytes [^InputStream in ^long max-body grow!]
+  (let [out (ByteArrayOutputStream.)
+        buffer (byte-array 65536)
+        started (System/nanoTime)]
+    (loop [total 0]
+      (let [n (.read in buffer)]
+        (cond
+          (neg? n) (.toByteArray out)
+          (> (+ total n) max-body) (do (discard! in (* discard-factor max-body))
+                                       (throw (too-large max-body)))
+          :else (do (check-pace! started (+ total n))
+                    (grow! (+ total n))
+                    (.write out buffer 0 n)
+                    (recur (+ total n))))))))
+
+(defn- read-bytes
+  "The bytes of the body. `place` (an atom) is its place in the room, taken before it is read."
+  ^bytes [^Request request ^long max-body place]
+  (let [length (declared-length request)
+        exchange! (fn [^long cost] (swap! place room/exchange! cost))]
+    (with-open [in (Request/asInputStream request)]
+      (cond
+        (> length max-body) (do (discard! in (* discard-factor max-body))
+                                (throw (too-large max-body)))
+        (neg? length) (read-counted in max-body (fn [^long total] (exchange! (* total (long cost-of-byte)))))
+        :else (do (exchange! (* length (long cost-of-byte)))
+                  (read-exactly in length))))))
+
+(defn- take-place! [^Request request room]
+  (let [place (atom (room/take! room 0))]
+    (Request/addCompletionListener request (reify Consumer (accept [_ _failure] (room/give-back! @place))))
+    place))
 
 (defn- not-decoded []
   (refusal/coercion :body-params "map?" nil [{:path [], :in [], :via [], :pred "map?", :val nil}]))
 
+(defn- decoded [decode body content-type]
+  (try
+    (decode body)
+    (catch StackOverflowError _ (throw (refusal/malformed content-type)))
+    (catch Exception e (throw (or (refusal/within e) (refusal/malformed content-type))))))
+
 (defn read-value
   "The body as a value. `accepted` are the media types this endpoint decodes.
-  Throws 413 when it is too large, 400 when it is malformed, empty, or of another type."
-  [^Request request accepted max-body]
+  Throws 413 when it is too large, 503 when there is no room for it now, 408 when it comes too slowly, 400 when it is malformed, empty, or of
+  another type."
+  [^Request request accepted {:keys [max-body room]}]
   (let [content-type (format/media-type (.get ^HttpFields (.getHeaders request) HttpHeader/CONTENT_TYPE))
-        body (read-bytes request max-body)
+        place (take-place! request room)
+        body (read-bytes request max-body place)
         decode (when (some #{content-type} accepted) (format/decoders content-type))]
-    (cond
-      (or (nil? decode) (zero? (alength body))) (throw (not-decoded))
-      :else (let [value (try
-                          (decode body)
-                          (catch Exception _ (throw (refusal/malformed content-type)))
-                          (catch StackOverflowError _ (throw (refusal/malformed content-type))))]
-              (if (map? value) value (throw (not-decoded)))))))
+    (if (or (nil? decode) (zero? (alength body)))
+      (throw (not-decoded))
+      (do (swap! place room/exchange! (+ (* (long cost-of-byte) (alength body)) (* (long cost-of-part) (scan/parts body))))
+          (let [value (decoded decode body content-type)]
+            (if (map? value) value (throw (not-decoded))))))))

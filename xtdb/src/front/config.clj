@@ -47,10 +47,25 @@
   ;; Absent means every function there is; an empty vector means XTDB's own list of pure ones.
   (update-in config [:xtdb/query-engine :fn-allow-list] #(or % [])))
 
+(def ^:private documents-at-once
+  "How many documents a query looks up together; a query may ask for another number with :batch-size."
+  16)
+
+(defn- bounded [config]
+  ;; XTDB's cache counts documents, whatever their size.
+  (let [documents (-> (merge {:xtdb/module 'xtdb.kv.document-store/->document-store} (:xtdb/document-store config))
+                      (update :document-cache #(merge {:cache-size 1024} % {:xtdb/module 'front.documents/->cache})))]
+    (-> config
+        (assoc :front/documents documents)
+        (assoc :xtdb/document-store {:xtdb/module 'front.documents/->document-store})
+        (update-in [:xtdb/query-engine :fn-allow-list] #(into ['front.bounded 'front.passing] %))
+        (update-in [:xtdb/query-engine :batch-size] #(or % documents-at-once)))))
+
 (defn load-config
-  "The configuration of this file: relative paths resolved against `data`, functions in queries limited whatever the file says of them.
-  Throws an exception of `invalid?`."
+  "The configuration of this file: relative paths resolved against `data`, functions in queries limited whatever the file says of them,
+  documents counted and cached by size. Throws an exception of `invalid?`."
   [file data]
   (->> (read-map file)
        (resolve-paths data)
-       only-pure-functions))
+       only-pure-functions
+       bounded))

@@ -1,7 +1,10 @@
 (ns front.deadline
   "A time limit on what one thread does: interrupts it again and again until it stops."
-  (:require [clojure.tools.logging :as log])
-  (:import (java.util.concurrent ScheduledExecutorService TimeUnit TimeoutException)))
+  (:require [clojure.tools.logging :as log]
+            [front.memory :as memory]
+            [front.refusal :as refusal])
+  (:import (java.util Set)
+           (java.util.concurrent ScheduledExecutorService TimeUnit TimeoutException)))
 
 (set! *warn-on-reflection* true)
 
@@ -18,36 +21,53 @@
   (log/error "A query did not stop" (runaway-ms limit-ms) "ms after its limit of" limit-ms "ms; ending the process")
   (.halt (Runtime/getRuntime) runaway-exit-code))
 
-(defn- tick [{:keys [^Thread thread state ^long expires-at limit-ms]}]
+(defn- interrupt! [{:keys [^Thread thread state]} reason]
   (locking state
     (when-not (= :done @state)
-      (reset! state :expired)
+      (swap! state #(if (= :running %) reason %))
       (.interrupt thread)
-      (when (> (- (System/nanoTime) expires-at) (* (runaway-ms limit-ms) 1000000))
-        (give-up! limit-ms)))))
+      true)))
+
+(defn- tick [{:keys [^long expires-at limit-ms] :as watch}]
+  (when (and (interrupt! watch :expired)
+             (> (- (System/nanoTime) expires-at) (* (runaway-ms limit-ms) 1000000)))
+    (give-up! limit-ms)))
+
+(defn stop!
+  "Interrupts what runs for want of memory. False once it has ended."
+  [watch]
+  (boolean (interrupt! watch :too-large)))
+
+(defn- ended-by [reason limit-ms ^Throwable e]
+  (case reason
+    :expired (doto (TimeoutException. (str "Stopped after " limit-ms " ms")) (.initCause e))
+    :too-large (refusal/illegal-argument :too-much-memory "Stopped: it held more than the node can spare")
+    e))
 
 (defn run
-  "Calls `f` on this thread for at most `limit-ms`. Throws TimeoutException when the limit ended it, whatever `f` threw then.
+  "Calls `f` on this thread for at most `limit-ms`; while it runs, `running` (a set) holds what `stop!` takes.
+  Throws TimeoutException when the limit ended it, a refusal when `stop!` did, whatever `f` threw then.
   An interrupt of ours never outlives the call."
-  [^ScheduledExecutorService clock limit-ms f]
+  [^ScheduledExecutorService clock ^Set running limit-ms f]
   (let [state (atom :running)
         watch {:thread (Thread/currentThread)
+               :allocated (memory/allocated (Thread/currentThread))
                :state state
                :expires-at (+ (System/nanoTime) (* (long limit-ms) 1000000))
                :limit-ms limit-ms}
         ticks (.scheduleWithFixedDelay clock ^Runnable (fn [] (tick watch)) (long limit-ms) (long repeat-ms) TimeUnit/MILLISECONDS)
         finish! (fn []
                   (.cancel ticks false)
+                  (.remove running watch)
                   (locking state
                     (let [ended @state]
                       (reset! state :done)
                       (Thread/interrupted)
                       ended)))]
+    (.add running watch)
     (try
       (let [result (f)]
         (finish!)
         result)
       (catch Throwable e
-        (if (= :expired (finish!))
-          (throw (doto (TimeoutException. (str "Stopped after " limit-ms " ms")) (.initCause e)))
-          (throw e))))))
+        (throw (ended-by (finish!) limit-ms e))))))

@@ -1,6 +1,7 @@
 (ns front.edn
   "EDN in and out, with XTDB's own tags."
   (:require [clojure.edn :as edn]
+            [front.edn-maps :as edn-maps]
             [front.scan :as scan]
             [xtdb.codec :as c])
   (:import (clojure.lang Keyword Symbol)
@@ -19,7 +20,7 @@
     (throw (ex-info "Id refused" {:fault :id})))
   (c/id-edn-reader v))
 
-(def ^:private readers
+(def ^:private tags
   {'xtdb/id read-id
    'crux/id read-id
    'xtdb/base64 c/base64-reader
@@ -31,13 +32,16 @@
    'xtdb/local-time c/local-time-reader
    'xtdb/local-date-time c/local-date-time-reader})
 
+(def ^:private readers
+  (merge tags edn-maps/readers))
+
 (defn read-one
   "The one form that this text holds; `absent` when it holds none.
-  Throws when it is cut off, when something follows the form, when it nests too deeply, and for an unknown tag."
+  Throws when it is cut off, when something follows the form, when it nests too deeply, and for an unknown tag; a refusal when keys collide."
   [^String text absent]
   (when-let [fault (scan/fault text)]
     (throw (ex-info (str "EDN refused: " (name fault)) {:fault fault})))
-  (with-open [in (PushbackReader. (StringReader. text))]
+  (with-open [in (PushbackReader. (StringReader. (edn-maps/marked text)))]
     (let [opts {:readers readers, :eof absent}
           form (edn/read opts in)]
       (when-not (or (identical? absent form) (identical? absent (edn/read opts in)))

@@ -40,8 +40,21 @@
   (into '#{!= count boolean char long int short byte double float get-attr get-start-valid-time get-end-valid-time}
         cat [(disj comparison 'min 'max) predicates]))
 
+(def making
+  "The functions that may make, or pass on, a value of any size."
+  (into #{'distinct?}
+        (remove (into small '#{bit-and bit-or bit-xor bit-not bit-and-not bit-clear bit-flip bit-set bit-test
+                               bit-shift-left bit-shift-right unsigned-bit-shift-right}))
+        core-functions))
+
 (defn- core-name [sym]
   (if (and (symbol? sym) (= "clojure.core" (namespace sym))) (symbol (name sym)) sym))
+
+(defn made-by
+  "The plain name of the function that this symbol calls when what it makes has to be looked at, or nil."
+  [sym]
+  (let [plain (core-name sym)]
+    (when (contains? making plain) plain)))
 
 (defn small?
   "Whether what this function makes is never larger than one stored value, whatever it is given."

@@ -1,9 +1,12 @@
 (ns front.handler
   "From one request to its answer: access, route, parameters, body, awaits, endpoint."
   (:require [clojure.string :as str]
+            [front.activity :as activity]
+            [front.allowance :as allowance]
             [front.awaiting :as awaiting]
             [front.body :as body]
             [front.format :as format]
+            [front.lanes :as lanes]
             [front.params :as params]
             [front.refusal :as refusal]
             [front.reply :as reply]
@@ -40,17 +43,23 @@
 (defn- shaped [route media-type answer]
   (if (= "application/json" media-type) (as-json route answer) answer))
 
-(defn- read-input [{:keys [max-body read-only?]} ^Request request {:keys [decodes writes?] :as route}]
+(defn- read-input [{:keys [read-only?] :as context} ^Request request {:keys [decodes writes?] :as route}]
   (when (and writes? read-only?)
     (throw (refusal/refuse 403 "forbidden: read-only HTTP node")))
   (let [given (params/coerce (query-params request) (:params route) (:required route))]
-    (cond-> {:params given}
-      decodes (assoc :body (body/read-value request decodes max-body)
-                     :body-type (format/media-type (header request HttpHeader/CONTENT_TYPE))))))
+    (if-not decodes
+      {:params given}
+      (let [_ (activity/transfers! request true)
+            body (body/read-value request decodes context)]
+        (activity/transfers! request false)
+        {:params given
+         :body body
+         :body-type (format/media-type (header request HttpHeader/CONTENT_TYPE))}))))
 
 (defn- run-route [context request ^Response response ^Callback callback route]
   (let [media-type (media-type-for request route)
         finish (fn [answer]
+                 (activity/transfers! request true)
                  (reply/write! response (shaped route media-type answer) media-type)
                  (.succeeded callback))
         fail (fn [e]
@@ -66,6 +75,31 @@
       (catch Throwable e
         (fail e)))))
 
+(defn- waits? [^Request request]
+  (some-> (.getQuery (.getHttpURI request)) (->> (re-find #"(?i)await-?tx-?id"))))
+
+(defn- lane-of
+  "The threads that this request is for; nil for those that it came on."
+  [request {:keys [decodes lane]}]
+  (cond
+    (= :here lane) nil
+    (or (= :await lane) (waits? request)) :await
+    decodes :body
+    :else :read))
+
+(defn- check-started! [{:keys [starting]} {:keys [always?]}]
+  (when-let [{:keys [indexed of]} (and (not always?) (starting))]
+    (throw (refusal/refuse 503
+                           {:error (str "starting, " indexed " of " of " transactions indexed; try again")}
+                           {"Retry-After" "1"}))))
+
+(defn- hand-over [context request response callback route]
+  (check-started! context route)
+  (let [work #(allowance/within (fn [] (run-route context request response callback route)))]
+    (if-let [lane (lane-of request route)]
+      (lanes/run! (:lanes context) lane work)
+      (work))))
+
 (def ^:private bare-answers
   {:unknown-path {:status 404}
    :wrong-method {:status 405}
@@ -79,7 +113,7 @@
       (routes/find-route path method))))
 
 (defn handle
-  "Answers one request, now or from a query's own thread; the callback ends either way."
+  "Answers one request, here or on a thread of its lane; the callback ends either way."
   [{:keys [gate] :as context} request response ^Callback callback]
   (try
     (gate request)
@@ -87,6 +121,6 @@
       (if-let [bare (bare-answers route)]
         (do (reply/write! response bare nil)
             (.succeeded callback))
-        (run-route context request response callback route)))
+        (hand-over context request response callback route)))
     (catch Throwable e
       (reply/fail! response callback format/default-format identity e))))

@@ -1,6 +1,7 @@
 (ns front.json
   "JSON in and out: keys of input become keywords, instants of output end at the second, as XTDB's wire has it."
   (:require [clojure.string :as str]
+            [front.collisions :as collisions]
             [front.edn :as edn]
             [front.entity-ref]
             [front.scan :as scan]
@@ -11,7 +12,7 @@
            (java.io OutputStream)
            (java.time ZoneOffset)
            (java.time.format DateTimeFormatter)
-           (java.util Collection Date Iterator Map)))
+           (java.util ArrayList Collection Date Iterator Map)))
 
 (set! *warn-on-reflection* true)
 
@@ -28,11 +29,13 @@
 (declare read-token)
 
 (defn- read-object [^JsonParser in]
-  (loop [m (transient {})]
-    (if (= JsonToken/END_OBJECT (.nextToken in))
-      (persistent! m)
-      (let [k (keyword (.currentName in))]
-        (recur (assoc! m k (read-token in (.nextToken in))))))))
+  (let [entries (ArrayList.)]
+    (loop []
+      (if (= JsonToken/END_OBJECT (.nextToken in))
+        (collisions/map-of entries)
+        (do (.add entries (keyword (.currentName in)))
+            (.add entries (read-token in (.nextToken in)))
+            (recur))))))
 
 (defn- read-array [^JsonParser in]
   (loop [v (transient [])]

@@ -1,5 +1,5 @@
 (ns front.main
-  "Starts an XTDB node and its HTTP front, says when they are ready, and ends both cleanly."
+  "Starts an XTDB node and its HTTP front, says when they are ready (indexed up to where the log ended at the start), and ends both cleanly."
   (:gen-class)
   (:require [clojure.string :as str]
             [clojure.tools.logging :as log]
@@ -7,12 +7,15 @@
             [front.activity :as activity]
             [front.config :as config]
             [front.flags :as flags]
+            [front.lanes :as lanes]
             [front.lock :as lock]
             [front.modules]
             [front.ready :as ready]
+            [front.room :as room]
             [front.server :as server]
             [front.slots :as slots]
             [front.start-failure :as start-failure]
+            [front.starting :as starting]
             [front.transit :as transit]
             [front.warm :as warm]
             [xtdb.api :as xt])
@@ -22,6 +25,7 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private usage-code 64)
+(def ^:private progress-ms 200)
 
 (defn- exit! [code]
   (flush)
@@ -46,6 +50,9 @@
    :await-ms (:await-timeout flags)
    :max-rows (:max-rows flags)
    :max-body (:max-body flags)
+   :room (room/open)
+   :lanes (lanes/open)
+   :starting (starting/since node)
    :read-only? (:read-only flags)})
 
 (defn- listen! [context flags]
@@ -76,9 +83,10 @@
         (.close node)
         (throw e)))))
 
-(defn- close-front! [{:keys [listening slots node]}]
+(defn- close-front! [{:keys [listening slots lanes node]}]
   (server/stop! listening)
   (.close ^Closeable slots)
+  (.close ^Closeable lanes)
   (.close ^Closeable node))
 
 (defn- watch-idle! [{:keys [activity]} seconds stop]
@@ -103,13 +111,27 @@
                                  (.halt (Runtime/getRuntime) 0)))
                              "front-shutdown")))
 
+(defn- wait-until-ready!
+  "Says how far the index has come until it has come to the log's end, or until the process shall stop. True when it is ready."
+  [{:keys [starting]} stop]
+  (loop [said nil]
+    (let [behind (starting)]
+      (cond
+        (realized? stop) false
+        (nil? behind) true
+        :else (do
+                (when (not= behind said) (ready/say-starting! behind))
+                (deref stop progress-ms nil)
+                (recur behind))))))
+
 (defn- serve [flags]
   (let [stop (promise)
         closed (promise)
         front (open-front flags)]
     (on-signal! stop closed)
-    (ready/say! (:listening front))
-    (watch-idle! front (:idle-exit flags) stop)
+    (when (wait-until-ready! front stop)
+      (ready/say! (:listening front))
+      (watch-idle! front (:idle-exit flags) stop))
     (log/info "Stopping:" (name @stop))
     (try
       (close-front! front)

@@ -51,7 +51,10 @@
   (let [[pred coerce] (kinds kind)
         value (first values)
         coerced (when (= 1 (count values))
-                  (try (coerce value) (catch Exception _ nil) (catch StackOverflowError _ nil)))]
+                  (try
+                    (coerce value)
+                    (catch StackOverflowError _ nil)
+                    (catch Exception e (when-let [refused (refusal/within e)] (throw refused)))))]
     (if (some? coerced)
       coerced
       (throw (refusal/coercion :query-params pred {parameter value} [(problem parameter pred value)])))))

@@ -1,5 +1,5 @@
 (ns front.ready
-  "The one line on stdout that says where the front listens."
+  "The lines on stdout: how far a starting node has come, and where the front listens."
   (:require [front.json :as json]
             [xtdb.node :as node])
   (:import (java.io ByteArrayOutputStream)
@@ -27,4 +27,10 @@
                                  :socket (some-> ^Path socket .toAbsolutePath str)
                                  :port (some-> port long)
                                  :version (version))))
+  (flush))
+
+(defn say-starting!
+  "Prints how far the index of a front that is not ready has come."
+  [{:keys [indexed of]}]
+  (println (json-text (array-map :starting true, :indexed (long indexed), :of (long of))))
   (flush))

@@ -36,3 +36,8 @@
   [e]
   (let [{::keys [status body headers]} (ex-data e)]
     (when status {:status status, :body body, :headers headers})))
+
+(defn within
+  "The refusal among this exception's causes, or nil: readers wrap what their handlers throw."
+  [^Throwable e]
+  (first (filter answer (take 20 (take-while some? (iterate #(.getCause ^Throwable %) e))))))

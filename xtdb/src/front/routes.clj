@@ -13,7 +13,7 @@
 (def ^:private await-params {:await-tx-id :integer, :await-tx-time :time, :await-tx-timeout :integer})
 
 (defn- read-route
-  "A GET route; `more` overrides the usual formats and JSON."
+  "A GET route; `more` overrides the usual formats and JSON, and names the `:lane` of a request that is not simply read."
   [run params & {:as more}]
   (merge {:run run, :params params, :formats format/common-formats, :json json/camel-case-keys, :json-item identity} more))
 
@@ -43,7 +43,7 @@
    :post (assoc query-post :always media-type)})
 
 (def ^:private table
-  {"/status" {:get (read-route node/status {})}
+  {"/status" {:get (read-route node/status {} :lane :here :always? true)}
    "/db" {:get (awaiting node/db basis/params)}
    "/entity" {:get (awaiting entity/entity entity/entity-params :json identity :json-item json/camel-case-keys)}
    "/entity-tx" {:get (awaiting entity/entity-tx entity/entity-tx-params)}
@@ -52,9 +52,9 @@
    "/query.tsv" (only-as "text/tsv")
    "/submit-tx" {:post (read-route transactions/submit {} :decodes format/common-formats :writes? true)}
    "/tx-committed" {:get (awaiting transactions/committed {:tx-id :integer} :required [:tx-id])}
-   "/await-tx" {:get (read-route transactions/await-tx {:tx-id :integer, :timeout :integer} :required [:tx-id])}
-   "/await-tx-time" {:get (read-route transactions/await-tx-time {:tx-time :time, :timeout :integer} :required [:tx-time])}
-   "/sync" {:get (read-route transactions/sync {:tx-time :time, :timeout :integer})}
+   "/await-tx" {:get (read-route transactions/await-tx {:tx-id :integer, :timeout :integer} :required [:tx-id] :lane :await)}
+   "/await-tx-time" {:get (read-route transactions/await-tx-time {:tx-time :time, :timeout :integer} :required [:tx-time] :lane :await)}
+   "/sync" {:get (read-route transactions/sync {:tx-time :time, :timeout :integer} :lane :await)}
    "/tx-log" {:get (awaiting transactions/log {:after-tx-id :integer, :with-ops? :truth} :json-item ops-by-name)}
    "/latest-completed-tx" {:get (awaiting transactions/latest-completed {})}
    "/latest-submitted-tx" {:get (read-route transactions/latest-submitted {})}

@@ -1,6 +1,7 @@
 (ns front.rows
   "Items of an answer as they are found: counted, and closed the moment the last one is out."
-  (:require [front.refusal :as refusal])
+  (:require [front.allowance :as allowance]
+            [front.refusal :as refusal])
   (:import (java.io Closeable)
            (java.util Iterator)))
 
@@ -28,6 +29,7 @@
         seen (volatile! 0)]
     (->Rows (reify Iterator
               (hasNext [_]
+                (allowance/row-out!)
                 (or (.hasNext cursor)
                     (do (.close source) false)))
               (next [_]

@@ -2,7 +2,7 @@
   "Looks over EDN text before a reader sees it: nesting and runs of digits.
 
   Readers recurse once for each level, and turning a long run of digits into a number takes quadratic time,
-  so both are refused while they are still text.")
+  so both are refused while they are still text. What the values of a body will take in memory is estimated from its bytes.")
 
 (set! *warn-on-reflection* true)
 (set! *unchecked-math* :warn-on-boxed)
@@ -22,6 +22,8 @@
 (def ^:const ^:private backslash (long \\))
 (def ^:const ^:private semicolon (long \;))
 (def ^:const ^:private line-feed (long \newline))
+(def ^:const ^:private comma (long \,))
+(def ^:const ^:private colon (long \:))
 (def ^:const ^:private zero (long \0))
 (def ^:const ^:private nine (long \9))
 
@@ -69,3 +71,23 @@
             (= c semicolon) (recur (after-comment text at) depth 0)
             (and (>= c zero) (<= c nine)) (recur (inc at) depth (inc digits))
             :else (recur (inc at) (max 0 (+ depth (nesting c))) 0)))))))
+
+(defn parts
+  "How many values the text of a body is made of, strings, tokens and, twice, collections: about, in EDN and in JSON alike, and never far too few."
+  ^long [^bytes body]
+  (let [end (alength body)]
+    (loop [at 0, n 0, inside? false, token? false]
+      (if (>= at end)
+        n
+        (let [c (long (aget body at))]
+          (cond
+            inside? (cond
+                      (= c backslash) (recur (+ at 2) n true false)
+                      (= c double-quote) (recur (inc at) n false false)
+                      :else (recur (inc at) n true false))
+            (= c double-quote) (recur (inc at) (inc n) true false)
+            (= c backslash) (recur (+ at 2) (inc n) false false)
+            (= 1 (nesting c)) (recur (inc at) (+ n 2) false false)
+            (or (and (>= c 0) (<= c 32)) (= c comma) (= c colon) (= -1 (nesting c))) (recur (inc at) n false (and token? (= c colon)))
+            token? (recur (inc at) n false true)
+            :else (recur (inc at) (inc n) false true)))))))

@@ -13,7 +13,13 @@
 
 (set! *warn-on-reflection* true)
 
-(def ^:private most-threads 64)
+(def ^:private most-threads
+  "Few: they hand requests over and wait for nothing."
+  16)
+(def ^:private most-waiting
+  "How many connections wait to be accepted before one more is refused."
+  1024)
+
 (def ^:private largest-head 65536)
 (def ^:private connection-idle-ms 120000)
 (def ^:private stop-ms 3000)
@@ -28,19 +34,21 @@
 (defn- unix-connector ^UnixDomainServerConnector [server path]
   (socket/clear! path)
   (doto (UnixDomainServerConnector. ^Server server ^"[Lorg.eclipse.jetty.server.ConnectionFactory;" (connection-factories))
-    (.setUnixDomainPath path)))
+    (.setUnixDomainPath path)
+    (.setAcceptQueueSize most-waiting)))
 
 (defn- tcp-connector ^ServerConnector [server port]
   (doto (ServerConnector. ^Server server ^"[Lorg.eclipse.jetty.server.ConnectionFactory;" (connection-factories))
     (.setHost "127.0.0.1")
-    (.setPort port)))
+    (.setPort port)
+    (.setAcceptQueueSize most-waiting)))
 
 (defn- front-handler ^Handler [context]
   (proxy [Handler$Abstract] []
     (handle [^Request request ^Response response ^Callback callback]
       (activity/track! (:activity context) request)
-      ;; A long await reads and writes nothing; that is no reason to end it.
-      (.addIdleTimeoutListener request (reify java.util.function.Predicate (test [_ _] false)))
+      ;; A long await reads and writes nothing, which is no reason to end it; a client that stops in the middle of a body is.
+      (.addIdleTimeoutListener request (reify java.util.function.Predicate (test [_ _] (activity/transfers? request))))
       (handler/handle context request response callback)
       true)))
 

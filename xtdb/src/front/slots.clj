@@ -1,15 +1,17 @@
 (ns front.slots
   "The threads that queries run on: a fixed number, none waiting."
   (:refer-clojure :exclude [run!])
-  (:require [front.deadline :as deadline]
+  (:require [front.allowance :as allowance]
+            [front.deadline :as deadline]
+            [front.memory :as memory]
             [front.refusal :as refusal])
   (:import (java.io Closeable)
-           (java.util.concurrent ExecutorService Executors ScheduledExecutorService Semaphore ThreadFactory)
+           (java.util.concurrent ConcurrentHashMap ExecutorService Executors ScheduledExecutorService Semaphore ThreadFactory)
            (java.util.concurrent.atomic AtomicLong)))
 
 (set! *warn-on-reflection* true)
 
-(defrecord Slots [^Semaphore permits ^ExecutorService workers ^ScheduledExecutorService clock limit-ms]
+(defrecord Slots [^Semaphore permits ^ExecutorService workers ^ScheduledExecutorService clock running limit-ms]
   Closeable
   (close [_]
     (.shutdownNow workers)
@@ -25,22 +27,26 @@
 (defn open
   "Room for `max-queries` at a time, each stopped after `limit-ms`."
   [max-queries limit-ms]
-  (->Slots (Semaphore. max-queries)
-           (Executors/newCachedThreadPool (daemon-threads "front-query"))
-           (Executors/newSingleThreadScheduledExecutor (daemon-threads "front-clock"))
-           limit-ms))
+  (let [clock (Executors/newSingleThreadScheduledExecutor (daemon-threads "front-clock"))
+        running (ConcurrentHashMap/newKeySet)]
+    (memory/watch! running deadline/stop!)
+    (->Slots (Semaphore. max-queries)
+             (Executors/newCachedThreadPool (daemon-threads "front-query"))
+             clock
+             running
+             limit-ms)))
 
 (defn run!
   "Calls `work` on a thread of its own with a limit of at most `asked-ms` (nil: the usual one), then `on-error` with what it threw.
   Returns at once; throws a 503 refusal when every slot is taken."
-  [{:keys [^Semaphore permits ^ExecutorService workers clock limit-ms]} asked-ms work on-error]
+  [{:keys [^Semaphore permits ^ExecutorService workers clock running limit-ms]} asked-ms work on-error]
   (when-not (.tryAcquire permits)
     (throw (refusal/refuse 503 {:error "Too many queries are running; try again."} {"Retry-After" "1"})))
   (try
     (.execute workers
               (fn []
                 (try
-                  (deadline/run clock (if asked-ms (min limit-ms asked-ms) limit-ms) work)
+                  (deadline/run clock running (if asked-ms (min limit-ms asked-ms) limit-ms) #(allowance/within work))
                   (catch Throwable e
                     (on-error e))
                   (finally

@@ -1,15 +1,18 @@
 (ns front.transit
   "Transit (JSON) in and out, with XTDB's own tags."
   (:require [cognitect.transit :as transit]
+            [front.collisions :as collisions]
             [front.edn :as edn]
             [front.entity-ref]
             [front.scan :as scan]
             [xtdb.codec :as c])
-  (:import (com.fasterxml.jackson.core StreamReadConstraints)
+  (:import (com.cognitect.transit MapReader Reader TransitFactory TransitFactory$Format)
+           (com.cognitect.transit.SPI ReaderSPI)
+           (com.fasterxml.jackson.core StreamReadConstraints)
            (front.entity_ref EntityRef)
            (java.io ByteArrayInputStream OutputStream)
            (java.time Duration Instant LocalDate LocalDateTime LocalTime ZonedDateTime)
-           (java.util AbstractCollection Iterator)
+           (java.util AbstractCollection ArrayList Collection Iterator)
            (xtdb.codec EDNId Id)))
 
 (set! *warn-on-reflection* true)
@@ -31,8 +34,14 @@
        (throw (ex-info "Transit refused: number-too-long" {:fault :number-too-long})))
      (convert digits))))
 
+(defn- set-of [^Collection items]
+  (collisions/check! items)
+  (into #{} items))
+
 (def ^:private read-handlers
-  {"n" (long-number-guard #(bigint (BigInteger. ^String %)))
+  {"set" (transit/read-handler set-of)
+   "cmap" (transit/read-handler #(collisions/map-of (ArrayList. ^Collection %)))
+   "n" (long-number-guard #(bigint (BigInteger. ^String %)))
    "f" (long-number-guard #(BigDecimal. ^String %))
    "xtdb/oid" (transit/read-handler edn/read-id)
    "xtdb/base64" (transit/read-handler c/base64-reader)
@@ -43,10 +52,23 @@
    "xtdb/local-time" (transit/read-handler c/local-time-reader)
    "xtdb/local-date-time" (transit/read-handler c/local-date-time-reader)})
 
+(def ^:private all-read-handlers
+  (merge transit/default-read-handlers read-handlers))
+
+(defn- map-builder
+  "Gathers the entries of a map, so that its keys are checked before it is made."
+  ^MapReader []
+  (reify MapReader
+    (init [_] (ArrayList.))
+    (init [_ _size] (ArrayList.))
+    (add [_ entries k v] (doto ^ArrayList entries (.add k) (.add v)))
+    (complete [_ entries] (collisions/map-of entries))))
+
 (defn read-one
-  "The value that these bytes hold. Throws when they are cut off or are not Transit."
+  "The value that these bytes hold. Throws when they are cut off or are not Transit, a refusal when keys collide."
   [^bytes body]
-  (transit/read (transit/reader (ByteArrayInputStream. body) :json {:handlers read-handlers})))
+  (let [reader (TransitFactory/reader TransitFactory$Format/JSON (ByteArrayInputStream. body) all-read-handlers nil)]
+    (.read ^Reader (.setBuilders ^ReaderSPI reader (map-builder) (transit/list-builder)))))
 
 ;; Transit asks a collection for its size before it walks it, which would realise a lazy sequence.
 (deftype ^:private Items [^Iterator items])

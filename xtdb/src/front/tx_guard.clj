@@ -3,10 +3,12 @@
 
   Transaction functions would run code in every node, now and at each rebuild; documents with XTDB's own keys stop the indexer
   for good or vanish from reads. Both are refused before anything reaches the log."
-  (:require [front.refusal :as refusal]
+  (:require [front.collisions :as collisions]
+            [front.refusal :as refusal]
             [front.shape :as shape]
+            [front.size :as size]
             [xtdb.api :as xt])
-  (:import (java.util Map)))
+  (:import (java.util Collection Map)))
 
 (def ^:private document-arguments
   "By operation: which of its arguments are documents."
@@ -27,7 +29,14 @@
   (when-let [k (and (instance? Map document) (some #(when (reserved-key? %) %) (keys document)))]
     (throw (refusal/illegal-argument :reserved-key
                                      (str "invalid doc: the key " k " is reserved")
-                                     {:key k, :xt/id (str (get document :xt/id))}))))
+                                     {:key k, :xt/id (str (get document :xt/id))})))
+  (when (> (size/measure document size/largest-value) size/largest-value)
+    (throw (refusal/refuse 413 {:error (str "A document of more than " size/largest-value " characters")})))
+  (when (instance? Map document)
+    ;; The indexer makes a map of Java's out of the parts of each value.
+    (doseq [part (vals document)
+            :when (instance? Collection part)]
+      (collisions/check! part collisions/java-hash))))
 
 (defn- check-op! [op]
   (when-not (vector? op)

@@ -4,11 +4,14 @@
             [xtdb.api :as xt]))
 
 (defn status
-  "GET /status: 500 only where XTDB's wire has it, with an inactive Kafka."
-  [{:keys [node]} _]
-  (let [status (xt/status node)]
-    {:status (if (get status :xtdb.zk/zk-active? true) 200 500)
-     :body status}))
+  "GET /status: 500 only where XTDB's wire has it, with an inactive Kafka; 503 while the index is behind the log, with how far it has come."
+  [{:keys [node starting]} _]
+  (let [status (xt/status node)
+        behind (starting)]
+    (cond
+      behind {:status 503, :headers {"Retry-After" "1"}, :body (assoc status :front/starting behind)}
+      (get status :xtdb.zk/zk-active? true) {:status 200, :body status}
+      :else {:status 500, :body status})))
 
 (defn db
   "GET /db: the basis that the parameters resolve to."

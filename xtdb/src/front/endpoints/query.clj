@@ -5,8 +5,10 @@
             [front.endpoints.links :as links]
             [front.query-guard :as query-guard]
             [front.refusal :as refusal]
+            [front.rewriting :as rewriting]
             [front.rows :as rows]
             [front.shape :as shape]
+            [front.size :as size]
             [xtdb.api :as xt])
   (:import (java.time ZoneOffset)
            (java.time.format DateTimeFormatter)
@@ -41,12 +43,16 @@
 
 (defn- answer [{:keys [max-rows] :as context} params query in-args media-type]
   (let [db (basis/db context params)
-        found (rows/from-cursor (apply xt/open-q db query in-args)
+        found (rows/from-cursor (apply xt/open-q db (rewriting/counted query query-guard/as-map) in-args)
                                 (if (:link-entities? params) #(links/link-row db %) identity)
                                 max-rows)]
     (if (str/starts-with? media-type "text/")
       {:status 200, :headers (download-headers media-type db), :body (rows/with-first found (:find query))}
       {:status 200, :body found})))
+
+(defn- check-size! [arg]
+  (when (> (size/measure arg size/largest-value) size/largest-value)
+    (throw (refusal/illegal-argument :value-too-large (str "An argument of more than " size/largest-value " characters")))))
 
 (defn query
   "GET and POST /query: checks the query, then hands its run over to a slot."
@@ -58,11 +64,12 @@
       (throw (refusal/illegal-argument :no-query "No query provided")))
     (let [checked (query-guard/checked given)]
       (shape/check! in-args :args-spec-failed)
+      (doseq [arg (concat in-args (:args checked))] (check-size! arg))
       {:slot {:limit-ms (when (nat-int? (:timeout checked)) (:timeout checked))
               :work #(answer context params checked in-args media-type)}})))
 
 (defn- listing [queries]
-  {:status 200, :body (apply list queries)})
+  {:status 200, :body (apply list (map #(update % :query rewriting/as-written) queries))})
 
 (defn active [{:keys [node]} _] (listing (xt/active-queries node)))
 (defn recent [{:keys [node]} _] (listing (xt/recent-queries node)))

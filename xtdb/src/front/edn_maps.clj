@@ -1,0 +1,150 @@
+(ns front.edn-maps
+  "Long maps and sets in EDN text, marked so that their keys can be checked before they are made.
+
+  Clojure's reader makes a map of what stands between braces at once, in time that is quadratic where keys share a hash. Here such braces
+  become a tagged list, `#front/map (…)`, whose reader looks at the keys first. Short ones stay as they are."
+  (:require [front.collisions :as collisions])
+  (:import (clojure.lang Keyword Symbol)
+           (java.util ArrayList Collection)))
+
+(set! *warn-on-reflection* true)
+(set! *unchecked-math* :warn-on-boxed)
+
+(def ^:private shortest
+  "The fewest characters between the braces of a set that holds one key more than may share a hash."
+  (* 2 collisions/most-of-one-hash))
+
+;; Character codes as constants: comparing boxed characters would cost more than the reader itself.
+(def ^:const ^:private left-brace (long \{))
+(def ^:const ^:private right-brace (long \}))
+(def ^:const ^:private colon (long \:))
+(def ^:const ^:private underscore (long \_))
+
+(defrecord ^:private Brace [^long from ^long to ^String mark])
+
+(defn- delimiter? [^long c]
+  (case c
+    (32 44 9 10 13 12 34 40 41 91 93 123 125 94 59) true
+    (and (> c 127) (Character/isWhitespace (int c)))))
+
+(defn- code
+  "The character at this place, or a space beyond the end."
+  ^long [^String text ^long at]
+  (if (< at (.length text)) (long (int (.charAt text (int at)))) 32))
+
+(defn- string-end ^long [^String text ^long from]
+  (let [end (.length text)]
+    (loop [at from]
+      (cond
+        (>= at end) end
+        (= \" (.charAt text at)) (inc at)
+        (= \\ (.charAt text at)) (recur (+ at 2))
+        :else (recur (inc at))))))
+
+(defn- line-end ^long [^String text ^long from]
+  (let [at (.indexOf text (int \newline) (int from))]
+    (if (neg? at) (.length text) at)))
+
+(defn- namespaced-map
+  "The opening of `#:ns{` at this place, or nil."
+  [^String text ^long at]
+  (let [brace (.indexOf text (int \{) (int at))]
+    (when (and (pos? brace) (< (- brace at) 1000))
+      (let [named (.trim (.substring text (+ at 2) brace))]
+        (when (and (pos? (.length named)) (not-any? #(delimiter? (int %)) named))
+          (->Brace at (inc brace) (str " #front/ns-map (" named " ")))))))
+
+(defn- opening
+  "The opening of a map or set at this place, or nil. `#` opens nothing in the middle of a token."
+  [^String text ^long at token?]
+  (let [c (code text at)]
+    (cond
+      (= left-brace c) (->Brace at (inc at) " #front/map (")
+      token? nil
+      (= left-brace (code text (inc at))) (->Brace at (+ at 2) " #front/set (")
+      (= colon (code text (inc at))) (namespaced-map text at))))
+
+(defn- close! [^String text ^long at ^ArrayList open ^ArrayList found]
+  (when-not (.isEmpty open)
+    (let [^Brace brace (.remove open (dec (.size open)))]
+      (when (and brace (= right-brace (code text at)) (>= (- at (.-to brace)) (long shortest)))
+        (.add found brace)
+        (.add found (->Brace at (inc at) ")"))))))
+
+(defn- long-pairs
+  "The openings and closings, by their places, of all maps and sets that are long enough."
+  [^String text]
+  (let [end (.length text)
+        found (ArrayList.)
+        open (ArrayList.)]
+    (loop [at 0, token? false]
+      (when (< at end)
+        (let [c (code text at)]
+          (case c
+            34 (recur (string-end text (inc at)) false)
+            59 (recur (line-end text at) false)
+            92 (recur (+ at 2) true)
+            (40 91) (do (.add open nil)
+                        (recur (inc at) false))
+            (41 93 125) (do (close! text at open found)
+                            (recur (inc at) false))
+            (35 123) (let [^Brace brace (opening text at token?)]
+                       (cond
+                         brace (do (.add open brace)
+                                   (recur (long (.-to brace)) false))
+                         (and (not token?) (= underscore (code text (inc at)))) (recur (+ at 2) false)
+                         :else (recur (inc at) true)))
+            (recur (inc at) (not (delimiter? c)))))))
+    (sort-by :from found)))
+
+(defn marked
+  "The text with its long maps and sets as tagged lists."
+  ^String [^String text]
+  (let [braces (when (and (> (.length text) (long shortest)) (.contains text "{")) (long-pairs text))]
+    (if (empty? braces)
+      text
+      (let [out (StringBuilder. (+ (.length text) (* 16 (count braces))))
+            end (reduce (fn [done ^Brace brace]
+                          (.append out text (int done) (int (.-from brace)))
+                          (.append out (.-mark brace))
+                          (.-to brace))
+                        0 braces)]
+        (.append out text (int end) (.length text))
+        (.toString out)))))
+
+(defn- entries [^Collection forms]
+  (when (odd? (.size forms))
+    (throw (ex-info "A map with a key that has no value" {:fault :map})))
+  (ArrayList. forms))
+
+(defn- all-distinct! [^long n made]
+  (when-not (= n (count made))
+    (throw (ex-info "A key stands twice" {:fault :duplicate})))
+  made)
+
+(defn- map-of [^Collection forms]
+  (all-distinct! (quot (.size forms) 2) (collisions/map-of (entries forms))))
+
+(defn- qualified [ns-name k]
+  (letfn [(in-namespace [named make]
+            (case (namespace named)
+              nil (make ns-name (name named))
+              "_" (make nil (name named))
+              named))]
+    (cond
+      (instance? Keyword k) (in-namespace k keyword)
+      (instance? Symbol k) (in-namespace k symbol)
+      :else k)))
+
+(defn- ns-map-of [[ns-symbol & forms]]
+  (map-of (vec (mapcat (fn [[k v]] [(qualified (name ns-symbol) k) v]) (partition-all 2 (entries forms))))))
+
+(defn- set-of [^Collection forms]
+  (collisions/check! forms)
+  (all-distinct! (.size forms) (into #{} forms)))
+
+(def readers
+  "What reads the tagged lists."
+  {'front/map map-of
+   'front/ns-map ns-map-of
+   'front/set set-of})

@@ -1,0 +1,49 @@
+(ns front.lanes
+  "The threads that requests run on, by what they wait for, so that none of them can take those that another kind needs.
+
+  Jetty's own threads never wait: they answer `/status` and hand everything else over."
+  (:refer-clojure :exclude [run!])
+  (:require [front.refusal :as refusal])
+  (:import (java.io Closeable)
+           (java.util.concurrent BlockingQueue LinkedBlockingQueue RejectedExecutionException SynchronousQueue ThreadFactory ThreadPoolExecutor TimeUnit)
+           (java.util.concurrent.atomic AtomicLong)))
+
+(set! *warn-on-reflection* true)
+
+(def ^:private sizes
+  "By lane: how many requests run at a time, and how many wait for their turn."
+  {:read [32 512]
+   :body [32 128]
+   :await [256 0]})
+
+(defn- daemon-threads ^ThreadFactory [prefix]
+  (let [n (AtomicLong.)]
+    (reify ThreadFactory
+      (newThread [_ task]
+        (doto (Thread. ^Runnable task (str prefix "-" (.incrementAndGet n)))
+          (.setDaemon true))))))
+
+(defn- queue ^BlockingQueue [places]
+  (if (zero? places) (SynchronousQueue.) (LinkedBlockingQueue. (int places))))
+
+(defn- pool [lane [threads waiting]]
+  (doto (ThreadPoolExecutor. (int threads) (int threads) 30 TimeUnit/SECONDS (queue waiting) (daemon-threads (str "front-" (name lane))))
+    (.allowCoreThreadTimeOut true)))
+
+(defrecord ^:private Lanes [pools]
+  Closeable
+  (close [_]
+    (doseq [^ThreadPoolExecutor lane (vals pools)] (.shutdownNow lane))))
+
+(defn open
+  "All lanes, empty."
+  []
+  (->Lanes (into {} (map (fn [[lane size]] [lane (pool lane size)])) sizes)))
+
+(defn run!
+  "Calls `f` on a thread of this lane. Throws a 503 refusal when the lane is full."
+  [{:keys [pools]} lane f]
+  (try
+    (.execute ^ThreadPoolExecutor (get pools lane) f)
+    (catch RejectedExecutionException _
+      (throw (refusal/refuse 503 {:error "Too many requests of this kind are under way; try again."} {"Retry-After" "1"})))))

@@ -1,0 +1,27 @@
+(ns front.starting
+  "Whether the index has come to where the log ended when the node was started.
+
+  Before that, queries would be answered out of a part of the data: an index that was removed or lost is made again from the log."
+  (:require [xtdb.api :as xt]))
+
+(defn- transactions
+  "How many transactions there are up to this one: their ids count from zero."
+  [tx]
+  (inc (::xt/tx-id tx -1)))
+
+(defn- ingester-failed? [node]
+  (let [status (xt/status node)]
+    (boolean (some status [:ingester-failed? :xtdb.tx/ingester-failed?]))))
+
+(defn since
+  "A function that gives `{:indexed n, :of m}` while the index is behind the log's end of now, and nil from then on for good.
+  A node whose indexer has failed does not start any further: it counts as started, and its status says what happened."
+  [node]
+  (let [of (transactions (xt/latest-submitted-tx node))
+        started? (atom false)]
+    (fn []
+      (when-not @started?
+        (let [indexed (transactions (xt/latest-completed-tx node))]
+          (if (or (>= indexed of) (ingester-failed? node))
+            (do (reset! started? true) nil)
+            {:indexed indexed, :of of}))))))
