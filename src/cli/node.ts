@@ -54,8 +54,9 @@ function describeStatus(status: NodeStatusReport): string {
   if (!status.running)
     return `No node runs on ${status.dataDir}.${status.failure === null ? '' : `\nThe last start failed: ${status.failure.message}`}`;
   const health = status.ingesterFailed ? 'its indexer has FAILED' : status.answers ? 'answers' : 'does not answer';
+  const behind = status.indexing === null ? '' : `, ${status.indexing.indexed} of ${status.indexing.of} transactions indexed`;
   const lines = [
-    `XTDB ${status.version ?? '?'} (${status.profile}) on ${status.dataDir}: ${status.phase}, ${health}`,
+    `XTDB ${status.version ?? '?'} (${status.profile}) on ${status.dataDir}: ${status.phase}${behind}, ${health}`,
     `address     ${shownAddress(status.address)}`,
     `processes   JVM ${status.pid ?? 'none'}, supervisor ${status.supervised ? status.supervisorPid : 'gone'}`,
     `since       ${status.startedAt}, ${status.restarts} restarts, ${status.users} users`,

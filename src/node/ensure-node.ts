@@ -1,5 +1,4 @@
 import { namedLockOwner, withNamedLock } from '../process/lock.js';
-import { pollUntil } from '../process/within-limit.js';
 import { type DataFolder, nodeFailure, openDataFolder } from './data-folder.js';
 import { NodeError } from './errors.js';
 import {
@@ -12,7 +11,7 @@ import {
   removeDeadUsers,
 } from './node-state.js';
 import { probeNode } from './node-status.js';
-import { failureOf, type RunningNode, readyTimeout, runningNode, type StartOptions, startNode } from './start-node.js';
+import { failureOf, pollStart, type RunningNode, runningNode, type StartOptions, startNode } from './start-node.js';
 import { endProcess, stopNodeOf } from './stop-node.js';
 import { TIME_LIMITS } from './time-limits.js';
 
@@ -41,28 +40,24 @@ async function checkIngester(folder: DataFolder, node: RunningNode): Promise<Run
  * @throws {NodeError} `profile-mismatch`, `ingester-failed`, `ready-timeout`, `aborted` or the failure of a start that was waited for
  */
 async function findNode(folder: DataFolder, options: StartOptions): Promise<RunningNode | undefined> {
-  const limitMs = options.readyTimeoutMs ?? TIME_LIMITS.readyMs;
   let waited = false;
-  const found = await pollUntil<RunningNode | 'none'>(
-    async () => {
-      const liveness = await readLiveness(folder);
-      if (liveness.kind === 'none') {
-        if (waited && liveness.state?.phase === 'failed') throw failureOf(liveness.state);
-        return 'none';
-      }
-      // One that is about to go is waited for and then replaced.
-      if (liveness.state.phase !== 'stopping') checkProfile(folder, liveness.state, options);
-      waited = true;
-      const candidate = runningNode(liveness.state);
-      const node = candidate === undefined ? undefined : await checkIngester(folder, candidate);
-      if (node !== undefined) return node;
-      if (liveness.kind === 'supervised') return undefined;
-      if (liveness.state.jvm !== null) await endProcess(liveness.state.jvm);
+  const found = await pollStart<RunningNode | 'none'>(folder, options, async (seen) => {
+    const liveness = await readLiveness(folder);
+    if (liveness.kind === 'none') {
+      if (waited && liveness.state?.phase === 'failed') throw failureOf(liveness.state);
       return 'none';
-    },
-    { limitMs, signal: options.signal },
-  );
-  if (found === undefined) throw readyTimeout(folder, limitMs);
+    }
+    // One that is about to go is waited for and then replaced.
+    if (liveness.state.phase !== 'stopping') checkProfile(folder, liveness.state, options);
+    waited = true;
+    seen(liveness.state);
+    const candidate = runningNode(liveness.state);
+    const node = candidate === undefined ? undefined : await checkIngester(folder, candidate);
+    if (node !== undefined) return node;
+    if (liveness.kind === 'supervised') return undefined;
+    if (liveness.state.jvm !== null) await endProcess(liveness.state.jvm);
+    return 'none';
+  });
   return found === 'none' ? undefined : found;
 }
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { identifyProcess, type ProcessIdentity } from '../process/process-identity.js';
 import { NodeError } from './errors.js';
 import type { LogFile } from './log-file.js';
-import type { NodeProfile } from './node-state.js';
+import type { Indexing, NodeProfile } from './node-state.js';
 
 const planSchema = z.object({
   dataDir: z.string(),
@@ -119,6 +119,20 @@ export function parseReadyLine(line: string): ReadyLine | undefined {
   }
 }
 
+/** The line with which a JVM that starts says how far its index has come. */
+const startingLineSchema = z.object({ starting: z.literal(true), indexed: z.int().nonnegative(), of: z.int().nonnegative() });
+
+/** Reads how far the index has come out of a line that says it; undefined for any other line. */
+export function parseStartingLine(line: string): Indexing | undefined {
+  if (!line.startsWith('{"starting"')) return undefined;
+  try {
+    const { indexed, of } = startingLineSchema.parse(JSON.parse(line));
+    return { indexed, of };
+  } catch {
+    return undefined;
+  }
+}
+
 /** How the JVM ended and what it said last. */
 export interface FrontExit {
   readonly code: number | null;
@@ -138,10 +152,15 @@ export interface FrontProcess {
 
 const TAIL_LINES = 60;
 
-/** Starts the JVM of a plan, its output going to the log; `onReady` is called when it says it is ready. */
+/** Starts the JVM of a plan, its output going to the log; `onIndexing` is called as its index grows, `onReady` when it says it is ready. */
 export function startFront(
   plan: LaunchPlan,
-  options: { readonly env: NodeJS.ProcessEnv; readonly log: LogFile; onReady(line: ReadyLine): void },
+  options: {
+    readonly env: NodeJS.ProcessEnv;
+    readonly log: LogFile;
+    onIndexing(indexing: Indexing): void;
+    onReady(line: ReadyLine): void;
+  },
 ): FrontProcess {
   const child = spawn(plan.java, [...frontArguments(plan)], {
     cwd: plan.dataDir,
@@ -157,6 +176,8 @@ export function startFront(
   };
   createInterface({ input: child.stderr }).on('line', note);
   createInterface({ input: child.stdout }).on('line', (line) => {
+    const indexing = parseStartingLine(line);
+    if (indexing !== undefined) return options.onIndexing(indexing);
     const ready = parseReadyLine(line);
     if (ready === undefined) note(line);
     else options.onReady(ready);

@@ -20,6 +20,11 @@ const addressSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('tcp'), origin: z.string(), token: z.string() }),
 ]);
 
+const indexingSchema = z.object({ indexed: z.int().nonnegative(), of: z.int().nonnegative() });
+
+/** How far the index of a node that starts has come: `indexed` of the `of` transactions that its log held when it was started. */
+export type Indexing = Readonly<z.infer<typeof indexingSchema>>;
+
 const stateSchema = z.object({
   format: z.literal(1),
   phase: z.enum(['starting', 'ready', 'restarting', 'stopping', 'failed']),
@@ -38,6 +43,8 @@ const stateSchema = z.object({
   frontExit: z.object({ code: z.int().nullable(), signal: z.string().nullable(), at: z.string() }).nullable(),
   /** Set in phase `failed` only. */
   failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+  /** How far the index of a node that starts has come, in transactions; absent or null while nothing is known of it. */
+  indexing: indexingSchema.nullish(),
 });
 
 /** The address of a node that we started ourselves. */

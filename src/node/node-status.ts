@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { findDataFolder } from './data-folder.js';
 import { readLogTail } from './log-file.js';
-import { countUsers, type NodePhase, type NodeProfile, type OwnNodeAddress, readLiveness } from './node-state.js';
+import { countUsers, type Indexing, type NodePhase, type NodeProfile, type OwnNodeAddress, readLiveness } from './node-state.js';
 import { TIME_LIMITS } from './time-limits.js';
 
 /** What a node says of itself. */
@@ -79,6 +79,8 @@ export type NodeStatusReport =
       /** Whether it answers just now. */
       readonly answers: boolean;
       readonly ingesterFailed: boolean;
+      /** How far the index of a node that starts has come; null once it is ready. */
+      readonly indexing: Indexing | null;
     };
 
 /** Looks at the node of a data folder without changing anything there. */
@@ -106,6 +108,7 @@ export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
     users: await countUsers(folder),
     answers: answer !== undefined,
     ingesterFailed: answer?.ingesterFailed ?? false,
+    indexing: state.indexing ?? null,
   };
 }
 

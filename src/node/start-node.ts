@@ -14,7 +14,15 @@ import { ensureInstallation } from './install.js';
 import { findJava } from './java.js';
 import { DEFAULT_HEAP_MEGABYTES, type LaunchPlan } from './launch.js';
 import { readLogTail } from './log-file.js';
-import { announceState, type NodeProfile, type NodeState, type OwnNodeAddress, readState, startingState } from './node-state.js';
+import {
+  announceState,
+  type Indexing,
+  type NodeProfile,
+  type NodeState,
+  type OwnNodeAddress,
+  readState,
+  startingState,
+} from './node-state.js';
 import { NO_SPACE_EXIT } from './supervise.js';
 import { TIME_LIMITS } from './time-limits.js';
 
@@ -92,10 +100,11 @@ export function failureOf(state: NodeState): NodeError {
 }
 
 /** The error of a node that was not ready in time. It goes on starting: a long log takes long to index. */
-export function readyTimeout(folder: DataFolder, limitMs: number): NodeError {
+function readyTimeout(folder: DataFolder, limitMs: number, indexing: Indexing | undefined): NodeError {
+  const reached = indexing === undefined ? '' : ` (${indexing.indexed} of ${indexing.of} transactions are indexed)`;
   return new NodeError(
     'ready-timeout',
-    `The node of ${folder.dir} was not ready within ${limitMs / 1000} s and goes on starting. Look at it with: palimpsest node logs. Then try again, or wait longer with --ready-timeout.`,
+    `The node of ${folder.dir} was not ready within ${limitMs / 1000} s and goes on starting${reached}. Look at it with: palimpsest node logs. Then try again, or wait longer with --ready-timeout.`,
   );
 }
 
@@ -131,6 +140,35 @@ async function makePlan(folder: DataFolder, files: PackageFiles, options: StartO
   };
 }
 
+/** How often `onProgress` is called with how far the index has come. */
+const REPORT_INDEXING_MS = 2_000;
+
+/**
+ * Polls a node that is starting until `ask` answers, and reports how far its index has come. The limit is that of the whole wait where the caller
+ * named one, else of the time without progress. Throws NodeError `ready-timeout`.
+ */
+export async function pollStart<T>(
+  folder: DataFolder,
+  options: StartOptions,
+  ask: (seen: (state: NodeState) => void) => Promise<T | undefined>,
+): Promise<T> {
+  const limitMs = options.readyTimeoutMs ?? TIME_LIMITS.readyMs;
+  let indexing: Indexing | undefined;
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  const seen = (state: NodeState): void => {
+    indexing = state.indexing ?? undefined;
+    if (indexing === undefined || performance.now() - reportedAt < REPORT_INDEXING_MS) return;
+    reportedAt = performance.now();
+    options.onProgress?.(`Indexing: ${indexing.indexed} of ${indexing.of} transactions …`);
+  };
+  for (;;) {
+    const before = indexing?.indexed;
+    const answer = await pollUntil(() => ask(seen), { limitMs, signal: options.signal });
+    if (answer !== undefined) return answer;
+    if (options.readyTimeoutMs !== undefined || indexing?.indexed === before) throw readyTimeout(folder, limitMs, indexing);
+  }
+}
+
 /**
  * Starts the node of a data folder under a supervisor of its own, detached from this process, and waits until it is ready. To be called by
  * the holder of the start lock, when no node runs.
@@ -162,28 +200,21 @@ export async function startNode(folder: DataFolder, options: StartOptions): Prom
   // Nobody else may take the node for absent, even if this process stops waiting before the supervisor has said a word.
   const identity = supervisor.pid === undefined ? undefined : await identifyProcess(supervisor.pid);
   if (identity !== undefined) await announceState(folder.stateFile, startingState(identity, plan.profile));
-  const limitMs = options.readyTimeoutMs ?? TIME_LIMITS.readyMs;
-  const outcome = await pollUntil(
-    async () => {
-      const hasEnded = ended;
-      const state = await readState(folder.stateFile);
-      if (state?.supervisor.pid === supervisor.pid) {
-        if (state?.phase === 'failed') return failureOf(state);
-        const node = runningNode(state);
-        if (node !== undefined) return node;
-      }
-      if (hasEnded === undefined) return undefined;
-      if (isDiskFull)
-        return new NodeError('no-space', `The disk of ${folder.dir} is full. Free some space on it, then start the node again.`);
-      const tail = (await readLogTail(folder.logFile, 8)) ?? '';
-      return new NodeError(
-        'start-failed',
-        `The supervisor of the node of ${folder.dir} ended at once (${hasEnded}). Its log ends:\n${tail}`,
-      );
-    },
-    { limitMs, signal: options.signal },
-  );
-  if (outcome === undefined) throw readyTimeout(folder, limitMs);
+  const outcome = await pollStart(folder, options, async (seen) => {
+    const hasEnded = ended;
+    const state = await readState(folder.stateFile);
+    if (state !== undefined && state.supervisor.pid === supervisor.pid) {
+      seen(state);
+      if (state.phase === 'failed') return failureOf(state);
+      const node = runningNode(state);
+      if (node !== undefined) return node;
+    }
+    if (hasEnded === undefined) return undefined;
+    if (isDiskFull)
+      return new NodeError('no-space', `The disk of ${folder.dir} is full. Free some space on it, then start the node again.`);
+    const tail = (await readLogTail(folder.logFile, 8)) ?? '';
+    return new NodeError('start-failed', `The supervisor of the node of ${folder.dir} ended at once (${hasEnded}). Its log ends:\n${tail}`);
+  });
   if (outcome instanceof NodeError) throw outcome;
   return outcome;
 }

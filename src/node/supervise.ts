@@ -136,11 +136,17 @@ class Supervision {
     const front: FrontProcess = startFront(plan, {
       env: this.#options.env,
       log: this.#log,
+      onIndexing: (indexing) => {
+        if (this.#state.indexing == null) this.#say(`the index is behind the log: ${indexing.indexed} of ${indexing.of} transactions`);
+        void this.#set({ indexing });
+      },
       onReady: (line) => {
         readyAt = performance.now();
         this.#say(`the node is ready: XTDB ${line.version} (${plan.profile}), process ${line.pid}`);
         void addressOf(line, plan).then((address) => {
-          return over || this.#options.stop.aborted ? undefined : this.#set({ phase: 'ready', address, version: line.version });
+          return over || this.#options.stop.aborted
+            ? undefined
+            : this.#set({ phase: 'ready', address, version: line.version, indexing: null });
         });
       },
     });
@@ -194,7 +200,7 @@ class Supervision {
       if (!wasReady) plan = { ...plan, archive: null };
       const pauseMs = restartDelayMs(crashes);
       this.#say(`the node crashed (${verdict.reason}); starting it again${pauseMs > 0 ? ` in ${pauseMs} ms` : ''}`);
-      await this.#set({ phase: 'restarting', jvm: null, frontExit, restarts: this.#state.restarts + 1 });
+      await this.#set({ phase: 'restarting', jvm: null, indexing: null, frontExit, restarts: this.#state.restarts + 1 });
       await delay(pauseMs, undefined, { signal: stop }).catch(() => undefined);
       if (stop.aborted) return this.#leave();
     }

@@ -6,7 +6,7 @@ import { CONFIGS, privateFolder, runFront, startFront } from '../../support/fron
 import { readEdn, Wire, type WireAnswer } from '../../support/wire.js';
 
 /** A node whose index was lost is ready when all of it is there again, and says until then how far it has come. */
-const TRANSACTIONS = 3_000;
+const TRANSACTIONS = 1_000;
 let dir: string;
 let remove: () => Promise<void>;
 let wire: Wire;
@@ -70,9 +70,9 @@ test('until the index is whole nothing is answered out of a part of it', async (
   expect(behind.length).toBeGreaterThan(0);
   expect(behind.every(({ indexed, of }) => of === TRANSACTIONS && indexed < of)).toBe(true);
   expect(refused?.headers['retry-after']).toBe('1');
-  expect(refused?.text).toMatch(/starting, \d+ of 3000 transactions indexed; try again/);
+  expect(refused?.text).toMatch(/starting, \d+ of 1000 transactions indexed; try again/);
   const [first, ...others] = stdout.trim().split('\n');
-  expect(first).toMatch(/^\{"starting":true,"indexed":\d+,"of":3000\}$/);
+  expect(first).toMatch(/^\{"starting":true,"indexed":\d+,"of":1000\}$/);
   expect(others.at(-1)).toMatch(/^\{"ready":true/);
 }, 120_000);
 

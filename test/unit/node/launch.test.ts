@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { frontArguments, type LaunchPlan, parseLaunchPlan, parseReadyLine } from '../../../src/node/launch.js';
+import { frontArguments, type LaunchPlan, parseLaunchPlan, parseReadyLine, parseStartingLine } from '../../../src/node/launch.js';
 import { parseStatus } from '../../../src/node/node-status.js';
 
 const plan: LaunchPlan = {
@@ -62,6 +62,9 @@ describe('what the node says', () => {
     expect(parseReadyLine('12:00 INFO ready')).toBeUndefined();
     expect(parseReadyLine('{"ready":false}')).toBeUndefined();
     expect(parseReadyLine('{"ready":true,')).toBeUndefined();
+    expect(parseStartingLine('{"starting":true,"indexed":5,"of":10}')).toEqual({ indexed: 5, of: 10 });
+    expect(parseStartingLine('{"starting":true,"indexed":-1,"of":10}')).toBeUndefined();
+    expect(parseStartingLine(line)).toBeUndefined();
   });
 
   test('a dead indexer is seen in the status, and HTML is no status', () => {
