@@ -2,6 +2,7 @@
   "Versions of the functions of `clojure.core` that look at what they make: `front.bounded` and `front.passing` consist of them."
   (:require [front.allowance :as allowance]
             [front.collisions :as collisions]
+            [front.deadline :as deadline]
             [front.functions :as functions]
             [front.refusal :as refusal]
             [front.size :as size])
@@ -61,6 +62,7 @@
   [sym f note!]
   (let [look! (get before sym)]
     (fn [& args]
+      (deadline/check!)
       (when look! (look! args))
       (let [made (apply f args)]
         (note! (fits! (size/measure made size/largest-value)))

@@ -33,6 +33,11 @@
              (> (- (System/nanoTime) expires-at) (* (runaway-ms limit-ms) 1000000)))
     (give-up! limit-ms)))
 
+(defn check!
+  "Ends work that has been interrupted; for loops in which nothing else would."
+  []
+  (when (Thread/interrupted) (throw (InterruptedException.))))
+
 (defn stop!
   "Interrupts what runs for want of memory. False once it has ended."
   [watch]

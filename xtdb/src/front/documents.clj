@@ -1,6 +1,7 @@
 (ns front.documents
   "The document store with what is fetched for a request counted, and its cache bounded by size rather than by number."
   (:require [front.allowance :as allowance]
+            [front.deadline :as deadline]
             [front.size :as size]
             [xtdb.db :as db]
             [xtdb.io :as xio]
@@ -14,6 +15,7 @@
 (defn- counted-fetch [store ids]
   (into {}
         (mapcat (fn [id]
+                  (deadline/check!)
                   (let [found (db/fetch-docs store [id])]
                     (doseq [document (vals found)]
                       (allowance/found! (size/measure document Integer/MAX_VALUE)))
