@@ -4,7 +4,8 @@
   A hash map looks through all keys of one hash for each further one: 32,768 of them take minutes. Among keys that nobody chose for it,
   more than a handful do not happen."
   (:require [front.refusal :as refusal])
-  (:import (java.util ArrayList Arrays Collection)))
+  (:import (clojure.lang Symbol)
+           (java.util ArrayList Arrays Collection HashMap)))
 
 (set! *warn-on-reflection* true)
 
@@ -70,3 +71,20 @@
   "The hash that Java's own maps use."
   [v]
   (if (nil? v) 0 (.hashCode ^Object v)))
+
+(defn keyword-reader
+  "A function that makes keywords of texts and refuses more than so many different ones of one hash. One for each body.
+
+  Clojure keeps all keywords in one table of Java's, in which those of one hash are as slow as the keys of a map."
+  []
+  (let [made (HashMap.)
+        of-hash (HashMap.)]
+    (fn [^String text]
+      (or (.get made text)
+          (let [sym (Symbol/intern text)
+                n (inc (long (.getOrDefault of-hash (.hashCode sym) 0)))]
+            (when (> n (long most-of-one-hash)) (refuse))
+            (.put of-hash (.hashCode sym) n)
+            (let [k (keyword sym)]
+              (.put made text k)
+              k))))))

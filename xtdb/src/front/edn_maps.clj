@@ -71,10 +71,16 @@
         (.add found brace)
         (.add found (->Brace at (inc at) ")"))))))
 
+(defn- token-end ^long [^String text ^long from]
+  (let [end (.length text)]
+    (loop [at from]
+      (if (or (>= at end) (delimiter? (code text at))) at (recur (inc at))))))
+
 (defn- long-pairs
-  "The openings and closings, by their places, of all maps and sets that are long enough."
+  "The openings and closings, by their places, of all maps and sets that are long enough. Looks at every keyword on its way."
   [^String text]
   (let [end (.length text)
+        look-at! (collisions/keyword-reader)
         found (ArrayList.)
         open (ArrayList.)]
     (loop [at 0, token? false]
@@ -84,6 +90,9 @@
             34 (recur (string-end text (inc at)) false)
             59 (recur (line-end text at) false)
             92 (recur (+ at 2) true)
+            58 (let [after (token-end text (inc at))]
+                 (when (and (not token?) (< (inc at) after)) (look-at! (.substring text (inc at) after)))
+                 (recur after true))
             (40 91) (do (.add open nil)
                         (recur (inc at) false))
             (41 93 125) (do (close! text at open found)
@@ -100,7 +109,7 @@
 (defn marked
   "The text with its long maps and sets as tagged lists."
   ^String [^String text]
-  (let [braces (when (and (> (.length text) (long shortest)) (.contains text "{")) (long-pairs text))]
+  (let [braces (when (> (.length text) (long shortest)) (long-pairs text))]
     (if (empty? braces)
       text
       (let [out (StringBuilder. (+ (.length text) (* 16 (count braces))))

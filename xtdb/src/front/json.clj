@@ -28,31 +28,31 @@
 
 (declare read-token)
 
-(defn- read-object [^JsonParser in]
+(defn- read-object [^JsonParser in as-key]
   (let [entries (ArrayList.)]
     (loop []
       (if (= JsonToken/END_OBJECT (.nextToken in))
         (collisions/map-of entries)
-        (do (.add entries (keyword (.currentName in)))
-            (.add entries (read-token in (.nextToken in)))
+        (do (.add entries (as-key (.currentName in)))
+            (.add entries (read-token in (.nextToken in) as-key))
             (recur))))))
 
-(defn- read-array [^JsonParser in]
+(defn- read-array [^JsonParser in as-key]
   (loop [v (transient [])]
     (let [token (.nextToken in)]
       (if (= JsonToken/END_ARRAY token)
         (persistent! v)
-        (recur (conj! v (read-token in token)))))))
+        (recur (conj! v (read-token in token as-key)))))))
 
 (defn- read-integer [^JsonParser in]
   (let [n (.getNumberValue in)]
     (if (instance? BigInteger n) (bigint n) (long n))))
 
-(defn- read-token [^JsonParser in token]
+(defn- read-token [^JsonParser in token as-key]
   (condp = token
     JsonToken/VALUE_STRING (.getText in)
-    JsonToken/START_OBJECT (read-object in)
-    JsonToken/START_ARRAY (read-array in)
+    JsonToken/START_OBJECT (read-object in as-key)
+    JsonToken/START_ARRAY (read-array in as-key)
     JsonToken/VALUE_NUMBER_INT (read-integer in)
     JsonToken/VALUE_NUMBER_FLOAT (.getDoubleValue in)
     JsonToken/VALUE_TRUE true
@@ -61,7 +61,7 @@
     (throw (ex-info "JSON refused: cut off" {:fault :cut-off}))))
 
 (defn- read-with [^JsonParser in]
-  (let [v (read-token in (.nextToken in))]
+  (let [v (read-token in (.nextToken in) (collisions/keyword-reader))]
     (when (.nextToken in)
       (throw (ex-info "JSON refused: something follows the value" {:fault :trailing})))
     v))

@@ -67,7 +67,9 @@
 (defn read-one
   "The value that these bytes hold. Throws when they are cut off or are not Transit, a refusal when keys collide."
   [^bytes body]
-  (let [reader (TransitFactory/reader TransitFactory$Format/JSON (ByteArrayInputStream. body) all-read-handlers nil)]
+  (let [reader (TransitFactory/reader TransitFactory$Format/JSON (ByteArrayInputStream. body)
+                                      (assoc all-read-handlers ":" (transit/read-handler (collisions/keyword-reader)))
+                                      nil)]
     (.read ^Reader (.setBuilders ^ReaderSPI reader (map-builder) (transit/list-builder)))))
 
 ;; Transit asks a collection for its size before it walks it, which would realise a lazy sequence.
