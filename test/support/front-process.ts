@@ -52,7 +52,7 @@ async function build(): Promise<{ readonly java: Java; readonly installation: In
 }
 
 /** Starts the front with these flags, compiled as the service runs it. */
-async function runFront(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<FrontRun> {
+export async function runFront(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<FrontRun> {
   built ??= build();
   const { java, installation } = await built;
   const args = [
