@@ -32,6 +32,8 @@ export class ApiSessions {
   readonly #backend: Backend;
   readonly #settings: Omit<HarnessSettings, 'delivered' | 'mineShell'>;
   readonly #open = new Map<string, OpenSession>();
+  /** Sessions that are being opened: a request that names one waits for it. */
+  readonly #opening = new Map<string, Promise<HarnessSession>>();
 
   constructor(backend: Backend, settings: Omit<HarnessSettings, 'delivered' | 'mineShell'>) {
     this.#backend = backend;
@@ -61,11 +63,18 @@ export class ApiSessions {
     }
     // The process that has it open learns so at its next step (decision F5).
     if (take_over === true) await client.openSession({ id, takeOver: true });
-    return this.#join(id, mineShell);
+    const opening = this.#join(id, mineShell);
+    this.#opening.set(id, opening);
+    try {
+      return await opening;
+    } finally {
+      if (this.#opening.get(id) === opening) this.#opening.delete(id);
+    }
   }
 
   /** Works with an open session. @throws {ApiError} session-not-open – it is not */
   async use<T>(id: string, work: (session: HarnessSession) => Promise<T>): Promise<T> {
+    await this.#opening.get(id)?.catch(() => undefined);
     const open = this.#open.get(id);
     if (open === undefined)
       throw new ApiError('session-not-open', `the session ${JSON.stringify(id)} is not open; POST /v1/sessions opens it`);
