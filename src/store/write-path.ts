@@ -114,6 +114,8 @@ export class WritePath {
   /** The end of the pipeline: when everything that was put into it is in the log. */
   #submitted: Promise<unknown> = Promise.resolve();
   readonly #inFlight: Promise<unknown>[] = [];
+  /** When everything that was put into the pipeline has its outcome. */
+  #answered: Promise<void> = Promise.resolve();
 
   constructor(xtdb: XtdbClient) {
     this.#xtdb = xtdb;
@@ -134,14 +136,20 @@ export class WritePath {
 
   /**
    * Writes without making the next write wait for the outcome: everything in the pipeline, of whichever lane, is planned and submitted in the order it was
-   * asked for, so it stands in the log in that order. For a sole writer, whose guards fail only where it is none: then the write rejects with what its plan
+   * asked for, so it stands in the log in that order, and resolves or rejects in that order. For a sole writer, whose guards fail only where it is none: then the write rejects with what its plan
    * throws, or StoreError `conflict`, and is not tried again, since later ones may stand in the log. Tries until the database answers.
    */
   pipeline<Result>(lane: string, plan: Plan<Result>, options: PipelineOptions<Result>): Promise<Written<Result>> {
     if (this.#closed) return Promise.reject(closedError());
     const submitted = this.#submitted.then(() => this.#submit(plan, options));
     this.#submitted = submitted.catch(() => undefined);
-    const written = submitted.then((sent) => this.#outcomeOf(sent, options));
+    // Outcomes are asked for side by side, and one answer may overtake another on its way.
+    const before = this.#answered;
+    const written = submitted.then((sent) => this.#outcomeOf(sent, options)).finally(() => before);
+    this.#answered = written.then(
+      () => undefined,
+      () => undefined,
+    );
     // Only when it ends counts: what `allSettled` answers would hold every result since the lane was last at rest, each inside the one after it.
     this.#occupy(
       lane,

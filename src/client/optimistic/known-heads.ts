@@ -76,9 +76,13 @@ export class KnownHeads {
   /** The newest version that is known: what this process wrote after the basis, else the one at the basis. */
   newest(id: ObjectId): KnownHead | undefined {
     let found = this.#heads.get(id);
-    for (const { heads } of this.#later.values()) {
+    let foundAt = Number.NEGATIVE_INFINITY;
+    // Kept in the order in which they were reported: of two versions that hold from the same moment the one of the later transaction counts.
+    for (const [txId, { heads }] of this.#later) {
       const head = heads.get(id);
-      if (head !== undefined && (found === undefined || head.validTime >= found.validTime)) found = head;
+      if (head === undefined) continue;
+      const since = found?.validTime ?? Number.NEGATIVE_INFINITY;
+      if (head.validTime > since || (head.validTime === since && txId > foundAt)) [found, foundAt] = [head, txId];
     }
     return found;
   }

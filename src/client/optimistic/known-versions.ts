@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { FoundVersion, Head } from '../../store/store-snapshot.js';
-import { type MetadataCache, NOT_YET } from './metadata-cache.js';
+import type { MetadataCache } from './metadata-cache.js';
 
 /** A version with the store's marks. */
 export interface MarkedVersion extends FoundVersion {
@@ -87,9 +87,9 @@ export class KnownVersions {
     return this.#pending.get(id) ?? this.#recent.get(id);
   }
 
-  /** Takes in a version that was loaded from the database. */
-  loaded({ version, marks }: MarkedVersion): void {
-    this.#recent.set(version['xt/id'], { version, marks });
+  /** Takes in a version that was loaded from the database as of a transaction, unless something younger of its object is known. */
+  loaded(version: MarkedVersion, txId: number | undefined): void {
+    if (txId === undefined || this.#metadata.isAsOf(version.version['xt/id'], txId)) this.#remember(version);
   }
 
   /** Takes in versions that are acknowledged and on their way to the database. */
@@ -97,8 +97,8 @@ export class KnownVersions {
     for (const version of versions) {
       this.#pending.add(version);
       if (journaled) this.#journaled.add(version);
-      this.#metadata.learn(version.version, version.marks, NOT_YET);
-      this.loaded(version);
+      this.#metadata.acknowledge(version.version, version.marks);
+      this.#remember(version);
     }
   }
 
@@ -110,13 +110,20 @@ export class KnownVersions {
     }
   }
 
-  /** Takes in what the database made of a write, unless something newer of the same object is on its way. */
+  /**
+   * Takes in what the database made of a write, unless something newer of the same object is known or on its way: what came of two writes may be learned in
+   * another order than that of their transactions.
+   */
   committed({ written, observed, observedAt }: WrittenObjects, txId: number | undefined): void {
     for (const { version, marks } of written) {
-      this.#metadata.learn(version, marks, txId);
-      if (this.#pending.get(version['xt/id']) === undefined) this.loaded({ version, marks });
+      const isNewest = this.#metadata.learn(version, marks, txId);
+      if (isNewest && this.#pending.get(version['xt/id']) === undefined) this.#remember({ version, marks });
     }
     // Read when the write was planned: what was committed since is newer.
     for (const { document, marks } of observed) this.#metadata.learn(document, marks, observedAt);
+  }
+
+  #remember({ version, marks }: MarkedVersion): void {
+    this.#recent.set(version['xt/id'], { version, marks });
   }
 }

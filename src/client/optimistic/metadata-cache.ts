@@ -3,16 +3,16 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { HeadMarks } from '../../store/head.js';
 
-/** A transaction that has no number yet: younger than any basis. */
-export const NOT_YET = Number.POSITIVE_INFINITY;
-
 /**
- * Metadata of the content objects that a client has observed [§3.1], shared by its sessions. Remembers for each session up to which transaction it is
- * complete: as long as only this client writes, nothing needs to be read again.
+ * Metadata of the content objects that a client has observed [§3.1], shared by its sessions: what the database says by the order of its transactions, in
+ * whatever order the client learns it, and over it what is acknowledged and under way. Remembers for each session up to which transaction it is complete: as
+ * long as only this client writes, nothing needs to be read again.
  */
 export class MetadataCache {
-  readonly #entries = new Map<ObjectId, ObjectMetadata>();
-  readonly #learnedAt = new Map<ObjectId, number>();
+  readonly #stored = new Map<ObjectId, ObjectMetadata>();
+  /** The transaction that `#stored` is current as of. */
+  readonly #storedAt = new Map<ObjectId, number>();
+  readonly #acknowledged = new Map<ObjectId, ObjectMetadata>();
   readonly #sources = new Map<ObjectId, FilesystemSource>();
   readonly #paths: DisplayPaths;
   readonly #upto = new Map<SessionId, number>();
@@ -22,17 +22,25 @@ export class MetadataCache {
   }
 
   get(id: ObjectId): ObjectMetadata | undefined {
-    return this.#entries.get(id);
+    return this.#acknowledged.get(id) ?? this.#stored.get(id);
+  }
+
+  /** Takes in a version that is acknowledged: it stands over what the database says until `settle`. */
+  acknowledge(version: object, marks: HeadMarks): void {
+    const metadata = this.#described(version, marks);
+    if (metadata !== undefined) this.#acknowledged.set(metadata.id, metadata);
   }
 
   /** Nothing of an object is under way any more: what the database says of it counts again. */
   settle(id: ObjectId): void {
-    if (this.#learnedAt.get(id) === NOT_YET) this.#learnedAt.set(id, 0);
+    const acknowledged = this.#acknowledged.get(id);
+    this.#acknowledged.delete(id);
+    if (acknowledged !== undefined && !this.#stored.has(id)) this.#stored.set(id, acknowledged);
   }
 
   /** Whether nothing that is known of an object is younger than a transaction. */
   isAsOf(id: ObjectId, txId: number): boolean {
-    return (this.#learnedAt.get(id) ?? 0) <= txId;
+    return !this.#acknowledged.has(id) && (this.#storedAt.get(id) ?? 0) <= txId;
   }
 
   /** The source of a file that was observed. */
@@ -40,20 +48,18 @@ export class MetadataCache {
     return this.#sources.get(id);
   }
 
-  /** Takes in a version or head that is current as of a transaction. */
-  learn(versionOrHead: object, marks: HeadMarks, txId: number | undefined): void {
-    const metadata = metadataOf(versionOrHead, marks, this.#paths);
-    if (metadata === undefined) return;
-    const known = this.#learnedAt.get(metadata.id) ?? 0;
-    if ((txId ?? 0) < known) {
-      // What is under way is newer than what the database had; which of them it is in the end, only the database can tell.
-      if (known === NOT_YET) this.#upto.clear();
-      return;
-    }
-    this.#entries.set(metadata.id, metadata);
-    this.#learnedAt.set(metadata.id, txId ?? 0);
-    if (metadata.type === 'file')
-      this.#sources.set(metadata.id, parseSource((versionOrHead as { readonly source?: unknown }).source) as FilesystemSource);
+  /**
+   * Takes in a version or head that is current as of a transaction; undefined where the database has it since a transaction that is not known. Returns false,
+   * and changes nothing, where a younger transaction said something of the object already.
+   */
+  learn(versionOrHead: object, marks: HeadMarks, txId: number | undefined): boolean {
+    const metadata = this.#described(versionOrHead, marks);
+    if (metadata === undefined) return true;
+    const known = this.#storedAt.get(metadata.id) ?? 0;
+    if (txId !== undefined && txId < known) return false;
+    this.#stored.set(metadata.id, metadata);
+    this.#storedAt.set(metadata.id, txId ?? known);
+    return true;
   }
 
   /** Up to which transaction the objects of a session are known; undefined before the database was asked. */
@@ -64,5 +70,12 @@ export class MetadataCache {
   /** All objects of a session are known as of a transaction. */
   setKnownUpto(session: SessionId, txId: number | undefined): void {
     if (txId !== undefined) this.#upto.set(session, txId);
+  }
+
+  #described(versionOrHead: object, marks: HeadMarks): ObjectMetadata | undefined {
+    const metadata = metadataOf(versionOrHead, marks, this.#paths);
+    if (metadata?.type === 'file')
+      this.#sources.set(metadata.id, parseSource((versionOrHead as { readonly source?: unknown }).source) as FilesystemSource);
+    return metadata;
   }
 }

@@ -221,7 +221,7 @@ export class OptimisticView {
     if (basis === undefined) return undefined;
     for (const [id, found] of await store.newestAt(basis).getMany(missing)) {
       if (!isWanted(id, found)) return undefined;
-      versions.loaded(found);
+      versions.loaded(found, basis);
       active.set(id, found);
     }
     return active.size === ids.length ? active : undefined;

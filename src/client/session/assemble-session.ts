@@ -176,7 +176,7 @@ async function assembleAt(
     if (version !== undefined && isSame(version, metadata(id))) known.set(id, version);
   }
   const found = await snapshot.getMany(state.sets.active.filter((id) => !known.has(id)));
-  for (const version of found.values()) versions.loaded(version);
+  for (const version of found.values()) versions.loaded(version, snapshot.basis.txId);
   const version = (id: ObjectId): MarkedVersion | undefined => known.get(id) ?? found.get(id);
   return assembleParts(environment, { state, prompt, metadata, version, basis: snapshot.basis }, options);
 }

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -9,6 +12,7 @@ import { fileStub } from '../../../src/objects/versions.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { testAddress } from '../../support/context.js';
+import { LateAnswers } from '../../support/late-answers.js';
 
 const filesystem = filesystemId(`fs-${randomUUID()}`);
 const stub = (path: string) => fileStub(filesystemSource(filesystem, canonicalPath(path)));
@@ -42,6 +46,34 @@ describe('the pipeline of a sole writer', () => {
     const ids = written.map(({ txId }) => Number(txId));
     expect(ids).toEqual(ids.toSorted((a, b) => a - b));
     expect(new Set(ids).size).toBe(40);
+  });
+
+  test('passes outcomes on in the order of the log, also where an answer overtakes an earlier one', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'palimpsest-pipeline-'));
+    const proxy = await LateAnswers.open(folder);
+    const late = new XtdbClient(proxy.address);
+    const { writes } = new ObjectStore(late);
+    const held = proxy.holdNext();
+    try {
+      const ended: string[] = [];
+      const write = async (path: string): Promise<void> => {
+        const plan = async () => ({ ops: store.putOps({ version: stub(path) }), result: path });
+        ended.push((await writes.pipeline('late', plan, { onSubmitted: () => undefined })).result);
+      };
+      const all = Promise.all([write('/late/first'), write('/late/second')]);
+      await held.overtaken;
+      await delay(200);
+      expect(ended).toEqual([]);
+      held.release();
+      await all;
+      expect(ended).toEqual(['/late/first', '/late/second']);
+    } finally {
+      held.release();
+      await writes.close();
+      await late.close();
+      await proxy.close();
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 
   test('is flushed when every outcome is known, lane by lane', async () => {

@@ -1,0 +1,83 @@
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { CallReport } from '../../../src/client/session/call-report.js';
+import type { ContextClient, ContextClientOptions } from '../../../src/client/session/context-client.js';
+import { mentions, openClient, wholeRead } from '../../support/context.js';
+import { LateAnswers } from '../../support/late-answers.js';
+
+/** How long a client may take for an answer that it has: then one that came before it is passed on. */
+const DIGEST_MS = 1_000;
+
+const call = (report: Partial<CallReport>): CallReport => ({
+  tool: 'read',
+  args: {},
+  status: 'ok',
+  content: 'output',
+  answer: (id) => `answer of ${id}`,
+  ...report,
+});
+
+describe('the answer about a transaction comes after that about a later one', () => {
+  let root: string;
+  let proxy: LateAnswers;
+  const clients: ContextClient[] = [];
+
+  const open = async (options: Partial<ContextClientOptions>): Promise<ContextClient> => {
+    const client = await openClient(root, { address: proxy.address, track: false, ...options });
+    clients.push(client);
+    return client;
+  };
+
+  beforeEach(async () => {
+    root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-late-')));
+    proxy = await LateAnswers.open(root);
+  });
+
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.close()));
+    await proxy.close();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  test('a sole writer goes on with the version of the later one, as in a replay [decision H6]', async () => {
+    const client = await open({ soleWriter: true });
+    const session = await client.openSession();
+    const reads = async (text: string) => {
+      await writeFile(join(root, 'a.ts'), text);
+      return session.recordCall(call({ readings: [await wholeRead(client, 'a.ts')], content: text }));
+    };
+    await (await reads('the first text')).applied;
+    const held = proxy.holdNext();
+    const second = await reads('the second one');
+    const third = await reads('the third text, the last');
+    await held.overtaken;
+    await Promise.race([third.applied, delay(DIGEST_MS)]);
+    const before = await session.assemble();
+    held.release();
+    await Promise.all([second.applied, third.applied]);
+    const after = await session.assemble();
+    expect(after.text).toBe(before.text);
+    expect(after.text).toContain(`char_count=${'the third text, the last'.length}`);
+    expect(after.sections.find(({ name }) => name === 'active')?.text).toContain('the third text, the last');
+  });
+
+  test('a mention in one session does not hide what another session of the client has read since', async () => {
+    const client = await open({ dataDir: join(root, 'data') });
+    await writeFile(join(root, 'a.ts'), 'the text');
+    const [one, other] = [await client.openSession(), await client.openSession()];
+    await client.delivered();
+    const held = proxy.holdNext();
+    const mention = await one.recordCall(call({ tool: 'list', mentions: await mentions(client, ['a.ts']) }));
+    await held.caught;
+    const read = await other.recordCall(call({ readings: [await wholeRead(client, 'a.ts')], content: 'the text' }));
+    await read.applied;
+    const before = await other.assemble();
+    expect(before.text).toContain(`char_count=${'the text'.length}`);
+    held.release();
+    await mention.applied;
+    expect((await other.assemble()).text).toBe(before.text);
+  });
+});

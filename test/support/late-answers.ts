@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { NodeAddress } from '../../src/xtdb/address.js';
+import { testAddress } from './context.js';
+
+/** The answer about one transaction on its way back, held until it is released. */
+export interface HeldAnswer {
+  /** Resolves when the node has answered what became of the transaction. */
+  readonly caught: Promise<void>;
+  /** Resolves when the answer about a later transaction was passed on. */
+  readonly overtaken: Promise<void>;
+  release(): void;
+}
+
+interface Hold {
+  txId: number | undefined;
+  readonly released: Promise<void>;
+  readonly onCaught: () => void;
+  readonly onOvertaken: () => void;
+}
+
+const isOutcome = (url: URL): boolean => url.pathname === '/_xtdb/tx-committed';
+
+/** A promise, and what resolves it. */
+function moment(): readonly [Promise<void>, () => void] {
+  let come = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    come = resolve;
+  });
+  return [promise, come];
+}
+
+/** A proxy before the suite's node that passes everything on, and lets one answer about a transaction be overtaken by those about later ones. */
+export class LateAnswers {
+  readonly #server = createServer((incoming, outgoing) => {
+    this.#pass(incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  readonly #socketPath: string;
+  #hold: Hold | undefined;
+
+  private constructor(folder: string) {
+    this.#socketPath = join(folder, 'late.sock');
+  }
+
+  /** Listens on a socket in a folder. Whoever opens it closes it. */
+  static async open(folder: string): Promise<LateAnswers> {
+    const proxy = new LateAnswers(folder);
+    proxy.#server.listen(proxy.#socketPath);
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get address(): NodeAddress {
+    return { kind: 'unix', socketPath: this.#socketPath };
+  }
+
+  /** Holds the answer about the first transaction that is asked about from now on. */
+  holdNext(): HeldAnswer {
+    const [released, release] = moment();
+    const [caught, onCaught] = moment();
+    const [overtaken, onOvertaken] = moment();
+    this.#hold = { txId: undefined, released, onCaught, onOvertaken };
+    return { caught, overtaken, release };
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const address = testAddress();
+    if (address.kind !== 'unix') throw new Error('the node of the suite listens on a socket');
+    const url = new URL(incoming.url ?? '/', 'http://node');
+    const hold = isOutcome(url) ? this.#hold : undefined;
+    const txId = Number(url.searchParams.get('tx-id'));
+    if (hold !== undefined) hold.txId ??= txId;
+    const { method, url: path, headers } = incoming;
+    const passed = request({ socketPath: address.socketPath, method, path, headers });
+    const answered = once(passed, 'response') as Promise<[IncomingMessage]>;
+    await Promise.all([pipeline(incoming, passed), answered]);
+    const [answer] = await answered;
+    if (hold !== undefined && txId === hold.txId) {
+      hold.onCaught();
+      await hold.released;
+    }
+    outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+    await pipeline(answer, outgoing);
+    if (hold?.txId !== undefined && txId > hold.txId) hold.onOvertaken();
+  }
+}
