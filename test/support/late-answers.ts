@@ -32,21 +32,23 @@ function moment(): readonly [Promise<void>, () => void] {
   return [promise, come];
 }
 
-/** A proxy before the suite's node that passes everything on, and lets one answer about a transaction be overtaken by those about later ones. */
+/** A proxy before a node, the suite's if left out, that passes everything on, and lets one answer about a transaction be overtaken by those about later ones. */
 export class LateAnswers {
   readonly #server = createServer((incoming, outgoing) => {
     this.#pass(incoming, outgoing).catch(() => outgoing.destroy());
   });
   readonly #socketPath: string;
+  readonly #target: NodeAddress;
   #hold: Hold | undefined;
 
-  private constructor(folder: string) {
+  private constructor(folder: string, target: NodeAddress) {
     this.#socketPath = join(folder, 'late.sock');
+    this.#target = target;
   }
 
   /** Listens on a socket in a folder. Whoever opens it closes it. */
-  static async open(folder: string): Promise<LateAnswers> {
-    const proxy = new LateAnswers(folder);
+  static async open(folder: string, target: NodeAddress = testAddress()): Promise<LateAnswers> {
+    const proxy = new LateAnswers(folder, target);
     proxy.#server.listen(proxy.#socketPath);
     await once(proxy.#server, 'listening');
     return proxy;
@@ -71,14 +73,13 @@ export class LateAnswers {
   }
 
   async #pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const address = testAddress();
-    if (address.kind !== 'unix') throw new Error('the node of the suite listens on a socket');
+    if (this.#target.kind !== 'unix') throw new Error('the node behind the proxy has to listen on a socket');
     const url = new URL(incoming.url ?? '/', 'http://node');
     const hold = isOutcome(url) ? this.#hold : undefined;
     const txId = Number(url.searchParams.get('tx-id'));
     if (hold !== undefined) hold.txId ??= txId;
     const { method, url: path, headers } = incoming;
-    const passed = request({ socketPath: address.socketPath, method, path, headers });
+    const passed = request({ socketPath: this.#target.socketPath, method, path, headers });
     const answered = once(passed, 'response') as Promise<[IncomingMessage]>;
     await Promise.all([pipeline(incoming, passed), answered]);
     const [answer] = await answered;

@@ -2,11 +2,12 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CallReport } from '../../../src/client/session/call-report.js';
 import type { ContextClient, ContextClientOptions } from '../../../src/client/session/context-client.js';
 import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { LateAnswers } from '../../support/late-answers.js';
+import { type OwnNode, ownNode } from '../../support/own-node.js';
 
 /** How long a client may take for an answer that it has: then one that came before it is passed on. */
 const DIGEST_MS = 1_000;
@@ -23,6 +24,8 @@ const call = (report: Partial<CallReport>): CallReport => ({
 describe('the answer about a transaction comes after that about a later one', () => {
   let root: string;
   let proxy: LateAnswers;
+  // A node of its own: where others write, a client reads again what it knows.
+  let node: OwnNode;
   const clients: ContextClient[] = [];
 
   const open = async (options: Partial<ContextClientOptions>): Promise<ContextClient> => {
@@ -31,9 +34,14 @@ describe('the answer about a transaction comes after that about a later one', ()
     return client;
   };
 
+  beforeAll(async () => {
+    node = await ownNode();
+  });
+  afterAll(() => node.stop());
+
   beforeEach(async () => {
     root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-late-')));
-    proxy = await LateAnswers.open(root);
+    proxy = await LateAnswers.open(root, node.address);
   });
 
   afterEach(async () => {

@@ -40,6 +40,19 @@ describe('what a process knows of the newest versions', () => {
     );
   });
 
+  test('of two versions that hold from the same moment the one of the later transaction counts, in whatever order outcomes come', () => {
+    const [id] = ids as [ObjectId];
+    for (const order of [
+      [7, 8],
+      [8, 7],
+    ]) {
+      const known = new KnownHeads(new OwnTransactions());
+      known.read(5, new Set(), new Map());
+      for (const txId of order) known.wrote(txId, { heads: new Map([[id, head(`version ${txId}`, 1)]]), readAt: 5 });
+      expect(known.newest(id)?.hash).toBe('version 8');
+    }
+  });
+
   test('what was decided before somebody else wrote does not count', () => {
     const own = new OwnTransactions();
     const known = new KnownHeads(own);
