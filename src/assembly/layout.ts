@@ -90,7 +90,13 @@ function repeatedFile(metadata: ObjectMetadata, active: ReadonlyMap<ObjectId, Ob
   return file?.type === 'file' && file.state === 'indexed' && file.contentHash === metadata.contentHash ? file.id : undefined;
 }
 
-function block({ metadata, content }: ActiveObject, active: ReadonlyMap<ObjectId, ObjectMetadata>, nameOf: NameOf, strict: boolean): Block {
+interface BlockContext {
+  readonly active: ReadonlyMap<ObjectId, ObjectMetadata>;
+  readonly nameOf: NameOf;
+  readonly strict: boolean;
+}
+
+function block({ metadata, content }: ActiveObject, { active, nameOf, strict }: BlockContext): Block {
   const { id } = metadata;
   const header = `ACTIVE_CONTENT id=${nameOf(id)}`;
   const file = strict ? undefined : repeatedFile(metadata, active);
@@ -109,13 +115,13 @@ export function frameOf(input: AssemblyInput): Frame {
   const { systemPrompt, pool, active, options } = input;
   const { strict, shortIds } = options;
   const nameOf = namesOf(idsOf(input), shortIds);
-  const activated = new Map(active.map(({ metadata }) => [metadata.id, metadata]));
+  const context = { active: new Map(active.map(({ metadata }) => [metadata.id, metadata])), nameOf, strict };
   return {
     nameOf,
     pooled: new Map(pool.map((metadata) => [metadata.id, metadata])),
     system: systemPrompt ?? '',
     pool: poolLines(pool, nameOf, options),
-    blocks: active.map((object) => block(object, activated, nameOf, strict)),
+    blocks: active.map((object) => block(object, context)),
   };
 }
 

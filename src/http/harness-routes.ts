@@ -166,7 +166,7 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes }: Harness
     const question = reviewOperationAt(pathname);
     if (question !== undefined) {
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
-      const ask = async () => answerReviewRequest(question.id, await sessions.client(), searchParams, response);
+      const ask = async () => answerReviewRequest(question.id, { client: await sessions.client(), query: searchParams }, response);
       return questions[question.operation.kind].run(ask, goneSignal(response));
     }
     const there = operationsAt(pathname);

@@ -113,8 +113,7 @@ export function reviewOperationAt(path: string): { readonly id: ReviewOperationI
  */
 export async function answerReviewRequest(
   id: ReviewOperationId,
-  client: ContextClient,
-  query: URLSearchParams,
+  { client, query }: { readonly client: ContextClient; readonly query: URLSearchParams },
   response: ServerResponse,
 ): Promise<void> {
   const { parameters, answer } = REVIEW_OPERATIONS[id];

@@ -42,34 +42,40 @@ export interface FileDecision {
 
 const UNCHANGED: FileDecision = { outcome: 'unchanged' };
 
+/** What a file is decided against: its source, what the database holds of it, and the moment of acknowledgement. */
+interface Known {
+  readonly source: FilesystemSource;
+  readonly current: CurrentFile | undefined;
+  readonly nowMs: number;
+}
+
+/** The decision to write a version that is true since a moment; `marks` go with its head. */
 function updated(
-  current: CurrentFile | undefined,
+  { current, nowMs }: Known,
   version: ObjectVersion<'file'>,
-  sinceMs: number,
-  nowMs: number,
-  marks: HeadMarks = {},
+  { sinceMs, marks = {} }: { readonly sinceMs: number; readonly marks?: HeadMarks },
 ): FileDecision {
   const validTime = versionTime(sinceMs, nowMs, current?.validTime);
   return { outcome: current === undefined ? 'created' : 'updated', write: { version, marks, validTime } };
 }
 
-type Decide<Kind extends SourceReading['kind']> = (
-  reading: Extract<SourceReading, { kind: Kind }>,
-  source: FilesystemSource,
-  current: CurrentFile | undefined,
-  nowMs: number,
-) => FileDecision;
+type Decide<Kind extends SourceReading['kind']> = (reading: Extract<SourceReading, { kind: Kind }>, known: Known) => FileDecision;
+
+function decideText({ content, fileHash, mtimeMs }: Extract<SourceReading, { kind: 'text' | 'large-text' }>, known: Known): FileDecision {
+  if (known.current?.fileHash === fileHash) return UNCHANGED;
+  return updated(known, indexedFile(known.source, content, fileHash), { sinceMs: mtimeMs });
+}
 
 /** One rule per way a reading can end; orphans and things that are no files leave the last version as it stands (decision C5, §5.9). */
 const BY_READING: { readonly [Kind in SourceReading['kind']]: Decide<Kind> } = {
-  text: ({ content, fileHash, mtimeMs }, source, current, now) =>
-    current?.fileHash === fileHash ? UNCHANGED : updated(current, indexedFile(source, content, fileHash), mtimeMs, now),
-  'large-text': ({ content, fileHash, mtimeMs }, source, current, now) =>
-    current?.fileHash === fileHash ? UNCHANGED : updated(current, indexedFile(source, content, fileHash), mtimeMs, now),
-  binary: ({ fileHash, mtimeMs }, source, current, now) =>
-    current?.fileHash === fileHash ? UNCHANGED : updated(current, nonTextFile(source, fileHash), mtimeMs, now),
-  missing: (_reading, source, current, now) =>
-    current === undefined || current.gone ? UNCHANGED : updated(current, deletedFile(source), now, now, { gone: true }),
+  text: decideText,
+  'large-text': decideText,
+  binary: ({ fileHash, mtimeMs }, known) =>
+    known.current?.fileHash === fileHash ? UNCHANGED : updated(known, nonTextFile(known.source, fileHash), { sinceMs: mtimeMs }),
+  missing: (_reading, known) =>
+    known.current === undefined || known.current.gone
+      ? UNCHANGED
+      : updated(known, deletedFile(known.source), { sinceMs: known.nowMs, marks: { gone: true } }),
   unreachable: () => UNCHANGED,
   'not-regular': () => UNCHANGED,
 };
@@ -82,8 +88,8 @@ export function decideFile(observation: FileObservation, current: CurrentFile | 
   const { source } = observation;
   if (observation.kind === 'read') {
     const decide = BY_READING[observation.reading.kind] as Decide<SourceReading['kind']>;
-    return decide(observation.reading as never, source, current, nowMs);
+    return decide(observation.reading as never, { source, current, nowMs });
   }
   if (current !== undefined) return UNCHANGED;
-  return { ...updated(undefined, fileStub(source), observation.mtimeMs, nowMs), onlyIfAbsent: true };
+  return { ...updated({ source, current, nowMs }, fileStub(source), { sinceMs: observation.mtimeMs }), onlyIfAbsent: true };
 }

@@ -43,11 +43,17 @@ interface Finding {
 /** The number of the first record of a file, as far as it is known. */
 const firstOf = ({ header, frames }: SegmentScan): number | undefined => header?.first ?? frames[0]?.sequence;
 
+/** The sequence numbers around a range of frames: the last one before it, and the first one of the next file. */
+interface Neighbours {
+  readonly last: number;
+  readonly firstLater: number | undefined;
+}
+
 /**
  * Whether a range of frames was never acknowledged: nothing later knows of an acknowledged record beyond the last one before it. Valid frames may follow it all
  * the same, since a disk that loses power keeps what it likes of what was written after the last sync.
  */
-function isTorn(bad: BadStretch, last: number, { frames }: SegmentScan, firstLater: number | undefined): boolean {
+function isTorn(bad: BadStretch, { frames }: SegmentScan, { last, firstLater }: Neighbours): boolean {
   if (firstLater !== undefined && firstLater > last + 1) return false;
   const after = frames.slice(bad.framesBefore);
   const [next] = after;
@@ -70,7 +76,7 @@ class Pass {
     let { frames } = scan;
     for (const bad of scan.bad) {
       const last = scan.frames[bad.framesBefore - 1]?.sequence ?? this.last;
-      const torn = isTorn(bad, last, scan, firstLater);
+      const torn = isTorn(bad, scan, { last, firstLater });
       this.findings.push({ segment, offset: bad.offset, length: torn ? scan.size - bad.offset : bad.length, last, torn });
       if (!torn) continue;
       frames = scan.frames.slice(0, bad.framesBefore);

@@ -51,9 +51,11 @@ async function waitForDatabase(backend: Backend, exchange: Exchange, isNewSessio
   const ready = isNewSession ? backend.usable(onProgress) : backend.ready(onProgress);
   ready.catch(() => undefined);
   try {
-    return await withinLimit<ContextClient | undefined>(Promise.race([ready, cancelled]), TIMEOUT_MS, () => undefined, {
-      keepsAlive: true,
-    });
+    return await withinLimit<ContextClient | undefined>(
+      Promise.race([ready, cancelled]),
+      { ms: TIMEOUT_MS, keepsAlive: true },
+      () => undefined,
+    );
   } finally {
     clearInterval(heartbeat);
   }

@@ -33,7 +33,7 @@ export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): 
 
   const why = await ended;
   log.debug({ why }, 'shutting down');
-  await withinLimit(connection.idle(), DRAIN_MS[why], () => undefined, { keepsAlive: true });
+  await withinLimit(connection.idle(), { ms: DRAIN_MS[why], keepsAlive: true }, () => undefined);
   await connection.server.close();
   // A node that does not answer any more must not keep the process alive.
   setTimeout(() => process.exit(1), LAST_MS).unref();

@@ -29,7 +29,11 @@ const FRONT_CODES: Readonly<Record<string, { readonly code: NodeErrorCode; reado
   'start-failed': { code: 'start-failed', nextStep: 'The log says more: palimpsest node logs' },
 };
 
-function failure(code: NodeErrorCode, dataDir: string, said: string, nextStep: string): ExitVerdict {
+function failure(
+  code: NodeErrorCode,
+  dataDir: string,
+  { said, nextStep }: { readonly said: string; readonly nextStep: string },
+): ExitVerdict {
   return { kind: 'failed', error: new NodeError(code, `The node of ${dataDir} did not start: ${said.trim()}. ${nextStep}`) };
 }
 
@@ -41,32 +45,35 @@ export function judgeFrontExit(exit: FrontExit, context: { readonly wasReady: bo
   if (exit.code === 0) return { kind: 'clean' };
   const said = [...exit.tail.matchAll(/^front: ([a-z-]+): (.*)$/gm)].at(-1);
   const known = said?.[1] === undefined ? undefined : FRONT_CODES[said[1]];
-  if (exit.code === 70 && known !== undefined) return failure(known.code, context.dataDir, said?.[2] ?? '', known.nextStep);
+  if (exit.code === 70 && known !== undefined)
+    return failure(known.code, context.dataDir, { said: said?.[2] ?? '', nextStep: known.nextStep });
   if (exit.code === 75) {
-    return failure(
-      'locked',
-      context.dataDir,
-      'another process has its database open',
-      'Stop that node (palimpsest node stop), or name another folder with --data.',
-    );
+    return failure('locked', context.dataDir, {
+      said: 'another process has its database open',
+      nextStep: 'Stop that node (palimpsest node stop), or name another folder with --data.',
+    });
   }
   if (/No space left on device/.test(exit.tail) && !context.wasReady) {
-    return failure('no-space', context.dataDir, 'no space left on device', 'Free some space on that disk, then start the node again.');
+    return failure('no-space', context.dataDir, {
+      said: 'no space left on device',
+      nextStep: 'Free some space on that disk, then start the node again.',
+    });
   }
   const how = exit.signal === null ? `exit code ${exit.code}` : `signal ${exit.signal}`;
   if (exit.code === 3) {
     const reason = 'out of memory';
     return context.wasReady
       ? { kind: 'crashed', reason }
-      : failure('out-of-memory', context.dataDir, 'it ran out of memory', 'Free some memory, or give the node more with --heap.');
+      : failure('out-of-memory', context.dataDir, {
+          said: 'it ran out of memory',
+          nextStep: 'Free some memory, or give the node more with --heap.',
+        });
   }
   if (context.wasReady || exit.signal !== null) return { kind: 'crashed', reason: how };
-  return failure(
-    'start-failed',
-    context.dataDir,
-    `${how}; it said last:\n${lastLines(exit.tail, 8)}\n`,
-    'The log says more: palimpsest node logs',
-  );
+  return failure('start-failed', context.dataDir, {
+    said: `${how}; it said last:\n${lastLines(exit.tail, 8)}\n`,
+    nextStep: 'The log says more: palimpsest node logs',
+  });
 }
 
 /** How long to wait before the n-th start in a row (n from 1): at once after a first crash, then doubling up to 30 s. */

@@ -1,28 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { defined } from '../values/defined.js';
 
-/** How a limit is kept. */
-export interface LimitOptions {
-  /** Whether waiting keeps the process alive, for a caller that ends with the answer; false if left out. */
-  readonly keepsAlive?: boolean;
-}
+/** A time limit in milliseconds; waiting keeps the process alive if `keepsAlive` says so, for a caller that ends with the answer. */
+export type TimeLimit = number | { readonly ms: number; readonly keepsAlive: boolean };
 
 /**
- * Resolves to what `work` resolves to, or to what `late()` answers or throws once `limitMs` have passed; the work itself goes on. The timer ends with
+ * Resolves to what `work` resolves to, or to what `late()` answers or throws once the limit has passed; the work itself goes on. The timer ends with
  * the answer.
  */
-export async function withinLimit<T>(
-  work: Promise<T>,
-  limitMs: number,
-  late: () => T | Promise<T>,
-  { keepsAlive = false }: LimitOptions = {},
-): Promise<T> {
-  const limit = new AbortController();
-  const passed = delay(limitMs, undefined, { signal: limit.signal, ref: keepsAlive }).then(late);
+export async function withinLimit<T>(work: Promise<T>, limit: TimeLimit, late: () => T | Promise<T>): Promise<T> {
+  const answered = new AbortController();
+  const { ms, keepsAlive } = typeof limit === 'number' ? { ms: limit, keepsAlive: false } : limit;
+  const passed = delay(ms, undefined, { signal: answered.signal, ref: keepsAlive }).then(late);
   try {
     return await Promise.race([work, passed]);
   } finally {
-    limit.abort();
+    answered.abort();
   }
 }
 

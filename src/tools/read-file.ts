@@ -34,7 +34,10 @@ export function requireReadable(reading: SourceReading, file: LocatedFile, name:
         learned,
       });
     case 'missing':
-      throw new ToolError('not-found', name, { learned, cause: new SourceError('not-found', name, `${named(name)} does not exist`) });
+      throw new ToolError('not-found', name, {
+        learned,
+        cause: new SourceError('not-found', `${named(name)} does not exist`, { path: name }),
+      });
     case 'not-regular':
       if (reading.what === 'directory')
         throw new ToolError('not-text', `${name} is a folder, not a file.`, { next: `List it instead: ls path=${name}` });

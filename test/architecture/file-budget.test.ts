@@ -1,6 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { linesOf, quantile } from './figures.js';
+import ts from 'typescript';
+import { figuresOf, linesOf, quantile } from './figures.js';
 import { sourceFiles } from './source-tree.js';
+
+/** Small files with one importer beside them that are right as they are, with the reason. */
+const SLICES: Readonly<Record<string, string>> = {
+  'src/cli/review/query.ts': 'loaded only when the command runs',
+  'src/lab/recordings/read-calls.ts': 'says which calls read files, whatever is counted',
+};
+const MOST_PARAMETERS = 3;
 
 const VAGUE = /(^|\/)(utils?|helpers?|manager|types|common|misc)\.ts$/;
 const sizes = sourceFiles('src').map((file) => ({ path: file.path, lines: linesOf(file) }));
@@ -22,5 +30,24 @@ describe('rooms of a natural size', () => {
 
   test('a file is named for the one thing it holds', () => {
     expect(sizes.filter(({ path }) => VAGUE.test(path))).toEqual([]);
+  });
+
+  test('what is read together stands together: no slices', () => {
+    expect(figuresOf(sourceFiles('src')).slices.filter((path) => SLICES[path] === undefined)).toEqual([]);
+  });
+
+  test('no function takes more than three parameters by position', () => {
+    const long = sourceFiles('src').flatMap(({ path, text }) => {
+      const found: string[] = [];
+      const visit = (node: ts.Node): void => {
+        const isWritten = ts.isFunctionLike(node) && 'body' in node && node.body !== undefined;
+        if (isWritten && node.parameters.length > MOST_PARAMETERS)
+          found.push(`${path}: ${node.name?.getText() ?? 'a function without a name'}`);
+        ts.forEachChild(node, visit);
+      };
+      visit(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
+      return found;
+    });
+    expect(long).toEqual([]);
   });
 });

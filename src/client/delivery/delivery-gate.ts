@@ -52,7 +52,7 @@ export class DeliveryGate {
       const now = performance.now();
       const rest = Math.min(end - now, this.#models > 0 ? TIME_LIMITS.gate : this.#announcedUntil - now);
       if (this.#urgent > 0 || rest <= 0) return;
-      await withinLimit(this.#changed, rest, () => undefined, { keepsAlive: true });
+      await withinLimit(this.#changed, { ms: rest, keepsAlive: true }, () => undefined);
     }
   }
 

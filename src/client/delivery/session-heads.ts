@@ -105,7 +105,11 @@ function sharedSteps(parent: SessionId, steps: readonly Step[], at: number | und
 }
 
 /** The prompt at the end of the shared steps: what was set until the first step that is not shared. */
-async function promptAfter(store: ObjectStore, now: StoreSnapshot, parent: SessionId, next: Step | undefined) {
+async function promptAfter(
+  store: ObjectStore,
+  parent: SessionId,
+  { now, next }: { readonly now: StoreSnapshot; readonly next: Step | undefined },
+) {
   const { txId } = now.basis;
   const basis = { ...defined({ txId }), validTime: new Date((next?.at ?? 0) - 1) };
   const snapshot = next === undefined ? now : await store.asOf(basis);
@@ -124,7 +128,7 @@ async function forkHeads({ store, clock }: ForkEnvironment, parentId: SessionId,
   const parent: ForkPoint = { session: parentId, seq: shared.length };
   const state = shared.map((step) => ({ ...step, session: id })).reduce(applyStep, emptySession(id));
   const { puts, position } = headsAt(state, { at: Math.max(clock(), state.lastAt + 1), epoch: 1, parent });
-  const prompt = await promptAfter(store, snapshot, parentId, steps[shared.length]);
+  const prompt = await promptAfter(store, parentId, { now: snapshot, next: steps[shared.length] });
   const all = [...puts, storedPut({ version: systemPromptVersion(id, prompt), validTime: new Date(position.at) })];
   return { id, parent, puts: all.map((put) => ({ ...put, expect: null })) };
 }

@@ -161,13 +161,13 @@ function isSame({ version }: MarkedVersion, metadata: ObjectMetadata | undefined
 
 interface AssembledSession extends ViewedSession {
   readonly metadata: MetadataOf;
+  readonly options: AssembleOptions;
 }
 
 async function assembleAt(
   environment: SessionEnvironment,
   snapshot: StoreSnapshot,
-  { state, prompt, metadata }: AssembledSession,
-  options: AssembleOptions,
+  { state, prompt, metadata, options }: AssembledSession,
 ): Promise<SessionAssembly> {
   const { versions } = environment;
   const known = new Map<ObjectId, MarkedVersion>();
@@ -218,7 +218,7 @@ async function assembleFromDatabase(
   try {
     const snapshot = await store.now();
     const metadata = await currentMetadata(environment, snapshot, loaded.state);
-    return await assembleAt(environment, snapshot, { ...loaded, metadata }, options);
+    return await assembleAt(environment, snapshot, { ...loaded, metadata, options });
   } catch (error) {
     // No write was under way that would have noticed the outage.
     if (!outbox.isDurable || !(error instanceof XtdbError) || !AWAY.has(error.code)) throw error;

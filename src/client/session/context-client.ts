@@ -111,7 +111,8 @@ export class ContextClient {
   readonly #publisher: TrackingPublisher | undefined;
   #closing: Promise<CloseReport> | undefined;
 
-  private constructor(xtdb: XtdbClient, files: FileAccess, options: ContextClientOptions, journal: ClientJournal | undefined) {
+  private constructor(files: FileAccess, journal: ClientJournal | undefined, options: ContextClientOptions) {
+    const xtdb = new XtdbClient(options.address);
     this.#xtdb = xtdb;
     this.#journal = journal;
     this.#lease = options.dataDir === undefined ? undefined : { dataDir: options.dataDir, what: options.what ?? WHAT };
@@ -153,7 +154,7 @@ export class ContextClient {
     const { dataDir, what = WHAT, durability = 'process', onNotice = () => undefined, queue } = options;
     const kept = { what, durability, onNotice, ...defined({ limits: queue }) };
     const journal = dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
-    const client = new ContextClient(new XtdbClient(options.address), files, options, journal);
+    const client = new ContextClient(files, journal, options);
     await journal?.adoptAll((write, done) => client.#environment.outbox.adopt(write, done));
     return client;
   }

@@ -182,5 +182,5 @@ export function withTimeout<T>(work: Promise<T>, limitMs: number): Promise<T> {
   const late = (): never => {
     throw new LateError(`no answer within ${limitMs} ms`);
   };
-  return withinLimit(work, limitMs, late, { keepsAlive: true });
+  return withinLimit(work, { ms: limitMs, keepsAlive: true }, late);
 }

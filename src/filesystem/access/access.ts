@@ -69,5 +69,5 @@ async function deviceOf(path: string): Promise<bigint | undefined> {
 
 /** The error for a location that only the agent can see. */
 export function unreachableError(shown: string): SourceError {
-  return new SourceError('unreachable', shown, `${named(shown)} is on a filesystem that cannot be reached from here`);
+  return new SourceError('unreachable', `${named(shown)} is on a filesystem that cannot be reached from here`, { path: shown });
 }

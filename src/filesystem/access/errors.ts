@@ -26,9 +26,9 @@ export class SourceError extends CodedError<SourceErrorCode> {
   /** The path as the caller gave it. */
   readonly path: string;
 
-  constructor(code: SourceErrorCode, path: string, message: string, options?: { readonly cause?: unknown }) {
-    super(code, message, options);
-    this.path = path;
+  constructor(code: SourceErrorCode, message: string, details: { readonly path: string; readonly cause?: unknown }) {
+    super(code, message, details);
+    this.path = details.path;
   }
 }
 
@@ -83,5 +83,5 @@ export function sourceErrorFrom(error: unknown, path: string): unknown {
   const errno = systemCode(error);
   if (errno === undefined) return error;
   const failure = BY_ERRNO[errno] ?? { code: 'io', says: `could not be used: the system answered ${errno}` };
-  return new SourceError(failure.code, path, `${named(path)} ${failure.says}`, { cause: error });
+  return new SourceError(failure.code, `${named(path)} ${failure.says}`, { path, cause: error });
 }

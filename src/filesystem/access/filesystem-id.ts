@@ -95,9 +95,7 @@ async function readPersisted(path: string): Promise<string | undefined> {
     throw sourceErrorFrom(error, path);
   });
   if (text === undefined || PERSISTED_ID.test(text.trim())) return text?.trim();
-  throw new SourceError(
-    'io',
+  throw new SourceError('io', `the file ${named(path)} holds no filesystem id (64 hexadecimal digits); delete it to have a new one made`, {
     path,
-    `the file ${named(path)} holds no filesystem id (64 hexadecimal digits); delete it to have a new one made`,
-  );
+  });
 }

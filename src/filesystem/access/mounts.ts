@@ -48,7 +48,7 @@ function replacePrefix(path: string, from: string, to: string): string {
 
 function normalPrefix(value: string, what: string): CanonicalPath {
   if (!posix.isAbsolute(value)) {
-    throw new SourceError('invalid-path', value, `the ${what} ${named(value)} of a mount is not absolute; begin it with /`);
+    throw new SourceError('invalid-path', `the ${what} ${named(value)} of a mount is not absolute; begin it with /`, { path: value });
   }
   return canonicalPath(value);
 }
@@ -66,7 +66,7 @@ export function parseMount(text: string): MountSetting {
   const canonicalPrefix = hasId ? rest.slice(0, comma) : rest;
   const id = hasId ? rest.slice(comma + 1) : undefined;
   if (agentPrefix === '' || canonicalPrefix === '' || id === '') {
-    throw new SourceError('invalid-path', text, `the mount ${named(text)} is not of the form AGENT=CANONICAL[,FSID]`);
+    throw new SourceError('invalid-path', `the mount ${named(text)} is not of the form AGENT=CANONICAL[,FSID]`, { path: text });
   }
   normalPrefix(agentPrefix, 'agent prefix');
   normalPrefix(canonicalPrefix, 'canonical prefix');
@@ -98,7 +98,7 @@ export class MountTable {
     const prefixes = this.mappings.map((mapping) => mapping.agentPrefix);
     const twice = prefixes.find((prefix, index) => prefixes.indexOf(prefix) !== index);
     if (twice !== undefined) {
-      throw new SourceError('invalid-path', twice, `two mounts have the agent prefix ${named(twice)}; keep one of them`);
+      throw new SourceError('invalid-path', `two mounts have the agent prefix ${named(twice)}; keep one of them`, { path: twice });
     }
     this.#byAgentPrefix = [...this.mappings].sort((a, b) => b.agentPrefix.length - a.agentPrefix.length);
     this.#byCanonicalPrefix = [...this.mappings].sort((a, b) => b.canonicalPrefix.length - a.canonicalPrefix.length);

@@ -39,8 +39,8 @@ export function irregularKind(stats: {
 
 /** The error for something that is not a regular file. */
 export function notRegularError(kind: IrregularKind, shown: string): SourceError {
-  if (kind === 'directory') return new SourceError('is-directory', shown, `${named(shown)} is a folder, not a file`);
-  return new SourceError('not-regular', shown, `${named(shown)} is a ${kind}, not a regular file`);
+  if (kind === 'directory') return new SourceError('is-directory', `${named(shown)} is a folder, not a file`, { path: shown });
+  return new SourceError('not-regular', `${named(shown)} is a ${kind}, not a regular file`, { path: shown });
 }
 
 /** A name inside an open folder that stays inside that very folder, whatever its path is renamed to meanwhile (where the system offers it). */
@@ -71,7 +71,7 @@ async function realPathOf({ handle, stats }: OpenInside, path: string): Promise<
 }
 
 function replaced(shown: string): SourceError {
-  return new SourceError('changed-underneath', shown, `${named(shown)} was moved or replaced while it was opened; try again`);
+  return new SourceError('changed-underneath', `${named(shown)} was moved or replaced while it was opened; try again`, { path: shown });
 }
 
 async function openVerified(roots: AllowedRoots, path: string, shown: string): Promise<OpenInside> {
@@ -88,7 +88,9 @@ async function openVerified(roots: AllowedRoots, path: string, shown: string): P
     let real = await realPathOf(opened, path);
     if (real !== path && real === path + DELETED) real = await realPathOf({ handle, stats: statsOf(handle) }, path);
     if (real === path) return opened;
-    throw roots.holds(real) ? replaced(shown) : new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders`);
+    throw roots.holds(real)
+      ? replaced(shown)
+      : new SourceError('outside-roots', `${named(shown)} is outside the allowed folders`, { path: shown });
   } catch (error) {
     await handle.close();
     throw sourceErrorFrom(error, shown);
@@ -101,7 +103,7 @@ async function openVerified(roots: AllowedRoots, path: string, shown: string): P
  * Throws {@link SourceError}, among them `changed-underneath` when the path no longer is canonical.
  */
 export async function openInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
-  if (!roots.holds(path)) throw new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders`);
+  if (!roots.holds(path)) throw new SourceError('outside-roots', `${named(shown)} is outside the allowed folders`, { path: shown });
   return openVerified(roots, path, shown);
 }
 
@@ -119,5 +121,5 @@ export async function openFolderInside(roots: AllowedRoots, path: string, shown:
   const opened = await openInside(roots, path, shown);
   if (opened.stats.isDirectory()) return opened;
   await opened.handle.close();
-  throw new SourceError('not-regular', shown, `${named(shown)} is not a folder`);
+  throw new SourceError('not-regular', `${named(shown)} is not a folder`, { path: shown });
 }

@@ -37,7 +37,7 @@ const MOST_LINKS = 40;
 const LONGEST_PATH = 4096;
 
 const outside = (shown: string) =>
-  new SourceError('outside-roots', shown, `${named(shown)} is outside the allowed folders; use a path inside them`);
+  new SourceError('outside-roots', `${named(shown)} is outside the allowed folders; use a path inside them`, { path: shown });
 
 /** Resolves every link; `undefined` with the failure where that cannot be done. */
 async function tryRealpath(path: string, shown: string): Promise<{ readonly real: string } | { readonly error: unknown }> {
@@ -48,7 +48,9 @@ async function tryRealpath(path: string, shown: string): Promise<{ readonly real
     return { error };
   }
   if (!isUtf8(bytes)) {
-    throw new SourceError('invalid-path', shown, `${named(shown)} leads through a name that is not UTF-8 and cannot be addressed`);
+    throw new SourceError('invalid-path', `${named(shown)} leads through a name that is not UTF-8 and cannot be addressed`, {
+      path: shown,
+    });
   }
   return { real: bytes.toString('utf8') };
 }
@@ -82,14 +84,14 @@ export class AllowedRoots {
    * Throws {@link SourceError} for a root that does not exist or is no folder, and for an empty list.
    */
   static async open(roots: readonly string[], mountPoints: readonly string[] = []): Promise<AllowedRoots> {
-    if (roots.length === 0) throw new SourceError('invalid-path', '', 'no allowed folder is given; name at least one');
+    if (roots.length === 0) throw new SourceError('invalid-path', 'no allowed folder is given; name at least one', { path: '' });
     const opened: CanonicalPath[] = [];
     for (const root of roots) {
-      if (root === '' || root.includes('\0')) throw new SourceError('invalid-path', root, `${named(root)} is no folder`);
+      if (root === '' || root.includes('\0')) throw new SourceError('invalid-path', `${named(root)} is no folder`, { path: root });
       const found = await tryRealpath(posix.resolve(root), root);
       if ('error' in found) throw sourceErrorFrom(found.error, root);
       if (!(await stat(found.real)).isDirectory()) {
-        throw new SourceError('not-regular', root, `the allowed folder ${named(root)} is no folder`);
+        throw new SourceError('not-regular', `the allowed folder ${named(root)} is no folder`, { path: root });
       }
       opened.push(canonicalPath(found.real));
     }
@@ -122,7 +124,7 @@ export class AllowedRoots {
     if (KERNEL_FOLDERS.some((folder) => isWithin(absolute, folder)) && !this.holds(absolute)) throw outside(shown);
     const resolved = await this.#follow(absolute, shown, 0);
     if (!resolved.exists && (options.mustExist ?? true)) {
-      throw new SourceError('not-found', shown, `${named(shown)} does not exist`);
+      throw new SourceError('not-found', `${named(shown)} does not exist`, { path: shown });
     }
     return resolved;
   }
@@ -167,10 +169,12 @@ export class AllowedRoots {
       () => false,
     );
     if (!isLink) return;
-    if (links >= MOST_LINKS) throw new SourceError('loop', shown, `${named(shown)} runs through a loop of symbolic links`);
+    if (links >= MOST_LINKS) throw new SourceError('loop', `${named(shown)} runs through a loop of symbolic links`, { path: shown });
     const target = await readlink(link).catch(() => '');
     await this.#follow(posix.resolve(parent, target, rest.slice(name.length + 1)), shown, links + 1);
-    throw new SourceError('not-found', shown, `${named(shown)} is or runs through a symbolic link to something that does not exist`);
+    throw new SourceError('not-found', `${named(shown)} is or runs through a symbolic link to something that does not exist`, {
+      path: shown,
+    });
   }
 
   /**
@@ -187,17 +191,17 @@ export class AllowedRoots {
 
 /** Makes a path absolute and normalises it by name; throws {@link SourceError} `invalid-path`. */
 export function absolutePath(path: string, cwd: string | undefined, shown: string = path): CanonicalPath {
-  if (path === '') throw new SourceError('invalid-path', shown, 'the path is empty; name a file or a folder');
-  if (path.includes('\0')) throw new SourceError('invalid-path', shown, `the path ${named(shown)} holds a NUL character`);
+  if (path === '') throw new SourceError('invalid-path', 'the path is empty; name a file or a folder', { path: shown });
+  if (path.includes('\0')) throw new SourceError('invalid-path', `the path ${named(shown)} holds a NUL character`, { path: shown });
   if (!path.isWellFormed()) {
-    throw new SourceError('invalid-path', shown, `the path ${named(shown)} holds half a surrogate pair; no file has such a name`);
+    throw new SourceError('invalid-path', `the path ${named(shown)} holds half a surrogate pair; no file has such a name`, { path: shown });
   }
   if (!posix.isAbsolute(path) && (cwd === undefined || !posix.isAbsolute(cwd))) {
-    throw new SourceError('invalid-path', shown, `the path ${named(shown)} is relative and no folder to start from is known`);
+    throw new SourceError('invalid-path', `the path ${named(shown)} is relative and no folder to start from is known`, { path: shown });
   }
   const absolute = posix.isAbsolute(path) ? path : posix.join(cwd ?? '/', path);
   if (absolute.length > LONGEST_PATH) {
-    throw new SourceError('invalid-path', shown, `the path ${named(shown)} is longer than ${LONGEST_PATH} characters`);
+    throw new SourceError('invalid-path', `the path ${named(shown)} is longer than ${LONGEST_PATH} characters`, { path: shown });
   }
   return canonicalPath(absolute);
 }

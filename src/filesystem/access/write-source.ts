@@ -48,7 +48,9 @@ interface Folder {
 export async function writeSource(roots: AllowedRoots, path: CanonicalPath, write: SourceWrite): Promise<WrittenSource> {
   const { content, shown = path } = write;
   if (typeof content === 'string' && !content.isWellFormed()) {
-    throw new SourceError('not-text', shown, `the text for ${named(shown)} holds half a surrogate pair and cannot be written exactly`);
+    throw new SourceError('not-text', `the text for ${named(shown)} holds half a surrogate pair and cannot be written exactly`, {
+      path: shown,
+    });
   }
   const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
   const folder = await openParent(roots, path, shown);
@@ -73,7 +75,7 @@ interface Target {
 async function openParent(roots: AllowedRoots, path: CanonicalPath, shown: string): Promise<Folder> {
   const root = roots.rootOf(path);
   if (root === undefined || root === path) {
-    throw new SourceError('outside-roots', shown, `${named(shown)} is not inside an allowed folder`);
+    throw new SourceError('outside-roots', `${named(shown)} is not inside an allowed folder`, { path: shown });
   }
   const parent = posix.dirname(path);
   const existing = await openFolderInside(roots, parent, shown).catch((error: unknown) => {
@@ -97,7 +99,10 @@ async function enter({ roots, shown, folder }: Omit<Target, 'path'>, name: strin
     return { handle: (await openFolderInside(roots, path, shown)).handle, path };
   } catch (error) {
     if (error instanceof SourceError && error.code === 'not-regular') {
-      throw new SourceError('not-regular', shown, `${named(shown)} cannot be made: a part of its path is no folder`, { cause: error });
+      throw new SourceError('not-regular', `${named(shown)} cannot be made: a part of its path is no folder`, {
+        path: shown,
+        cause: error,
+      });
     }
     throw sourceErrorFrom(error, shown);
   } finally {
@@ -169,10 +174,12 @@ async function requireExpected(
 ): Promise<void> {
   if (expected === undefined) return;
   if (expected === 'absent') {
-    if (before !== undefined) throw new SourceError('exists', shown, `${named(shown)} exists already`);
+    if (before !== undefined) throw new SourceError('exists', `${named(shown)} exists already`, { path: shown });
     return;
   }
-  const changed = new SourceError('changed-underneath', shown, `${named(shown)} was changed meanwhile; read it again and repeat the edit`);
+  const changed = new SourceError('changed-underneath', `${named(shown)} was changed meanwhile; read it again and repeat the edit`, {
+    path: shown,
+  });
   if (before === undefined) throw changed;
   const { handle } = await openFileInside(roots, path, shown);
   try {

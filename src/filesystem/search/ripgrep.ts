@@ -133,7 +133,7 @@ export async function runProgram(run: ProgramRun): Promise<ProgramOutcome> {
       if (stderr.length < MOST_STDERR) stderr += bytes.toString('utf8');
     });
     child.once('error', (error) => {
-      failure = new SourceError('io', run.cwd, `the search program could not be started: ${error.message}`, { cause: error });
+      failure = new SourceError('io', `the search program could not be started: ${error.message}`, { path: run.cwd, cause: error });
     });
     child.once('close', (exitCode) => {
       clearTimeout(timer);

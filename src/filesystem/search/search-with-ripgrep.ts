@@ -71,7 +71,7 @@ function searchArgs(task: SearchTask, walk: readonly string[]): readonly string[
 function refusal(task: SearchTask, stderr: string): Error {
   const first = stderr.split('\n', 1)[0]?.replace(/^rg: /, '') ?? '';
   if (!/regex parse error|not allowed in a regex|Compiled regex exceeds|error parsing/i.test(stderr)) {
-    return new SourceError('io', task.shown, `the search failed: ${first}`);
+    return new SourceError('io', `the search failed: ${first}`, { path: task.shown });
   }
   const reason = /^error: (.+)$/m.exec(stderr)?.[1] ?? first;
   return invalidRegex(task.pattern, reason);

@@ -108,7 +108,7 @@ async function walkWithRipgrep({ roots, folder, collector, options }: Walk, bina
     });
     collector.timedOut = outcome.ended === 'timed-out';
     if (outcome.stderr !== '' && outcome.exitCode === 2) {
-      throw new SourceError('io', folder, `the folder could not be listed: ${outcome.stderr.split('\n', 1)[0]}`);
+      throw new SourceError('io', `the folder could not be listed: ${outcome.stderr.split('\n', 1)[0]}`, { path: folder });
     }
   } finally {
     await handle.close();

@@ -55,7 +55,7 @@ function isText(head: Buffer): boolean {
 export function recogniseRecording(source: RecordingSource): Importer {
   const { name, head } = source;
   if (head.toString('utf8').replace('\uFEFF', '').trim() === '' && source.size <= head.length) {
-    throw new RecordingError('empty', name, `The recording ${name} is empty.`);
+    throw new RecordingError('empty', `The recording ${name} is empty.`, { recording: name });
   }
   let best: { readonly importer: Importer; readonly certainty: number } | undefined;
   for (const importer of IMPORTERS) {
@@ -64,11 +64,15 @@ export function recogniseRecording(source: RecordingSource): Importer {
   }
   if (best !== undefined) return best.importer;
   if (!isText(head)) {
-    throw new RecordingError('binary', name, `The recording ${name} is no UTF-8 text: give it uncompressed, as the agent wrote it.`);
+    throw new RecordingError('binary', `The recording ${name} is no UTF-8 text: give it uncompressed, as the agent wrote it.`, {
+      recording: name,
+    });
   }
   const formats = IMPORTERS.map(({ format }) => format).join(', ');
   const start = excerpt(head.toString('utf8').trim());
-  throw new RecordingError('unrecognised', name, `The recording ${name} is of no known format (${formats}); it begins: ${start}`);
+  throw new RecordingError('unrecognised', `The recording ${name} is of no known format (${formats}); it begins: ${start}`, {
+    recording: name,
+  });
 }
 
 /** The same recording with its progress reported. A read that fails ends the bytes and is reported as a loss. */

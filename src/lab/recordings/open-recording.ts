@@ -14,9 +14,9 @@ export class RecordingError extends CodedError<RecordingErrorCode> {
   /** The path or name by which the recording was opened. */
   readonly recording: string;
 
-  constructor(code: RecordingErrorCode, recording: string, message: string, options?: ErrorOptions) {
-    super(code, message, options);
-    this.recording = recording;
+  constructor(code: RecordingErrorCode, message: string, details: { readonly recording: string; readonly cause?: unknown }) {
+    super(code, message, details);
+    this.recording = details.recording;
   }
 }
 
@@ -52,7 +52,8 @@ async function openFolder(path: string): Promise<RecordingSource> {
     .map((entry) => relative(path, join(entry.parentPath, entry.name)))
     .sort((a, b) => (a < b ? -1 : 1));
   const [first] = members;
-  if (first === undefined) throw new RecordingError('empty', path, `No file in the folder ${path}: give a recording or the folder of one.`);
+  if (first === undefined)
+    throw new RecordingError('empty', `No file in the folder ${path}: give a recording or the folder of one.`, { recording: path });
   let size = 0;
   for (const member of members) size += (await stat(join(path, member))).size;
   return {
@@ -78,6 +79,6 @@ export async function openRecording(path: string): Promise<RecordingSource> {
     const code = codeOf(cause) ?? 'unknown error';
     const next =
       code === 'ESPIPE' ? 'it is read more than once, so save what the pipe gives in a file' : 'see that it exists and may be read';
-    throw new RecordingError('unreadable', path, `The recording ${path} cannot be read (${code}): ${next}.`, { cause });
+    throw new RecordingError('unreadable', `The recording ${path} cannot be read (${code}): ${next}.`, { recording: path, cause });
   }
 }

@@ -104,8 +104,8 @@ async function recordingsAt(path: string): Promise<{ readonly paths: readonly st
   if (files.length > 0) return { paths: files.map((file) => file.path), others: others.map(({ name }) => name) };
   throw new RecordingError(
     others.length === 0 ? 'empty' : 'unrecognised',
-    path,
     `No recording below the folder ${path} (${others.length} files were tried): name the files that an agent wrote, or a folder of them.`,
+    { recording: path },
   );
 }
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
-import { countRequests, mentions, openClient, wholeRead } from '../../support/context.js';
+import { mentions, openClient, wholeRead } from '../../support/context.js';
 
 describe('the context of a session', () => {
   let root: string;
@@ -102,15 +102,6 @@ describe('the context of a session', () => {
     const basis = before.basis;
     const other = await client.openSession();
     expect(await client.contextAsOf(other.id, { validTime: basis.validTime, txId: basis.txId as number })).toBeUndefined();
-  });
-
-  test('needs no look-up of metadata while nobody else writes', async () => {
-    await read('a.ts', 'a');
-    await session.assemble();
-    await read('b.ts', 'b');
-    const { requests } = await countRequests(() => session.assemble());
-    // Only the basis: the pool's lines are known, and what is active is held here with the hash that they name.
-    expect(requests).toEqual({ '/_xtdb/db': 1 });
   });
 
   test('sees what another client made of a file in the meantime', async () => {

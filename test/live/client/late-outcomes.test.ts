@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CallReport } from '../../../src/client/session/call-report.js';
 import type { ContextClient, ContextClientOptions } from '../../../src/client/session/context-client.js';
-import { mentions, openClient, wholeRead } from '../../support/context.js';
+import { countRequests, mentions, openClient, wholeRead } from '../../support/context.js';
 import { LateAnswers } from '../../support/late-answers.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 
@@ -87,5 +87,18 @@ describe('the answer about a transaction comes after that about a later one', ()
     held.release();
     await mention.applied;
     expect((await other.assemble()).text).toBe(before.text);
+  });
+
+  test('a context needs no look-up of metadata while nobody else writes', async () => {
+    const client = await open({ address: node.address });
+    const session = await client.openSession();
+    for (const name of ['a.ts', 'b.ts']) {
+      await writeFile(join(root, name), name);
+      await session.recordCall(call({ readings: [await wholeRead(client, name)], content: name }));
+      if (name === 'a.ts') await session.assemble();
+    }
+    const { requests } = await countRequests(() => session.assemble());
+    // Only the basis: the pool's lines are known, and what is active is held here with the hash that they name.
+    expect(requests).toEqual({ '/_xtdb/db': 1 });
   });
 });

@@ -31,7 +31,7 @@ describe('a verification over HTTP', () => {
     };
     const server = createServer((request, response) => {
       answering = response;
-      outcome = answerReviewRequest('verify', client, new URL(request.url ?? '/', 'http://localhost').searchParams, response);
+      outcome = answerReviewRequest('verify', { client, query: new URL(request.url ?? '/', 'http://localhost').searchParams }, response);
       outcome.catch(() => undefined);
     });
     server.listen(0, '127.0.0.1');

@@ -10,7 +10,7 @@ export interface TextCommand {
 function commandWords(line: string): readonly string[] {
   const words = line.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^\s"'\\])+/gs) ?? [];
   return words.map((word) =>
-    word.replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)/gs, (_all, double?: string, single?: string, escaped?: string) =>
+    word.replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)/gs, (_all, ...[double, single, escaped]: readonly (string | undefined)[]) =>
       double === undefined ? (single ?? escaped ?? '') : double.replace(/\\(["\\$`])/g, '$1'),
     ),
   );
