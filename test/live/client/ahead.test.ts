@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { CallReport } from '../../../src/client/session/call-report.js';
 import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly.js';
@@ -13,6 +12,7 @@ import { countRequests, mentions } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { Road } from '../../support/road.js';
+import { callReport as call } from '../../support/tracked-project.js';
 
 const FILES = ['a.ts', 'b.ts', 'c.ts'] as const;
 let names = 0;
@@ -58,14 +58,6 @@ describe('a context that no transaction is waited for', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  const call = (report: Partial<CallReport> = {}): CallReport => ({
-    tool: 'read',
-    args: {},
-    status: 'ok',
-    content: 'output',
-    answer: (id) => `answer of ${id}`,
-    ...report,
-  });
   /** Also of a file that is not there any more. */
   const reads = async (client: ContextClient, session: ContextSession, file: string): Promise<unknown> => {
     const { source } = await client.files.locate(file, { mustExist: false });

@@ -2,20 +2,11 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CallReport } from '../../../src/client/session/call-report.js';
 import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { testAddress, wholeRead } from '../../support/context.js';
 import { Road } from '../../support/road.js';
-
-const call = (report: Partial<CallReport> = {}): CallReport => ({
-  tool: 'read',
-  args: {},
-  status: 'ok',
-  content: 'output',
-  answer: (id) => `answer of ${id}`,
-  ...report,
-});
+import { callReport as call } from '../../support/tracked-project.js';
 
 describe('a client with a journal', () => {
   let root: string;

@@ -3,23 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CallReport } from '../../../src/client/session/call-report.js';
 import type { ContextClient, ContextClientOptions } from '../../../src/client/session/context-client.js';
 import { countRequests, mentions, openClient, wholeRead } from '../../support/context.js';
 import { LateAnswers } from '../../support/late-answers.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
+import { callReport as call } from '../../support/tracked-project.js';
 
 /** How long a client may take for an answer that it has: then one that came before it is passed on. */
 const DIGEST_MS = 1_000;
-
-const call = (report: Partial<CallReport>): CallReport => ({
-  tool: 'read',
-  args: {},
-  status: 'ok',
-  content: 'output',
-  answer: (id) => `answer of ${id}`,
-  ...report,
-});
 
 describe('the answer about a transaction comes after that about a later one', () => {
   let root: string;

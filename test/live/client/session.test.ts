@@ -8,15 +8,7 @@ import type { ContextSession } from '../../../src/client/session/context-session
 import { hashText } from '../../../src/objects/hashes.js';
 import { chatObjectId, sessionObjectId } from '../../../src/objects/ids.js';
 import { countRequests, mentions, openClient, wholeRead } from '../../support/context.js';
-
-const call = (report: Partial<CallReport> = {}): CallReport => ({
-  tool: 'read',
-  args: {},
-  status: 'ok',
-  content: 'output',
-  answer: (id) => `answer of ${id}`,
-  ...report,
-});
+import { callReport as call } from '../../support/tracked-project.js';
 
 /** Records a call and waits for what the database made of it. */
 async function record(session: ContextSession, report: CallReport) {
