@@ -100,11 +100,13 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
   const connect = () => openConnection(backend, settings, log);
   const server = await startHttpServer({ port: options.port, token, log, routes, connect });
   const shown = token !== undefined && options.tokenFile === undefined ? `\nAuthorization: Bearer ${token}` : '';
-  process.stderr.write(`Palimpsest listens on ${server.url}${shown}\n`);
-  backend.warmUp();
-  await new Promise<void>((resolve) => {
+  // Whoever reads the announcement may end the server at once.
+  const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
   });
+  process.stderr.write(`Palimpsest listens on ${server.url}${shown}\n`);
+  backend.warmUp();
+  await stopped;
   setTimeout(() => process.exit(1), LAST_MS).unref();
   await server.close();
   await backend.close();

@@ -4,6 +4,7 @@ import { hashText } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
 import { CHUNK_UNITS, chunkText } from '../objects/large-text.js';
 import type { ObjectVersion } from '../objects/seal.js';
+import { counted } from '../values/counted.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
@@ -45,7 +46,7 @@ export class TextCache {
   /** `maxUnits` bounds the sum of the texts' lengths in UTF-16 units. */
   constructor(maxUnits = 32 * 1_048_576) {
     this.#texts = new LRUCache({ maxSize: maxUnits, sizeCalculation: (text) => text.length + 64 });
-    this.#stored = new LRUCache({ max: 100_000 });
+    this.#stored = new LRUCache(counted(100_000));
   }
 
   get(hash: string): string | undefined {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { counted } from '../values/counted.js';
 import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
@@ -7,8 +8,8 @@ import { StoreError } from './errors.js';
 
 /** The transactions that a client made itself, which show whether another client wrote in between. Forgets the oldest; then the answer is no. */
 export class OwnTransactions {
-  readonly #ids = new LRUCache<number, true>({ max: 50_000 });
-  readonly #sent = new LRUCache<number, true>({ max: 50_000 });
+  readonly #ids = new LRUCache<number, true>(counted(50_000));
+  readonly #sent = new LRUCache<number, true>(counted(50_000));
 
   add(txId: number): void {
     this.#ids.set(txId, true);

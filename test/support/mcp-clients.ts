@@ -106,8 +106,8 @@ function xdgOf(env: NodeJS.ProcessEnv): Record<string, string> {
 export interface Serve {
   readonly url: string;
   readonly token: string | undefined;
-  /** Ends it with SIGTERM; answers its exit code. */
-  close(): Promise<number | null>;
+  /** Ends it with SIGTERM; answers its exit code, or the signal that it died of. */
+  close(): Promise<number | NodeJS.Signals>;
   /** Kills it with SIGKILL. */
   kill(): Promise<void>;
 }
@@ -142,8 +142,8 @@ export async function startServe(
     token,
     close: async () => {
       child.kill('SIGTERM');
-      const [code] = await ended;
-      return code as number | null;
+      const [code, signal] = (await ended) as [number, null] | [null, NodeJS.Signals];
+      return code ?? signal;
     },
     kill: async () => {
       child.kill('SIGKILL');

@@ -1,6 +1,7 @@
 import { countTokens as countExactly } from 'gpt-tokenizer/encoding/o200k_base';
 import { LRUCache } from 'lru-cache';
 import { hashText } from '../../objects/hashes.js';
+import { counted } from '../../values/counted.js';
 
 /** What tokens are counted with; recorded beside every count, since another vocabulary counts differently. */
 export const TOKENIZER = 'gpt-tokenizer/o200k_base';
@@ -21,7 +22,7 @@ const CACHED_FROM = 64;
 /** Names of special tokens that stand in a text are text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() } as const;
 
-const counts = new LRUCache<string, number>({ max: 50_000 });
+const counts = new LRUCache<string, number>(counted(50_000));
 
 function isSpace(code: number): boolean {
   return code === 0x20 || (code >= 0x09 && code <= 0x0d) || code === 0xa0 || code === 0x2028 || code === 0x2029 || code === 0x3000;

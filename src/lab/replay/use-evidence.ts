@@ -4,6 +4,7 @@ import { fileObjectId } from '../../client/file-access.js';
 import type { CanonicalPath, FilesystemId, ObjectId, SessionId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import type { SessionState } from '../../session/session-state.js';
+import { counted } from '../../values/counted.js';
 
 /** Where the text of a file was when the agent used it. */
 export const STANDINGS = ['active', 'shown', 'one-step', 'absent'] as const;
@@ -126,7 +127,7 @@ export class QuotedLines {
   readonly #paths: LRUCache<number, CanonicalPath>;
 
   constructor(most = REMEMBERED_LINES) {
-    this.#paths = new LRUCache({ max: most });
+    this.#paths = new LRUCache(counted(most));
   }
 
   /** Adds the lines of a text that was read of a file. */

@@ -275,7 +275,7 @@ describe('a context that no transaction is waited for', () => {
       }),
       {
         endOnFailure: true,
-        numRuns: Number(process.env.PALIMPSEST_AHEAD_RUNS ?? effort(12, 60)),
+        numRuns: Number(process.env.PALIMPSEST_AHEAD_RUNS ?? effort(6, 60)),
         ...(process.env.PALIMPSEST_SEED === undefined ? {} : { seed: Number(process.env.PALIMPSEST_SEED) }),
       },
     );

@@ -363,18 +363,18 @@ describe('any interleaving agrees with a naive model of §3', () => {
   test('calls, files that change, resumes and forks', () =>
     fc.assert(
       fc.asyncProperty(script(calls, resumes), (ops) => holds(ops, false)),
-      { numRuns: effort(10, 60), endOnFailure: true },
+      { numRuns: effort(6, 60), endOnFailure: true },
     ));
 
   test('with outages of the database', () =>
     fc.assert(
       fc.asyncProperty(script(calls, resumes, outages), (ops) => holds(ops, false)),
-      { numRuns: effort(4, 24), endOnFailure: true, examples: [[FAR_CALL]] },
+      { numRuns: effort(3, 24), endOnFailure: true, examples: [[FAR_CALL]] },
     ));
 
   test('with trackers on what was read', () =>
     fc.assert(
       fc.asyncProperty(script(calls, resumes), (ops) => holds(ops, true)),
-      { numRuns: effort(4, 24), endOnFailure: true },
+      { numRuns: effort(3, 24), endOnFailure: true },
     ));
 });

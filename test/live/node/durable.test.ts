@@ -8,6 +8,7 @@ import { nodeStatus } from '../../../src/node/node-status.js';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { canMount, mountSmall } from '../../support/disk-tricks.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
+import { until } from '../../support/until.js';
 
 let dataDir: string;
 beforeAll(async () => {
@@ -46,8 +47,11 @@ describe('a durable node', () => {
         await expect(ensureNode({ dataDir: dir, profile: 'rocksdb' })).rejects.toMatchObject({ code: 'no-space' });
         expect(await nodeStatus(dir)).toMatchObject({ running: false });
       } finally {
-        // Not lazily: nothing of the node may hold it.
-        expect(spawnSync('umount', [dir]).status).toBe(0);
+        // Not lazily: once its processes have ended, nothing of the node may hold it.
+        await until(
+          () => spawnSync('umount', [dir], { encoding: 'utf8' }),
+          ({ status }) => status === 0,
+        );
       }
     }),
   );
