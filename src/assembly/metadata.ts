@@ -1,4 +1,5 @@
 import type { ObjectId, Sha256 } from '../objects/ids.js';
+import { keptArgsHash } from '../objects/kept-args.js';
 import type { ContentType } from '../objects/object-type.js';
 import { type FilesystemSource, parseSource } from '../objects/source.js';
 import { shortIds } from '../session/object-reference.js';
@@ -59,7 +60,8 @@ function fileState(document: Described, marks: MetadataMarks): FileState {
 function isWholeRead(document: Described): boolean {
   const args = document.args as Described;
   const refs = document.file_refs as readonly unknown[] | undefined;
-  return document.tool === 'read' && refs?.length === 1 && args.offset === undefined && args.limit === undefined;
+  const isWhole = args.offset === undefined && args.limit === undefined && keptArgsHash(args) === undefined;
+  return document.tool === 'read' && refs?.length === 1 && isWhole;
 }
 
 /** The metadata of a content object [§4.1], from its head or its version; undefined for infrastructure. */

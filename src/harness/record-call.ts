@@ -1,7 +1,8 @@
-import { type RecordedCall, type VerbEntry, wellFormed } from '../client/session/call-report.js';
+import type { RecordedCall, VerbEntry } from '../client/session/call-report.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import { canonicalJson } from '../objects/canonical-json.js';
 import type { ObjectId } from '../objects/ids.js';
+import { keptArgs } from '../objects/kept-args.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { DEFAULT_OUTPUT_LIMITS } from '../tools/create-tools.js';
 import { knownReference } from '../tools/require-object.js';
@@ -46,7 +47,7 @@ export async function findKnownCall(session: ContextSession, call: CallItem): Pr
   for (const ref of candidates) {
     const version = (await session.load(ref))?.version;
     if (version?.type !== 'toolcall' || version.tool !== call.tool || version.content_hash !== storedHash(call.content)) continue;
-    if (canonicalJson(version.args) === canonicalJson(wellFormed(call.args))) return ref;
+    if (canonicalJson(version.args) === canonicalJson(keptArgs(call.args).args)) return ref;
   }
   return undefined;
 }

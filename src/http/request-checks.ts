@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
+import { isDeeperThan } from '../values/json-depth.js';
 import { ApiError, type ProblemPlace } from './problem.js';
 
 /** Why a request is refused before anything reads it. */
@@ -59,9 +60,12 @@ async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> 
   return Buffer.concat(pieces);
 }
 
+/** The deepest nesting of a body: whatever walks it may recurse. */
+const DEEPEST_BODY = 512;
+
 /**
  * Reads a request's JSON body. Throws ApiError `not-json` for another content type, `body-too-large` above the limit, `invalid-request` for what is no
- * JSON; an empty body is an empty object.
+ * JSON or nests too deep; an empty body is an empty object.
  */
 export async function jsonBody(request: IncomingMessage, mostBytes: number): Promise<unknown> {
   const bytes = await bytesOf(request, mostBytes);
@@ -69,10 +73,12 @@ export async function jsonBody(request: IncomingMessage, mostBytes: number): Pro
   const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json') throw new ApiError('not-json', 'send the body as application/json');
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    if (!isDeeperThan(value, DEEPEST_BODY)) return value;
   } catch {
     throw new ApiError('invalid-request', 'the body is no JSON');
   }
+  throw new ApiError('invalid-request', `the body nests deeper than ${DEEPEST_BODY} levels; send deeper data as text`);
 }
 
 /** Places that one problem names. */

@@ -55,10 +55,48 @@ export function canonicalJson(value: unknown): string {
   return stringify(value) as string;
 }
 
+/** What is still to be written: a value, or a text, behind which an object or list that began earlier has ended. */
+type Unwritten = { readonly value: Json } | { readonly text: string; readonly ends?: object };
+
+function membersOf(value: Exclude<Json, string | number | boolean | null>): readonly Unwritten[] {
+  if (Array.isArray(value)) return value.flatMap((member: Json, i) => [{ text: i === 0 ? '' : ',' }, { value: member }]);
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return entries.flatMap(([key, member], i) => [{ text: `${i === 0 ? '' : ','}${JSON.stringify(key)}:` }, { value: member }]);
+}
+
+/**
+ * The bytes of canonical JSON for data of any depth, size and text: half a surrogate pair is written as its escape, a number beyond the doubles as 1e999, so
+ * that reading the text gives the data back.
+ * @throws {DocumentError} `invalid-value` for what is no JSON, such as a value that holds itself
+ */
+export function unboundedJson(value: Json): string {
+  const pieces: string[] = [];
+  const open = new Set<object>();
+  const waiting: Unwritten[] = [{ value }];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if ('text' in next) {
+      pieces.push(next.text);
+      if (next.ends !== undefined) open.delete(next.ends);
+    } else if (typeof next.value === 'string') pieces.push(JSON.stringify(next.value));
+    else if (next.value === Number.POSITIVE_INFINITY || next.value === Number.NEGATIVE_INFINITY)
+      pieces.push(next.value > 0 ? '1e999' : '-1e999');
+    else if (next.value === null || typeof next.value !== 'object') pieces.push(canonicalJson(next.value));
+    else {
+      if (open.has(next.value)) throw new DocumentError('invalid-value', 'the value holds itself, which JSON cannot write');
+      open.add(next.value);
+      const isList = Array.isArray(next.value);
+      pieces.push(isList ? '[' : '{');
+      waiting.push({ text: isList ? ']' : '}', ends: next.value });
+      for (const member of membersOf(next.value).toReversed()) waiting.push(member);
+    }
+  }
+  return pieces.join('');
+}
+
 /** What is known to be frozen to its bottom: a part may have come frozen at its surface only. */
 const frozen = new WeakSet<object>();
 
-/** Freezes plain data to its bottom and gives it back. What was frozen here before is not walked again. Plain data has no cycles. */
+/** Freezes data that canonical JSON accepts, so of bounded depth, to its bottom and gives it back. What was frozen here before is not walked again. */
 export function freezeDeep<V>(value: V): V {
   if (value === null || typeof value !== 'object' || frozen.has(value)) return value;
   Object.freeze(value);

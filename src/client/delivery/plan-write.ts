@@ -71,7 +71,8 @@ async function fileOps(store: ObjectStore, { file, write, onlyIfAbsent = false, 
 
 function callOps(store: ObjectStore, { call, at }: SessionWrite): readonly TxOp[] {
   if (call === undefined) return [];
-  const texts = call.wholeText === undefined ? [] : store.textOps(textParts(call.wholeText.text, call.wholeText.hash));
+  const { wholeText, argsText } = call;
+  const texts = [wholeText, argsText].flatMap((one) => (one === undefined ? [] : store.textOps(textParts(one.text, one.hash))));
   return [...texts, ...store.putOps({ version: call.version, marks: callMarks(call), validTime: new Date(at), expect: null })];
 }
 

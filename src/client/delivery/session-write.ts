@@ -12,10 +12,19 @@ import { fileObjectId } from '../file-access.js';
 import type { MarkedVersion, WrittenObjects } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 
-/** The object of a tool call that is to be written, with its whole output where `content` holds only head and tail of it (decisions B8, C6). */
+/** A text that lies in parts of its own, under its hash. */
+interface PartText {
+  readonly hash: Sha256;
+  readonly text: string;
+}
+
+/** The object of a tool call that is to be written. */
 export interface StoredCall {
   readonly version: ObjectVersion<'toolcall'>;
-  readonly wholeText?: { readonly hash: Sha256; readonly text: string };
+  /** The whole output where `content` holds only head and tail of it (decisions B8, C6). */
+  readonly wholeText?: PartText;
+  /** The arguments where the version only names their text (decision 0005). */
+  readonly argsText?: PartText;
 }
 
 /**

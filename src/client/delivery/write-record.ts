@@ -81,12 +81,14 @@ const put = z
   })
   .refine(({ head, version }) => head !== undefined || version !== undefined, 'neither a head nor a version');
 
+const partText = z.looseObject({ hash, text: z.string() });
+
 const writeRecord = z.looseObject({
   format: z.literal([1, FORMAT]),
   session: z.string(),
   lease: storedDocument.nullish(),
   step: step.optional(),
-  call: z.looseObject({ version: z.looseObject({}), wholeText: z.looseObject({ hash, text: z.string() }).optional() }).optional(),
+  call: z.looseObject({ version: z.looseObject({}), wholeText: partText.optional(), argsText: partText.optional() }).optional(),
   files: z.array(file),
   heads: z.array(put),
   snapshot: storedDocument.optional(),

@@ -4,6 +4,7 @@ import type { FileObservation } from '../../indexing/decide-file.js';
 import type { Json } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
 import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.js';
+import { keptArgs } from '../../objects/kept-args.js';
 import { abridge, isLargeText } from '../../objects/large-text.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import { toolcallVersion } from '../../objects/versions.js';
@@ -148,30 +149,23 @@ export function stepFiles(report: CallReport, state: SessionState): StepFiles {
   return { observations, refs: [...refs], activate };
 }
 
-/** Data from outside with every text made well-formed, so that it can be stored exactly (decision G8): half a surrogate pair becomes U+FFFD. */
-export function wellFormed(value: Json): Json {
-  if (typeof value === 'string') return value.toWellFormed();
-  if (Array.isArray(value)) return value.map(wellFormed);
-  if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key.toWellFormed(), wellFormed(member as Json)]));
-}
-
-/** The object of a call, and its whole output where `content` holds only head and tail of it (decisions B8, C6). */
+/** The object of a call, with its whole output where `content` holds only head and tail of it (decisions B8, C6) and its arguments where they are one text (decision 0005). */
 export function storedCall(
   report: CallReport,
   { id, session, refs }: { readonly id: ObjectId; readonly session: SessionId; readonly refs: readonly ObjectId[] },
 ): StoredCall {
   const text = report.content.toWellFormed();
   const large = isLargeText(text);
+  const { args, text: argsText } = keptArgs(report.args);
   const version = toolcallVersion({
     id,
     tool: report.tool,
-    args: wellFormed(report.args) as CallReport['args'],
+    args,
     ...defined({ argsDisplay: report.argsDisplay?.toWellFormed() }),
     status: report.status,
     chatRef: chatObjectId(session),
     fileRefs: refs,
     content: large ? abridge(text).content : text,
   });
-  return large ? { version, wholeText: { hash: hashText(text), text } } : { version };
+  return { version, ...(large ? { wholeText: { hash: hashText(text), text } } : {}), ...defined({ argsText }) };
 }

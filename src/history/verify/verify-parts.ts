@@ -1,6 +1,7 @@
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
 import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import { keptArgsHash } from '../../objects/kept-args.js';
 import type { Step } from '../../objects/step.js';
 import { isDamage, isMissingPart } from '../../store/errors.js';
 import { contentPartHash } from '../../store/head.js';
@@ -78,6 +79,8 @@ async function textsOf({ session, present, seen }: CheckedSession, steps: readon
     const hash = contentPartHash(document);
     if (hash !== undefined) texts.set(hash, id);
     if (marks.whole !== undefined) texts.set(marks.whole, id);
+    const args = keptArgsHash(document.args);
+    if (args !== undefined) texts.set(args, id);
   }
   return texts;
 }

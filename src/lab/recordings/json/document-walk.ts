@@ -2,6 +2,7 @@ import { Assembler } from 'stream-json/core/assembler.js';
 import type { Token } from 'stream-json/core/parser.js';
 import type { OnLoss } from '../importer.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
+import { MAX_DEPTH } from './json-text.js';
 
 /** The path of a value in a JSON document: keys and positions from its top. */
 export type DocumentPath = readonly (string | number)[];
@@ -57,8 +58,6 @@ export interface DocumentItem {
 
 /** The largest item that is read, characters. */
 const MAX_ITEM_CHARS = MAX_LINE_BYTES;
-/** The deepest nesting that is read: no recording is nested deeper. */
-export const MAX_ITEM_DEPTH = 512;
 
 interface Frame {
   readonly list: boolean;
@@ -135,10 +134,10 @@ export class DocumentWalk {
 
   #extend(item: OpenItem, token: Token, opens: boolean): undefined {
     item.size += 'value' in token && typeof token.value === 'string' ? token.value.length : 1;
-    const deep = this.#frames.length - item.depth > MAX_ITEM_DEPTH;
+    const deep = this.#frames.length - item.depth > MAX_DEPTH;
     if (deep || item.size > MAX_ITEM_CHARS) {
       const place = placeOf(this.#path().slice(0, item.depth));
-      const detail = deep ? `nested over ${MAX_ITEM_DEPTH} deep: left out` : `over ${MAX_ITEM_CHARS} characters: left out`;
+      const detail = deep ? `nested over ${MAX_DEPTH} deep: left out` : `over ${MAX_ITEM_CHARS} characters: left out`;
       this.#onLoss({ reason: 'malformed-record', place, detail });
       this.#skipped = this.#frames.length - item.depth + (opens ? 1 : 0);
       this.#item = undefined;

@@ -1,6 +1,7 @@
+import { isDeeperThan } from '../../../values/json-depth.js';
 import type { OnLoss, RecordingSource } from '../importer.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
-import { isJsonObject, type JsonObject, parseJson } from './json-text.js';
+import { isJsonObject, type JsonObject, MAX_DEPTH, parseJson } from './json-text.js';
 
 /** A record of a recording with its place. */
 export interface PlacedRecord {
@@ -33,7 +34,11 @@ async function memberText(source: RecordingSource, member: string): Promise<stri
 /** The object that a file of a folder holds; undefined where it holds anything else, which is reported as a loss. */
 export async function memberRecord(source: RecordingSource, member: string, onLoss: OnLoss): Promise<JsonObject | undefined> {
   const text = await memberText(source, member);
-  const record = text === undefined ? undefined : parseJson(text);
+  const record = text === undefined ? undefined : parseJson(text, Number.POSITIVE_INFINITY);
+  if (isDeeperThan(record, MAX_DEPTH)) {
+    onLoss({ reason: 'malformed-record', place: member, detail: `nested over ${MAX_DEPTH} deep: left out` });
+    return undefined;
+  }
   if (isJsonObject(record)) return record;
   if (text === undefined) onLoss({ reason: 'malformed-record', place: member, detail: `over ${MAX_LINE_BYTES} bytes: left out` });
   else if (record === undefined && /^\s*\{/.test(text))

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import { isDeeperThan } from '../../../values/json-depth.js';
 import { excerpt } from '../entries/losses.js';
 import type { OnLoss } from '../importer.js';
-import { endOfValue, isJsonObject, type JsonObject, parseJson } from './json-text.js';
+import { endOfValue, isJsonObject, type JsonObject, MAX_DEPTH, parseJson } from './json-text.js';
 
 /** The longest line that is read, bytes. Parsing a line takes a few times as much memory. */
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;
@@ -133,8 +134,12 @@ export async function* readJsonLines(
   for await (const raw of splitLines(chunks, maxLineBytes, onLoss)) {
     const text = decode(raw, onLoss);
     if (text.trim() === '') continue;
-    const whole = parseJson(text);
+    const whole = parseJson(text, Number.POSITIVE_INFINITY);
     const place = `line ${raw.line}`;
+    if (isDeeperThan(whole, MAX_DEPTH)) {
+      onLoss({ reason: 'malformed-record', place, detail: `nested over ${MAX_DEPTH} deep: left out` });
+      continue;
+    }
     for (const value of whole === undefined ? readUnclean(text, raw, { onLoss, isRecord }) : [whole]) {
       if (isJsonObject(value)) yield { record: value, line: raw.line, place };
       else onLoss({ reason: 'malformed-record', place, detail: `not an object: ${excerpt(JSON.stringify(value))}` });

@@ -1,3 +1,5 @@
+import { isDeeperThan } from '../../../values/json-depth.js';
+
 /** A JSON object whose fields are not checked yet. */
 export type JsonObject = { readonly [key: string]: unknown };
 
@@ -6,10 +8,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value of a JSON text; undefined where the text is not JSON. */
-export function parseJson(text: string): unknown {
+/** The deepest nesting that is read: no recording is nested deeper, and whatever walks what was read may recurse. */
+export const MAX_DEPTH = 512;
+
+/** The value of a JSON text; undefined where the text is not JSON, or nests deeper than is read. */
+export function parseJson(text: string, deepest = MAX_DEPTH): unknown {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return deepest !== Number.POSITIVE_INFINITY && isDeeperThan(value, deepest) ? undefined : value;
   } catch {
     return undefined;
   }

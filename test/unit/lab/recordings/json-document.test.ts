@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Loss } from '../../../../src/lab/recordings/importer.js';
-import { type DocumentShape, MAX_ITEM_DEPTH } from '../../../../src/lab/recordings/json/document-walk.js';
+import type { DocumentShape } from '../../../../src/lab/recordings/json/document-walk.js';
 import { documentItems } from '../../../../src/lab/recordings/json/json-document.js';
+import { MAX_DEPTH } from '../../../../src/lab/recordings/json/json-text.js';
 import { bytesSource } from '../../../support/recordings.js';
 
 async function read(text: string | Buffer, shape: DocumentShape, chunk = 65_536): Promise<{ items: [string, unknown][]; losses: Loss[] }> {
@@ -80,7 +81,7 @@ describe('items of a document', () => {
   });
 
   test('an item that is nested without end is left out, the next one is read', async () => {
-    const deep = '['.repeat(MAX_ITEM_DEPTH + 50) + ']'.repeat(MAX_ITEM_DEPTH + 50);
+    const deep = '['.repeat(MAX_DEPTH + 50) + ']'.repeat(MAX_DEPTH + 50);
     const { items, losses } = await read(`{"m":[{"x":${deep}},{"y":1}]}`, { items: ['m.*'] });
     expect(items).toEqual([['m.1', { y: 1 }]]);
     expect(losses).toEqual([expect.objectContaining({ reason: 'malformed-record', place: 'm[0]' })]);
