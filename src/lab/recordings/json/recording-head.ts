@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { Assembler } from 'stream-json/core/assembler.js';
 import type { RecordingSource } from '../importer.js';
 import { createTokenizer } from './json-document.js';
-import { isJsonObject, type JsonObject, parseJson, readTornObject } from './json-text.js';
+import { isJsonObject, type JsonObject, parseJson } from './json-text.js';
 
 /** The beginning of a recording as JSON. */
 export interface RecordingHead {
@@ -15,10 +15,9 @@ export interface RecordingHead {
 
 const SLICE_CHARS = 1024;
 
-function readHead(head: Buffer): RecordingHead {
+function readHead(text: string): RecordingHead {
   const tokenizer = createTokenizer();
   const built = new Assembler();
-  const text = new TextDecoder().decode(head);
   let begun = false;
   try {
     for (let from = 0; from < text.length; from += SLICE_CHARS) {
@@ -36,8 +35,10 @@ function readHead(head: Buffer): RecordingHead {
 }
 
 /** The value that an assembler has built so far, with the containers that are still open put into the ones around them. */
-function tornValue({ stack, current }: Assembler): unknown {
+function tornValue({ stack, current, key: last }: Assembler): unknown {
   let value: unknown = current;
+  // The field whose value is torn is there all the same.
+  if (isJsonObject(value) && last !== null) Object.assign(value, { [last]: value[last] });
   for (let at = stack.length - 2; at >= 0; at -= 2) {
     const around = stack[at];
     const key = stack[at + 1];
@@ -52,7 +53,7 @@ function readHeadRecords(head: Buffer): readonly JsonObject[] {
   // The decoder leaves out a last character that is cut.
   const text = new StringDecoder('utf8').write(head).replace('\uFEFF', '');
   return text.split('\n').flatMap((line) => {
-    const record = parseJson(line) ?? readTornObject(line);
+    const record = parseJson(line) ?? readHead(line).value;
     return isJsonObject(record) ? [record] : [];
   });
 }
@@ -68,7 +69,7 @@ function oncePerHead<T>(read: (head: Buffer) => T): (source: RecordingSource) =>
 }
 
 /** The first JSON value of a recording, as far as its head goes. */
-export const recordingHead: (source: RecordingSource) => RecordingHead = oncePerHead(readHead);
+export const recordingHead: (source: RecordingSource) => RecordingHead = oncePerHead((head) => readHead(new TextDecoder().decode(head)));
 
 /** The records at the beginning of a file of JSON lines; the last one, which may be torn, with the fields that are complete. */
 export const headRecords: (source: RecordingSource) => readonly JsonObject[] = oncePerHead(readHeadRecords);
