@@ -55,9 +55,8 @@ export async function describeSource(source: RecordingSource) {
     counter.add(entry);
     if (entry.kind === 'session') heads.push(entry);
   }
-  const total = counter.total();
-  const sessions = heads.map((head) => ({ ...head, counts: counter.session(head.native_id) ?? total }));
-  return { format, sessions, counts: { ...total, sessions: heads.length, losses: losses.byReason }, losses: losses.each };
+  const sessions = heads.map((head) => ({ ...head, counts: counter.session(head.native_id) }));
+  return { format, sessions, counts: { ...counter.total, sessions: heads.length, losses: losses.by_reason }, losses: losses.each };
 }
 
 /** The same of the recording at a path. */

@@ -152,7 +152,7 @@ async function dryRun(paths: readonly string[], flags: ReplayFlags, progress: (l
       progress(`${basename(path)}: ${Math.floor((100 * done) / Math.max(1, total))} % read`);
     };
     try {
-      const summary = await summariseRecording(path, { onProgress });
+      const summary = await summariseRecording(path, onProgress);
       reportMissing(summary.recording.name, summary.sessions, summary);
       if (flags.json) {
         console.log(escapedJson(summary));

@@ -2,113 +2,114 @@ import type { Loss, LossReason } from './importer.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from './neutral-session.js';
 import { isShell, readsOfCall } from './read-calls.js';
 
-type Role = EntryOf<'message'>['role'];
+type Counts = Record<string, number>;
+
+/** Counts one more of what a name stands for. */
+export function bump(counts: Counts, name: string): void {
+  counts[name] = (counts[name] ?? 0) + 1;
+}
+
+/** Counts by name. Without a prototype: a tool may be called `constructor`. */
+const byName = (): Counts => Object.create(null) as Counts;
 
 /** What one session or several hold. Entries copied from a parent session are counted like the others, and once more under `copied`. */
-export interface SessionCounts {
-  readonly messages: Readonly<Record<Role, number>>;
+export class SessionCounts {
+  /** By role. */
+  readonly messages = byName();
+  /** By name. */
+  readonly events = byName();
+  /** Calls by the recorded name of the tool. */
+  readonly tools = byName();
+  /** Tokens as the provider counted them. */
+  readonly usage = { answers: 0, input: 0, output: 0, cache_read: 0, cache_write: 0 };
   /** System prompts that the session entries carry themselves. */
-  readonly prompts: number;
+  prompts = 0;
   /** Items of the transcript that the importer counted itself (`OnItem`); 0 for formats whose items follow from the entries. */
-  readonly items: number;
-  readonly calls: number;
-  readonly results: number;
+  items = 0;
+  calls = 0;
+  results = 0;
   /** Reads of files by calls: see `readsOfCall`. */
-  readonly reads: number;
+  reads = 0;
   /** Those of `reads` that a command line did. */
-  readonly shell_reads: number;
+  shell_reads = 0;
   /** Files that were attached to a prompt, or that the program put into the context, without a call. */
-  readonly attached_files: number;
-  readonly compactions: number;
-  readonly events: number;
-  readonly copied: number;
-}
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] extends object ? Mutable<T[K]> : T[K] };
-
-const keysOf = <T extends object>(record: T): (keyof T)[] => Object.keys(record) as (keyof T)[];
-
-const noCounts = (): Mutable<SessionCounts> => ({
-  messages: { user: 0, assistant: 0, system: 0, developer: 0 },
-  prompts: 0,
-  items: 0,
-  calls: 0,
-  results: 0,
-  reads: 0,
-  shell_reads: 0,
-  attached_files: 0,
-  compactions: 0,
-  events: 0,
-  copied: 0,
-});
-
-const COUNT: { readonly [K in RecordedEntry['kind']]: (counts: Mutable<SessionCounts>, entry: EntryOf<K>) => void } = {
-  session(counts, { system_prompt }) {
-    if (system_prompt !== undefined) counts.prompts += 1;
-  },
-  message(counts, { role }) {
-    counts.messages[role] += 1;
-  },
-  call(counts, { tool, args }) {
-    counts.calls += 1;
-    const reads = readsOfCall(tool, args);
-    counts.reads += reads;
-    if (isShell(tool)) counts.shell_reads += reads;
-  },
-  result(counts) {
-    counts.results += 1;
-  },
-  compaction(counts) {
-    counts.compactions += 1;
-  },
-  event(counts, { name, files }) {
-    counts.events += 1;
-    if (name === 'file-attached') counts.attached_files += files?.length ?? 0;
-  },
-};
-
-function count<K extends RecordedEntry['kind']>(counts: Mutable<SessionCounts>, kind: K, entry: EntryOf<K>): void {
-  COUNT[kind](counts, entry);
-  if ('copied' in entry && entry.copied === true) counts.copied += 1;
-}
-
-/** Counts the entries of an import, session by session, while it runs. */
-export class ImportCounter {
-  readonly #sessions = new Map<string, Mutable<SessionCounts>>();
+  attached_files = 0;
+  compactions = 0;
+  copied = 0;
 
   add(entry: RecordedEntry): void {
-    const id = entry.kind === 'session' ? entry.native_id : entry.session;
-    count(this.#of(id), entry.kind, entry);
+    if (entry.kind === 'session') this.prompts += entry.system_prompt === undefined ? 0 : 1;
+    else if (entry.kind === 'message') bump(this.messages, entry.role);
+    else if (entry.kind === 'call') this.#call(entry);
+    else if (entry.kind === 'result') this.results += 1;
+    else if (entry.kind === 'compaction') this.compactions += 1;
+    else {
+      bump(this.events, entry.name);
+      if (entry.name === 'file-attached') this.attached_files += entry.files?.length ?? 0;
+    }
+    if ('copied' in entry && entry.copied === true) this.copied += 1;
+    if (!('usage' in entry) || entry.usage === undefined) return;
+    this.usage.answers += 1;
+    for (const name of ['input', 'output', 'cache_read', 'cache_write'] as const) this.usage[name] += entry.usage[name] ?? 0;
+  }
+
+  #call({ tool, args }: EntryOf<'call'>): void {
+    this.calls += 1;
+    bump(this.tools, tool);
+    const reads = readsOfCall(tool, args);
+    this.reads += reads;
+    if (isShell(tool)) this.shell_reads += reads;
+  }
+}
+
+/** Counts that others make of a recording too. */
+interface CountedItems {
+  readonly items: number;
+  readonly calls: number;
+  readonly reads: number;
+}
+
+/** Counts the entries of an import, together and session by session, while it runs. */
+export class ImportCounter {
+  readonly total = new SessionCounts();
+  readonly #sessions = new Map<string, SessionCounts>();
+  /** Of the sessions that have begun, in their order. */
+  readonly #formats = new Map<string, RecordingFormat>();
+
+  add(entry: RecordedEntry): void {
+    if (entry.kind === 'session') this.#formats.set(entry.native_id, entry.format);
+    this.total.add(entry);
+    this.session(entry.kind === 'session' ? entry.native_id : entry.session).add(entry);
   }
 
   /** Counts an item that the importer reported to `OnItem`. */
   addItem(session: string): void {
-    this.#of(session).items += 1;
+    this.session(session).items += 1;
   }
 
-  /** The counts of one session; undefined where it has no entry. */
-  session(id: string): SessionCounts | undefined {
-    return this.#sessions.get(id);
+  get formats(): readonly RecordingFormat[] {
+    return [...new Set(this.#formats.values())];
   }
 
-  /** The sum over all sessions. */
-  total(): SessionCounts {
-    const sum = noCounts();
-    for (const counts of this.#sessions.values()) {
-      for (const role of keysOf(sum.messages)) sum.messages[role] += counts.messages[role];
-      for (const field of keysOf(sum)) if (field !== 'messages') sum[field] += counts[field];
-    }
-    return sum;
+  /** Of each session the items of the transcript as its own format counts them, calls, and reads by any tool. */
+  get counted(): readonly CountedItems[] {
+    return [...this.#formats].map(([id, format]) => {
+      const counts = this.session(id);
+      return { items: transcriptItems(format, counts), calls: counts.calls, reads: counts.reads };
+    });
   }
 
-  #of(session: string): Mutable<SessionCounts> {
-    const counts = this.#sessions.get(session) ?? noCounts();
-    this.#sessions.set(session, counts);
+  /** The counts of one session. */
+  session(id: string): SessionCounts {
+    const counts = this.#sessions.get(id) ?? new SessionCounts();
+    this.#sessions.set(id, counts);
     return counts;
   }
 }
 
-const messages = ({ messages: { user, assistant, system, developer } }: SessionCounts): number => user + assistant + system + developer;
+const sum = (counts: Counts): number => Object.values(counts).reduce((all, count) => all + count, 0);
+
+const messages = (counts: SessionCounts): number => sum(counts.messages);
 
 const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: SessionCounts) => number>>> = {
   // Records of the user and of the assistant; the messages of the file.
@@ -123,7 +124,7 @@ const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: Sessio
   'mini-swe-agent': (counts) => counts.prompts + messages(counts) + counts.results,
   'openai-chat': (counts) => counts.prompts + messages(counts) + counts.results,
   // Calls and their answers are in the messages; notes of the program are messages too.
-  'gemini-cli': (counts) => messages(counts) + counts.events,
+  'gemini-cli': (counts) => messages(counts) + sum(counts.events),
 };
 
 /**
@@ -139,12 +140,22 @@ const KEPT_LOSSES = 1_000;
 /** The losses of an import: all of them are counted, the first thousand are kept. */
 export class LossList {
   readonly each: Loss[] = [];
-  readonly byReason: Partial<Record<LossReason, number>> = {};
+  readonly by_reason: Partial<Record<LossReason, number>> = {};
   total = 0;
 
   add(loss: Loss): void {
     this.total += 1;
-    this.byReason[loss.reason] = (this.byReason[loss.reason] ?? 0) + 1;
+    this.by_reason[loss.reason] = (this.by_reason[loss.reason] ?? 0) + 1;
     if (this.each.length < KEPT_LOSSES) this.each.push(loss);
+  }
+
+  /** Whether all of the recording was read. */
+  get complete(): boolean {
+    return this.by_reason['truncated-file'] === undefined;
+  }
+
+  /** The losses as a report has them. */
+  get report(): Pick<LossList, 'total' | 'by_reason' | 'each'> {
+    return { total: this.total, by_reason: this.by_reason, each: this.each };
   }
 }

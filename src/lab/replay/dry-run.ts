@@ -1,34 +1,17 @@
 import { basename } from 'node:path';
-import { defined } from '../../values/defined.js';
-import { LossList } from '../recordings/import-counts.js';
+import { ImportCounter, LossList, type SessionCounts } from '../recordings/import-counts.js';
 import { type ImportOptions, importRecording } from '../recordings/import-recording.js';
 import { openRecording } from '../recordings/open-recording.js';
 import { recordingHash } from './replay-identity.js';
-import { ReplayTally } from './replay-tally.js';
 
 /** What a recording holds, without replaying it. */
-interface RecordingSummary {
+interface RecordingSummary extends Pick<SessionCounts, 'items' | 'messages' | 'calls' | 'results' | 'compactions' | 'events' | 'tools'> {
   readonly report: 'recording';
   readonly recording: { readonly name: string; readonly sha256: string; readonly bytes: number; readonly formats: readonly string[] };
   readonly sessions: number;
-  /** Items of the transcripts as the format counts them. */
-  readonly items: number;
-  readonly messages: Readonly<Record<string, number>>;
-  readonly calls: number;
-  readonly results: number;
-  readonly compactions: number;
-  readonly events: Readonly<Record<string, number>>;
-  readonly tools: Readonly<Record<string, number>>;
   /** Whether all of it was read. */
   readonly complete: boolean;
-  readonly losses: { readonly total: number; readonly by_reason: LossList['byReason']; readonly each: LossList['each'] };
-}
-
-/** How a recording is looked through. */
-interface SummaryOptions {
-  readonly signal?: AbortSignal;
-  /** Told how far the reading is, bytes. */
-  readonly onProgress?: (bytesDone: number, total: number) => void;
+  readonly losses: LossList['report'];
 }
 
 /**
@@ -36,32 +19,25 @@ interface SummaryOptions {
  *
  * @throws {RecordingError} – for what is no recording
  */
-export async function summariseRecording(path: string, { signal, onProgress }: SummaryOptions = {}): Promise<RecordingSummary> {
+export async function summariseRecording(path: string, onProgress: NonNullable<ImportOptions['onProgress']>): Promise<RecordingSummary> {
   const source = await openRecording(path);
   const losses = new LossList();
-  const tally = new ReplayTally();
-  let sessions = 0;
-  const options: ImportOptions = {
-    onLoss: (loss) => losses.add(loss),
-    onItem: (session) => tally.item(session),
-    ...defined({ onProgress, signal }),
-  };
-  for await (const entry of importRecording(source, options)) {
-    tally.take(entry);
-    if (entry.kind === 'session') sessions += 1;
-  }
+  const counter = new ImportCounter();
+  const options: ImportOptions = { onLoss: (loss) => losses.add(loss), onItem: (session) => counter.addItem(session), onProgress };
+  for await (const entry of importRecording(source, options)) counter.add(entry);
+  const { messages, calls, results, compactions, events, tools } = counter.total;
   return {
     report: 'recording',
-    recording: { name: basename(path), sha256: await recordingHash(source, signal), bytes: source.size, formats: [...tally.formats] },
-    sessions,
-    items: tally.counted.items,
-    messages: tally.messages,
-    calls: tally.calls,
-    results: tally.results,
-    compactions: tally.compactions,
-    events: tally.events,
-    tools: tally.tools,
-    complete: (losses.byReason['truncated-file'] ?? 0) === 0,
-    losses: { total: losses.total, by_reason: losses.byReason, each: losses.each },
+    recording: { name: basename(path), sha256: await recordingHash(source), bytes: source.size, formats: counter.formats },
+    sessions: counter.counted.length,
+    items: counter.counted.reduce((sum, { items }) => sum + items, 0),
+    messages,
+    calls,
+    results,
+    compactions,
+    events,
+    tools,
+    complete: losses.complete,
+    losses: losses.report,
   };
 }

@@ -93,7 +93,7 @@ export class ReplayEngine {
    */
   async take(entry: RecordedEntry): Promise<void> {
     this.#options.signal?.throwIfAborted();
-    this.tally.take(entry);
+    this.tally.entries.add(entry);
     if (entry.kind === 'session') {
       await this.#rules.session(entry);
       return;

@@ -1,10 +1,12 @@
 import type { SessionId } from '../../objects/ids.js';
 import { defined } from '../../values/defined.js';
-
+import type { LossList } from '../recordings/import-counts.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
 import type { ContextMeasure, SectionMeasure } from '../replay/context-measure.js';
-
-import type { FinishedReplay } from '../replay/replay-recording.js';
+import type { ClockRepairs } from '../replay/replay-clock.js';
+import type { ReplayConfig } from '../replay/replay-config.js';
+import type { ReplayDigest } from '../replay/replay-digest.js';
+import type { ReplayEngine } from '../replay/replay-engine.js';
 import type { Quantiles, ReplayReport, Sizes } from './replay-report.js';
 
 function quantiles(values: readonly number[]): Quantiles {
@@ -61,13 +63,25 @@ function cameFrom(parent: EntryOf<'session'>['parent'], branchOf: SessionId | un
   return { relation: parent.relation, ...defined({ parent: replayed }) };
 }
 
+/** A recording that was replayed to its end. */
+interface FinishedReplay {
+  readonly recording: Omit<ReplayReport['recording'], 'formats'>;
+  readonly config: ReplayConfig;
+  readonly variant: string;
+  readonly engine: ReplayEngine;
+  readonly digest: ReplayDigest;
+  readonly losses: LossList;
+  readonly clock: ClockRepairs;
+  /** The tokenizer that counted; undefined where tokens were not counted. */
+  readonly tokenizer: string | undefined;
+}
+
 /** The report of a finished replay. */
 export function makeReport({ recording, config, variant, engine, digest, losses, clock, tokenizer }: FinishedReplay): ReplayReport {
   const { tally, tree, evidence, sessions } = engine;
   const { objects } = digest;
   // The map is filled in reverse, so that of a session with branches the first one counts.
   const ids = new Map([...sessions].reverse().map(({ entry, driver }) => [entry.native_id, driver.id]));
-  const counted = tally.counted;
   const observed = tally.observations.readings + tally.observations.mentions;
   const sessionReports = sessions.map(({ entry, driver, contexts, branchOf }) => ({
     session: driver.id,
@@ -81,33 +95,14 @@ export function makeReport({ recording, config, variant, engine, digest, losses,
   return {
     report: 'replay',
     version: 1,
-    recording: { ...recording, formats: [...tally.formats] },
+    recording: { ...recording, formats: [...tally.entries.formats] },
     config,
     variant,
     digest: digest.digest,
     sessions: sessionReports,
     turns: sessionReports.reduce((sum, { turns }) => sum + turns, 0),
     steps: sessionReports.reduce((sum, { steps }) => sum + steps, 0),
-    recorded: {
-      messages: tally.messages,
-      items: counted.items,
-      read_files: counted.reads,
-      main: counted.main,
-      shell_reads: counted.shellReads,
-      attached_files: counted.attachedFiles,
-      copied: counted.copied,
-      calls: tally.calls,
-      results: tally.results,
-      failed: tally.failed,
-      unanswered: tally.unanswered,
-      compactions: tally.compactions,
-      events: tally.events,
-      tools: tally.tools,
-      kinds: tally.kinds,
-      reads: { ...tally.reads, by_shell: tally.shellReads },
-      changes: tally.changes,
-      usage: tally.usage,
-    },
+    recorded: tally.recorded,
     objects: {
       files: {
         created: objects.files,
@@ -126,7 +121,7 @@ export function makeReport({ recording, config, variant, engine, digest, losses,
       tokenizer,
     ),
     uses: { ...evidence.counts, each: [...evidence.uses] },
-    losses: { total: losses.total, by_reason: losses.byReason, each: losses.each },
-    complete: (losses.byReason['truncated-file'] ?? 0) === 0,
+    losses: losses.report,
+    complete: losses.complete,
   };
 }

@@ -1,20 +1,33 @@
 import { tmpdir } from 'node:os';
+import { basename } from 'node:path';
 import { ContextClient } from '../../client/session/context-client.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
 import { filesystemId } from '../../objects/ids.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
+import { LossList } from '../recordings/import-counts.js';
 import { importRecording } from '../recordings/import-recording.js';
+import type { Loss } from '../recordings/importer.js';
 import { openRecording } from '../recordings/open-recording.js';
 import { memoryContextLog, openContextLog } from '../replay/context-log.js';
 import { ReplayClock } from '../replay/replay-clock.js';
 import type { ReplayConfig } from '../replay/replay-config.js';
 import type { ReplayDatabase } from '../replay/replay-database.js';
+import { replayDigest } from '../replay/replay-digest.js';
+import { DATABASE_WAIT_MS, ReplayEngine } from '../replay/replay-engine.js';
 import { recordingHash, replayIdentity } from '../replay/replay-identity.js';
-import { type ReplayProgress, replayRecording } from '../replay/replay-recording.js';
 import { makeReport } from './make-report.js';
 import type { ReplayReport } from './replay-report.js';
+
+/** How far a replay is; bytes are those of the recording that were read, and all of them. */
+interface ReplayProgress {
+  readonly entries: number;
+  readonly steps: number;
+  readonly contexts: number;
+  readonly bytes: number;
+  readonly total: number;
+}
 
 /** How one recording is replayed. */
 export interface ReplayFileOptions {
@@ -25,7 +38,7 @@ export interface ReplayFileOptions {
   readonly into?: string;
   /** The hash of the recording, where the caller has it already. */
   readonly sha256?: string;
-  readonly onProgress?: (progress: ReplayProgress & { readonly bytes: number; readonly total: number }) => void;
+  readonly onProgress?: (progress: ReplayProgress) => void;
   readonly onNotice?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
@@ -35,6 +48,9 @@ const NO_FILESYSTEM = filesystemId('replay-none');
 
 /** How much text the client caches: a replay reads back little but what is active and what it has just written. */
 const KEPT_UNITS = 4 * 1_048_576;
+const REPORT_EVERY_ENTRIES = 64;
+/** Steps and contexts that may be on their way to the database. */
+const MOST_WAITING = 48;
 
 /**
  * Replays the recording at a path into a database and reports the result. Nothing of this machine gets into it: no recorded path is looked up here, the clock
@@ -42,7 +58,7 @@ const KEPT_UNITS = 4 * 1_048_576;
  * @throws {RecordingError} – the recording cannot be read
  * @throws {ReplayError} – the replay cannot go on
  * @throws {SessionError} – the client refuses a step
- * @throws {XtdbError} – the database fails
+ * @throws {XtdbError} – the database fails; what was replayed until then stays, and the next replay into the same database goes on from there
  */
 export async function replayFile(path: string, database: ReplayDatabase, options: ReplayFileOptions): Promise<ReplayReport> {
   const { config, variant = '', into, signal, onProgress, onNotice } = options;
@@ -68,30 +84,40 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     ...defined({ dataDir, onNotice }),
   });
   const log = dataDir === undefined ? memoryContextLog() : await openContextLog(dataDir, identity.session, hashText(canonicalJson(config)));
+  const counter = config.tokens ? await import('../../history/ask/token-count.js') : undefined;
+  const countTokens = counter && ((text: string) => counter.countTokens(text).tokens);
+  const engine = new ReplayEngine({ client, clock, identity, config, log, ...defined({ countTokens, signal }) });
+  const losses = new LossList();
   let bytes = 0;
+  let entries = 0;
+  const report = (): void => {
+    const contexts = engine.sessions.reduce((sum, session) => sum + session.contexts.length, 0);
+    const steps = engine.sessions.reduce((sum, { driver }) => sum + driver.state.seq, 0);
+    onProgress?.({ entries, steps, contexts, bytes, total: source.size });
+  };
+  const importing = {
+    onLoss: (loss: Loss) => losses.add(loss),
+    onItem: (session: string) => engine.tally.entries.addItem(session),
+    onProgress: (done: number) => {
+      bytes = done;
+    },
+    ...defined({ signal }),
+  };
   try {
-    const finished = await replayRecording({
-      client,
-      clock,
-      source,
-      sha256,
-      identity,
-      config,
-      variant,
-      log,
-      entries: (losses, onItem) =>
-        importRecording(source, {
-          onLoss: (loss) => losses.add(loss),
-          onItem,
-          onProgress: (done) => {
-            bytes = done;
-          },
-          ...defined({ signal }),
-        }),
-      onProgress: (progress) => onProgress?.({ ...progress, bytes, total: source.size }),
-      ...defined({ signal }),
-    });
-    return makeReport(finished);
+    for await (const entry of importRecording(source, importing)) {
+      await engine.take(entry);
+      entries += 1;
+      // The database follows behind; it must not fall back without end.
+      if (client.status.waiting > MOST_WAITING) await client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
+      if (entries % REPORT_EVERY_ENTRIES === 0) report();
+    }
+    await engine.finish();
+    report();
+    await client.backpressure(0, DATABASE_WAIT_MS);
+    const sessions = engine.sessions.map(({ driver, contexts }) => ({ id: driver.id, contexts, index: driver.state.sets.index }));
+    const digest = await replayDigest(await client.snapshot(), sessions);
+    const recording = { name: basename(path), sha256, bytes: source.size };
+    return makeReport({ recording, config, variant, engine, digest, losses, clock: clock.repairs, tokenizer: counter?.TOKENIZER });
   } finally {
     await client.close();
     await log.close();

@@ -18,7 +18,10 @@ function recognise(source: RecordingSource): number {
   if (head === undefined) return 0;
   if (isManifest(head)) return 0.95;
   const hasMessages =
-    Array.isArray(head.messages) && headObjects(head.messages).every((message) => 'role' in message || Object.values(message).filter((value) => value !== undefined).length < 2);
+    Array.isArray(head.messages) &&
+    headObjects(head.messages).every(
+      (message) => 'role' in message || Object.values(message).filter((value) => value !== undefined).length < 2,
+    );
   if (hasMessages && typeof head.sessionId === 'string' && ('agent' in head || 'system_prompt' in head || 'updated_at' in head))
     return 0.95;
   return hasMessages && headObjects(head.messages).some((message) => 'modelInfo' in message && 'ts' in message) ? 0.8 : 0;
