@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, homedir, loadavg } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { openReplayDatabase } from '../src/lab/replay/replay-database.js';
 
 /** What a script writes down of how it was run, and where it finds its recordings and its node's build. */
 export function describeRun(command: string, args: readonly string[]) {
@@ -19,7 +20,7 @@ export function describeRun(command: string, args: readonly string[]) {
     command: ['PALIMPSEST_CORPUS=…', command, ...(said.length > 0 ? ['--', ...said] : [])].join(' '),
     commit: `${git('rev-parse', 'HEAD')}${changed}`,
     date: new Date().toISOString().slice(0, 10),
-    node: { cacheDir: join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest') },
+    open: () => openReplayDatabase(undefined, { cacheDir: join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest') }),
     signal: stop.signal,
     machine: (): string => `${availableParallelism()} cores, load ${loadavg()[2]?.toFixed(1)} over the last quarter of an hour`,
     onProgress: (line: string): void => console.error(line),

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { parseExperiment } from '../src/lab/experiments/experiment.js';
 import { runExperiment } from '../src/lab/experiments/run-experiment.js';
-import { openReplayDatabase } from '../src/lab/replay/replay-database.js';
 import { describeRun } from './describe-run.js';
 
 const { values, positionals } = parseArgs({
@@ -13,7 +12,6 @@ const { values, positionals } = parseArgs({
 const [file = 'scripts/experiments/window.json'] = positionals;
 const experiment = parseExperiment(JSON.parse(readFileSync(file, 'utf8')), file);
 const run = describeRun('npm run experiment', process.argv.slice(2));
-const open = () => openReplayDatabase(undefined, run.node);
-const { folder, failed } = await runExperiment({ ...run, experiment, out: values.out, reports: values.reports, open });
+const { folder, failed } = await runExperiment({ ...run, experiment, out: values.out, reports: values.reports });
 console.log(folder);
 process.exitCode = failed > 0 ? 1 : 0;

@@ -9,10 +9,7 @@ import { describeRun } from './describe-run.js';
 const { values } = parseArgs({
   options: { config: { type: 'string', default: 'scripts/replay-corpus.json' }, out: { type: 'string', default: 'docs/experiments' } },
 });
-const { failed, path } = await replayCorpus({
-  ...describeRun('npm run replay:corpus', process.argv.slice(2)),
-  config: JSON.parse(readFileSync(values.config, 'utf8')),
-  out: values.out,
-});
+const run = { ...describeRun('npm run replay:corpus', process.argv.slice(2)), out: values.out };
+const { failed, path } = await replayCorpus(run, JSON.parse(readFileSync(values.config, 'utf8')));
 console.log(path);
 process.exitCode = failed > 0 ? 1 : 0;

@@ -1,4 +1,5 @@
 import { STANDINGS } from '../replay/use-evidence.js';
+import { type Cell, table } from '../report/markdown.js';
 import type { Experiment, ExperimentResult } from './experiment.js';
 
 /** An experiment and how it was run. */
@@ -11,16 +12,6 @@ export interface ExperimentAbout {
   readonly corpus: string;
   readonly failures: readonly string[];
 }
-
-type Cell = string | number;
-
-const grouped = (value: Cell): string => (typeof value === 'number' ? String(value).replace(/\B(?=(\d{3})+$)/g, ' ') : value);
-const row = (cells: readonly Cell[]): string => `| ${cells.map(grouped).join(' | ')} |`;
-const table = (head: readonly string[], texts: number, rows: readonly (readonly Cell[])[]): readonly string[] => [
-  row(head),
-  `|${head.map((_name, i) => (i < texts ? '---' : '---:')).join('|')}|`,
-  ...rows.map(row),
-];
 
 const sum = (results: readonly ExperimentResult[], of: (result: ExperimentResult) => number): number =>
   results.reduce((all, result) => all + of(result), 0);
@@ -87,7 +78,7 @@ export function experimentMarkdown(about: ExperimentAbout, results: readonly Exp
     '',
     '## All recordings',
     '',
-    ...table(head, 1, compared(experiment, results)),
+    ...table(head, compared(experiment, results)),
     ...(formats.length < 2
       ? []
       : formats.flatMap((format) => [
@@ -96,7 +87,6 @@ export function experimentMarkdown(about: ExperimentAbout, results: readonly Exp
           '',
           ...table(
             head,
-            1,
             compared(
               experiment,
               results.filter((one) => one.format === format),
@@ -106,7 +96,7 @@ export function experimentMarkdown(about: ExperimentAbout, results: readonly Exp
     '',
     '## Each recording',
     '',
-    ...table(['recording', 'parameters', 'contexts', `${unit} p50`, 'p95', 'max', 'sum', 'edited'], 2, each),
+    ...table(['recording', 'parameters', 'contexts', `${unit} p50`, 'p95', 'max', 'sum', 'edited'], each, 2),
     ...(failures.length === 0 ? [] : ['', '## Not replayed', '', ...failures.map((line) => `- ${line}`)]),
     '',
   ].join('\n');

@@ -42,33 +42,12 @@ export function parseExperiment(value: unknown, name: string): Experiment {
   return parsed.data;
 }
 
-/** The figures of one replay of an experiment. They hold nothing of the recording's text, its paths or its author. */
-export interface ExperimentResult {
-  /** The format and the first digits of the recording's hash. */
-  readonly recording: string;
-  readonly format: string;
-  readonly parameters: string;
-  readonly digest: string;
-  readonly complete: boolean;
-  readonly sessions: number;
-  readonly turns: number;
-  readonly steps: number;
-  readonly calls: number;
-  readonly contexts: number;
-  readonly tokens: ReplayReport['contexts']['total']['tokens'];
-  readonly bytes: ReplayReport['contexts']['total']['bytes'];
-  /** Sums over all contexts, in tokens, or in bytes where tokens were not counted. */
-  readonly sections: Readonly<Record<string, number>>;
-  readonly objects: ReplayReport['objects'];
-  readonly uses: { readonly edited: ReplayReport['uses']['edited']; readonly quoted: ReplayReport['uses']['quoted'] };
-  readonly losses: ReplayReport['losses']['by_reason'];
-}
-
-/** The figures that an experiment keeps from the report of a replay. */
-export function experimentResult(report: ReplayReport): ExperimentResult {
+/** The figures that an experiment keeps from the report of a replay. They hold nothing of the recording's text, its paths or its author. */
+export function experimentResult(report: ReplayReport) {
   const { recording, variant, digest, complete, sessions, turns, steps, recorded, contexts, objects, uses, losses } = report;
   const format = recording.formats.join('+');
   return {
+    /** The format and the first digits of the recording's hash. */
     recording: `${format} ${recording.sha256.slice(0, 8)}`,
     format,
     parameters: variant,
@@ -81,9 +60,12 @@ export function experimentResult(report: ReplayReport): ExperimentResult {
     contexts: contexts.count,
     tokens: contexts.total.tokens,
     bytes: contexts.total.bytes,
+    /** Sums over all contexts, in tokens, or in bytes where tokens were not counted. */
     sections: Object.fromEntries(Object.entries(contexts.sections).map(([name, { tokens, bytes }]) => [name, (tokens ?? bytes).sum])),
     objects,
     uses: { edited: uses.edited, quoted: uses.quoted },
     losses: losses.by_reason,
   };
 }
+
+export type ExperimentResult = ReturnType<typeof experimentResult>;

@@ -1,58 +1,84 @@
+import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { defined } from '../../values/defined.js';
-import { findCorpus } from '../replay/find-recordings.js';
+import { type Corpus, findCorpus } from '../replay/find-recordings.js';
 import { parseReplayConfig } from '../replay/replay-config.js';
-import { type NodeSettings, openReplayDatabase } from '../replay/replay-database.js';
-import { replayInBatches } from '../report/replay-many.js';
+import { table } from '../report/markdown.js';
+import { type BatchOptions, type ReplayJob, type ReplayOutcome, replayInBatches } from '../report/replay-many.js';
 import type { ReplayReport } from '../report/replay-report.js';
 import { countDifferences, type ListedCounts, readProvenance } from './listed-counts.js';
-import { corpusHash } from './run-experiment.js';
+
+/** How recordings of a corpus are replayed, and what the results say about that. */
+export interface CorpusRun extends Pick<BatchOptions, 'open' | 'jobs' | 'onProgress' | 'signal'> {
+  /** Folder of the recordings. */
+  readonly corpus: string;
+  /** Folder for the results. */
+  readonly out: string;
+  /** The command line, commit and date that the results name. */
+  readonly command: string;
+  readonly commit: string;
+  readonly date: string;
+}
+
+/** Replays recordings of a corpus and reports each to `onProgress` as it is done. */
+export function replayJobs(
+  { open, jobs, onProgress, signal }: CorpusRun,
+  all: readonly ReplayJob[],
+  onReport?: (report: ReplayReport) => Promise<void>,
+): Promise<readonly ReplayOutcome[]> {
+  let done = 0;
+  const onOutcome = async (outcome: ReplayOutcome): Promise<void> => {
+    if ('report' in outcome) await onReport?.(outcome.report);
+    done += 1;
+    const { name, variant = '' } = outcome.job;
+    onProgress?.(`${done}/${all.length} ${name} ${variant}: ${'report' in outcome ? `${outcome.ms} ms` : outcome.error.message}`);
+  };
+  return replayInBatches(all, { open, jobs, onOutcome, ...defined({ onProgress, signal }) });
+}
+
+/** Why there is no report, without the path of the corpus. */
+export const failureOf = ({ corpus }: CorpusRun, error: Error): string => error.message.replaceAll(corpus, 'CORPUS');
+
+/** The hash of a set of recordings, by their contents alone. */
+export function corpusHash(reports: readonly ReplayReport[]): string {
+  const hashes = [...new Set(reports.map(({ recording }) => recording.sha256))].sort();
+  return createHash('sha256').update(hashes.join('\n')).digest('hex');
+}
 
 /** The result of replaying one recording of a corpus. */
-export interface CorpusResult {
+interface CorpusResult {
   readonly name: string;
   readonly listed: ListedCounts | undefined;
   readonly report: ReplayReport | undefined;
-  /** Why there is no report. */
   readonly failure: string | undefined;
   readonly ms: number;
 }
 
-/** How the corpus was replayed. */
-export interface CorpusRun {
-  readonly command: string;
-  readonly commit: string;
-  readonly date: string;
-  /** The machine and its load, for judging the seconds. */
-  readonly machine: string;
-}
-
-function line(result: CorpusResult): string {
-  const { name, listed, report, failure, ms } = result;
-  if (report === undefined) return `| ${name} | | | | | | | | | | ${failure ?? 'not replayed'} |`;
+function cells({ name, listed, report, failure, ms }: CorpusResult): readonly string[] {
+  if (report === undefined) return [name, ...Array<string>(9).fill(''), failure ?? 'not replayed'];
   const { recorded, contexts, uses } = report;
   const against = (own: number, other: number | undefined): string =>
     other === undefined || other === own ? String(own) : `${own} (${other})`;
   const tokens = contexts.total.tokens;
-  return `| ${[
+  return [
     name,
     against(recorded.items, listed?.messages),
     against(recorded.calls, listed?.calls),
     against(recorded.read_files, listed?.reads),
-    contexts.count,
-    tokens?.p50 ?? '',
-    tokens?.max ?? '',
+    String(contexts.count),
+    String(tokens?.p50 ?? ''),
+    String(tokens?.max ?? ''),
     `${uses.edited.active}/${uses.edited.shown}/${uses.edited['one-step']}/${uses.edited.absent}`,
     `${recorded.changes.followed}/${recorded.changes.unknown}`,
     (ms / 1_000).toFixed(1),
-    report.losses.total,
-  ].join(' | ')} |`;
+    String(report.losses.total),
+  ];
 }
 
 /** Counts the files that are no recordings by folder and reason. Their names are left out, since they may name people. */
-function otherLines(others: readonly { readonly name: string; readonly reason: string }[]): readonly string[] {
+function otherLines(others: Corpus['others']): readonly string[] {
   const counts = new Map<string, number>();
   for (const { name, reason } of others) {
     const folder = dirname(name);
@@ -62,12 +88,11 @@ function otherLines(others: readonly { readonly name: string; readonly reason: s
   return [...counts].map(([what, count]) => `- ${what}, ${count} ${count === 1 ? 'file' : 'files'}`);
 }
 
+/** What a summary says about its run; the machine and its load for judging the seconds. */
+type RunFacts = Pick<CorpusRun, 'command' | 'commit' | 'date'> & { readonly machine: string };
+
 /** The summary of a replayed corpus as Markdown. */
-function corpusMarkdown(
-  run: CorpusRun,
-  results: readonly CorpusResult[],
-  others: readonly { readonly name: string; readonly reason: string }[],
-): string {
+function corpusMarkdown(run: RunFacts, results: readonly CorpusResult[], others: Corpus['others']): string {
   const reports = results.flatMap(({ report }) => (report === undefined ? [] : [report]));
   const differing = results.flatMap((result) => {
     const said = result.report === undefined || result.listed === undefined ? [] : countDifferences(result.report, result.listed);
@@ -86,9 +111,10 @@ function corpusMarkdown(
     'Counts beside those of the list that comes with the corpus, in brackets where they differ. Edited: files that the agent edited while active / shown by a',
     `result / one step away / absent. Changes: followed / to an unknown text. Seconds: several side by side, on ${run.machine}.`,
     '',
-    '| recording | items | calls | reads | contexts | tokens p50 | max | edited | changes | seconds | losses |',
-    '|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|',
-    ...results.map(line),
+    ...table(
+      ['recording', 'items', 'calls', 'reads', 'contexts', 'tokens p50', 'max', 'edited', 'changes', 'seconds', 'losses'],
+      results.map(cells),
+    ),
     '',
     '## Differences',
     '',
@@ -102,7 +128,7 @@ function corpusMarkdown(
 }
 
 /** The summary as data: each report without the single contexts, uses and losses, which name and quote what was recorded. */
-function corpusJson(run: CorpusRun, results: readonly CorpusResult[]): unknown {
+function corpusJson(run: RunFacts, results: readonly CorpusResult[]): unknown {
   return {
     ...run,
     recordings: results.map(({ name, listed, report, failure, ms }) => {
@@ -115,49 +141,34 @@ function corpusJson(run: CorpusRun, results: readonly CorpusResult[]): unknown {
   };
 }
 
-/** Where and how a corpus is replayed. */
-export interface CorpusOptions extends Omit<CorpusRun, 'machine'> {
-  readonly machine: () => string;
-  readonly corpus: string;
-  readonly config: unknown;
-  /** Folder for the summary. */
-  readonly out: string;
-  readonly jobs: number;
-  readonly node: NodeSettings;
-  readonly onProgress?: (line: string) => void;
-  readonly signal?: AbortSignal;
-}
-
 /**
  * Replays every recording below a folder and writes a summary of them as Markdown and JSON, named after the date. Returns the path of the Markdown file and the
  * number of recordings that could not be replayed.
  * @throws {ReplayError} bad-target – the corpus folder cannot be read
  * @throws {ReplayError} bad-config – the configuration is not valid
  */
-export async function replayCorpus(options: CorpusOptions): Promise<{ readonly path: string; readonly failed: number }> {
-  const { corpus, onProgress, jobs, out, signal } = options;
-  const config = parseReplayConfig(options.config, 'the configuration');
+export async function replayCorpus(
+  run: CorpusRun & { readonly machine: () => string },
+  configuration: unknown,
+): Promise<{ readonly path: string; readonly failed: number }> {
+  const { corpus, out, command, commit, date } = run;
+  const config = parseReplayConfig(configuration, 'the configuration');
   const { files, others } = await findCorpus(corpus);
   const listed = await readProvenance(corpus);
-  const names = new Map(files.map(({ path, name }) => [path, name]));
-  const work = files.map(({ path }) => ({ path, config }));
-  const outcomes = await replayInBatches(work, {
-    open: () => openReplayDatabase(undefined, options.node),
-    jobs,
-    ...defined({ onProgress, signal }),
-    onOutcome: (outcome) =>
-      onProgress?.(`${names.get(outcome.job.path)}: ${'report' in outcome ? `${outcome.ms} ms` : outcome.error.message}`),
-  });
+  const outcomes = await replayJobs(
+    run,
+    files.map((file) => ({ ...file, config })),
+  );
   const results = outcomes.map((outcome): CorpusResult => {
-    const name = names.get(outcome.job.path) ?? '';
+    const { name = '' } = outcome.job;
     const report = 'report' in outcome ? outcome.report : undefined;
-    const failure = 'error' in outcome ? outcome.error.message.replaceAll(corpus, 'CORPUS') : undefined;
+    const failure = 'error' in outcome ? failureOf(run, outcome.error) : undefined;
     return { name, listed: listed.get(name), report, failure, ms: outcome.ms };
   });
-  const run = { command: options.command, commit: options.commit, date: options.date, machine: options.machine() };
+  const facts = { command, commit, date, machine: run.machine() };
   await mkdir(out, { recursive: true });
-  const path = join(out, `${run.date}-replay-corpus`);
-  await writeFileAtomic(`${path}.md`, corpusMarkdown(run, results, others));
-  await writeFileAtomic(`${path}.json`, `${JSON.stringify(corpusJson(run, results), undefined, 1)}\n`);
+  const path = join(out, `${date}-replay-corpus`);
+  await writeFileAtomic(`${path}.md`, corpusMarkdown(facts, results, others));
+  await writeFileAtomic(`${path}.json`, `${JSON.stringify(corpusJson(facts, results), undefined, 1)}\n`);
   return { path: `${path}.md`, failed: results.filter(({ report }) => report === undefined).length };
 }

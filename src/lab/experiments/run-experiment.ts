@@ -1,34 +1,18 @@
-import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
-import { defined } from '../../values/defined.js';
 import { type CorpusFile, findCorpus } from '../replay/find-recordings.js';
-import type { ReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
-import { type ReplayOutcome, replayInBatches, writeReports } from '../report/replay-many.js';
-import type { ReplayReport } from '../report/replay-report.js';
+import { writeReports } from '../report/replay-many.js';
 import { type Experiment, experimentResult } from './experiment.js';
 import { experimentMarkdown } from './experiment-markdown.js';
+import { type CorpusRun, corpusHash, failureOf, replayJobs } from './replay-corpus.js';
 
-/** Where and with what an experiment runs. */
-export interface ExperimentRun {
+/** What is to be found out, and how the recordings are replayed for that. */
+interface ExperimentRun extends CorpusRun {
   readonly experiment: Experiment;
-  /** Folder of the recordings. */
-  readonly corpus: string;
-  /** Folder that gets the result folder. */
-  readonly out: string;
-  /** Opens a database for a batch of replays. */
-  readonly open: () => Promise<ReplayDatabase>;
-  readonly jobs: number;
   /** Whether the report of every replay is written too. Reports name the files of the recordings, so they are not for everybody. */
   readonly reports: boolean;
-  /** The command line, commit and date that the results name. */
-  readonly command: string;
-  readonly commit: string;
-  readonly date: string;
-  readonly onProgress?: (line: string) => void;
-  readonly signal?: AbortSignal;
 }
 
 function chosen(all: readonly CorpusFile[], wanted: readonly string[]): readonly CorpusFile[] {
@@ -40,12 +24,6 @@ function chosen(all: readonly CorpusFile[], wanted: readonly string[]): readonly
       `sessions: the corpus has no recording ${JSON.stringify(unknown)}; its names are those below PALIMPSEST_CORPUS`,
     );
   return files;
-}
-
-/** The hash of a set of recordings, by their contents alone. */
-export function corpusHash(reports: readonly ReplayReport[]): string {
-  const hashes = [...new Set(reports.map(({ recording }) => recording.sha256))].sort();
-  return createHash('sha256').update(hashes.join('\n')).digest('hex');
 }
 
 /** JSON with one result on each line, so that a later run can be compared line by line. */
@@ -60,30 +38,17 @@ const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly 
  * @throws {ReplayError} bad-config – the corpus has no recording of a given name
  */
 export async function runExperiment(run: ExperimentRun): Promise<{ readonly folder: string; readonly failed: number }> {
-  const { experiment, open, jobs, onProgress, signal } = run;
+  const { experiment, command, commit, date } = run;
   const files = chosen((await findCorpus(run.corpus)).files, experiment.sessions);
-  const names = new Map(files.map(({ path, name }) => [path, name]));
-  const all = files.flatMap(({ path }) => experiment.parameters.map(({ name, config }) => ({ path, config, variant: name })));
-  const folder = join(run.out, `${run.date}-${experiment.name}`);
+  const all = files.flatMap((file) => experiment.parameters.map(({ name, config }) => ({ ...file, config, variant: name })));
+  const folder = join(run.out, `${date}-${experiment.name}`);
   await mkdir(folder, { recursive: true });
-  let done = 0;
-  const outcomes = await replayInBatches(all, {
-    open,
-    jobs,
-    ...defined({ onProgress, signal }),
-    onOutcome: async (outcome: ReplayOutcome) => {
-      if ('report' in outcome && run.reports) await writeReports(join(folder, 'replays'), outcome.report);
-      done += 1;
-      const what = 'report' in outcome ? `${outcome.ms} ms` : outcome.error.message;
-      onProgress?.(`${done}/${all.length} ${names.get(outcome.job.path)} ${outcome.job.variant}: ${what}`);
-    },
+  const outcomes = await replayJobs(run, all, async (report) => {
+    if (run.reports) await writeReports(join(folder, 'replays'), report);
   });
   const reports = outcomes.flatMap((outcome) => ('report' in outcome ? [outcome.report] : []));
-  const failures = outcomes.flatMap((outcome) =>
-    'error' in outcome ? [`${outcome.job.variant}: ${outcome.error.message.replaceAll(run.corpus, 'CORPUS')}`] : [],
-  );
+  const failures = outcomes.flatMap((outcome) => ('error' in outcome ? [`${outcome.job.variant}: ${failureOf(run, outcome.error)}`] : []));
   const results = reports.map(experimentResult);
-  const { command, commit, date } = run;
   const about = { experiment, command, commit, date, corpus: corpusHash(reports), failures };
   await writeFileAtomic(join(folder, 'experiment.json'), jsonLines(about, results));
   await writeFileAtomic(join(folder, 'figures.md'), experimentMarkdown(about, results));

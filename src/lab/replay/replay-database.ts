@@ -14,45 +14,33 @@ export interface ReplayDatabase {
   close(): Promise<void>;
 }
 
-export type NodeSettings = Partial<Omit<EnsureNodeOptions, 'dataDir'>>;
+type NodeSettings = Partial<Omit<EnsureNodeOptions, 'dataDir'>>;
 
-/** A data folder that keeps what is replayed into it. */
-async function keptDatabase(dataDir: string, node: NodeSettings): Promise<ReplayDatabase> {
-  const handle = await ensureNode({ profile: 'rocksdb', ...node, dataDir });
-  return { address: handle.address, dataDir, close: () => handle.release() };
-}
-
-/** An in-memory node in a temporary folder. */
-async function ownDatabase(node: NodeSettings): Promise<ReplayDatabase> {
+/**
+ * Opens the database of a replay: the data folder's, or an in-memory node in a temporary folder that is gone afterwards.
+ *
+ * @throws {NodeError} – when the node cannot be started
+ */
+export async function openReplayDatabase(dataDir: string | undefined, node: NodeSettings = {}): Promise<ReplayDatabase> {
+  if (dataDir !== undefined) {
+    const { address, release } = await ensureNode({ profile: 'rocksdb', ...node, dataDir });
+    return { address, dataDir, close: release };
+  }
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-replay-'));
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
   try {
     const handle = await ensureNode({ idleExitSeconds: 3_600, ...node, profile: 'memory', dataDir: folder });
     let closing: Promise<void> | undefined;
-    const end = async (): Promise<void> => {
-      await handle.release();
-      await stopNode(folder);
-      await remove();
+    const close = (): Promise<void> => {
+      closing ??= handle
+        .release()
+        .then(() => stopNode(folder))
+        .then(remove);
+      return closing;
     };
-    return {
-      address: handle.address,
-      dataDir: undefined,
-      close: () => {
-        closing ??= end();
-        return closing;
-      },
-    };
+    return { address: handle.address, dataDir, close };
   } catch (error) {
     await remove();
     throw error;
   }
-}
-
-/**
- * Opens the database of a replay: the data folder's, or an in-memory node of its own that is gone afterwards.
- *
- * @throws {NodeError} – when the node cannot be started
- */
-export function openReplayDatabase(dataDir: string | undefined, node: NodeSettings = {}): Promise<ReplayDatabase> {
-  return dataDir === undefined ? ownDatabase(node) : keptDatabase(dataDir, node);
 }

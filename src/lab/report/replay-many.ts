@@ -14,6 +14,8 @@ import { reportMarkdown } from './report-markdown.js';
 /** One recording to be replayed in one way. */
 export interface ReplayJob {
   readonly path: string;
+  /** How progress names it; the name of the file where absent. */
+  readonly name?: string;
   readonly config: ReplayConfig;
   readonly variant?: string;
   readonly into?: string;
@@ -44,7 +46,7 @@ async function replayOne(
 ): Promise<ReplayOutcome> {
   const started = Date.now();
   let reported = started;
-  const name = basename(job.path);
+  const { name = basename(job.path) } = job;
   try {
     const report = await replayFile(job.path, database, {
       config: job.config,
@@ -72,7 +74,7 @@ async function hashOf({ path }: ReplayJob, signal: AbortSignal | undefined): Pro
   }
 }
 
-/** The outcome of the same bytes under another name. */
+/** The outcome of a job, or of the same bytes under another name. */
 function under(job: ReplayJob, outcome: ReplayOutcome): ReplayOutcome {
   if ('error' in outcome) return { ...outcome, job };
   const { report, ms } = outcome;
@@ -93,11 +95,10 @@ async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions
       limit(async () => {
         options.signal?.throwIfAborted();
         const sha256 = jobs.length === 1 ? undefined : await hashOf(job, options.signal);
-        const key = sha256 === undefined ? undefined : [sha256, job.variant ?? '', job.into ?? ''].join('\n');
-        const running = key === undefined ? undefined : begun.get(key);
-        const own = running ?? replayOne(job, sha256, options);
-        if (key !== undefined && running === undefined) begun.set(key, own);
-        const outcome = running === undefined ? await own : under(job, await own);
+        const key = [sha256 ?? job.path, job.variant ?? '', job.into ?? ''].join('\n');
+        const replay = begun.get(key) ?? replayOne(job, sha256, options);
+        begun.set(key, replay);
+        const outcome = under(job, await replay);
         await options.onOutcome?.(outcome);
         return outcome;
       }),
@@ -128,20 +129,13 @@ export interface BatchOptions extends Omit<ReplayManyOptions, 'database'> {
   readonly batchBytes?: number;
 }
 
-async function sizeOf({ path }: ReplayJob): Promise<number> {
-  // A recording that cannot be opened is reported when it is replayed.
-  return openRecording(path).then(
-    ({ size }) => size,
-    () => 0,
-  );
-}
-
 /** Splits jobs into batches of neighbours, each as large as one database should hold, with one job at least. */
 async function batchesOf(jobs: readonly ReplayJob[], most: number): Promise<readonly (readonly ReplayJob[])[]> {
   const batches: ReplayJob[][] = [];
   let filled = 0;
   for (const job of jobs) {
-    const size = await sizeOf(job);
+    // A recording that cannot be opened is reported when it is replayed.
+    const { size } = await openRecording(job.path).catch(() => ({ size: 0 }));
     if (batches.length === 0 || filled + size > most) {
       batches.push([]);
       filled = 0;

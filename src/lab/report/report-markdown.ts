@@ -1,29 +1,23 @@
+import { STANDINGS } from '../replay/use-evidence.js';
+import { type Cell, grouped, table } from './markdown.js';
 import type { Quantiles, ReplayReport } from './replay-report.js';
 
-const number = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
-const row = (...cells: readonly (string | number)[]): string =>
-  `| ${cells.map((one) => (typeof one === 'number' ? number(one) : cell(one))).join(' | ')} |`;
-
-function table(head: readonly string[], rows: readonly string[]): readonly string[] {
-  return [row(...head), `|${head.map((_name, i) => (i === 0 ? '---' : '---:')).join('|')}|`, ...rows];
-}
-
-const sizeCells = (size: Quantiles | undefined): readonly (number | string)[] =>
-  size === undefined ? ['', '', ''] : [size.p50, size.p95, size.max];
+const sizeCells = (size: Quantiles | undefined): readonly Cell[] => (size === undefined ? ['', '', ''] : [size.p50, size.p95, size.max]);
 
 function contextTable({ contexts }: ReplayReport): readonly string[] {
   const unit = contexts.tokenizer === undefined ? 'bytes' : 'tokens';
-  const rows = Object.entries({ ...contexts.sections, whole: contexts.total }).map(([name, size]) =>
-    row(name, ...sizeCells(size.bytes), ...(unit === 'tokens' ? sizeCells(size.tokens) : [])),
-  );
+  const rows = Object.entries({ ...contexts.sections, whole: contexts.total }).map(([name, size]) => [
+    name,
+    ...sizeCells(size.bytes),
+    ...(unit === 'tokens' ? sizeCells(size.tokens) : []),
+  ]);
   const head = ['section', 'bytes p50', 'p95', 'max', ...(unit === 'tokens' ? ['tokens p50', 'p95', 'max'] : [])];
   return table(head, rows);
 }
 
 function lossLines({ losses }: ReplayReport): readonly string[] {
   if (losses.total === 0) return ['Nothing was lost.'];
-  const reasons = Object.entries(losses.by_reason).map(([reason, count]) => row(reason, count ?? 0));
+  const reasons = Object.entries(losses.by_reason).map(([reason, count]) => [reason, count ?? 0]);
   const first = losses.each.slice(0, 10).map(({ reason, place, detail }) => `- ${reason}, ${place}: ${detail}`);
   return [...table(['loss', 'times'], reasons), '', ...first];
 }
@@ -31,13 +25,15 @@ function lossLines({ losses }: ReplayReport): readonly string[] {
 function notes({ clock, complete, objects, tree, recorded }: ReplayReport): readonly string[] {
   const said: readonly (string | undefined)[] = [
     complete ? undefined : '**The recording is cut off: what came after is not in this report.**',
-    clock.backwards > 0 ? `The clock ran backwards ${number(clock.backwards)} times; such moments count as the one before.` : undefined,
-    clock.impossible > 0 ? `${number(clock.impossible)} moments are impossible or in the future; they count as the one before.` : undefined,
-    recorded.unanswered > 0
-      ? `${number(recorded.unanswered)} calls never had a result; they are recorded as failed, with empty output.`
+    clock.backwards > 0 ? `The clock ran backwards ${grouped(clock.backwards)} times; such moments count as the one before.` : undefined,
+    clock.impossible > 0
+      ? `${grouped(clock.impossible)} moments are impossible or in the future; they count as the one before.`
       : undefined,
-    objects.not_discovered > 0 ? `${number(objects.not_discovered)} files were beyond the cap of a call (decision C7).` : undefined,
-    tree.stale > 0 ? `Of ${number(tree.stale)} files the text is not known at the end: their last known version stays.` : undefined,
+    recorded.unanswered > 0
+      ? `${grouped(recorded.unanswered)} calls never had a result; they are recorded as failed, with empty output.`
+      : undefined,
+    objects.not_discovered > 0 ? `${grouped(objects.not_discovered)} files were beyond the cap of a call (decision C7).` : undefined,
+    tree.stale > 0 ? `Of ${grouped(tree.stale)} files the text is not known at the end: their last known version stays.` : undefined,
   ];
   return said.filter((line) => line !== undefined);
 }
@@ -46,31 +42,30 @@ function notes({ clock, complete, objects, tree, recorded }: ReplayReport): read
 export function reportMarkdown(report: ReplayReport): string {
   const { recording, recorded, objects, uses, contexts } = report;
   const { files, toolcalls } = objects;
-  const use = (name: 'edited' | 'quoted'): string =>
-    row(name, uses[name].active, uses[name].shown, uses[name]['one-step'], uses[name].absent);
+  const use = (name: 'edited' | 'quoted'): readonly Cell[] => [name, ...STANDINGS.map((standing) => uses[name][standing])];
   const messages = Object.values(recorded.messages).reduce((sum, count) => sum + count, 0);
   const lines = [
     `# Replay of ${recording.name}`,
     '',
-    `${recording.formats.join(', ')}, ${number(recording.bytes)} bytes, sha256 \`${recording.sha256}\``,
+    `${recording.formats.join(', ')}, ${grouped(recording.bytes)} bytes, sha256 \`${recording.sha256}\``,
     `Parameters: \`${JSON.stringify(report.config)}\``,
     `Digest: \`${report.digest}\``,
     '',
-    `${number(report.sessions.length)} sessions, ${number(report.turns)} turns, ${number(report.steps)} steps; recorded: ${number(messages)} messages, ${number(recorded.calls)} calls (${number(recorded.failed)} failed), ${number(recorded.reads.whole)} whole reads, ${number(recorded.reads.part)} reads of parts (${number(recorded.reads.by_shell)} of both by a shell), ${number(recorded.compactions)} compactions.`,
+    `${grouped(report.sessions.length)} sessions, ${grouped(report.turns)} turns, ${grouped(report.steps)} steps; recorded: ${grouped(messages)} messages, ${grouped(recorded.calls)} calls (${grouped(recorded.failed)} failed), ${grouped(recorded.reads.whole)} whole reads, ${grouped(recorded.reads.part)} reads of parts (${grouped(recorded.reads.by_shell)} of both by a shell), ${grouped(recorded.compactions)} compactions.`,
     '',
     '## Objects',
     '',
     ...table(
       ['type', 'created', 'updated', 'unchanged', 'stubs', 'deleted'],
       [
-        row('file', files.created, files.updated, files.unchanged, files.stubs, files.deleted),
-        row('toolcall', toolcalls.created, 0, 0, 0, 0),
+        ['file', files.created, files.updated, files.unchanged, files.stubs, files.deleted],
+        ['toolcall', toolcalls.created, 0, 0, 0, 0],
       ],
     ),
     '',
-    `Changes of files: ${number(recorded.changes.followed)} followed to the text afterwards, ${number(recorded.changes.unknown)} to an unknown one.`,
+    `Changes of files: ${grouped(recorded.changes.followed)} followed to the text afterwards, ${grouped(recorded.changes.unknown)} to an unknown one.`,
     '',
-    `## Contexts: ${number(contexts.count)}`,
+    `## Contexts: ${grouped(contexts.count)}`,
     '',
     ...contextTable(report),
     '',
