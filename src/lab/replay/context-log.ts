@@ -1,18 +1,22 @@
-import { type FileHandle, mkdir, open, readFile } from 'node:fs/promises';
+import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { SessionId } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
+import { parseJson } from '../recordings/json/json-text.js';
 import { type ContextMeasure, contextMeasureSchema } from './context-measure.js';
-import type { ContextLog } from './replay-engine.js';
 
-/** A log that can be closed. */
-interface OpenContextLog extends ContextLog {
+/** Takes and gives the measures of contexts, so that an interrupted replay has those of its first part. */
+export interface ContextLog {
+  /** The measure that an earlier replay kept of the context after a step. */
+  earlier(session: SessionId, step: number): ContextMeasure | undefined;
+  /** Keeps a measure before the session goes on. */
+  keep(measure: ContextMeasure): Promise<void>;
   close(): Promise<void>;
 }
 
 /** For a database that forgets everything: no replay in it is ever gone on with. */
-export function memoryContextLog(): OpenContextLog {
+export function memoryContextLog(): ContextLog {
   return { earlier: () => undefined, keep: async () => undefined, close: async () => undefined };
 }
 
@@ -29,7 +33,7 @@ async function readLog(path: string, config: string): Promise<{ readonly measure
   let bytes = 0;
   for (const line of text.split(/(?<=\n)/)) {
     if (!line.endsWith('\n')) break;
-    const parsed = lineSchema.safeParse(parseLine(line));
+    const parsed = lineSchema.safeParse(parseJson(line));
     if (!parsed.success) break;
     bytes += Buffer.byteLength(line);
     const { measure } = parsed.data;
@@ -38,34 +42,22 @@ async function readLog(path: string, config: string): Promise<{ readonly measure
   return { measures, bytes };
 }
 
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * The measures of a replay's contexts beside the data folder's database, one line each, written before the session goes on: what an interrupted replay
  * measured is there when it goes on. Whoever opens it closes it.
  */
-export async function openContextLog(dataDir: string, session: SessionId, config: string): Promise<OpenContextLog> {
+export async function openContextLog(dataDir: string, session: SessionId, config: string): Promise<ContextLog> {
   const folder = join(dataDir, 'replays');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `${session}.jsonl`);
   const { measures, bytes } = await readLog(path, config);
-  const file: FileHandle = await open(path, 'a', 0o600);
+  const file = await open(path, 'a', 0o600);
   await file.truncate(bytes);
-  let closing: Promise<void> | undefined;
   return {
     earlier: (id, step) => measures.get(key(id, step)),
     keep: async (measure) => {
       await file.write(`${JSON.stringify({ config, measure })}\n`);
     },
-    close: () => {
-      closing ??= file.close();
-      return closing;
-    },
+    close: () => file.close(),
   };
 }

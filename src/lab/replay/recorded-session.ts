@@ -1,8 +1,14 @@
-import type { SessionId } from '../../objects/ids.js';
-import type { SessionState } from '../../session/session-state.js';
+import type { CallReport } from '../../client/session/call-report.js';
+import type { ContextSession } from '../../client/session/context-session.js';
+import { quoted } from '../../objects/errors.js';
+import { hashText } from '../../objects/hashes.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { Message } from '../../objects/object-type.js';
+import type { HistoryEvent, Step } from '../../objects/step.js';
+import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type ContextMeasure, ContextMeter, type CountTokens } from './context-measure.js';
-import type { SessionDriver } from './session-driver.js';
+import { ReplayError } from './replay-error.js';
 
 /** A call that waits for its result. */
 export interface OpenRecordedCall {
@@ -11,26 +17,20 @@ export interface OpenRecordedCall {
   readonly at: number;
 }
 
-/** The last step before an entry and after it. */
-interface Around {
-  readonly before: number;
-  readonly after: number;
+/** A session of the database, and the steps that it holds already. */
+interface OpenedSession {
+  readonly session: ContextSession;
+  readonly known: readonly Step[];
+  /** How many of the known steps a branch shares with the session that it comes from. */
+  readonly shared?: number;
 }
 
-/** What a recorded session is made of. */
-interface RecordedSessionParts {
-  readonly entry: EntryOf<'session'>;
-  readonly driver: SessionDriver;
-  readonly countTokens: CountTokens | undefined;
-  /** The session that it is a branch of. */
-  readonly branchOf?: SessionId;
-}
-
-/** One session of a recording while it is replayed, or the branch of one that went back. */
+/**
+ * One session of a recording while it is replayed, or the branch of one that went back. What an earlier, interrupted replay wrote already is compared and
+ * passed over, what is new goes through the real session. Replaying a recording again therefore never makes a second version of anything (decision B3).
+ */
 export class RecordedSession {
   readonly entry: EntryOf<'session'>;
-  readonly driver: SessionDriver;
-  readonly meter: ContextMeter;
   /** The session that it is a branch of. */
   readonly branchOf: SessionId | undefined;
   /** Calls without a result yet, in the order in which they were made. */
@@ -42,23 +42,81 @@ export class RecordedSession {
   seen: SessionState;
   /** Files that were put into the context without a call. */
   attached = 0;
+  readonly #session: ContextSession;
+  readonly #known: readonly Step[];
+  readonly #meter: ContextMeter;
   readonly #countTokens: CountTokens | undefined;
-  /** Steps around the entries, by the recording's ids of them. */
-  readonly #places = new Map<string, Around>();
+  #passed: SessionState;
+  /** The last steps before and after the entries, by the recording's ids of them. */
+  readonly #places = new Map<string, { readonly before: number; readonly after: number }>();
   /** The last step before each prompt of the person. */
   readonly #prompts: number[] = [];
 
-  constructor({ entry, driver, countTokens, branchOf }: RecordedSessionParts) {
-    this.entry = entry;
-    this.driver = driver;
-    this.seen = driver.state;
-    this.meter = new ContextMeter(countTokens);
-    this.branchOf = branchOf;
+  constructor(
+    recorded: { readonly entry: EntryOf<'session'>; readonly branchOf?: SessionId },
+    { session, known, shared = 0 }: OpenedSession,
+    countTokens: CountTokens | undefined,
+  ) {
+    this.entry = recorded.entry;
+    this.branchOf = recorded.branchOf;
+    this.#session = session;
+    this.#known = known;
+    this.#passed = known.slice(0, shared).reduce(applyStep, emptySession(session.id));
+    this.#meter = new ContextMeter(countTokens);
     this.#countTokens = countTokens;
+    this.seen = this.state;
   }
 
-  get cwd(): string | undefined {
-    return this.entry.cwd;
+  get id(): SessionId {
+    return this.#session.id;
+  }
+
+  /** The session as it stands at this point of the recording. */
+  get state(): SessionState {
+    return this.#passing ? this.#passed : this.#session.state;
+  }
+
+  /** Whether what the recording does next was written by an earlier replay. */
+  get #passing(): boolean {
+    return this.#passed.seq < this.#known.length;
+  }
+
+  async message(message: Message, native: string | undefined): Promise<void> {
+    const text = message.text.toWellFormed();
+    if (this.#passes('message', ({ message: known }) => known?.role === message.role && known.text === text)) return;
+    await this.#session.reportMessage(message, native);
+  }
+
+  /** Records a call; its id is unique in the database, so that it is the same in every replay. */
+  async call(report: CallReport & { readonly callId: string }): Promise<void> {
+    const given = report.callId.toWellFormed();
+    const shown = hashText(report.answer(given as ObjectId));
+    const isSame = ({ call }: Step): boolean =>
+      (call?.id === given || call?.id.startsWith(`${given}~`) === true) && call.answer?.sha256 === shown;
+    if (this.#passes('call', isSame)) return;
+    await this.#session.recordCall(report);
+  }
+
+  async event(event: HistoryEvent): Promise<void> {
+    if (this.#passes('event', ({ event: known }) => known?.kind === event.kind)) return;
+    await this.#session.recordEvent(event);
+  }
+
+  /** Assembles and measures the context of the model call that comes now, with its record kept (decision E7); undefined where an earlier replay did. */
+  async context(): Promise<ContextMeasure | undefined> {
+    if (this.#passing) return undefined;
+    const assembly = await this.#session.assemble({ deliver: 'replay' });
+    return this.#meter.measure(assembly, this.state.sets.index.length);
+  }
+
+  /**
+   * Pauses the session [§3.6].
+   *
+   * @throws {ReplayError} `other-session` – when more was written to it than the recording holds
+   */
+  async close(): Promise<void> {
+    if (this.#passing) throw this.#differs('the recording ends there');
+    await this.#session.close();
   }
 
   /** Remembers which steps an entry stands between; `before` is the last one in front of it. */
@@ -66,7 +124,7 @@ export class RecordedSession {
     if (entry.kind === 'message' && entry.origin === 'person') this.#prompts.push(before);
     if (entry.native_id === undefined) return;
     const known = this.#places.get(entry.native_id);
-    this.#places.set(entry.native_id, { before: known?.before ?? before, after: this.driver.state.seq });
+    this.#places.set(entry.native_id, { before: known?.before ?? before, after: this.state.seq });
   }
 
   /** The last step that a rewind of this conversation keeps; undefined where the recording does not tell it, or names what is not here. */
@@ -75,11 +133,26 @@ export class RecordedSession {
     return this.#places.get(undone_from ?? '')?.before ?? this.#places.get(parent_id ?? '')?.after;
   }
 
-  /** The branch that goes on behind a step. */
-  branch(driver: SessionDriver, kept: number): RecordedSession {
-    const branch = new RecordedSession({ entry: this.entry, driver, countTokens: this.#countTokens, branchOf: this.driver.id });
-    for (const [id, around] of this.#places) if (around.after <= kept) branch.#places.set(id, around);
-    branch.#prompts.push(...this.#prompts.filter((before) => before < kept));
+  /** The branch that goes on behind the steps that both share. */
+  branch(opened: Required<OpenedSession>): RecordedSession {
+    const branch = new RecordedSession({ entry: this.entry, branchOf: this.id }, opened, this.#countTokens);
+    for (const [id, around] of this.#places) if (around.after <= opened.shared) branch.#places.set(id, around);
+    branch.#prompts.push(...this.#prompts.filter((before) => before < opened.shared));
     return branch;
+  }
+
+  #passes(what: string, isSame: (step: Step) => boolean): boolean {
+    const step = this.#known[this.#passed.seq];
+    if (step === undefined) return false;
+    if (!isSame(step)) throw this.#differs(`the recording has another ${what} there`);
+    this.#passed = applyStep(this.#passed, step);
+    return true;
+  }
+
+  #differs(how: string): ReplayError {
+    return new ReplayError(
+      'other-session',
+      `session ${quoted(this.id)} holds something else than this recording: at step ${this.#passed.seq + 1} ${how}; replay it into a session or a data folder of its own`,
+    );
   }
 }

@@ -2,12 +2,12 @@ import { fileObjectId } from '../../client/file-access.js';
 import type { ContextClient } from '../../client/session/context-client.js';
 import { withoutGutter } from '../../foreign-tools/numbered-lines.js';
 import { quoted } from '../../objects/errors.js';
-import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
+import { type ObjectId, sessionObjectId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type CallEffects, callEffects, wrappedCall } from './call-effects.js';
-import type { ContextMeasure } from './context-measure.js';
+import type { ContextLog } from './context-log.js';
 import { FileTree, UndoTexts } from './files/file-tree.js';
 import { type OpenRecordedCall, RecordedSession } from './recorded-session.js';
 import type { ReplayClock } from './replay-clock.js';
@@ -15,16 +15,7 @@ import type { ReplayConfig } from './replay-config.js';
 import { ReplayError } from './replay-error.js';
 import { nthSession, type ReplayIdentity } from './replay-identity.js';
 import { ReplayTally } from './replay-tally.js';
-import { SessionDriver } from './session-driver.js';
 import { UseEvidence } from './use-evidence.js';
-
-/** Takes and gives the measures of contexts, so that an interrupted replay has those of its first part. */
-export interface ContextLog {
-  /** The measure that an earlier replay kept of the context after a step. */
-  earlier(session: SessionId, step: number): ContextMeasure | undefined;
-  /** Keeps a measure before the session goes on. */
-  keep(measure: ContextMeasure): Promise<void>;
-}
 
 /** What a replay works with. */
 interface EngineOptions {
@@ -32,14 +23,11 @@ interface EngineOptions {
   readonly clock: ReplayClock;
   readonly identity: ReplayIdentity;
   readonly config: ReplayConfig;
-  readonly log: ContextLog;
+  readonly log: Pick<ContextLog, 'earlier' | 'keep'>;
   /** Counts tokens; absent where they are not counted. */
   readonly countTokens?: (text: string) => number;
   readonly signal?: AbortSignal;
 }
-
-type Entry<K extends RecordedEntry['kind']> = EntryOf<K>;
-type Rules = { readonly [K in RecordedEntry['kind']]: (entry: Entry<K>) => Promise<void> };
 
 /** How long the database may take for one write of a replay: nobody waits for an answer, and a busy machine may be slow. */
 export const DATABASE_WAIT_MS = 120_000;
@@ -60,23 +48,12 @@ export class ReplayEngine {
   readonly #sessions = new Map<string, RecordedSession>();
   readonly #all: RecordedSession[] = [];
   /** Sessions that nothing was said in yet: they begin with their first entry, whose moment may lie before the one that the recording's head names. */
-  readonly #announced = new Map<string, Entry<'session'>>();
+  readonly #announced = new Map<string, EntryOf<'session'>>();
   readonly #undo = new UndoTexts();
-  readonly #rules: Rules;
 
   constructor(options: EngineOptions) {
     this.#options = options;
     this.evidence = new UseEvidence(options.identity.filesystemId);
-    this.#rules = {
-      session: async (entry) => {
-        this.#announced.set(entry.native_id, entry);
-      },
-      message: (entry) => this.#message(entry),
-      call: (entry) => this.#call(entry),
-      result: (entry) => this.#result(entry),
-      compaction: (entry) => this.#compaction(entry),
-      event: (entry) => this.#event(entry),
-    };
   }
 
   /** The sessions that were replayed, in the order of the recording. */
@@ -95,13 +72,17 @@ export class ReplayEngine {
     this.#options.signal?.throwIfAborted();
     this.tally.entries.add(entry);
     if (entry.kind === 'session') {
-      await this.#rules.session(entry);
+      this.#announced.set(entry.native_id, entry);
       return;
     }
     await this.#beginAnnounced(entry.session, entry.at);
     this.#options.clock.advance(entry.at);
-    const before = this.#of(entry).driver.state.seq;
-    await (this.#rules[entry.kind] as (entry: RecordedEntry) => Promise<void>)(entry);
+    const before = this.#of(entry).state.seq;
+    if (entry.kind === 'message') await this.#message(entry);
+    else if (entry.kind === 'call') await this.#call(entry);
+    else if (entry.kind === 'result') await this.#result(entry);
+    else if (entry.kind === 'compaction') await this.#compaction(entry);
+    else await this.#event(entry);
     if (entry.kind !== 'event' || !HISTORY_EVENTS.has(entry.name)) this.#of(entry).note(entry, before);
   }
 
@@ -123,9 +104,8 @@ export class ReplayEngine {
     await client.backpressure(0, DATABASE_WAIT_MS);
     const session = await client.openSession({ id });
     const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
-    const driver = new SessionDriver(session, known);
-    this.#keep(new RecordedSession({ entry, driver, countTokens }));
-    if (entry.system_prompt !== undefined) await driver.prompt(entry.system_prompt);
+    this.#keep(new RecordedSession({ entry }, { session, known }, countTokens));
+    if (entry.system_prompt !== undefined) await session.setSystemPrompt(entry.system_prompt);
   }
 
   #keep(session: RecordedSession): void {
@@ -135,7 +115,7 @@ export class ReplayEngine {
 
   async #end(session: RecordedSession): Promise<void> {
     await this.#unanswered(session);
-    await session.driver.close();
+    await session.close();
   }
 
   /** The agent went back: what it left stays as it is, and it goes on in a fork at the last step that both share, as a live session does (decision F2). */
@@ -146,11 +126,11 @@ export class ReplayEngine {
     const id = nthSession(identity, this.#all.length + 1);
     const key = sessionObjectId(id);
     const isThere = (await (await client.store.latest()).heads([key])).has(key);
-    const session = isThere ? await client.openSession({ id }) : await client.forkSession(from.driver.id, { id, at: kept });
-    const driver = new SessionDriver(session, await (await client.store.latest()).steps(id), kept);
-    this.#keep(from.branch(driver, kept));
-    this.evidence.branch(from.driver.id, id);
-    await driver.event({ kind: 'forked', kept, detail: from.driver.id });
+    const session = isThere ? await client.openSession({ id }) : await client.forkSession(from.id, { id, at: kept });
+    const branch = from.branch({ session, known: await (await client.store.latest()).steps(id), shared: kept });
+    this.#keep(branch);
+    this.evidence.branch(from.id, id);
+    await branch.event({ kind: 'forked', kept, detail: from.id });
   }
 
   #of(entry: { readonly session: string }): RecordedSession {
@@ -164,24 +144,23 @@ export class ReplayEngine {
   async #answering(session: RecordedSession): Promise<void> {
     if (session.answering) return;
     session.answering = true;
-    session.seen = session.driver.state;
+    session.seen = session.state;
     const { log } = this.#options;
-    const context = await session.driver.context();
-    const known = log.earlier(session.driver.id, session.driver.state.seq);
-    if (context.kind === 'earlier' && known === undefined) {
+    const fresh = await session.context();
+    const known = log.earlier(session.id, session.state.seq);
+    const made = fresh ?? known;
+    if (made === undefined) {
       throw new ReplayError(
         'lost-measures',
-        `the measures of session ${quoted(session.driver.id)} up to step ${context.step} are gone; replay the recording into a data folder of its own`,
+        `the measures of session ${quoted(session.id)} up to step ${session.state.seq} are gone; replay the recording into a data folder of its own`,
       );
     }
-    const made = context.kind === 'assembled' ? session.meter.measure(context.assembly, session.driver.state.sets.index.length) : known;
-    if (made === undefined) return;
     session.contexts.push(made);
     // A replay that was killed may have kept the measure and nothing after it.
     if (made.sha256 !== known?.sha256) await log.keep(made);
   }
 
-  async #message(entry: Entry<'message'>): Promise<void> {
+  async #message(entry: EntryOf<'message'>): Promise<void> {
     const session = this.#of(entry);
     const answer = entry.role === 'assistant';
     if (answer) await this.#answering(session);
@@ -191,16 +170,16 @@ export class ReplayEngine {
     if (answer && entry.text === '') return;
     if (answer) this.evidence.said(session.seen, entry.text);
     const { role, text, name } = entry;
-    await session.driver.message({ role, text, ...defined({ name }) }, entry.native_id);
+    await session.message({ role, text, ...defined({ name }) }, entry.native_id);
   }
 
-  async #call(entry: Entry<'call'>): Promise<void> {
+  async #call(entry: EntryOf<'call'>): Promise<void> {
     const session = this.#of(entry);
     await this.#answering(session);
     session.open.set(entry.call_id, { entry, at: this.#options.clock.now });
   }
 
-  async #result(entry: Entry<'result'>): Promise<void> {
+  async #result(entry: EntryOf<'result'>): Promise<void> {
     const session = this.#of(entry);
     const open = session.open.get(entry.call_id);
     if (open === undefined) return;
@@ -209,12 +188,12 @@ export class ReplayEngine {
     await this.#record(session, open, entry);
   }
 
-  async #record(session: RecordedSession, { entry: call, at: startedAt }: OpenRecordedCall, result: Entry<'result'>): Promise<void> {
+  async #record(session: RecordedSession, { entry: call, at: startedAt }: OpenRecordedCall, result: EntryOf<'result'>): Promise<void> {
     const { clock, identity, config } = this.#options;
     const context = {
       tree: this.tree,
       undo: this.#undo,
-      cwd: session.cwd,
+      cwd: session.entry.cwd,
       filesystem: identity.filesystemId,
       now: clock.now,
       strict: config.strict,
@@ -226,8 +205,8 @@ export class ReplayEngine {
       config.tools === 'recorded'
         ? { tool: call.tool, args: call.args as never, content: result.text }
         : wrappedCall(call, effects, result.text);
-    const callId = `${call.call_id.slice(0, 300)}@${session.driver.id}`;
-    await session.driver.call({
+    const callId = `${call.call_id.slice(0, 300)}@${session.id}`;
+    await session.call({
       ...mapped,
       tool: mapped.tool.toWellFormed(),
       status: result.is_error ? 'fail' : 'ok',
@@ -239,7 +218,7 @@ export class ReplayEngine {
     });
     for (const { path, how } of effects.seen) {
       if (how === 'whole' || how === 'part')
-        this.evidence.shown(session.driver.id, {
+        this.evidence.shown(session.id, {
           path,
           call: callId as ObjectId,
           text: this.tree.text(path) ?? withoutGutter(result.text).text,
@@ -269,10 +248,10 @@ export class ReplayEngine {
     }
   }
 
-  async #compaction(entry: Entry<'compaction'>): Promise<void> {
+  async #compaction(entry: EntryOf<'compaction'>): Promise<void> {
     const session = this.#of(entry);
     session.answering = false;
-    await session.driver.event({
+    await session.event({
       kind: 'compacted',
       ...(entry.dropped === undefined ? {} : { missing: entry.dropped.length }),
       ...(entry.summary === undefined ? {} : { detail: entry.summary.toWellFormed() }),
@@ -280,7 +259,7 @@ export class ReplayEngine {
   }
 
   /** A file that was put into the context without a call becomes one on behalf of who put it there; a history that went back branches; the rest is only counted. */
-  async #event(entry: Entry<'event'>): Promise<void> {
+  async #event(entry: EntryOf<'event'>): Promise<void> {
     const session = this.#of(entry);
     if (HISTORY_EVENTS.has(entry.name)) {
       session.answering = false;
@@ -290,7 +269,7 @@ export class ReplayEngine {
         const kept = one.keptBy(entry);
         if (kept !== undefined) return this.#branch(session, one, kept);
       }
-      await session.driver.event({ kind: 'diverged', detail: (entry.text ?? entry.name).toWellFormed() });
+      await session.event({ kind: 'diverged', detail: (entry.text ?? entry.name).toWellFormed() });
       return;
     }
     const files = entry.files ?? [];
@@ -298,9 +277,9 @@ export class ReplayEngine {
     session.answering = false;
     session.attached += 1;
     const of = { session: entry.session, place: entry.place, call_id: `${entry.name}:${session.attached}` };
-    const call: Entry<'call'> = { kind: 'call', ...of, tool: 'read', args: { paths: files.map(({ path }) => path) } };
+    const call: EntryOf<'call'> = { kind: 'call', ...of, tool: 'read', args: { paths: files.map(({ path }) => path) } };
     const text = entry.text ?? files.map((file) => file.text ?? '').join('\n');
-    const result: Entry<'result'> = { kind: 'result', ...of, text, is_error: false, files };
+    const result: EntryOf<'result'> = { kind: 'result', ...of, text, is_error: false, files };
     await this.#record(session, { entry: call, at: this.#options.clock.now }, result);
   }
 }

@@ -81,15 +81,15 @@ export function makeReport({ recording, config, variant, engine, digest, losses,
   const { tally, tree, evidence, sessions } = engine;
   const { objects } = digest;
   // The map is filled in reverse, so that of a session with branches the first one counts.
-  const ids = new Map([...sessions].reverse().map(({ entry, driver }) => [entry.native_id, driver.id]));
+  const ids = new Map([...sessions].reverse().map(({ entry, id }) => [entry.native_id, id]));
   const observed = tally.observations.readings + tally.observations.mentions;
-  const sessionReports = sessions.map(({ entry, driver, contexts, branchOf }) => ({
-    session: driver.id,
+  const sessionReports = sessions.map(({ entry, id, state, contexts, branchOf }) => ({
+    session: id,
     native_id: entry.native_id,
     ...cameFrom(entry.parent, branchOf, ids),
     ...defined({ model: entry.model }),
-    turns: driver.state.turn,
-    steps: driver.state.seq,
+    turns: state.turn,
+    steps: state.seq,
     contexts: contexts.length,
   }));
   return {

@@ -92,7 +92,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
   let entries = 0;
   const report = (): void => {
     const contexts = engine.sessions.reduce((sum, session) => sum + session.contexts.length, 0);
-    const steps = engine.sessions.reduce((sum, { driver }) => sum + driver.state.seq, 0);
+    const steps = engine.sessions.reduce((sum, { state }) => sum + state.seq, 0);
     onProgress?.({ entries, steps, contexts, bytes, total: source.size });
   };
   const importing = {
@@ -114,7 +114,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     await engine.finish();
     report();
     await client.backpressure(0, DATABASE_WAIT_MS);
-    const sessions = engine.sessions.map(({ driver, contexts }) => ({ id: driver.id, contexts, index: driver.state.sets.index }));
+    const sessions = engine.sessions.map(({ id, contexts, state }) => ({ id, contexts, index: state.sets.index }));
     const digest = await replayDigest(await client.snapshot(), sessions);
     const recording = { name: basename(path), sha256, bytes: source.size };
     return makeReport({ recording, config, variant, engine, digest, losses, clock: clock.repairs, tokenizer: counter?.TOKENIZER });
