@@ -1,5 +1,6 @@
 import type { ListingFormat } from '../../../foreign-tools/tool-table.js';
-import type { ShellCommand, ShellWord } from './shell-syntax.js';
+import type { FileAct } from '../files/apply-acts.js';
+import type { ShellWord } from './shell-syntax.js';
 
 /** Lines of a file that a command prints, from 1; both ends included, open where undefined. */
 export interface LineRange {
@@ -13,16 +14,8 @@ export type ShellAct =
   | { readonly kind: 'show'; readonly path: string; readonly range: LineRange | undefined; readonly exact: boolean }
   /** Its output names files, below a folder where the names are relative to that. */
   | { readonly kind: 'list'; readonly format: ListingFormat; readonly folder: string; readonly targets: readonly string[] }
-  /** Needs the file to be there, shows nothing of it that could be taken up. */
-  | { readonly kind: 'name'; readonly path: string }
-  | { readonly kind: 'write'; readonly path: string; readonly text: string; readonly append: boolean }
-  /** Changes the file in a way that is not followed. */
-  | { readonly kind: 'change'; readonly path: string }
-  | { readonly kind: 'remove'; readonly path: string; readonly folders: boolean }
-  | { readonly kind: 'move'; readonly from: string; readonly to: string }
-  | { readonly kind: 'copy'; readonly from: string; readonly to: string }
-  /** May change any file. */
-  | { readonly kind: 'anything' };
+  /** What it does whatever it prints. */
+  | Exclude<FileAct, { kind: 'show' | 'list' }>;
 
 /** What one command, or a pipeline up to it, does and whether it prints. */
 export interface CommandActs {
@@ -32,8 +25,8 @@ export interface CommandActs {
 
 /** The words of a command behind its name. */
 export type Words = readonly ShellWord[];
-/** Tells what a command does from its words. */
-export type CommandReader = (words: Words, command: ShellCommand) => CommandActs;
+/** Says what a command does by its words. */
+export type CommandReader = (words: Words) => CommandActs;
 
 /** Does nothing to files and prints nothing. */
 export const SILENT: CommandActs = { acts: [], prints: false };
@@ -42,6 +35,8 @@ export const PRINTS: CommandActs = { acts: [], prints: true };
 /** May do anything. */
 export const ANYTHING: CommandActs = { acts: [{ kind: 'anything' }], prints: true };
 
+/** Whether one of the words is known and fits. */
+export const some = (words: Words, pattern: RegExp): boolean => words.some((word) => word !== undefined && pattern.test(word));
 /** Whether a word is an option. */
 export const isOption = (word: ShellWord): boolean => word !== undefined && word.length > 1 && word.startsWith('-');
 
@@ -61,7 +56,13 @@ export function operands(words: Words, valued: RegExp = /^$/): Words {
 
 /** The words that are known. */
 export const known = (words: Words): readonly string[] => words.filter((word) => word !== undefined);
-/** Proof that files exist. */
-export const names = (paths: readonly string[]): readonly ShellAct[] => paths.map((path) => ({ kind: 'name', path }));
-/** Reads files in a way that shows nothing to be taken up. */
-export const reads = (words: Words): CommandActs => ({ acts: names(known(words)), prints: true });
+/** Reads files in a way that shows nothing to be taken up: they exist. */
+export const reads = (words: Words): CommandActs => ({ acts: known(words).map((path) => ({ kind: 'name', path })), prints: true });
+
+/** Does the same to each file that it names; one that is not known may be any file. */
+export function toEach(files: Words, prints: boolean, act: (path: string) => ShellAct): CommandActs {
+  return files.includes(undefined) ? ANYTHING : { acts: known(files).map(act), prints };
+}
+
+/** Changes files in a way that is not followed. */
+export const changes = (files: Words, prints: boolean): CommandActs => toEach(files, prints, (path) => ({ kind: 'change', path }));

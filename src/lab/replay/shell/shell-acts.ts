@@ -24,13 +24,9 @@ function passedOn({ name, words }: ShellCommand): LineRange | undefined {
     const to = countOf(words);
     return to === undefined || operands(words, /^-[nc]$/).length > 0 ? undefined : { from: 1, to };
   }
-  if (name === 'sed') {
-    const acts = sed([...words, '\0'], { name, words, redirects: [] }).acts;
-    return acts[0]?.kind === 'show' ? acts[0].range : undefined;
-  }
-  if (name === 'tail') {
-    const acts = tail([...words, '\0'], { name, words, redirects: [] }).acts;
-    return acts[0]?.kind === 'show' ? acts[0].range : undefined;
+  if (name === 'sed' || name === 'tail') {
+    const [act] = (name === 'sed' ? sed : tail)([...words, '\0']).acts;
+    return act?.kind === 'show' ? act.range : undefined;
   }
   return name === 'nl' || (name === 'cat' && operands(words).length === 0) ? { from: 1 } : undefined;
 }
@@ -42,7 +38,7 @@ const LINE_FILTERS: ReadonlySet<string> = new Set(['head', 'tail', 'sort', 'uniq
 function filterActs(before: CommandActs, filter: ShellCommand): CommandActs {
   const own = commandActs(filter);
   if (own.acts.some(({ kind }) => kind === 'anything')) return { acts: [...before.acts, ...own.acts], prints: true };
-  const changes = own.acts.filter(({ kind }) => kind === 'change' || kind === 'write' || kind === 'remove');
+  const changes = own.acts.filter(({ kind }) => kind === 'change' || kind === 'delete');
   const range = passedOn(filter);
   const acts = before.acts.flatMap((act): readonly ShellAct[] => {
     if (act.kind === 'show') {
@@ -68,9 +64,8 @@ function redirectedActs(pipeline: ShellPipeline, redirect: ShellRedirect): Comma
   const append = operator.endsWith('>>');
   const straight = pipeline.length === 1 && only?.name === 'cat' && only.words.filter((word) => word !== '-').length === 0;
   const [text] = texts;
-  if (straight && texts.length === 1 && text !== undefined) return { acts: [{ kind: 'write', path: target, text, append }], prints: false };
-  if (straight && texts.length === 0 && !append) return { acts: [{ kind: 'change', path: target }], prints: false };
-  return { acts: [{ kind: 'change', path: target }], prints: false };
+  const known = straight && texts.length === 1 && text !== undefined;
+  return { acts: [known ? { kind: append ? 'append' : 'write', path: target, text } : { kind: 'change', path: target }], prints: false };
 }
 
 function pipelineActs(pipeline: ShellPipeline): CommandActs {
@@ -89,18 +84,7 @@ function pipelineActs(pipeline: ShellPipeline): CommandActs {
   return done;
 }
 
-const CHANGES: Readonly<Record<ShellAct['kind'], boolean>> = {
-  show: false,
-  list: false,
-  name: false,
-  write: true,
-  change: true,
-  remove: true,
-  move: true,
-  copy: true,
-  anything: true,
-};
-const changesFiles = ({ acts }: CommandActs): boolean => acts.some(({ kind }) => CHANGES[kind]);
+const changesFiles = ({ acts }: CommandActs): boolean => acts.some(({ kind }) => kind !== 'show' && kind !== 'list' && kind !== 'name');
 
 /** Whether what runs inside a command's words may change files; what it prints goes into the words. */
 const mayChange = (steps: readonly ShellStep[] | undefined): boolean =>

@@ -3,64 +3,55 @@ import {
   ANYTHING,
   type CommandActs,
   type CommandReader,
+  changes,
   isOption,
   known,
-  names,
   operands,
   PRINTS,
   reads,
   type ShellAct,
   SILENT,
+  some,
+  toEach,
   type Words,
 } from './shell-act.js';
 import { cat, head, nl, sed, tail } from './shell-show.js';
 import type { ShellCommand } from './shell-syntax.js';
 
-const lists =
-  (format: ListingFormat, valued: RegExp, skip: number): CommandReader =>
-  (words) => {
-    const targets = known(operands(words, valued).slice(skip));
-    return { acts: [{ kind: 'list', format, folder: '.', targets }], prints: true };
-  };
+const lists = (format: ListingFormat, targets: Words, folder = '.'): CommandActs => ({
+  acts: [{ kind: 'list', format, folder, targets: known(targets) }],
+  prints: true,
+});
 
 const ls: CommandReader = (words) => {
   const targets = operands(words, /^-[IwT]$/);
   const flags = words.filter(isOption).join('');
   const [folder = '.', second] = targets;
   if (second !== undefined || targets.includes(undefined) || flags.includes('R') || flags.includes('d')) return PRINTS;
-  return { acts: [{ kind: 'list', format: /l/.test(flags) ? 'long-listing' : 'listing', folder, targets: [folder] }], prints: true };
+  return lists(/l/.test(flags) ? 'long-listing' : 'listing', [folder], folder);
 };
 
 const CHANGING_FIND = /^-(?:delete|exec|execdir|ok|okdir|fprint.*|fls)$/;
 const find: CommandReader = (words) => {
-  if (words.some((word) => CHANGING_FIND.test(word ?? ''))) {
-    const at = words.findIndex((word) => CHANGING_FIND.test(word ?? ''));
-    const run = words[at + 1];
-    return words[at] !== '-delete' && run !== undefined && /^(?:grep|wc|ls|cat|head|file|stat)$/.test(run) ? PRINTS : ANYTHING;
-  }
+  const at = words.findIndex((word) => CHANGING_FIND.test(word ?? ''));
+  if (at >= 0) return words[at] !== '-delete' && /^(?:grep|wc|ls|cat|head|file|stat)$/.test(words[at + 1] ?? '') ? PRINTS : ANYTHING;
   const onlyFiles = words.some((word, i) => word === '-type' && words[i + 1] === 'f');
-  return onlyFiles && !words.some((word) => /^-(?:printf|ls|print0)$/.test(word ?? ''))
-    ? lists('paths', /^-/, 0)([], { name: 'find', words, redirects: [] })
-    : PRINTS;
+  return onlyFiles && !some(words, /^-(?:printf|ls|print0)$/) ? lists('paths', []) : PRINTS;
 };
 
 const SEARCH_VALUED =
   /^-(?:[ABCmegtTfdjM]|-(?:context|max-count|glob|type|type-not|file|max-depth|after-context|before-context|include|exclude|exclude-dir|color|colors|sort))$/;
-const namesOnly = (words: Words): boolean =>
-  words.some((word) => word !== undefined && (/^-[a-zA-Z]*[lL]/.test(word) || /^--files-with(?:out)?-match/.test(word)));
-
 const search: CommandReader = (words) => {
-  if (words.includes('--files')) return lists('paths', SEARCH_VALUED, 0)(words, { name: 'rg', words, redirects: [] });
-  if (words.some((word) => word !== undefined && /^(?:-h|--no-filename|-I|--json|--heading|-c|--count)$/.test(word))) return PRINTS;
-  const skip = words.includes('-e') || words.includes('--regexp') || words.includes('-f') ? 0 : 1;
-  return lists(namesOnly(words) ? 'paths' : 'matches', SEARCH_VALUED, skip)(words, { name: 'rg', words, redirects: [] });
+  const targets = operands(words, SEARCH_VALUED);
+  if (words.includes('--files')) return lists('paths', targets);
+  if (some(words, /^(?:-h|--no-filename|-I|--json|--heading|-c|--count)$/)) return PRINTS;
+  const skip = some(words, /^(?:-e|--regexp|-f)$/) ? 0 : 1;
+  return lists(some(words, /^-[a-zA-Z]*[lL]|^--files-with(?:out)?-match/) ? 'paths' : 'matches', targets.slice(skip));
 };
 
 const rm: CommandReader = (words) => {
-  const targets = operands(words);
-  if (targets.includes(undefined)) return ANYTHING;
-  const folders = words.some((word) => word !== undefined && /^-[a-zA-Z]*[rR]/.test(word));
-  return { acts: known(targets).map((path) => ({ kind: 'remove', path, folders })), prints: false };
+  const folder = some(words, /^-[a-zA-Z]*[rR]/);
+  return toEach(operands(words), false, (path) => ({ kind: 'delete', path, folder }));
 };
 
 const twoPlaces =
@@ -70,26 +61,14 @@ const twoPlaces =
     const [from, to, third] = places;
     const folder = places.at(-1);
     // Into a folder, several at once or one: each keeps its name.
-    if (folder?.endsWith('/') === true && places.length > 1 && !places.includes(undefined) && !/\.\.?\/$/.test(folder)) {
-      const acts = known(places.slice(0, -1)).map(
-        (one): ShellAct => ({ kind, from: one, to: `${folder}${one.replace(/\/$/, '').split('/').at(-1) ?? ''}` }),
-      );
-      return { acts, prints: false };
+    if (folder?.endsWith('/') === true && places.length > 1 && !/\.\.?\/$/.test(folder)) {
+      const into = (one: string): ShellAct => ({ kind, from: one, to: `${folder}${one.replace(/\/$/, '').split('/').at(-1) ?? ''}` });
+      return toEach(places.slice(0, -1), false, into);
     }
     const plain =
-      from !== undefined &&
-      to !== undefined &&
-      third === undefined &&
-      !to.endsWith('/') &&
-      to !== '.' &&
-      !words.some((word) => /^-[a-zA-Z]*[rRat]/.test(word ?? ''));
+      from !== undefined && to !== undefined && third === undefined && !to.endsWith('/') && to !== '.' && !some(words, /^-[a-zA-Z]*[rRat]/);
     return plain ? { acts: [{ kind, from, to }], prints: false } : ANYTHING;
   };
-
-const tee: CommandReader = (words) => {
-  const targets = operands(words);
-  return targets.includes(undefined) ? ANYTHING : { acts: known(targets).map((path) => ({ kind: 'change', path })), prints: true };
-};
 
 const READING_GIT: ReadonlySet<string> = new Set(
   'status log diff show blame branch remote rev-parse describe config add commit push fetch tag grep cat-file reflog shortlog rev-list merge-base check-ignore for-each-ref show-ref name-rev ls-tree ls-remote'.split(
@@ -99,28 +78,24 @@ const READING_GIT: ReadonlySet<string> = new Set(
 const git: CommandReader = (words) => {
   const [verb, ...rest] = operands(words, /^-[Cc]$|^--(?:git-dir|work-tree)$/);
   const elsewhere = words.includes('-C');
-  if (verb === 'ls-files' && !elsewhere)
-    return { acts: [{ kind: 'list', format: 'paths', folder: '.', targets: known(rest) }], prints: true };
+  if (verb === 'ls-files' && !elsewhere) return lists('paths', rest);
   return verb !== undefined && (READING_GIT.has(verb) || verb === 'ls-files') ? PRINTS : ANYTHING;
 };
 
-/** Commands of build tools that, by what they are for, change no source. */
-const go: CommandReader = (words) => (/^(?:test|build|vet|list|version|env|doc)$/.test(words[0] ?? '') ? PRINTS : ANYTHING);
-const cargo: CommandReader = (words) =>
-  /^(?:test|build|check|clippy|tree|metadata)$/.test(words[0] ?? '') && !words.includes('--fix') ? PRINTS : ANYTHING;
-const npm: CommandReader = (words) => (/^(?:test|t|view|ls|list|outdated|info|why|pack)$/.test(words[0] ?? '') ? PRINTS : ANYTHING);
+/** Prints with a first word that, by what it is for, changes no source. */
+const only =
+  (harmless: RegExp): CommandReader =>
+  ([first]) =>
+    harmless.test(first ?? '') ? PRINTS : ANYTHING;
+const CARGO = only(/^(?:test|build|check|clippy|tree|metadata)$/);
+const cargo: CommandReader = (words) => (words.includes('--fix') ? ANYTHING : CARGO(words));
+const npm = only(/^(?:test|t|view|ls|list|outdated|info|why|pack)$/);
 const npx: CommandReader = (words) => {
   const [run] = operands(words);
   const checks = run !== undefined && /^(?:tsc|tsgo|jest|vitest|eslint|biome|prettier|madge|knip)$/.test(run);
-  return checks && !words.some((word) => word !== undefined && /^--(?:fix|write|apply|update)|^-[a-z]*[uw]$/.test(word))
-    ? PRINTS
-    : ANYTHING;
+  return checks && !some(words, /^--(?:fix|write|apply|update)|^-[a-z]*[uw]$/) ? PRINTS : ANYTHING;
 };
-const gofmt: CommandReader = (words) => {
-  if (!words.some((word) => word === '-w')) return PRINTS;
-  const files = operands(words);
-  return files.includes(undefined) ? ANYTHING : { acts: known(files).map((path) => ({ kind: 'change', path })), prints: false };
-};
+const gofmt: CommandReader = (words) => (words.includes('-w') ? changes(operands(words), false) : PRINTS);
 
 /** What it runs is what counts. */
 const xargs: CommandReader = (words) => {
@@ -142,11 +117,10 @@ const PRINTING_NAMES =
 const unless =
   (changing: RegExp): CommandReader =>
   (words) =>
-    words.some((word) => word !== undefined && changing.test(word)) ? ANYTHING : PRINTS;
+    some(words, changing) ? ANYTHING : PRINTS;
 
 /** Lists variables; with words behind them it runs a command. */
 const env: CommandReader = (words) => (words.every((word) => word !== undefined && isOption(word)) ? PRINTS : ANYTHING);
-const command: CommandReader = (words) => (/^-[vV]$/.test(words[0] ?? '') ? PRINTS : ANYTHING);
 /** A script that is run here may do anything; what makes an environment ready sets variables. */
 const source: CommandReader = (words) =>
   /(?:^|\/)activate$|(?:^|\/)\.?(?:bashrc|zshrc|profile|nvm\.sh)$/.test(words[0] ?? '') ? SILENT : ANYTHING;
@@ -172,7 +146,7 @@ const READERS: ReadonlyMap<string, CommandReader> = new Map<string, CommandReade
   ['curl', unless(/^-[a-zA-Z]*[oO]|^--output|^--remote-name/)],
   ['jest', unless(/^-[a-zA-Z]*u$|^--updateSnapshot/)],
   ['env', env],
-  ['command', command],
+  ['command', only(/^-[vV]$/)],
   ['source', source],
   ['.', source],
   ['sed', sed],
@@ -187,11 +161,11 @@ const READERS: ReadonlyMap<string, CommandReader> = new Map<string, CommandReade
   ['unlink', rm],
   ['mv', twoPlaces('move')],
   ['cp', twoPlaces('copy')],
-  ['touch', (words) => ({ acts: names(known(operands(words, /^-[dtr]$/))), prints: false })],
-  ['tee', tee],
+  ['touch', (words) => ({ ...reads(operands(words, /^-[dtr]$/)), prints: false })],
+  ['tee', (words) => changes(operands(words), true)],
   ['xargs', xargs],
   ['git', git],
-  ['go', go],
+  ['go', only(/^(?:test|build|vet|list|version|env|doc)$/)],
   ['cargo', cargo],
   ['npm', npm],
   ['pnpm', npm],
@@ -202,6 +176,6 @@ const READERS: ReadonlyMap<string, CommandReader> = new Map<string, CommandReade
 ]);
 
 /** What a command does, from the table; one that is not in it may do anything. */
-export function commandActs(command: ShellCommand): CommandActs {
-  return READERS.get(command.name)?.(command.words, command) ?? ANYTHING;
+export function commandActs({ name, words }: ShellCommand): CommandActs {
+  return READERS.get(name)?.(words) ?? ANYTHING;
 }

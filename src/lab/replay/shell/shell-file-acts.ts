@@ -10,11 +10,6 @@ import { readShell } from './shell-acts.js';
 
 const MISSING = /No such file or directory|cannot access|cannot open|Permission denied|Is a directory/;
 
-/** What is left of an act when the output is not one command's alone or not complete. */
-function withoutOutput(act: ShellAct): readonly FileAct[] {
-  return act.kind === 'show' ? [{ kind: 'name', path: act.path }] : [];
-}
-
 function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly FileAct[] {
   const { path, range, exact } = act;
   const bare = exact && range === undefined ? { text, startLine: undefined } : withoutGutter(text);
@@ -30,18 +25,12 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
   return [{ kind: 'show', path, text: bare.text, startLine: from, whole: from === 1 && ended, ...total }];
 }
 
-type ActOf<K extends ShellAct['kind']> = Extract<ShellAct, { kind: K }>;
-const FILE_ACTS: { readonly [K in ShellAct['kind']]: (act: ActOf<K>, output: ShellOutput | undefined) => readonly FileAct[] } = {
-  show: (act, output) => (output === undefined || output.partial ? withoutOutput(act) : shown(act, output.text)),
-  list: (act, output) => (output === undefined ? [] : [{ kind: 'list', paths: certainNames(act.format, output.text, act) }]),
-  name: (act) => [act],
-  write: ({ path, text, append }) => [{ kind: append ? 'append' : 'write', path, text }],
-  change: (act) => [act],
-  remove: ({ path, folders }) => [{ kind: 'delete', path, folder: folders }],
-  move: (act) => [act],
-  copy: (act) => [act],
-  anything: (act) => [act],
-};
+/** An act with what a command's own output adds to it; undefined where the output is not one command's alone. */
+function fileActs(act: ShellAct, own: ShellOutput | undefined): readonly FileAct[] {
+  if (act.kind === 'show') return own === undefined || own.partial ? [{ kind: 'name', path: act.path }] : shown(act, own.text);
+  if (act.kind === 'list') return own === undefined ? [] : [{ kind: 'list', paths: certainNames(act.format, own.text, act) }];
+  return [act];
+}
 
 const below = (folder: string, path: string): string =>
   posix.isAbsolute(path) || /^~|^[A-Za-z]:[\\/]/.test(path) ? path : posix.join(folder, path);
@@ -66,12 +55,10 @@ export function shellFileActs({ args, output, truncated }: ReadCall): readonly F
   // With one printing command all of the output is its; otherwise nobody can tell where one ends.
   const own = printing === 1 && !missing && !failed ? { ...answer, partial: answer.partial || truncated } : undefined;
   return acts.flatMap(({ act, folder }) => {
-    if ((failed || missing) && act.kind === 'name') return [];
-    if ((failed || missing) && act.kind === 'show') return [];
+    if ((failed || missing) && (act.kind === 'name' || act.kind === 'show')) return [];
     // A script that failed somewhere did some of what it says.
     if (failed && act.kind !== 'list' && act.kind !== 'anything') return touched(act).flatMap((one) => inFolder(one, folder));
-    const make = FILE_ACTS[act.kind] as (act: ShellAct, output: ShellOutput | undefined) => readonly FileAct[];
-    return make(act, own).flatMap((one) => inFolder(one, folder));
+    return fileActs(act, own).flatMap((one) => inFolder(one, folder));
   });
 }
 

@@ -1,14 +1,4 @@
-import {
-  ANYTHING,
-  type CommandActs,
-  type CommandReader,
-  isOption,
-  known,
-  type LineRange,
-  operands,
-  reads,
-  type Words,
-} from './shell-act.js';
+import { type CommandActs, type CommandReader, changes, isOption, type LineRange, operands, reads, some, type Words } from './shell-act.js';
 
 function shows(words: Words, range: LineRange | undefined, exact: boolean): CommandActs {
   const [path] = words;
@@ -60,17 +50,18 @@ function printedLines(script: string): LineRange | undefined {
 
 /** Lines of a file, or a change of it in its place. */
 export const sed: CommandReader = (words) => {
-  const inPlace = words.some((word) => word !== undefined && /^(?:-[nErsz]*i|--in-place)/.test(word));
-  const scripted = words.some((word) => word === '-e' || word === '-f' || word === '--expression');
+  const inPlace = some(words, /^(?:-[nErsz]*i|--in-place)/);
+  const scripted = some(words, /^-[ef]$|^--expression$/);
   // BSD's `-i ''` names a suffix, an empty one.
   const given = operands(words, /^-[ef]$|^--(?:expression|file)$/);
   const [script, ...rest] = inPlace && given[0] === '' ? given.slice(1) : given;
   const files = scripted ? [script, ...rest] : rest;
-  if (inPlace) {
-    const changed = files.filter((file) => file !== '');
-    return changed.includes(undefined) ? ANYTHING : { acts: known(changed).map((path) => ({ kind: 'change', path })), prints: false };
-  }
-  const quiet = words.some((word) => word !== undefined && /^-[a-zA-Z]*n/.test(word)) || words.includes('--quiet');
+  if (inPlace)
+    return changes(
+      files.filter((file) => file !== ''),
+      false,
+    );
+  const quiet = some(words, /^-[a-zA-Z]*n|^--quiet$/);
   const range = quiet && !scripted && script !== undefined ? printedLines(script) : undefined;
   return range === undefined ? reads(files) : shows(files, range, true);
 };

@@ -65,13 +65,11 @@ describe('shell commands that only read', () => {
 
 describe('shell commands that change files', () => {
   test('are followed where the text is known', () => {
-    expect(acts("cat <<'EOF' > a.ts\nconst x = `$y`;\nEOF")).toEqual([
-      { kind: 'write', path: 'a.ts', text: 'const x = `$y`;\n', append: false },
-    ]);
-    expect(acts("cat >> a.ts <<'EOF'\nmore\nEOF")).toEqual([{ kind: 'write', path: 'a.ts', text: 'more\n', append: true }]);
+    expect(acts("cat <<'EOF' > a.ts\nconst x = `$y`;\nEOF")).toEqual([{ kind: 'write', path: 'a.ts', text: 'const x = `$y`;\n' }]);
+    expect(acts("cat >> a.ts <<'EOF'\nmore\nEOF")).toEqual([{ kind: 'append', path: 'a.ts', text: 'more\n' }]);
     expect(acts('rm -rf build a.ts')).toEqual([
-      { kind: 'remove', path: 'build', folders: true },
-      { kind: 'remove', path: 'a.ts', folders: true },
+      { kind: 'delete', path: 'build', folder: true },
+      { kind: 'delete', path: 'a.ts', folder: true },
     ]);
     expect(acts('mv a.ts b.ts && cp b.ts c.ts')).toEqual([
       { kind: 'move', from: 'a.ts', to: 'b.ts' },
