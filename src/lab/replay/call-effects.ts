@@ -7,6 +7,7 @@ import { MOST_DISCOVERED } from '../../indexing/decide-file.js';
 import type { Json } from '../../objects/canonical-json.js';
 import { type CanonicalPath, canonicalPath, type FilesystemId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
+import { bump } from '../recordings/import-counts.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
 import { applyActs, type FileAct, type SeenFile } from './files/apply-acts.js';
 import type { FileTree, UndoTexts } from './files/file-tree.js';
@@ -124,6 +125,33 @@ export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, co
   const read =
     only !== undefined && isRead ? { path: only.path, text: only.how === 'whole' ? context.tree.text(only.path) : undefined } : undefined;
   return { kind: tool.kind, acts, seen, ...sorted, read, left: Math.max(0, seen.length - MOST_DISCOVERED) };
+}
+
+/** Counts what the calls of a recording did. */
+export class EffectCounts {
+  failed = 0;
+  unanswered = 0;
+  /** Calls by what the tool is for; a kind that recordings seldom have is there only if it came. */
+  readonly kinds = { read: 0, write: 0, edit: 0, patch: 0, list: 0, glob: 0, grep: 0, shell: 0, other: 0 };
+  /** Reads by any means: whole files, parts of files; those of both by a shell. */
+  readonly reads = { whole: 0, part: 0, by_shell: 0 };
+  readonly changes = { followed: 0, unknown: 0 };
+  /** Files that calls read or mentioned, as they were reported to the client, and those beyond the cap. */
+  readonly observations = { reported: 0, left: 0 };
+
+  add({ kind, seen, readings, mentions, unknown, left }: CallEffects, failed: boolean): void {
+    bump(this.kinds, kind);
+    if (failed) this.failed += 1;
+    for (const { how } of seen) {
+      if (how !== 'whole' && how !== 'part') continue;
+      this.reads[how] += 1;
+      if (kind === 'shell') this.reads.by_shell += 1;
+    }
+    this.changes.unknown += unknown;
+    this.changes.followed += seen.filter(({ how }) => how === 'written').length - unknown;
+    this.observations.reported += readings.length + mentions.length;
+    this.observations.left += left;
+  }
 }
 
 /** A call as it is recorded in the session. */

@@ -5,8 +5,9 @@ import { quoted } from '../../objects/errors.js';
 import { type ObjectId, sessionObjectId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
+import { ImportCounter } from '../recordings/import-counts.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
-import { type CallEffects, callEffects, wrappedCall } from './call-effects.js';
+import { type CallEffects, callEffects, EffectCounts, wrappedCall } from './call-effects.js';
 import type { ContextLog } from './context-log.js';
 import { FileTree, UndoTexts } from './files/file-tree.js';
 import { type OpenRecordedCall, RecordedSession } from './recorded-session.js';
@@ -14,7 +15,6 @@ import type { ReplayClock } from './replay-clock.js';
 import type { ReplayConfig } from './replay-config.js';
 import { ReplayError } from './replay-error.js';
 import { nthSession, type ReplayIdentity } from './replay-identity.js';
-import { ReplayTally } from './replay-tally.js';
 import { UseEvidence } from './use-evidence.js';
 
 /** What a replay works with. */
@@ -40,13 +40,15 @@ const HISTORY_EVENTS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollba
  * One entry after another, each awaited, so that the same recording always gives the same steps.
  */
 export class ReplayEngine {
-  readonly tally = new ReplayTally();
+  readonly entries = new ImportCounter();
+  readonly effects = new EffectCounts();
   readonly tree = new FileTree();
   readonly evidence: UseEvidence;
+  /** The sessions that were replayed, in the order of the recording. */
+  readonly sessions: RecordedSession[] = [];
   readonly #options: EngineOptions;
   /** By the recording's id: of a session that went back, the branch that goes on. */
-  readonly #sessions = new Map<string, RecordedSession>();
-  readonly #all: RecordedSession[] = [];
+  readonly #current = new Map<string, RecordedSession>();
   /** Sessions that nothing was said in yet: they begin with their first entry, whose moment may lie before the one that the recording's head names. */
   readonly #announced = new Map<string, EntryOf<'session'>>();
   readonly #undo = new UndoTexts();
@@ -54,11 +56,6 @@ export class ReplayEngine {
   constructor(options: EngineOptions) {
     this.#options = options;
     this.evidence = new UseEvidence(options.identity.filesystemId);
-  }
-
-  /** The sessions that were replayed, in the order of the recording. */
-  get sessions(): readonly RecordedSession[] {
-    return this.#all;
   }
 
   /**
@@ -70,7 +67,7 @@ export class ReplayEngine {
    */
   async take(entry: RecordedEntry): Promise<void> {
     this.#options.signal?.throwIfAborted();
-    this.tally.entries.add(entry);
+    this.entries.add(entry);
     if (entry.kind === 'session') {
       this.#announced.set(entry.native_id, entry);
       return;
@@ -89,7 +86,7 @@ export class ReplayEngine {
   /** Ends every session: calls that never had a result are recorded as failed, then the sessions are paused [§3.6]. */
   async finish(): Promise<void> {
     for (const announced of [...this.#announced.keys()]) await this.#beginAnnounced(announced, undefined);
-    for (const session of this.#sessions.values()) await this.#end(session);
+    for (const session of this.#current.values()) await this.#end(session);
   }
 
   async #beginAnnounced(native: string, first: number | undefined): Promise<void> {
@@ -99,7 +96,7 @@ export class ReplayEngine {
     const { client, clock, identity, countTokens } = this.#options;
     const moments = [entry.started_at, first].filter((at) => at !== undefined);
     if (moments.length > 0) clock.advance(Math.min(...moments));
-    const id = nthSession(identity, this.#all.length + 1);
+    const id = nthSession(identity, this.sessions.length + 1);
     // What a killed replay had acknowledged: the session is read with all of it, however long a busy database takes.
     await client.backpressure(0, DATABASE_WAIT_MS);
     const session = await client.openSession({ id });
@@ -109,8 +106,8 @@ export class ReplayEngine {
   }
 
   #keep(session: RecordedSession): void {
-    this.#sessions.set(session.entry.native_id, session);
-    this.#all.push(session);
+    this.#current.set(session.entry.native_id, session);
+    this.sessions.push(session);
   }
 
   async #end(session: RecordedSession): Promise<void> {
@@ -123,7 +120,7 @@ export class ReplayEngine {
     const { client, identity } = this.#options;
     await this.#end(left);
     await client.backpressure(0, DATABASE_WAIT_MS);
-    const id = nthSession(identity, this.#all.length + 1);
+    const id = nthSession(identity, this.sessions.length + 1);
     const key = sessionObjectId(id);
     const isThere = (await (await client.store.latest()).heads([key])).has(key);
     const session = isThere ? await client.openSession({ id }) : await client.forkSession(from.id, { id, at: kept });
@@ -134,7 +131,7 @@ export class ReplayEngine {
   }
 
   #of(entry: { readonly session: string }): RecordedSession {
-    const session = this.#sessions.get(entry.session);
+    const session = this.#current.get(entry.session);
     if (session === undefined)
       throw new ReplayError('no-session', `an entry belongs to the session ${quoted(entry.session)}, which the recording did not begin`);
     return session;
@@ -199,7 +196,7 @@ export class ReplayEngine {
       strict: config.strict,
     };
     const effects = callEffects(call, result, context);
-    this.tally.did(effects, result.is_error);
+    this.effects.add(effects, result.is_error);
     this.#useBy(session, effects);
     const mapped =
       config.tools === 'recorded'
@@ -242,7 +239,7 @@ export class ReplayEngine {
     const open = [...session.open.values()];
     session.open.clear();
     for (const call of open) {
-      this.tally.unanswered += 1;
+      this.effects.unanswered += 1;
       const { session: of, place, call_id } = call.entry;
       await this.#record(session, call, { kind: 'result', session: of, place, call_id, text: '', is_error: true });
     }
@@ -264,7 +261,7 @@ export class ReplayEngine {
     if (HISTORY_EVENTS.has(entry.name)) {
       session.answering = false;
       // Back to the conversation itself, or over to one that was left before.
-      const all = [session, ...this.#all.filter(({ entry: { native_id } }) => native_id === entry.session).reverse()];
+      const all = [session, ...this.sessions.filter(({ entry: { native_id } }) => native_id === entry.session).reverse()];
       for (const one of all) {
         const kept = one.keptBy(entry);
         if (kept !== undefined) return this.#branch(session, one, kept);

@@ -76,13 +76,37 @@ interface FinishedReplay {
   readonly tokenizer: string | undefined;
 }
 
+function recordedOf({ entries: { total, counted }, effects }: ReplayEngine): ReplayReport['recorded'] {
+  const { messages, calls, results, compactions, events, tools, usage, shell_reads, attached_files, copied } = total;
+  const { failed, unanswered, kinds, reads, changes } = effects;
+  return {
+    messages,
+    items: counted.reduce((sum, { items }) => sum + items, 0),
+    read_files: counted.reduce((sum, one) => sum + one.reads, 0),
+    main: counted[0] ?? { items: 0, calls: 0, reads: 0 },
+    shell_reads,
+    attached_files,
+    copied,
+    calls,
+    results,
+    failed,
+    unanswered,
+    compactions,
+    events,
+    tools,
+    kinds,
+    reads,
+    changes,
+    usage,
+  };
+}
+
 /** The report of a finished replay. */
 export function makeReport({ recording, config, variant, engine, digest, losses, clock, tokenizer }: FinishedReplay): ReplayReport {
-  const { tally, tree, evidence, sessions } = engine;
+  const { entries, effects, tree, evidence, sessions } = engine;
   const { objects } = digest;
   // The map is filled in reverse, so that of a session with branches the first one counts.
   const ids = new Map([...sessions].reverse().map(({ entry, id }) => [entry.native_id, id]));
-  const observed = tally.observations.readings + tally.observations.mentions;
   const sessionReports = sessions.map(({ entry, id, state, contexts, branchOf }) => ({
     session: id,
     native_id: entry.native_id,
@@ -95,24 +119,24 @@ export function makeReport({ recording, config, variant, engine, digest, losses,
   return {
     report: 'replay',
     version: 1,
-    recording: { ...recording, formats: [...tally.entries.formats] },
+    recording: { ...recording, formats: [...entries.formats] },
     config,
     variant,
     digest: digest.digest,
     sessions: sessionReports,
     turns: sessionReports.reduce((sum, { turns }) => sum + turns, 0),
     steps: sessionReports.reduce((sum, { steps }) => sum + steps, 0),
-    recorded: tally.recorded,
+    recorded: recordedOf(engine),
     objects: {
       files: {
         created: objects.files,
         updated: objects.fileUpdates,
-        unchanged: Math.max(0, observed - objects.files - objects.fileUpdates),
+        unchanged: Math.max(0, effects.observations.reported - objects.files - objects.fileUpdates),
         stubs: objects.stubs,
         deleted: objects.deleted,
       },
       toolcalls: { created: objects.toolcalls },
-      not_discovered: tally.observations.left,
+      not_discovered: effects.observations.left,
     },
     tree: { ...tree.states, forgotten: tree.forgotten },
     clock,

@@ -97,7 +97,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
   };
   const importing = {
     onLoss: (loss: Loss) => losses.add(loss),
-    onItem: (session: string) => engine.tally.entries.addItem(session),
+    onItem: (session: string) => engine.entries.addItem(session),
     onProgress: (done: number) => {
       bytes = done;
     },

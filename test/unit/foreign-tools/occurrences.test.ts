@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { occurrences } from '../../../src/foreign-tools/occurrences.js';
-import { replaced } from '../../../src/foreign-tools/text-edits.js';
+import { occurrences, replaced } from '../../../src/foreign-tools/text-edits.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 
 function plainly(text: string, wanted: string, overlapping: boolean): readonly number[] {
