@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Dirent } from 'node:fs';
-import { readdir, realpath, stat } from 'node:fs/promises';
+import { readdir, realpath } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { sourceErrorFrom } from './errors.js';
-import { entryPath, irregularKind, openFolderInside } from './open-inside.js';
+import { entryPath, irregularKind, leave, openFolderInside, openInside } from './open-inside.js';
 import type { AllowedRoots } from './roots.js';
 
 /** What a folder's entry is; a link is a `symlink`, whatever it leads to. */
@@ -43,7 +43,7 @@ export async function listDirectory(roots: AllowedRoots, folder: string, options
   try {
     const found = await readdir(entryPath(handle, folder, ''), { withFileTypes: true, encoding: 'buffer' });
     options.signal?.throwIfAborted();
-    const entries = await Promise.all(found.map((entry) => describeEntry(roots, folder, entry)));
+    const entries = await Promise.all(found.map((entry) => describeEntry(roots, entryPath(handle, folder, ''), entry)));
     entries.sort((a, b) => (a.name < b.name ? -1 : 1));
     return { entries, unaddressable: entries.filter(({ addressable }) => !addressable).length };
   } catch (error) {
@@ -53,21 +53,20 @@ export async function listDirectory(roots: AllowedRoots, folder: string, options
   }
 }
 
-async function describeEntry(roots: AllowedRoots, folder: string, entry: Dirent<Buffer>): Promise<DirectoryEntry> {
+async function describeEntry(roots: AllowedRoots, within: string, entry: Dirent<Buffer>): Promise<DirectoryEntry> {
   const addressable = isUtf8(entry.name);
   const name = addressable ? entry.name.toString('utf8') : escapeName(entry.name);
   const kind = irregularKind(entry) ?? 'file';
-  const target = kind === 'symlink' && addressable ? await targetKind(roots, posix.join(folder, name)) : undefined;
+  const target = kind === 'symlink' && addressable ? await targetKind(roots, posix.join(within, name)) : undefined;
   return { name, kind, addressable, target };
 }
 
 async function targetKind(roots: AllowedRoots, link: string): Promise<'file' | 'directory' | undefined> {
   try {
-    const real = await realpath(link);
-    if (!roots.holds(real)) return undefined;
-    const stats = await stat(real);
-    if (stats.isFile()) return 'file';
-    return stats.isDirectory() ? 'directory' : undefined;
+    const target = await openInside(roots, await realpath(link));
+    leave(target);
+    const kind = irregularKind(target.stats);
+    return kind === undefined ? 'file' : kind === 'directory' ? kind : undefined;
   } catch {
     return undefined;
   }

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { type BigIntStats, constants, existsSync, fstatSync, readlinkSync } from 'node:fs';
+import { type BigIntStats, closeSync, constants, existsSync, fstatSync, open as openDescriptor, readlinkSync } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { posix } from 'node:path';
+import { promisify } from 'node:util';
 import { systemCode } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 import type { AllowedRoots } from './roots.js';
@@ -19,8 +20,10 @@ export type IrregularKind = 'directory' | 'fifo' | 'socket' | 'device' | 'symlin
 const DELETED = ' (deleted)';
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-/** Whether the kernel tells where an open file lies, and lets a folder's entries be reached through its handle. */
-const HANDLES_HAVE_PATHS = process.platform === 'linux' && existsSync('/proc/self/fd');
+const openFd = promisify<string, number, number>(openDescriptor);
+
+/** Whether the kernel tells where an open file lies, lets a folder's entries be reached through its handle, and a program open what it was handed. */
+export const HANDLES_HAVE_PATHS = process.platform === 'linux' && existsSync('/proc/self/fd');
 
 /** What the file is if it is not regular; `undefined` for a regular one. */
 export function irregularKind(stats: {
@@ -49,8 +52,8 @@ export function entryPath(folder: FileHandle, folderPath: string, name: string):
 }
 
 /** What the system knows of an open file. Asked without a thread between: opening has found it out, and a thread takes longer than the answer. */
-export function statsOf(handle: FileHandle): BigIntStats {
-  return fstatSync(handle.fd, { bigint: true });
+export function statsOf({ fd }: { readonly fd: number }): BigIntStats {
+  return fstatSync(fd, { bigint: true });
 }
 
 /** Lets go of a file that was only read, without anybody waiting for it. */
@@ -59,9 +62,9 @@ export function leave({ handle }: OpenInside): void {
 }
 
 /** Where an open file really lies. */
-async function realPathOf({ handle, stats }: OpenInside, path: string): Promise<string> {
+async function realPathOf(fd: number, stats: BigIntStats, path: string): Promise<string> {
   if (HANDLES_HAVE_PATHS) {
-    const bytes = readlinkSync(`/proc/self/fd/${handle.fd}`, 'buffer');
+    const bytes = readlinkSync(`/proc/self/fd/${fd}`, 'buffer');
     const real = isUtf8(bytes) ? bytes.toString('utf8') : '';
     return stats.nlink === 0n && real.endsWith(DELETED) ? real.slice(0, -DELETED.length) : real;
   }
@@ -74,25 +77,43 @@ function replaced(shown: string): SourceError {
   return new SourceError('changed-underneath', `${named(shown)} was moved or replaced while it was opened; try again`, { path: shown });
 }
 
-async function openVerified(roots: AllowedRoots, path: string, shown: string): Promise<OpenInside> {
-  let handle: FileHandle;
-  try {
-    handle = await open(path, FLAGS);
-  } catch (error) {
+function outside(shown: string): SourceError {
+  return new SourceError('outside-roots', `${named(shown)} is outside the allowed folders`, { path: shown });
+}
+
+/** A path to open, and how messages name it. */
+interface Opening {
+  readonly roots: AllowedRoots;
+  readonly path: string;
+  readonly shown: string;
+}
+
+/** What an open file is, once it was found to be the path and inside the roots. */
+async function verifiedStats(fd: number, { roots, path, shown }: Opening): Promise<BigIntStats> {
+  const stats = statsOf({ fd });
+  // A file unlinked between opening and looking has an nlink of 1 here and a path that ends in " (deleted)"; the second look settles it.
+  let real = await realPathOf(fd, stats, path);
+  if (real !== path && real === path + DELETED) real = await realPathOf(fd, statsOf({ fd }), path);
+  if (real === path) return stats;
+  throw roots.holds(real) ? replaced(shown) : outside(shown);
+}
+
+/** Opens by `open` and verifies; what was opened and is refused is closed. */
+async function openVerified<T extends number | FileHandle>(
+  opening: Opening,
+  open: (path: string, flags: number) => Promise<T>,
+  close: (opened: T) => unknown,
+): Promise<readonly [T, BigIntStats]> {
+  const { roots, path, shown } = opening;
+  if (!roots.holds(path)) throw outside(shown);
+  const opened = await open(path, FLAGS).catch((error: unknown) => {
     // A canonical path has no links: one at its end was put there since.
     throw systemCode(error) === 'ELOOP' ? replaced(shown) : sourceErrorFrom(error, shown);
-  }
+  });
   try {
-    const opened = { handle, stats: statsOf(handle) };
-    // A file unlinked between opening and looking has an nlink of 1 here and a path that ends in " (deleted)"; the second look settles it.
-    let real = await realPathOf(opened, path);
-    if (real !== path && real === path + DELETED) real = await realPathOf({ handle, stats: statsOf(handle) }, path);
-    if (real === path) return opened;
-    throw roots.holds(real)
-      ? replaced(shown)
-      : new SourceError('outside-roots', `${named(shown)} is outside the allowed folders`, { path: shown });
+    return [opened, await verifiedStats(typeof opened === 'number' ? opened : opened.fd, opening)];
   } catch (error) {
-    await handle.close();
+    await close(opened);
     throw sourceErrorFrom(error, shown);
   }
 }
@@ -103,8 +124,24 @@ async function openVerified(roots: AllowedRoots, path: string, shown: string): P
  * Throws {@link SourceError}, among them `changed-underneath` when the path no longer is canonical.
  */
 export async function openInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
-  if (!roots.holds(path)) throw new SourceError('outside-roots', `${named(shown)} is outside the allowed folders`, { path: shown });
-  return openVerified(roots, path, shown);
+  const [handle, stats] = await openVerified({ roots, path, shown }, open, (opened) => opened.close());
+  return { handle, stats };
+}
+
+/**
+ * The descriptor of a regular file, opened like {@link openInside}, and its bytes: for thousands of files, whose handles would cost more than their
+ * searching. Whoever opens it closes it.
+ */
+export async function openDescriptorInside(
+  roots: AllowedRoots,
+  path: string,
+  shown: string = path,
+): Promise<{ readonly fd: number; readonly size: bigint }> {
+  const [fd, stats] = await openVerified({ roots, path, shown }, openFd, closeSync);
+  const irregular = irregularKind(stats);
+  if (irregular === undefined) return { fd, size: stats.size };
+  closeSync(fd);
+  throw notRegularError(irregular, shown);
 }
 
 /** Opens a regular file like {@link openInside}; anything else is refused with `is-directory` or `not-regular`. */

@@ -1,5 +1,6 @@
-import { lstat, realpath } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { posix } from 'node:path';
+import { entryPath, leave, openFolderInside } from './open-inside.js';
 import type { AllowedRoots } from './roots.js';
 
 /** A regular file and when it was last modified, in whole milliseconds. */
@@ -8,44 +9,37 @@ export interface DatedFile {
   readonly mtimeMs: number;
 }
 
-/** Whether a folder is named by its real path, so that a regular file in it is, too. */
-async function isReal(folder: string): Promise<boolean> {
+/** The regular files of one folder among some of its names, looked at in the very folder that was found to lie inside the roots. */
+async function datedIn(roots: AllowedRoots, folder: string, paths: readonly string[]): Promise<readonly (DatedFile | undefined)[]> {
+  const opened = await openFolderInside(roots, folder).catch(() => undefined);
+  if (opened === undefined) return [];
+  const dated = async (path: string): Promise<DatedFile | undefined> => {
+    const stats = await lstat(entryPath(opened.handle, folder, posix.basename(path))).catch(() => undefined);
+    return stats?.isFile() ? { path, mtimeMs: Math.floor(stats.mtimeMs) } : undefined;
+  };
   try {
-    return (await realpath(folder)) === folder;
-  } catch {
-    return false;
-  }
-}
-
-async function datedFile(path: string): Promise<DatedFile | undefined> {
-  try {
-    const stats = await lstat(path);
-    return stats.isFile() ? { path, mtimeMs: Math.floor(stats.mtimeMs) } : undefined;
-  } catch {
-    return undefined;
+    return await Promise.all(paths.map(dated));
+  } finally {
+    leave(opened);
   }
 }
 
 /** The existing regular files inside the roots among some canonical paths (decision C7), in their order; never throws. */
 export async function datedFiles(roots: AllowedRoots, paths: readonly string[]): Promise<readonly DatedFile[]> {
-  const found: DatedFile[] = [];
-  const folders = new Map<string, Promise<boolean>>();
-  const dated = async (path: string): Promise<DatedFile | undefined> => {
-    if (!roots.holds(path)) return undefined;
-    const folder = posix.dirname(path);
-    const real = folders.get(folder) ?? isReal(folder);
-    folders.set(folder, real);
-    return (await real) ? datedFile(path) : undefined;
-  };
+  const found: (DatedFile | undefined)[] = [];
   // In portions: thousands of calls at once would only queue up.
   for (let at = 0; at < paths.length; at += 256) {
-    const portion = await Promise.all(paths.slice(at, at + 256).map(dated));
-    found.push(...portion.filter((file) => file !== undefined));
+    const portion = paths.slice(at, at + 256);
+    const byFolder = new Map<string, string[]>();
+    for (const path of portion) {
+      const folder = posix.dirname(path);
+      const known = byFolder.get(folder);
+      if (known === undefined) byFolder.set(folder, [path]);
+      else known.push(path);
+    }
+    const dated = await Promise.all([...byFolder].map(([folder, inIt]) => datedIn(roots, folder, inIt)));
+    const byPath = new Map(dated.flat().map((file) => [file?.path, file]));
+    found.push(...portion.map((path) => byPath.get(path)));
   }
-  return found;
-}
-
-/** The paths of the {@link datedFiles} among some canonical paths. */
-export async function regularInside(roots: AllowedRoots, paths: readonly string[]): Promise<readonly string[]> {
-  return (await datedFiles(roots, paths)).map(({ path }) => path);
+  return found.filter((file) => file !== undefined);
 }

@@ -5,7 +5,6 @@ import { named, PatternError } from '../access/errors.js';
 export type Glob = (relativePath: string) => boolean;
 
 const LONGEST = 1000;
-const SIMPLE_NAME = /^(?:[\w.*?-]|\{[\w.*?-]+(?:,[\w.*?-]+)*\})+$/;
 
 /**
  * Compiles a glob. A pattern without a slash matches the file's name in any folder, one with a slash the whole relative path.
@@ -24,18 +23,6 @@ export function compileGlob(pattern: string): Glob {
   const whole = trimmed.includes('/');
   const compiled = RE2JS.compile(expression, RE2JS.DOTALL);
   return (path) => compiled.matches(whole ? path : path.slice(path.lastIndexOf('/') + 1));
-}
-
-/**
- * A simpler glob on names alone that every match of `pattern` satisfies, for a search program that can narrow its walk with it;
- * `undefined` where there is none.
- */
-export function nameGlob(pattern: string): string | undefined {
-  const name = pattern.slice(pattern.lastIndexOf('/') + 1);
-  const folders = pattern.slice(0, pattern.length - name.length);
-  // A slash may stand inside alternatives or a set; then the last part is no pattern of its own.
-  if (/[{}[\]\\]/.test(folders)) return undefined;
-  return SIMPLE_NAME.test(name) && !name.includes('**') && name !== '*' ? name : undefined;
 }
 
 function invalid(pattern: string, why: string): PatternError {

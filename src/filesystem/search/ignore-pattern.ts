@@ -31,6 +31,15 @@ const CLASSES: Readonly<Record<string, RegExp>> = {
   xdigit: /[0-9A-Fa-f]/,
 };
 
+/** What may still be spent on finding out whether patterns match; what is negative is over. */
+export interface MatchEffort {
+  /** Comparisons of a part of a pattern with a byte. */
+  left: number;
+}
+
+/** What a pattern costs that is only compared. */
+const COMPARISON = 4;
+
 /** Text as one character for each byte of its UTF-8. */
 export function bytesOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
@@ -124,14 +133,16 @@ class PatternReader {
 }
 
 /**
- * Whether the parts match a text from a position to its end. All ways to match are followed side by side, one byte after another, so that
- * it takes at most as many steps as parts times bytes.
+ * Whether the parts match a text. All ways to match are followed side by side, one byte after another, so that it takes at most as many steps as parts
+ * times bytes; no match where the effort does not suffice.
  */
-function partsMatch(parts: readonly Part[], text: string, from: number): boolean {
+function partsMatch(parts: readonly Part[], text: string, effort: MatchEffort): boolean {
   let now = new Uint8Array(parts.length + 2);
   let next = new Uint8Array(parts.length + 2);
   now[0] = 1;
-  for (let at = from; at <= text.length; at++) {
+  for (let at = 0; at <= text.length; at++) {
+    effort.left -= parts.length;
+    if (effort.left < 0) return false;
     const code = text.charCodeAt(at);
     let alive = false;
     for (const [index, part] of parts.entries()) {
@@ -166,16 +177,18 @@ export interface IgnorePattern {
   readonly negated: boolean;
   /** How many of its characters have to be tried at every byte of a path; 0 for what is compared once. */
   readonly cost: number;
-  /** Whether it matches a path, relative to the folder of its file, in bytes and without a slash at its end. */
-  matches(path: string, isFolder: boolean): boolean;
+  /** Whether it matches a path, relative to the folder of its file, in bytes and without a slash at its end; no once the effort is spent. */
+  matches(path: string, isFolder: boolean, effort: MatchEffort): boolean;
 }
 
-function textMatcher(pattern: string): (text: string) => boolean {
+type Matcher = (text: string, effort: MatchEffort) => boolean;
+
+function textMatcher(pattern: string): Matcher {
   const start = pattern.search(GLOB_SPECIAL);
   if (start < 0) return (text) => text === pattern;
   const prefix = pattern.slice(0, start);
   const parts = new PatternReader(pattern, start).read();
-  return (text) => parts !== undefined && text.startsWith(prefix) && partsMatch(parts, text, start);
+  return (text, effort) => parts !== undefined && text.startsWith(prefix) && partsMatch(parts, text.slice(start), effort);
 }
 
 /** A line without the spaces at its end, unless they are quoted. */
@@ -200,14 +213,15 @@ export function readIgnorePattern(line: string): IgnorePattern | undefined {
   const bySuffix = ofNames && sought.startsWith('*') && !GLOB_SPECIAL.test(suffix);
   if (sought === '') return undefined;
   // Made when it is first needed: what a limit leaves out is never read.
-  let made: ((text: string) => boolean) | undefined;
-  const matcher = (text: string): boolean => {
-    made ??= bySuffix ? (name) => name.endsWith(suffix) : textMatcher(sought);
-    return made(text);
-  };
+  let made: Matcher | undefined;
   return {
     negated,
     cost: bySuffix || !GLOB_SPECIAL.test(sought) ? 0 : sought.length,
-    matches: (path, isFolder) => (isFolder || !foldersOnly) && matcher(ofNames ? path.slice(path.lastIndexOf('/') + 1) : path),
+    matches: (path, isFolder, effort) => {
+      effort.left -= COMPARISON;
+      if (effort.left < 0 || (foldersOnly && !isFolder)) return false;
+      made ??= bySuffix ? (name) => name.endsWith(suffix) : textMatcher(sought);
+      return made(ofNames ? path.slice(path.lastIndexOf('/') + 1) : path, effort);
+    },
   };
 }

@@ -2,21 +2,29 @@ import { constants } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { bytesOf, type IgnorePattern, readIgnorePattern } from './ignore-pattern.js';
+import { bytesOf, type IgnorePattern, type MatchEffort, readIgnorePattern } from './ignore-pattern.js';
 
 /** The rules of one `.gitignore`. */
 interface Rules {
-  /** The folder that it lies in. */
+  /** The folder that it lies in, in bytes, with a slash at its end. */
   readonly base: string;
   /** The last one first: it wins. */
   readonly patterns: readonly IgnorePattern[];
 }
 
+/** How the file is called that brings rules. */
+export const IGNORE_FILE = Buffer.from('.gitignore');
+
 const LARGEST_FILE = 1024 * 1024;
-/** Characters of patterns with wildcards in one file, those like `*.log` not counted. What is behind them is passed over: each of them may be tried at every byte of a path. */
+/** Rules that hold in one folder, those of the folders above included. What is behind them is passed over: each of them is tried for every path. */
+const MOST_RULES = 20_000;
+/** Characters of those with wildcards, those like `*.log` not counted: each character may be tried at every byte of a path. */
 const MOST_COSTLY = 64 * 1024;
+/** Comparisons for one path, some milliseconds; rules that are not reached by then do not hold for it. */
+const MOST_STEPS = 1_000_000;
 /** Milliseconds after which other work of the process gets its turn. */
 const TURN = 20;
+const LINES_AT_ONCE = 1_000;
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Whether a path is a `.git` or lies in one; such paths are never discovered (decision C7). */
@@ -24,19 +32,36 @@ export function isInGitFolder(path: string): boolean {
   return path.split('/').includes('.git');
 }
 
+/** How many more rules, and characters of those with wildcards, a folder may bring. */
+interface Room {
+  readonly rules: number;
+  readonly costly: number;
+}
+
+const WHOLE_ROOM: Room = { rules: MOST_RULES, costly: MOST_COSTLY };
+
+/** The rules of some folders, each below the one after it, and how many more there may be. */
+interface Chain {
+  /** The deepest first. */
+  readonly rules: readonly Rules[];
+  readonly room: Room;
+}
+
+const NO_RULES: Chain = { rules: [], room: WHOLE_ROOM };
+
 /**
  * The ignore rules that hold in one folder: its own `.gitignore` and those of the folders above, up to the top of the repository.
- * Immutable; {@link IgnoreRules.enter} gives those of a subfolder. Deeper rules win over higher ones, as in git.
+ * Immutable; {@link IgnoreRules.enter} gives those of a subfolder. Deeper rules win over higher ones, as in git. However many rules a repository brings, a
+ * verdict takes milliseconds: of more than 20,000 those nearest to the top hold.
  */
 export class IgnoreRules {
   /** The folder below which paths are judged; it is not ignored by the chain itself. */
   readonly #folder: string;
-  /** The deepest first. */
-  readonly #chain: readonly Rules[];
+  readonly #chain: Chain;
   /** Whether the folder itself is ignored by the rules above it. */
   readonly folderIgnored: boolean;
 
-  private constructor(folder: string, chain: readonly Rules[], folderIgnored: boolean) {
+  private constructor(folder: string, chain: Chain, folderIgnored: boolean) {
     this.#folder = folder;
     this.#chain = chain;
     this.folderIgnored = folderIgnored;
@@ -44,42 +69,48 @@ export class IgnoreRules {
 
   /** Reads the rules that hold in a folder. In one that is itself ignored only its own hold, not those above: it was named on purpose. */
   static async load(folder: string): Promise<IgnoreRules> {
-    const above = await rulesAbove(folder);
-    const folderIgnored = new IgnoreRules(above.at(-1)?.base ?? folder, above, false).ignores(folder, true);
-    const own = await readRules(folder);
-    return new IgnoreRules(folder, [...(own === undefined ? [] : [own]), ...(folderIgnored ? [] : above)], folderIgnored);
+    const above = await foldersAbove(folder);
+    let chain = NO_RULES;
+    for (const one of above) chain = await withRules(chain, one);
+    const folderIgnored = new IgnoreRules(above[0] ?? folder, chain, false).ignores(folder, true);
+    return new IgnoreRules(folder, await withRules(folderIgnored ? NO_RULES : chain, folder), folderIgnored);
   }
 
-  /** The rules of a subfolder that is not ignored. */
-  async enter(subfolder: string): Promise<IgnoreRules> {
-    const own = await readRules(subfolder);
-    return new IgnoreRules(subfolder, own === undefined ? this.#chain : [own, ...this.#chain], this.folderIgnored);
+  /** The rules of a subfolder that is not ignored; `file` is where its own are read, undefined where it has none. */
+  async enter(subfolder: string, file: string | undefined): Promise<IgnoreRules> {
+    return new IgnoreRules(subfolder, file === undefined ? this.#chain : await withRules(this.#chain, subfolder, file), this.folderIgnored);
   }
 
   /** Whether a path below the folder is ignored, by its own name or that of a folder on the way. */
   ignores(path: string, isFolder: boolean): boolean {
     if (posix.basename(path) === '.git') return true;
-    const top = below(this.#folder, '').length;
-    for (let end = path.indexOf('/', top); end >= 0; end = path.indexOf('/', end + 1)) {
-      if (this.#ignoresItself(path.slice(0, end), true)) return true;
+    const { rules } = this.#chain;
+    const bytes = bytesOf(path);
+    const top = below(bytesOf(this.#folder)).length;
+    const effort: MatchEffort = { left: MOST_STEPS };
+    for (let end = bytes.indexOf('/', top); end >= 0; end = bytes.indexOf('/', end + 1)) {
+      if (ignoresItself(rules, { path: bytes.slice(0, end), isFolder: true }, effort)) return true;
     }
-    return path.length > top && this.#ignoresItself(path, isFolder);
-  }
-
-  /** The verdict of the deepest file that has one. */
-  #ignoresItself(path: string, isFolder: boolean): boolean {
-    for (const { base, patterns } of this.#chain) {
-      const folder = below(base, '');
-      if (patterns.length === 0 || !path.startsWith(folder)) continue;
-      const relative = bytesOf(path.slice(folder.length));
-      const deciding = patterns.find((pattern) => pattern.matches(relative, isFolder));
-      if (deciding !== undefined) return !deciding.negated;
-    }
-    return false;
+    return bytes.length > top && ignoresItself(rules, { path: bytes, isFolder }, effort);
   }
 }
 
-const below = (folder: string, name: string): string => (folder === '/' ? `/${name}` : `${folder}/${name}`);
+/** The verdict of the deepest rules that have one. */
+function ignoresItself(
+  chain: readonly Rules[],
+  { path, isFolder }: { readonly path: string; readonly isFolder: boolean },
+  effort: MatchEffort,
+): boolean {
+  for (const { base, patterns } of chain) {
+    if (!path.startsWith(base)) continue;
+    const relative = path.slice(base.length);
+    const deciding = patterns.find((pattern) => pattern.matches(relative, isFolder, effort));
+    if (deciding !== undefined) return !deciding.negated;
+  }
+  return false;
+}
+
+const below = (folder: string): string => (folder === '/' ? '/' : `${folder}/`);
 
 /** Lets other work of the process have its turn from time to time: the rules of a repository may be costly for many names. */
 export function turnTaker(): () => Promise<void> | undefined {
@@ -108,16 +139,14 @@ export async function ignoredNames(
   return names;
 }
 
-/** The rules of the folders above, deepest first, up to the top of the repository that `folder` lies in. */
-async function rulesAbove(folder: string): Promise<readonly Rules[]> {
-  const above: Rules[] = [];
-  let current = folder;
-  while (current !== '/' && !(await isRepositoryTop(current))) {
+/** The folders above one, up to the top of the repository that it lies in, that top first. */
+async function foldersAbove(folder: string): Promise<readonly string[]> {
+  const above: string[] = [];
+  for (let current = folder; current !== '/' && !(await isRepositoryTop(current)); ) {
     current = posix.dirname(current);
-    const rules = await readRules(current);
-    if (rules !== undefined) above.push(rules);
+    above.push(current);
   }
-  return above;
+  return above.reverse();
 }
 
 function isRepositoryTop(folder: string): Promise<boolean> {
@@ -127,30 +156,39 @@ function isRepositoryTop(folder: string): Promise<boolean> {
   );
 }
 
-/** The rules of one folder; `undefined` where it has no readable regular `.gitignore`. */
-async function readRules(folder: string): Promise<Rules | undefined> {
-  const handle = await open(posix.join(folder, '.gitignore'), FLAGS).catch(() => undefined);
-  if (handle === undefined) return undefined;
+/** A chain with the rules of one folder more; the same one where that has no readable regular `.gitignore`, or none that says something. */
+async function withRules(chain: Chain, folder: string, file: string = posix.join(folder, IGNORE_FILE.toString())): Promise<Chain> {
+  const handle = await open(file, FLAGS).catch(() => undefined);
+  if (handle === undefined) return chain;
   try {
     const stats = await handle.stat();
-    if (!stats.isFile() || stats.size > LARGEST_FILE) return undefined;
-    const text = await handle.readFile('utf8');
-    return { base: folder, patterns: readPatterns(text.replace(/^\ufeff/, '')) };
+    if (!stats.isFile() || stats.size > LARGEST_FILE) return chain;
+    const { patterns, room } = await readPatterns(await handle.readFile('latin1'), chain.room);
+    return patterns.length === 0 ? chain : { rules: [{ base: below(bytesOf(folder)), patterns }, ...chain.rules], room };
   } catch {
-    return undefined;
+    return chain;
   } finally {
     await handle.close();
   }
 }
 
-/** The patterns of a file, the last one first. */
-function readPatterns(text: string): readonly IgnorePattern[] {
+/** The patterns of a file in bytes, the last one first, as far as there is room for them. */
+async function readPatterns(text: string, room: Room): Promise<{ readonly patterns: readonly IgnorePattern[]; readonly room: Room }> {
   const patterns: IgnorePattern[] = [];
-  let costly = 0;
-  for (const line of bytesOf(text).split('\n')) {
-    const pattern = readIgnorePattern(line.endsWith('\r') ? line.slice(0, -1) : line);
-    costly += pattern?.cost ?? 0;
-    if (pattern !== undefined && (pattern.cost === 0 || costly <= MOST_COSTLY)) patterns.push(pattern);
+  const takeTurns = turnTaker();
+  let { rules, costly } = room;
+  let at = text.startsWith('\xef\xbb\xbf') ? 3 : 0;
+  for (let line = 0; at < text.length && rules > 0; line += 1) {
+    if (line % LINES_AT_ONCE === 0) await takeTurns();
+    const next = text.indexOf('\n', at);
+    const end = next < 0 ? text.length : next;
+    const pattern = readIgnorePattern(text.slice(at, text[end - 1] === '\r' ? Math.max(at, end - 1) : end));
+    at = end + 1;
+    if (pattern === undefined) continue;
+    costly -= pattern.cost;
+    if (pattern.cost > 0 && costly < 0) continue;
+    patterns.push(pattern);
+    rules -= 1;
   }
-  return patterns.reverse();
+  return { patterns: patterns.reverse(), room: { rules, costly: Math.max(0, costly) } };
 }

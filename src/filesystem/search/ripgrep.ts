@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { SourceError } from '../access/errors.js';
-import { IgnoreRules } from './ignore-rules.js';
 
 /** What a search program is asked to do; its records are handed over as they come. */
 export interface ProgramRun {
   readonly binary: string;
   readonly args: readonly string[];
-  readonly cwd: string;
+  /** Descriptors that it gets as its own, from 3 on. */
+  readonly descriptors?: readonly number[];
   /** The byte that ends a record. */
   readonly separator: number;
   /** Takes one record; false stops the program. */
@@ -26,27 +26,6 @@ export interface ProgramOutcome {
 
 const LONGEST_RECORD = 4 * 1024 * 1024;
 const MOST_STDERR = 8192;
-
-/** Options with which ripgrep walks as this service does: `.gitignore` honoured everywhere, hidden files included, `.git` and links skipped, in a fixed order. */
-const WALK_ARGS = [
-  '--no-config',
-  '--hidden',
-  '--no-require-git',
-  '--no-ignore-dot',
-  '--no-ignore-global',
-  '--no-ignore-exclude',
-  '--no-follow',
-  '--glob=!.git',
-  '--sort=path',
-  '--no-messages',
-  '--color=never',
-] as const;
-
-/** The walk's options in one folder: rules from above hold unless they ignore the folder itself. */
-export async function walkArgs(folder: string): Promise<readonly string[]> {
-  const { folderIgnored } = await IgnoreRules.load(folder);
-  return folderIgnored ? [...WALK_ARGS, '--no-ignore-parent'] : WALK_ARGS;
-}
 
 let located: Promise<string | undefined> | undefined;
 
@@ -108,7 +87,7 @@ export async function runProgram(run: ProgramRun): Promise<ProgramOutcome> {
   run.signal?.throwIfAborted();
   if (run.timeoutMs <= 0) return { ended: 'timed-out', exitCode: null, stderr: '', oversize: 0 };
   return new Promise((resolve, reject) => {
-    const child = spawn(run.binary, [...run.args], { cwd: run.cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(run.binary, [...run.args], { cwd: '/', stdio: ['ignore', 'pipe', 'pipe', ...(run.descriptors ?? [])] });
     const cutter = new RecordCutter();
     let ended: ProgramOutcome['ended'] = 'exited';
     let failure: unknown;
@@ -120,7 +99,7 @@ export async function runProgram(run: ProgramRun): Promise<ProgramOutcome> {
     const abort = (): void => stop('stopped');
     const timer = setTimeout(() => stop('timed-out'), run.timeoutMs);
     run.signal?.addEventListener('abort', abort, { once: true });
-    child.stdout.on('data', (bytes: Buffer) => {
+    child.stdout?.on('data', (bytes: Buffer) => {
       if (ended !== 'exited') return;
       try {
         if (!cutter.push(bytes, run.separator, run.take)) stop('stopped');
@@ -129,11 +108,11 @@ export async function runProgram(run: ProgramRun): Promise<ProgramOutcome> {
         stop('stopped');
       }
     });
-    child.stderr.on('data', (bytes: Buffer) => {
+    child.stderr?.on('data', (bytes: Buffer) => {
       if (stderr.length < MOST_STDERR) stderr += bytes.toString('utf8');
     });
     child.once('error', (error) => {
-      failure = new SourceError('io', `the search program could not be started: ${error.message}`, { path: run.cwd, cause: error });
+      failure = new SourceError('io', `the search program could not be started: ${error.message}`, { path: run.binary, cause: error });
     });
     child.once('close', (exitCode) => {
       clearTimeout(timer);

@@ -1,10 +1,8 @@
-import { posix } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { RE2JS } from 're2js';
 import { SourceError } from '../access/errors.js';
 import { openFileInside } from '../access/open-inside.js';
 import { type FoundText, invalidRegex, LARGEST_SEARCHED, LineCollector, type SearchTask } from './search-task.js';
-import { walkFiles } from './walk.js';
 
 const LINES_AT_ONCE = 2000;
 /** What means the ends of a line when lines are looked at one by one, and those of the text otherwise. */
@@ -15,20 +13,16 @@ const TEXT_ANCHOR = /\\[Az]/;
  * the result has the same shape.
  */
 export async function searchInProcess(task: SearchTask): Promise<FoundText> {
-  const deadline = performance.now() + task.timeoutMs;
   const expression = compile(task, 0);
   const wholeText = compile(task, RE2JS.MULTILINE);
   const collector = new LineCollector(task);
-  for (const relative of await filesOf(task, collector)) {
+  for (const path of task.paths) {
     task.signal?.throwIfAborted();
-    const path = posix.join(task.folder, relative);
     const text = await readText(task, path);
     // Most files match nowhere, and one look at the whole text tells so much sooner than one at each line.
     if (text === undefined || !(TEXT_ANCHOR.test(task.pattern) || wholeText.test(text))) continue;
-    const outcome = await searchLines({ task, collector, expression, deadline }, path, text);
-    collector.finish(true);
-    if (outcome === 'timed-out') collector.timedOut = true;
-    if (outcome !== 'done') break;
+    collector.timedOut = !(await searchLines({ task, collector, expression }, path, text));
+    if (!collector.finish(true) || collector.timedOut) break;
   }
   return collector.result();
 }
@@ -43,19 +37,10 @@ function compile(task: SearchTask, flags: number): RE2JS {
   }
 }
 
-async function filesOf(task: SearchTask, collector: LineCollector): Promise<readonly string[]> {
-  if (task.file !== undefined) return task.accept(task.file) ? [task.file] : [];
-  const { accept, timeoutMs, signal, shown } = task;
-  const walked = await walkFiles(task.roots, task.folder, { accept, timeoutMs, signal, shown, ripgrep: null });
-  collector.timedOut = walked.timedOut;
-  collector.skipped += walked.unaddressable;
-  return walked.paths;
-}
-
 /** The text of a file, line ends as one character; `undefined` where it is gone, closed, binary or too large. The one file that was named must open. */
 async function readText(task: SearchTask, path: string): Promise<string | undefined> {
-  const opened = await openFileInside(task.roots, path, task.file === undefined ? path : task.shown).catch((error: unknown) => {
-    if (task.file === undefined && error instanceof SourceError) return undefined;
+  const opened = await openFileInside(task.roots, path, task.named).catch((error: unknown) => {
+    if (task.named === undefined && error instanceof SourceError) return undefined;
     throw error;
   });
   if (opened === undefined) return undefined;
@@ -70,18 +55,15 @@ async function readText(task: SearchTask, path: string): Promise<string | undefi
   }
 }
 
-type Outcome = 'done' | 'full' | 'timed-out';
-
 /** One search under way. */
 interface Search {
   readonly task: SearchTask;
   readonly collector: LineCollector;
   readonly expression: RE2JS;
-  /** On the clock of `performance`. */
-  readonly deadline: number;
 }
 
-async function searchLines({ task, collector, expression, deadline }: Search, path: string, text: string): Promise<Outcome> {
+/** Collects what matches in one file; false where the time is over before its end. */
+async function searchLines({ task, collector, expression }: Search, path: string, text: string): Promise<boolean> {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
   let shownTo = 0;
@@ -90,14 +72,14 @@ async function searchLines({ task, collector, expression, deadline }: Search, pa
       await setImmediate();
       task.signal?.throwIfAborted();
     }
-    if (performance.now() > deadline) return 'timed-out';
+    if (performance.now() > task.deadline) return false;
     const matcher = expression.matcher(line);
     if (!matcher.find()) continue;
     for (let before = Math.max(shownTo, index - task.context); before < index; before += 1) {
       // What follows the last match up to its own context was already shown.
       collector.add({ path, line: before + 1, isContext: true }, lines[before] ?? '');
     }
-    if (!collector.add({ path, line: index + 1, isContext: false }, line, matcher.start())) return 'full';
+    if (!collector.add({ path, line: index + 1, isContext: false }, line, matcher.start())) return true;
     shownTo = index + 1;
     // What follows is context of this match up to the next one.
     const end = Math.min(lines.length, index + 1 + task.context);
@@ -105,5 +87,5 @@ async function searchLines({ task, collector, expression, deadline }: Search, pa
       collector.add({ path, line: shownTo + 1, isContext: true }, lines[shownTo] ?? '');
     }
   }
-  return 'done';
+  return true;
 }

@@ -31,21 +31,18 @@ export interface FoundText {
 /** What both ways of searching are told. */
 export interface SearchTask {
   readonly roots: AllowedRoots;
-  /** The folder that is searched, or that the searched file lies in. */
-  readonly folder: string;
-  /** The name of the one file that is searched. */
-  readonly file: string | undefined;
+  /** Canonical paths of the files that are searched, in the order of the result. */
+  readonly paths: readonly string[];
+  /** The one file that was named, as the agent gave it; undefined where a folder was. That file must open, of a folder's those that do are searched. */
+  readonly named: string | undefined;
   readonly pattern: string;
   readonly literal: boolean;
   readonly ignoreCase: boolean;
-  readonly glob: string | undefined;
-  /** Whether a path relative to the folder is to be searched. */
-  readonly accept: (relativePath: string) => boolean;
   readonly context: number;
   readonly limit: number;
-  readonly timeoutMs: number;
+  /** When the search ends, on the clock of `performance`. */
+  readonly deadline: number;
   readonly signal: AbortSignal | undefined;
-  readonly shown: string;
 }
 
 /** Files larger than this are not searched. */
@@ -75,7 +72,7 @@ export class LineCollector {
   #pending: FoundLine[] = [];
   #matches = 0;
   #pendingMatches = 0;
-  #truncated = false;
+  #isFull = false;
   timedOut = false;
   skipped = 0;
 
@@ -83,10 +80,11 @@ export class LineCollector {
     this.#task = task;
   }
 
-  /** Takes a line of the current file; a match over the limit is refused with false, its leading context taken back. */
+  /** Takes a line of the current file; a match over the limit is refused with false, its leading context taken back, and so is what follows it. */
   add(place: Pick<FoundLine, 'path' | 'line' | 'isContext'>, text: string, matchStart = 0): boolean {
+    if (this.#isFull) return false;
     if (!place.isContext && this.#matches + this.#pendingMatches >= this.#task.limit) {
-      this.#truncated = true;
+      this.#isFull = true;
       const last = this.#pending.findLast((one) => !one.isContext)?.line ?? Number.NEGATIVE_INFINITY;
       this.#pending = this.#pending.filter((one) => one.line <= last + this.#task.context);
       return false;
@@ -96,18 +94,19 @@ export class LineCollector {
     return true;
   }
 
-  /** Ends the current file, keeping its lines or not. */
-  finish(keep: boolean): void {
+  /** Ends the current file, keeping its lines or not; false where what is kept is all that the limit allows, and there was more. */
+  finish(keep: boolean): boolean {
     if (keep) {
       for (const line of this.#pending) this.#lines.push(line);
       this.#matches += this.#pendingMatches;
-    }
+    } else this.#isFull = false;
     this.#pending = [];
     this.#pendingMatches = 0;
+    return !this.#isFull;
   }
 
   result(): FoundText {
     this.finish(true);
-    return { lines: this.#lines, matches: this.#matches, truncated: this.#truncated, timedOut: this.timedOut, skipped: this.skipped };
+    return { lines: this.#lines, matches: this.#matches, truncated: this.#isFull, timedOut: this.timedOut, skipped: this.skipped };
   }
 }

@@ -1,14 +1,13 @@
-import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import type { CanonicalPath } from '../../objects/ids.js';
-import { sourceErrorFrom } from '../access/errors.js';
-import { regularInside } from '../access/regular-files.js';
+import { HANDLES_HAVE_PATHS, irregularKind, leave, notRegularError, openInside } from '../access/open-inside.js';
 import type { AllowedRoots } from '../access/roots.js';
 import { compileGlob } from './glob.js';
 import { ripgrepPath } from './ripgrep.js';
 import { searchInProcess } from './search-in-process.js';
 import { type FoundText, invalidRegex, type SearchTask } from './search-task.js';
 import { searchWithRipgrep } from './search-with-ripgrep.js';
+import { walkFiles } from './walk.js';
 
 /** What is searched for, and how. */
 export interface SearchOptions {
@@ -33,40 +32,50 @@ export interface SearchOptions {
 }
 
 const MOST_CONTEXT = 1000;
+const DEFAULT_TIMEOUT = 30_000;
 
 /**
- * Searches the lines of a file, or of the files below a folder,.
- * What is walked: see {@link walkFiles}; a file that is named itself is searched whatever rules ignore it. Files with a NUL are skipped.
- * Throws {@link PatternError} and {@link SourceError}; rejects with the signal's reason on abort.
+ * Searches the lines of a regular file, or of the files below a folder.
+ * What is walked: see {@link walkFiles}; a file that is named itself is searched whatever rules ignore it. Files with a NUL are skipped. Every file is
+ * opened first and found to be a regular one inside the roots, and what was opened is searched.
+ * Throws {@link PatternError} and {@link SourceError}, `not-regular` for a named pipe, socket or device; rejects with the signal's reason on abort.
  */
 export async function searchText(roots: AllowedRoots, path: CanonicalPath, options: SearchOptions): Promise<FoundText> {
   options.signal?.throwIfAborted();
-  const { pattern, shown = path } = options;
+  const { pattern, signal, shown = path, timeoutMs = DEFAULT_TIMEOUT } = options;
   requirePattern(pattern);
-  const isFolder = await stat(path).then(
-    (stats) => stats.isDirectory(),
-    (error: unknown) => {
-      throw sourceErrorFrom(error, shown);
-    },
-  );
+  const deadline = performance.now() + timeoutMs;
+  const accept = options.glob === undefined ? () => true : compileGlob(options.glob);
+  const isFolder = await isSearchedFolder(roots, path, shown);
+  const walked = isFolder ? await walkFiles(roots, path, { accept, timeoutMs, signal, shown }) : undefined;
   const task: SearchTask = {
     roots,
-    folder: isFolder ? path : posix.dirname(path),
-    file: isFolder ? undefined : posix.basename(path),
+    paths: walked?.paths.map((one) => posix.join(path, one)) ?? (accept(posix.basename(path)) ? [path] : []),
+    named: isFolder ? undefined : shown,
     pattern,
     literal: options.literal ?? false,
     ignoreCase: options.ignoreCase ?? false,
-    glob: options.glob,
-    accept: options.glob === undefined ? () => true : compileGlob(options.glob),
     context: Math.min(Math.max(0, Math.trunc(options.context ?? 0)), MOST_CONTEXT),
     limit: Math.max(1, Math.trunc(options.limit ?? 100)),
-    timeoutMs: options.timeoutMs ?? 30_000,
-    signal: options.signal,
-    shown,
+    deadline,
+    signal,
   };
-  const ripgrep = options.ripgrep === undefined ? await ripgrepPath() : (options.ripgrep ?? undefined);
-  const found = ripgrep === undefined ? await searchInProcess(task) : await searchWithRipgrep(task, ripgrep);
-  return insideOnly(roots, found);
+  const ripgrep = options.ripgrep === undefined && HANDLES_HAVE_PATHS ? await ripgrepPath() : (options.ripgrep ?? undefined);
+  const found = await (ripgrep === undefined ? searchInProcess(task) : searchWithRipgrep(task, ripgrep));
+  return {
+    ...found,
+    timedOut: found.timedOut || walked?.timedOut === true,
+    skipped: found.skipped + (walked?.unaddressable ?? 0),
+  };
+}
+
+/** Whether a folder is searched, and not a regular file; what is neither is refused before anything waits for it. */
+async function isSearchedFolder(roots: AllowedRoots, path: CanonicalPath, shown: string): Promise<boolean> {
+  const opened = await openInside(roots, path, shown);
+  leave(opened);
+  const kind = irregularKind(opened.stats);
+  if (kind !== undefined && kind !== 'directory') throw notRegularError(kind, shown);
+  return kind === 'directory';
 }
 
 function requirePattern(pattern: string): void {
@@ -79,11 +88,4 @@ function requirePattern(pattern: string): void {
           ? undefined
           : 'it holds half a surrogate pair';
   if (why !== undefined) throw invalidRegex(pattern, why);
-}
-
-/** Leaves out files that are not, or no longer, regular ones inside the roots. */
-async function insideOnly(roots: AllowedRoots, found: FoundText): Promise<FoundText> {
-  const inside = new Set(await regularInside(roots, [...new Set(found.lines.map(({ path }) => path))]));
-  const lines = found.lines.filter(({ path }) => inside.has(path));
-  return { ...found, lines, matches: lines.filter(({ isContext }) => !isContext).length };
 }

@@ -1,8 +1,7 @@
-import { posix } from 'node:path';
+import { closeSync } from 'node:fs';
 import { SourceError } from '../access/errors.js';
-import { entryPath, openFolderInside } from '../access/open-inside.js';
-import { nameGlob } from './glob.js';
-import { runProgram, walkArgs } from './ripgrep.js';
+import { openDescriptorInside } from '../access/open-inside.js';
+import { runProgram } from './ripgrep.js';
 import { type FoundText, invalidRegex, LARGEST_SEARCHED, LineCollector, type SearchTask } from './search-task.js';
 
 /** Text in ripgrep's records: as text, or in base64 where it is not UTF-8. */
@@ -21,95 +20,143 @@ interface SearchRecord {
   readonly data: RecordData;
 }
 
-const NEWLINE = 10;
-
-/** Searches with ripgrep. */
-export async function searchWithRipgrep(task: SearchTask, binary: string): Promise<FoundText> {
-  const reader = new RecordReader(task);
-  const { handle } = await openFolderInside(task.roots, task.folder, task.shown);
-  try {
-    const outcome = await runProgram({
-      binary,
-      args: searchArgs(task, await walkArgs(task.folder)),
-      cwd: entryPath(handle, task.folder, ''),
-      separator: NEWLINE,
-      take: (record) => reader.take(record),
-      timeoutMs: task.timeoutMs,
-      signal: task.signal,
-    });
-    reader.collector.timedOut = outcome.ended === 'timed-out';
-    reader.collector.skipped += outcome.oversize;
-    if (outcome.ended === 'exited' && outcome.exitCode === 2 && outcome.stderr !== '') throw refusal(task, outcome.stderr);
-  } finally {
-    await handle.close();
-  }
-  return reader.collector.result();
+/** A file that was opened and found to lie inside the roots. */
+interface OpenedFile {
+  readonly path: string;
+  readonly fd: number;
 }
 
-function searchArgs(task: SearchTask, walk: readonly string[]): readonly string[] {
-  const names = task.glob === undefined || task.file !== undefined ? undefined : nameGlob(task.glob);
+const NEWLINE = 10;
+/** Files of the first run; few, because most searches for something frequent are full after some. */
+const FIRST_RUN = 64;
+/** Descriptors of one run: half of what the most careful systems allow a process. */
+const MOST_AT_ONCE = 512;
+/** The first descriptor that a program gets beyond those of its input and outputs. */
+const FIRST_DESCRIPTOR = 3;
+
+/**
+ * Searches with ripgrep, which opens no file by its name: it is handed descriptors of files that were opened and found to lie inside the roots, so that
+ * what is swapped for a link meanwhile gains nothing.
+ */
+export async function searchWithRipgrep(task: SearchTask, binary: string): Promise<FoundText> {
+  const collector = new LineCollector(task);
+  let size = FIRST_RUN;
+  let at = 0;
+  let goesOn: boolean;
+  // Once in any case: a pattern is refused where there is nothing to search, too.
+  do {
+    const files = await openFiles(task, task.paths.slice(at, at + size));
+    try {
+      goesOn = await searchOpened({ task, collector, binary }, files);
+    } finally {
+      for (const { fd } of files) closeSync(fd);
+    }
+    at += size;
+    size = Math.min(size * 2, MOST_AT_ONCE);
+  } while (goesOn && at < task.paths.length);
+  return collector.result();
+}
+
+/** Opens files, in their order, without those that are gone, closed, no regular files any more or too large. The one file that was named must open. */
+async function openFiles(task: SearchTask, paths: readonly string[]): Promise<readonly OpenedFile[]> {
+  const opened = await Promise.allSettled(
+    paths.map(async (path) => ({ path, ...(await openDescriptorInside(task.roots, path, task.named)) })),
+  );
+  const files = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = opened.find((one) => one.status === 'rejected');
+  if (failed !== undefined && (task.named !== undefined || !(failed.reason instanceof SourceError))) {
+    for (const { fd } of files) closeSync(fd);
+    throw failed.reason;
+  }
+  const searched = files.filter(({ size }) => size <= LARGEST_SEARCHED);
+  for (const { fd } of files.filter(({ size }) => size > LARGEST_SEARCHED)) closeSync(fd);
+  return searched;
+}
+
+/** One search under way. */
+interface Search {
+  readonly task: SearchTask;
+  readonly collector: LineCollector;
+  readonly binary: string;
+}
+
+/** Searches opened files; false where the search ends with them. */
+async function searchOpened({ task, collector, binary }: Search, files: readonly OpenedFile[]): Promise<boolean> {
+  const reader = new RecordReader(collector, files);
+  const outcome = await runProgram({
+    binary,
+    args: [...searchArgs(task), ...(files.length === 0 ? ['-'] : files.map((_, index) => `${DESCRIPTORS}${index + FIRST_DESCRIPTOR}`))],
+    descriptors: files.map(({ fd }) => fd),
+    separator: NEWLINE,
+    take: (record) => reader.take(record),
+    timeoutMs: task.deadline - performance.now(),
+    signal: task.signal,
+  });
+  collector.timedOut ||= outcome.ended === 'timed-out';
+  collector.skipped += outcome.oversize;
+  if (outcome.ended === 'exited' && outcome.exitCode === 2 && outcome.stderr !== '') throw refusal(task, outcome.stderr);
+  return outcome.ended === 'exited';
+}
+
+const DESCRIPTORS = '/proc/self/fd/';
+
+function searchArgs(task: SearchTask): readonly string[] {
   return [
     '--json',
-    ...walk,
+    '--no-config',
+    '--no-ignore',
+    '--no-messages',
+    '--color=never',
+    // One after another, as the files are named.
+    '--threads=1',
     '--crlf',
     '--encoding=none',
-    `--max-filesize=${LARGEST_SEARCHED}`,
     `--max-count=${task.limit + 1}`,
     `--context=${task.context}`,
     ...(task.ignoreCase ? ['--ignore-case'] : ['--case-sensitive']),
     ...(task.literal ? ['--fixed-strings'] : []),
-    // Not --glob: that would bring ignored files back.
-    ...(names === undefined ? [] : [`--type-add=wanted:${names}`, '--type=wanted']),
     '-e',
     task.pattern,
     '--',
-    `./${task.file ?? ''}`,
   ];
 }
 
 /** ripgrep names what it dislikes in a line `error: …`; other failures are one line. */
-function refusal(task: SearchTask, stderr: string): Error {
+function refusal({ named = '', pattern }: SearchTask, stderr: string): Error {
   const first = stderr.split('\n', 1)[0]?.replace(/^rg: /, '') ?? '';
   if (!/regex parse error|not allowed in a regex|Compiled regex exceeds|error parsing/i.test(stderr)) {
-    return new SourceError('io', `the search failed: ${first}`, { path: task.shown });
+    return new SourceError('io', `the search failed: ${first}`, { path: named });
   }
   const reason = /^error: (.+)$/m.exec(stderr)?.[1] ?? first;
-  return invalidRegex(task.pattern, reason);
+  return invalidRegex(pattern, reason);
 }
 
 class RecordReader {
-  readonly collector: LineCollector;
-  readonly #task: SearchTask;
+  readonly #collector: LineCollector;
+  readonly #files: readonly OpenedFile[];
 
-  constructor(task: SearchTask) {
-    this.#task = task;
-    this.collector = new LineCollector(task);
+  constructor(collector: LineCollector, files: readonly OpenedFile[]) {
+    this.#collector = collector;
+    this.#files = files;
   }
 
   /** Takes one record; false once the limit is passed. */
   take(record: Buffer): boolean {
     const { type, data } = JSON.parse(record.toString('utf8')) as SearchRecord;
-    if (type === 'end') {
-      this.collector.finish((data.binary_offset ?? null) === null);
-      return true;
-    }
-    return type === 'match' || type === 'context' ? this.#line(data, type === 'context') : true;
+    if (type === 'end') return this.#collector.finish((data.binary_offset ?? null) === null);
+    if (type === 'match' || type === 'context') this.#line(data, type === 'context');
+    return true;
   }
 
-  #line(data: RecordData, isContext: boolean): boolean {
-    const { path, lines, line_number: line, submatches } = data;
-    if (path === undefined || path === null || lines === undefined || typeof line !== 'number') return true;
-    if (!('text' in path)) {
-      if (!isContext) this.collector.skipped += 1;
-      return true;
-    }
-    const relative = path.text.slice(2);
-    if (!this.#task.accept(relative)) return true;
+  #line({ path, lines, line_number: line, submatches }: RecordData, isContext: boolean): void {
+    if (path === undefined || path === null || !('text' in path) || lines === undefined || typeof line !== 'number') return;
+    const file = this.#files[Number(path.text.slice(DESCRIPTORS.length)) - FIRST_DESCRIPTOR];
+    if (file === undefined) return;
     const bytes = 'text' in lines ? undefined : Buffer.from(lines.bytes, 'base64');
     const text = 'text' in lines ? lines.text : (bytes?.toString('utf8') ?? '');
     const start = submatches?.[0]?.start ?? 0;
     // Offsets are in bytes; they matter for very long lines only.
     const before = text.length > 1000 && start > 0 ? (bytes ?? Buffer.from(text)).toString('utf8', 0, start).length : start;
-    return this.collector.add({ path: posix.join(this.#task.folder, relative), line, isContext }, text, before);
+    this.#collector.add({ path: file.path, line, isContext }, text, before);
   }
 }

@@ -2,13 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import type { Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { SourceError } from '../access/errors.js';
-import { entryPath, openFolderInside } from '../access/open-inside.js';
-import { regularInside } from '../access/regular-files.js';
+import { entryPath, leave, openFolderInside } from '../access/open-inside.js';
 import type { AllowedRoots } from '../access/roots.js';
 import { compileGlob } from './glob.js';
-import { IgnoreRules, turnTaker } from './ignore-rules.js';
-import { ripgrepPath, runProgram, walkArgs } from './ripgrep.js';
+import { IGNORE_FILE, IgnoreRules, turnTaker } from './ignore-rules.js';
 
 /** How a folder is walked. */
 export interface WalkOptions {
@@ -19,8 +16,6 @@ export interface WalkOptions {
   /** Milliseconds; 30,000 if left out. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /** The search program; found by itself if left out, `null` for walking in this process. */
-  readonly ripgrep?: string | null | undefined;
   /** The folder as the agent gave it, for messages. */
   readonly shown?: string;
 }
@@ -39,6 +34,83 @@ export interface Walked {
 const DEFAULT_LIMIT = 200_000;
 const DEFAULT_TIMEOUT = 30_000;
 
+/** One folder of a walk: its entries in the order of their names' bytes, and the rules that hold in it. */
+interface Entered {
+  readonly folder: string;
+  /** What the paths of its entries begin with, relative to the folder that is walked. */
+  readonly prefix: string;
+  readonly entries: readonly Dirent<Buffer>[];
+  readonly rules: IgnoreRules;
+}
+
+/** One walk under way. */
+class Walk {
+  readonly #roots: AllowedRoots;
+  readonly #options: WalkOptions;
+  readonly #deadline: number;
+  readonly #takeTurns = turnTaker();
+  readonly #paths: string[] = [];
+  #truncated = false;
+  #timedOut = false;
+  #unaddressable = 0;
+
+  constructor(roots: AllowedRoots, options: WalkOptions) {
+    this.#roots = roots;
+    this.#options = options;
+    this.#deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT);
+  }
+
+  /** Entries and rules are read in the very folder that was found to lie inside the roots, whatever its name leads to meanwhile. */
+  async enter(folder: string, prefix: string, above: IgnoreRules | undefined): Promise<Entered> {
+    const opened = await openFolderInside(this.#roots, folder, above === undefined ? this.#options.shown : folder);
+    try {
+      const entries = await readdir(entryPath(opened.handle, folder, ''), { withFileTypes: true, encoding: 'buffer' });
+      entries.sort((a, b) => Buffer.compare(a.name, b.name));
+      const hasRules = entries.some((entry) => entry.isFile() && entry.name.equals(IGNORE_FILE));
+      const own = hasRules ? entryPath(opened.handle, folder, IGNORE_FILE.toString()) : undefined;
+      return { folder, prefix, entries, rules: await (above?.enter(folder, own) ?? IgnoreRules.load(folder)) };
+    } finally {
+      leave(opened);
+    }
+  }
+
+  /** Visits a folder and what is below it; false where the walk ends. */
+  async visit({ folder, prefix, entries, rules }: Entered): Promise<boolean> {
+    for (const entry of entries) {
+      await this.#takeTurns();
+      this.#options.signal?.throwIfAborted();
+      if (performance.now() > this.#deadline) {
+        this.#timedOut = true;
+        return false;
+      }
+      const isFolder = entry.isDirectory();
+      if (!(isFolder || entry.isFile())) continue;
+      const name = entry.name.toString('utf8');
+      const path = folder === '/' ? `/${name}` : `${folder}/${name}`;
+      if (rules.ignores(path, isFolder)) continue;
+      if (!isUtf8(entry.name)) this.#unaddressable += 1;
+      else if (!isFolder) {
+        if (!this.#take(prefix + name)) return false;
+      } else {
+        const below = await this.enter(path, `${prefix}${name}/`, rules).catch(() => undefined);
+        if (below !== undefined && !(await this.visit(below))) return false;
+      }
+    }
+    return true;
+  }
+
+  #take(path: string): boolean {
+    if (this.#options.accept?.(path) === false) return true;
+    this.#truncated = this.#paths.length >= (this.#options.limit ?? DEFAULT_LIMIT);
+    if (!this.#truncated) this.#paths.push(path);
+    return !this.#truncated;
+  }
+
+  result(): Walked {
+    return { paths: this.#paths, truncated: this.#truncated, timedOut: this.#timedOut, unaddressable: this.#unaddressable };
+  }
+}
+
 /**
  * Lists the regular files below a canonical folder inside the roots: hidden ones included; `.git`, what a `.gitignore` excludes, and
  * everything behind a symbolic link left out. Folders that cannot be read count as empty.
@@ -46,109 +118,9 @@ const DEFAULT_TIMEOUT = 30_000;
  */
 export async function walkFiles(roots: AllowedRoots, folder: string, options: WalkOptions = {}): Promise<Walked> {
   options.signal?.throwIfAborted();
-  const ripgrep = options.ripgrep === undefined ? await ripgrepPath() : (options.ripgrep ?? undefined);
-  const collector = new PathCollector(options);
-  const walk = { roots, folder, collector, options };
-  await (ripgrep === undefined ? walkInProcess(walk) : walkWithRipgrep(walk, ripgrep));
-  return collector.result();
-}
-
-/** Collects accepted paths up to the limit. */
-class PathCollector {
-  readonly #paths: string[] = [];
-  readonly #options: WalkOptions;
-  #truncated = false;
-  unaddressable = 0;
-  timedOut = false;
-
-  constructor(options: WalkOptions) {
-    this.#options = options;
-  }
-
-  /** Takes a path as bytes; false once the limit is passed. */
-  take(bytes: Buffer): boolean {
-    if (!isUtf8(bytes)) {
-      this.unaddressable += 1;
-      return true;
-    }
-    const path = bytes.toString('utf8');
-    if (this.#options.accept !== undefined && !this.#options.accept(path)) return true;
-    if (this.#paths.length >= (this.#options.limit ?? DEFAULT_LIMIT)) {
-      this.#truncated = true;
-      return false;
-    }
-    this.#paths.push(path);
-    return true;
-  }
-
-  result(): Walked {
-    return { paths: this.#paths, truncated: this.#truncated, timedOut: this.timedOut, unaddressable: this.unaddressable };
-  }
-}
-
-/** One walk under way. */
-interface Walk {
-  readonly roots: AllowedRoots;
-  readonly folder: string;
-  readonly collector: PathCollector;
-  readonly options: WalkOptions;
-}
-
-async function walkWithRipgrep({ roots, folder, collector, options }: Walk, binary: string): Promise<void> {
-  const { handle } = await openFolderInside(roots, folder, options.shown);
-  try {
-    const outcome = await runProgram({
-      binary,
-      args: ['--files', '--null', ...(await walkArgs(folder)), '--', './'],
-      cwd: entryPath(handle, folder, ''),
-      separator: 0,
-      take: (record) => collector.take(record.subarray(2)),
-      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT,
-      signal: options.signal,
-    });
-    collector.timedOut = outcome.ended === 'timed-out';
-    if (outcome.stderr !== '' && outcome.exitCode === 2) {
-      throw new SourceError('io', `the folder could not be listed: ${outcome.stderr.split('\n', 1)[0]}`, { path: folder });
-    }
-  } finally {
-    await handle.close();
-  }
-}
-
-async function walkInProcess({ roots, folder: top, collector, options }: Walk): Promise<void> {
-  const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT);
-  const folderEntries = async (folder: string, shown?: string): Promise<readonly Dirent<Buffer>[]> => {
-    const { handle } = await openFolderInside(roots, folder, shown);
-    try {
-      return (await readdir(entryPath(handle, folder, ''), { withFileTypes: true, encoding: 'buffer' })).sort((a, b) =>
-        Buffer.compare(a.name, b.name),
-      );
-    } finally {
-      await handle.close();
-    }
-  };
-  const takeTurns = turnTaker();
-  const visit = async (folder: string, entries: readonly Dirent<Buffer>[], rules: IgnoreRules): Promise<boolean> => {
-    for (const entry of entries) {
-      await takeTurns();
-      options.signal?.throwIfAborted();
-      if (performance.now() > deadline) {
-        collector.timedOut = true;
-        return false;
-      }
-      const path = posix.join(folder, entry.name.toString('utf8'));
-      if (!(entry.isFile() || entry.isDirectory()) || rules.ignores(path, entry.isDirectory())) continue;
-      if (entry.isFile()) {
-        const prefix = Buffer.from(folder === top ? '' : `${posix.relative(top, folder)}/`);
-        if (!collector.take(Buffer.concat([prefix, entry.name]))) return false;
-      } else if (isUtf8(entry.name)) {
-        const below = await folderEntries(path).catch(() => []);
-        if (!(await visit(path, below, await rules.enter(path)))) return false;
-      } else collector.unaddressable += 1;
-    }
-    return true;
-  };
-  await visit(top, await folderEntries(top, options.shown), await IgnoreRules.load(top));
+  const walk = new Walk(roots, options);
+  await walk.visit(await walk.enter(folder, '', undefined));
+  return walk.result();
 }
 
 /** What a glob found below a folder. */
@@ -173,6 +145,5 @@ export async function findFiles(
   { pattern, ...options }: Omit<WalkOptions, 'accept'> & { readonly pattern: string },
 ): Promise<FoundFiles> {
   const walked = await walkFiles(roots, folder, { ...options, limit: options.limit ?? FOUND_LIMIT, accept: compileGlob(pattern) });
-  const paths = walked.paths.map((path) => posix.join(folder, path));
-  return { ...walked, paths: await regularInside(roots, paths) };
+  return { ...walked, paths: walked.paths.map((path) => posix.join(folder, path)) };
 }

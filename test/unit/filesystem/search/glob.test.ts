@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import picomatch from 'picomatch';
-import { compileGlob, nameGlob } from '../../../../src/filesystem/search/glob.js';
+import { compileGlob } from '../../../../src/filesystem/search/glob.js';
 import { cpuMsOf } from '../../../support/cpu-time.js';
 
 describe('globs', () => {
@@ -55,21 +55,5 @@ describe('globs', () => {
   test('matching takes linear time', () => {
     const matches = compileGlob(`${'*a'.repeat(30)}*b`);
     expect(cpuMsOf(() => expect(matches('a'.repeat(250))).toBe(false))).toBeLessThan(2_000);
-  });
-});
-
-describe('the part that concerns names alone', () => {
-  test.each([
-    ['*.ts', '*.ts'],
-    ['src/**/*.{ts,tsx}', '*.{ts,tsx}'],
-    ['src/**', undefined],
-    ['src/', undefined],
-    ['*', undefined],
-    ['{a,b/c}.ts', undefined],
-    ['[/]x', undefined],
-    ['a[bc].ts', undefined],
-    ['x:include', undefined],
-  ])('%s', (pattern, expected) => {
-    expect(nameGlob(pattern)).toBe(expected);
   });
 });

@@ -111,9 +111,13 @@ test('folders in any number, many times over, take time linear in the path', asy
   // Every way to spread the folders over the pattern is more than 10^20.
   expect(cpuMsOf(() => expect(loaded.ignores(deep, false)).toBe(true))).toBeLessThan(5_000);
   const never = readIgnorePattern(`${'a/**/'.repeat(12)}c`);
-  expect(cpuMsOf(() => expect(never?.matches(`${'a/'.repeat(2000)}b`, false)).toBe(false))).toBeLessThan(5_000);
+  expect(
+    cpuMsOf(() => expect(never?.matches(`${'a/'.repeat(2000)}b`, false, { left: Number.POSITIVE_INFINITY })).toBe(false)),
+  ).toBeLessThan(5_000);
   const stars = readIgnorePattern(`${'*a'.repeat(500)}*b`);
-  expect(cpuMsOf(() => expect(stars?.matches('a'.repeat(4000), false)).toBe(false))).toBeLessThan(5_000);
+  expect(cpuMsOf(() => expect(stars?.matches('a'.repeat(4000), false, { left: Number.POSITIVE_INFINITY })).toBe(false))).toBeLessThan(
+    5_000,
+  );
   expect(cpuMsOf(() => readIgnorePattern(`a${' '.repeat(500_000)}b${'\\ '.repeat(200_000)}`))).toBeLessThan(5_000);
 });
 

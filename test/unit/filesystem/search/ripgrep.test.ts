@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises';
 import { describe, expect, test } from '@jest/globals';
 import { type ProgramRun, runProgram } from '../../../../src/filesystem/search/ripgrep.js';
 
@@ -7,7 +8,6 @@ const NEWLINE = 10;
 const run = (program: string, options: Partial<ProgramRun> = {}): ProgramRun => ({
   binary: process.execPath,
   args: ['-e', program],
-  cwd: '/',
   separator: NEWLINE,
   take: () => true,
   timeoutMs: 20_000,
@@ -26,6 +26,15 @@ const alive = (pid: number): boolean => {
 const FOREVER = 'process.stdout.write(process.pid + "\\n"); setInterval(() => {}, 1000);';
 
 describe('running a search program', () => {
+  test('it gets descriptors as its own, from 3 on, and reads what they were opened for', async () => {
+    const handle = await open(new URL(import.meta.url).pathname);
+    const taken: string[] = [];
+    const program = `process.stdout.write(require('node:fs').readFileSync('/proc/self/fd/3', 'utf8'))`;
+    const take = (record: Buffer) => taken.push(record.toString()) > 0;
+    await runProgram(run(program, { descriptors: [handle.fd], take })).finally(() => handle.close());
+    expect(taken).toContain("describe('running a search program', () => {");
+  });
+
   test('records arrive whole, however the bytes are cut', async () => {
     const taken: string[] = [];
     const program = `for (const part of ['on', 'e\\ntwo\\n', '', 'thr', 'ee\\nrest']) process.stdout.write(part);`;

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { symlink } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
@@ -97,6 +99,36 @@ describe.each([
     expect(await shown('needle', {}, join(folder.inside, 'b.log'))).toEqual(['b.log:1 needle in a log']);
     expect(await shown('needle', {}, join(folder.inside, 'node_modules'))).toEqual(['node_modules/p/i.ts:1 needle']);
     expect(await shown('needle', {}, join(folder.inside, 'binary.dat'))).toEqual([]);
+  });
+
+  test('what is named and no regular file is refused at once: a pipe, a socket, a device of an allowed folder', async () => {
+    const socket = join(folder.inside, 'socket');
+    const server = createServer().listen(socket);
+    await once(server, 'listening');
+    try {
+      await expect(search('x', {}, socket)).rejects.toMatchObject({ code: 'not-regular' });
+      expect(await shown('needle last')).toEqual(['a.ts:8 needle last']);
+    } finally {
+      server.close();
+    }
+    await expect(search('x', { shown: 'pipe' }, join(folder.inside, 'pipe'))).rejects.toMatchObject({
+      code: 'not-regular',
+      message: '"pipe" is a fifo, not a regular file',
+    });
+    const devices = await AllowedRoots.open(['/dev']);
+    await expect(searchText(devices, canonicalPath('/dev/zero'), { pattern: 'x', ripgrep })).rejects.toMatchObject({ code: 'not-regular' });
+  });
+
+  test('a binary file with more matches than the limit leaves no line and ends nothing', async () => {
+    await folder.put('root/a-binary.dat', Buffer.from(`\0${'needle\n'.repeat(20)}`));
+    expect(await search('needle', { limit: 7 })).toMatchObject({ matches: 7, truncated: false });
+  });
+
+  test('files of several runs are searched in their order, up to the limit', async () => {
+    for (let i = 100; i < 300; i += 1) await folder.put(`root/many/${i}.txt`, 'one of many\n');
+    const { lines, truncated } = await search('of many', { limit: 150 });
+    expect(lines.map(({ path }) => path)).toEqual(Array.from({ length: 150 }, (_, i) => join(folder.inside, `many/${i + 100}.txt`)));
+    expect(truncated).toBe(true);
   });
 
   test('very long lines are cut around the match', async () => {

@@ -3,7 +3,7 @@ import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { escapeName, listDirectory } from '../../../../src/filesystem/access/list-directory.js';
-import { regularInside } from '../../../../src/filesystem/access/regular-files.js';
+import { datedFiles } from '../../../../src/filesystem/access/regular-files.js';
 import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
 import { ignoredNames } from '../../../../src/filesystem/search/ignore-rules.js';
 import { ripgrepPath } from '../../../../src/filesystem/search/ripgrep.js';
@@ -53,12 +53,9 @@ test('the search program that is installed along is found', async () => {
   expect(await ripgrepPath()).toMatch(/ripgrep.*rg/);
 });
 
-describe.each([
-  ['with ripgrep', undefined],
-  ['in this process', null],
-])('a walk %s', (_, ripgrep) => {
+describe('a walk', () => {
   test('honours nested ignore files, includes hidden files, skips .git, links, pipes and names that are not UTF-8', async () => {
-    expect(await walkFiles(roots, folder.inside, { ripgrep })).toEqual({
+    expect(await walkFiles(roots, folder.inside)).toEqual({
       paths: KEPT,
       truncated: false,
       timedOut: false,
@@ -67,42 +64,37 @@ describe.each([
   });
 
   test('of a subfolder honours the rules above it', async () => {
-    expect((await walkFiles(roots, join(folder.inside, 'src'), { ripgrep })).paths).toEqual(
+    expect((await walkFiles(roots, join(folder.inside, 'src'))).paths).toEqual(
       KEPT.filter((path) => path.startsWith('src/')).map((path) => path.slice(4)),
     );
   });
 
   test('of an ignored folder that is named itself shows what is in it', async () => {
-    expect((await walkFiles(roots, join(folder.inside, 'node_modules'), { ripgrep })).paths).toEqual([
-      'p/build/x.js',
-      'p/index.js',
-      'p/y.log',
-    ]);
+    expect((await walkFiles(roots, join(folder.inside, 'node_modules'))).paths).toEqual(['p/build/x.js', 'p/index.js', 'p/y.log']);
   });
 
   test('stops at its limit and says so', async () => {
-    expect(await walkFiles(roots, folder.inside, { ripgrep, limit: 2 })).toMatchObject({ paths: KEPT.slice(0, 2), truncated: true });
-    expect(await walkFiles(roots, folder.inside, { ripgrep, limit: KEPT.length })).toMatchObject({ paths: KEPT, truncated: false });
+    expect(await walkFiles(roots, folder.inside, { limit: 2 })).toMatchObject({ paths: KEPT.slice(0, 2), truncated: true });
+    expect(await walkFiles(roots, folder.inside, { limit: KEPT.length })).toMatchObject({ paths: KEPT, truncated: false });
   });
 
   test('refuses a folder outside, a file and a missing folder', async () => {
-    await expect(walkFiles(roots, folder.outside, { ripgrep })).rejects.toMatchObject({ code: 'outside-roots' });
-    await expect(walkFiles(roots, join(folder.inside, 'src-link'), { ripgrep })).rejects.toMatchObject({ code: 'changed-underneath' });
-    await expect(walkFiles(roots, join(folder.inside, 'a.ts'), { ripgrep })).rejects.toMatchObject({ code: 'not-regular' });
-    await expect(walkFiles(roots, join(folder.inside, 'none'), { ripgrep })).rejects.toMatchObject({ code: 'not-found' });
+    await expect(walkFiles(roots, folder.outside)).rejects.toMatchObject({ code: 'outside-roots' });
+    await expect(walkFiles(roots, join(folder.inside, 'src-link'))).rejects.toMatchObject({ code: 'changed-underneath' });
+    await expect(walkFiles(roots, join(folder.inside, 'a.ts'))).rejects.toMatchObject({ code: 'not-regular' });
+    await expect(walkFiles(roots, join(folder.inside, 'none'))).rejects.toMatchObject({ code: 'not-found' });
   });
 
   test('passes over a folder that may not be read', async () => {
     await chmod(folder.base, 0o755);
     await mkdir(join(folder.inside, 'closed'), { mode: 0o000 });
-    await unprivileged(async () => expect((await walkFiles(roots, folder.inside, { ripgrep })).paths).toEqual(KEPT));
+    await unprivileged(async () => expect((await walkFiles(roots, folder.inside)).paths).toEqual(KEPT));
   });
 
   test('rejects when it is aborted, and stops at its time limit', async () => {
-    await expect(walkFiles(roots, folder.inside, { ripgrep, signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(walkFiles(roots, folder.inside, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
     const abort = new AbortController();
     const walking = walkFiles(roots, folder.inside, {
-      ripgrep,
       signal: abort.signal,
       accept: () => {
         abort.abort();
@@ -110,14 +102,14 @@ describe.each([
       },
     });
     await expect(walking).rejects.toMatchObject({ name: 'AbortError' });
-    expect((await walkFiles(roots, folder.inside, { ripgrep, timeoutMs: 0 })).timedOut).toBe(true);
+    expect((await walkFiles(roots, folder.inside, { timeoutMs: 0 })).timedOut).toBe(true);
   });
 
   test('finds by glob', async () => {
-    const found = await findFiles(roots, folder.inside, { pattern: '*.ts', ripgrep });
+    const found = await findFiles(roots, folder.inside, { pattern: '*.ts' });
     expect(found.paths).toEqual(['.hidden/x.ts', 'a.ts', 'src/deep/only-here.ts'].map((path) => join(folder.inside, path)));
-    expect((await findFiles(roots, folder.inside, { pattern: 'src/*', ripgrep, limit: 1 })).truncated).toBe(true);
-    await expect(findFiles(roots, folder.inside, { pattern: '[a', ripgrep })).rejects.toMatchObject({ code: 'invalid-glob' });
+    expect((await findFiles(roots, folder.inside, { pattern: 'src/*', limit: 1 })).truncated).toBe(true);
+    await expect(findFiles(roots, folder.inside, { pattern: '[a' })).rejects.toMatchObject({ code: 'invalid-glob' });
   });
 });
 
@@ -182,10 +174,10 @@ describe('what may be discovered (decision C7)', () => {
       'src/b.log',
       '../outside/secret.ts',
     ];
-    const found = await regularInside(
+    const found = await datedFiles(
       roots,
       paths.map((path) => join(folder.inside, path)),
     );
-    expect(found).toEqual([join(folder.inside, 'a.ts'), join(folder.inside, 'src/b.log')]);
+    expect(found.map(({ path }) => path)).toEqual([join(folder.inside, 'a.ts'), join(folder.inside, 'src/b.log')]);
   });
 });

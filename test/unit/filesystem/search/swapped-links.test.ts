@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { SourceError } from '../../../../src/filesystem/access/errors.js';
+import { listDirectory } from '../../../../src/filesystem/access/list-directory.js';
+import { datedFiles } from '../../../../src/filesystem/access/regular-files.js';
+import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
+import { searchText } from '../../../../src/filesystem/search/search-text.js';
+import { findFiles, walkFiles } from '../../../../src/filesystem/search/walk.js';
+import { canonicalPath } from '../../../../src/objects/ids.js';
+import { effort } from '../../../support/effort.js';
+import { type TempFolder, tempFolder } from '../temp-folder.js';
+
+/** Puts a link to a folder outside in the place of a folder, and the other way round, as fast as it can. */
+const SWAP = `
+const { renameSync, writeSync } = require('node:fs');
+const [at, kept, link] = process.argv.slice(1);
+for (let round = 0; ; round++) {
+  renameSync(at, kept);
+  renameSync(link, at);
+  renameSync(at, link);
+  renameSync(kept, at);
+  if (round === 0) writeSync(1, 'swapping');
+}`;
+
+let folder: TempFolder;
+let roots: AllowedRoots;
+let swapping: ChildProcess;
+
+beforeEach(async () => {
+  folder = await tempFolder();
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+    await folder.put(`root/files/${name}.txt`, 'needle inside\n');
+    await folder.put(`outside/${name}.txt`, 'needle of somebody else\n');
+  }
+  await folder.put('outside/other.txt', 'needle of somebody else\n');
+  await folder.put('root/beside.txt', 'needle inside\n');
+  await symlink(folder.outside, join(folder.inside, 'link'));
+  roots = await AllowedRoots.open([folder.inside]);
+  const places = ['files', 'kept', 'link'].map((name) => join(folder.inside, name));
+  swapping = spawn(process.execPath, ['-e', SWAP, ...places], { stdio: ['ignore', 'pipe', 'inherit'] });
+  if (swapping.stdout !== null) await once(swapping.stdout, 'data');
+});
+
+afterEach(async () => {
+  const ended = once(swapping, 'exit');
+  swapping.kill('SIGKILL');
+  await ended;
+  await folder.remove();
+});
+
+/** Repeats what may be refused while its folder is being swapped, and gives everything that was found. */
+async function repeat<T>(tries: number, look: () => Promise<readonly T[]>): Promise<readonly T[]> {
+  const found: T[] = [];
+  for (let done = 0; done < tries; done += 1) {
+    try {
+      found.push(...(await look()));
+    } catch (error) {
+      if (!(error instanceof SourceError)) throw error;
+    }
+  }
+  return found;
+}
+
+describe('while a folder and a link that leads outside take turns at one name', () => {
+  test.each([
+    ['with ripgrep', undefined, effort(150, 2_000)],
+    ['in this process', null, effort(400, 4_000)],
+  ])('a search %s shows lines from inside only', async (_, ripgrep, tries) => {
+    const inside = canonicalPath(folder.inside);
+    const named = canonicalPath(join(folder.inside, 'files/a.txt'));
+    const ofFolder = await repeat(tries, async () => (await searchText(roots, inside, { pattern: 'needle', ripgrep })).lines);
+    const ofFile = await repeat(tries, async () => (await searchText(roots, named, { pattern: 'needle', ripgrep })).lines);
+    const texts = [...ofFolder, ...ofFile].map(({ text }) => text);
+    expect(texts.filter((text) => text !== 'needle inside')).toEqual([]);
+    expect(ofFolder.length).toBeGreaterThan(tries);
+  });
+
+  test('walks, listings and what they mention name files of the inside only', async () => {
+    const tries = effort(400, 10_000);
+    const walked = await repeat(tries, async () => (await walkFiles(roots, folder.inside)).paths);
+    const found = await repeat(tries, async () => (await findFiles(roots, folder.inside, { pattern: '*.txt' })).paths);
+    const listed = await repeat(tries, async () =>
+      (await listDirectory(roots, join(folder.inside, 'files'))).entries.map(({ name }) => name),
+    );
+    const other = join(folder.inside, 'files/other.txt');
+    const mentioned = await repeat(tries, async () => (await datedFiles(roots, [other])).map(({ path }) => path));
+    expect([...walked, ...found, ...listed, ...mentioned].filter((name) => name.endsWith('other.txt'))).toEqual([]);
+    expect(listed.length).toBeGreaterThan(0);
+  });
+});
