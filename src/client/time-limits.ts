@@ -18,6 +18,8 @@ export const TIME_LIMITS = {
   optimisticRead: 250,
   /** The delivery gate stays closed so long for a model that was announced and does not ask. */
   announcedModel: 20,
+  /** Recording a step waits so long while hundreds of steps are on their way to a database that takes them. */
+  pace: 250,
   /** The delivery gate holds a write back for so long at most. */
   gate: 100,
   /** Taking a session over looks at the journals of other processes at this interval until they are delivered. */

@@ -1,3 +1,4 @@
+import type { ContextSession } from '../client/session/context-session.js';
 import type { Backend, SessionLoan } from '../host/backend.js';
 import { defined } from '../values/defined.js';
 
@@ -50,35 +51,86 @@ export function sessionOfCall(args: unknown, { thread }: CallHints): string | un
   return name === '' ? undefined : name;
 }
 
-/** The sessions that the calls of one connection belong to, by name; all calls without a name share one new session. */
+/** How many sessions of one connection stay open while none of their calls runs. */
+const MOST_AT_REST = 32;
+/** How long a session that is put away waits for its steps to reach the database, milliseconds; then it stays open. */
+const DELIVERY_MS = 10_000;
+
+/** A session that calls of the connection have named, and how many of them run. */
+interface HeldSession {
+  readonly loan: Promise<SessionLoan>;
+  running: number;
+  leaving: boolean;
+}
+
+/** The session of one call. */
+export interface CallSession {
+  readonly session: ContextSession;
+  /** Says that the call has ended. Returns at once; sessions of which too many rest then are put away in the background. */
+  done(): void;
+}
+
+/**
+ * The sessions that the calls of one connection belong to, by name; all calls without a name share one new session. Of those with a name that rest, the ones
+ * that were used last stay open; the others are closed once the database has their steps, and opened again by the next call that names them.
+ */
 export class CallSessions {
   readonly #backend: Backend;
-  readonly #loans = new Map<string | undefined, Promise<SessionLoan>>();
+  readonly #mostAtRest: number;
+  /** The one that was used last comes last. */
+  readonly #held = new Map<string | undefined, HeldSession>();
 
-  constructor(backend: Backend) {
+  constructor(backend: Backend, mostAtRest = MOST_AT_REST) {
     this.#backend = backend;
+    this.#mostAtRest = mostAtRest;
   }
 
-  /** Borrows a session once for all calls that name it. Rejects with what opening it throws. */
-  get(name: string | undefined, onProgress: (message: string) => void): Promise<SessionLoan> {
-    const known = this.#loans.get(name);
-    if (known !== undefined) return known;
-    const loan = this.#backend.borrow(name, onProgress);
-    this.#loans.set(name, loan);
-    loan.catch(() => this.#loans.delete(name));
-    return loan;
+  /** The session of a call, borrowed once for all calls that name it. Rejects with what opening it throws. */
+  async get(name: string | undefined, onProgress: (message: string) => void): Promise<CallSession> {
+    const held = this.#held.get(name) ?? { loan: this.#backend.borrow(name, onProgress), running: 0, leaving: false };
+    this.#held.delete(name);
+    this.#held.set(name, held);
+    held.running += 1;
+    try {
+      const { session } = await held.loan;
+      return { session, done: () => this.#done(held) };
+    } catch (error) {
+      if (this.#held.get(name) === held) this.#held.delete(name);
+      throw error;
+    }
   }
 
   /** Gives back a session that was lost to another process, once a call has said so; the next call borrows it anew. */
   async drop(name: string | undefined): Promise<void> {
-    const loan = this.#loans.get(name);
-    this.#loans.delete(name);
-    await (await loan)?.release();
+    const held = this.#held.get(name);
+    this.#held.delete(name);
+    await (await held?.loan)?.release();
   }
 
   /** Gives all sessions back. */
   async release(): Promise<void> {
-    const loans = await Promise.allSettled(this.#loans.values());
+    const loans = await Promise.allSettled([...this.#held.values()].map(({ loan }) => loan));
     await Promise.all(loans.map((loan) => (loan.status === 'fulfilled' ? loan.value.release() : undefined)));
+  }
+
+  #done(ended: HeldSession): void {
+    ended.running -= 1;
+    const resting = [...this.#held].filter(([known, { running }]) => known !== undefined && running === 0);
+    for (const [known, held] of resting.slice(0, Math.max(0, resting.length - this.#mostAtRest))) {
+      if (!held.leaving) void this.#putAway(known, held);
+    }
+  }
+
+  /** What a session still has to deliver would be refused to its next opening while the database is away: then it stays open. */
+  async #putAway(name: string | undefined, held: HeldSession): Promise<void> {
+    held.leaving = true;
+    try {
+      const loan = await held.loan;
+      if (!(await loan.session.isDelivered(DELIVERY_MS)) || held.running > 0 || this.#held.get(name) !== held) return;
+      this.#held.delete(name);
+      await loan.release();
+    } finally {
+      held.leaving = false;
+    }
   }
 }

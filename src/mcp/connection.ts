@@ -1,7 +1,7 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { ContextClient } from '../client/session/context-client.js';
-import type { Backend, SessionLoan } from '../host/backend.js';
+import type { Backend } from '../host/backend.js';
 import type { Logger } from '../host/log.js';
 import type { ServerSettings } from '../host/settings.js';
 import { withinLimit } from '../process/within-limit.js';
@@ -10,7 +10,7 @@ import type { Tool } from '../tools/tool.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { createProtocolServer, type Exchange, failedCall, type ServedTool } from './adapter.js';
-import { CallSessions, callHints, sessionOfCall } from './call-session.js';
+import { type CallSession, CallSessions, callHints, sessionOfCall } from './call-session.js';
 
 /** How long a call waits for the database before it asks the agent to call again: less than the minute after which most clients give up. */
 const TIMEOUT_MS = 50_000;
@@ -69,7 +69,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
   const call = async (tool: Tool, args: unknown, exchange: Exchange): Promise<CallToolResult> => {
     const hints = callHints(exchange.meta);
     let client: ContextClient | undefined;
-    let loan: SessionLoan;
+    let used: CallSession;
     const name = settings.session ?? sessionOfCall(args, hints);
     try {
       client = await waitForDatabase(backend, exchange, name === undefined);
@@ -77,7 +77,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
         return failedCall(
           'Error: the database is still starting; nothing was done.\nCall again in a few seconds. The very first start builds it, which takes about a minute.',
         );
-      loan = await sessions.get(name, (message) => void exchange.progress?.(message));
+      used = await sessions.get(name, (message) => void exchange.progress?.(message));
     } catch (error) {
       log.error({ reason: String(error), tool: tool.name }, 'a call could not begin');
       return failedCall(
@@ -85,17 +85,15 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
       );
     }
     const { callId, turnRef } = hints;
-    const answer = await tool.run(args, {
-      client,
-      session: loan.session,
-      signal: exchange.signal,
-      ...defined({ callId, turnRef }),
-    });
+    const { session } = used;
+    const answer = await tool
+      .run(args, { client, session, signal: exchange.signal, ...defined({ callId, turnRef }) })
+      .finally(() => used.done());
     if (answer.unrecorded instanceof SessionError && answer.unrecorded.code === 'taken-over') await sessions.drop(name);
     return {
       content: [{ type: 'text', text: answer.text }],
       ...(answer.isError ? { isError: true } : {}),
-      _meta: { palimpsest: { session: loan.session.id, ...answer.meta } },
+      _meta: { palimpsest: { session: session.id, ...answer.meta } },
     };
   };
 

@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FileObservation } from '../../indexing/decide-file.js';
 import type { SessionId } from '../../objects/ids.js';
-import { endsWithin } from '../../process/within-limit.js';
+import { endsWithin, withinLimit } from '../../process/within-limit.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { XtdbError } from '../../xtdb/errors.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
+import { TIME_LIMITS } from '../time-limits.js';
 import type { ClientJournal } from './client-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
@@ -58,6 +59,9 @@ interface Delivery {
 /** The lane of writes that belong to no session; no session can have this id. */
 const FILES_LANE = '.files' as SessionId;
 
+/** How many writes may be on their way before a caller waits for the database to take some of them. */
+const MOST_AHEAD = 500;
+
 /**
  * The writes of a client on their way to the database (decisions F4 to F6). With a journal a write is acknowledged once it is there, and delivered in
  * order and once, through outages; without one it is acknowledged when it is committed. The writer says in which lanes and how; what can no longer be
@@ -71,6 +75,7 @@ export class Outbox {
   /** Holds deliveries back while a model waits. */
   readonly gate = new DeliveryGate();
   #outage: XtdbError | undefined;
+  #pace: Promise<void> | undefined;
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
@@ -111,6 +116,7 @@ export class Outbox {
   async accept(write: SessionWrite): Promise<AcceptedWrite> {
     const { journal, writer } = this.#parts;
     if (journal !== undefined) {
+      await this.#keepPace();
       const sequence = await journal.append(write);
       return this.#adopt(write, { seen: false, journaled: true }, () => journal.markDone(sequence));
     }
@@ -163,6 +169,15 @@ export class Outbox {
       this.gate.openFor(() => this.#backpressure.atMost(waiting)),
       limitMs,
     );
+  }
+
+  /** What waits for the database is held in memory: a caller that is far ahead of one that takes writes goes no faster than it. */
+  async #keepPace(): Promise<void> {
+    if (this.#outage !== undefined || this.#backpressure.count <= MOST_AHEAD) return;
+    this.#pace ??= this.#backpressure.atMost(MOST_AHEAD).finally(() => {
+      this.#pace = undefined;
+    });
+    await withinLimit(this.#pace, TIME_LIMITS.pace, () => undefined);
   }
 
   /** Delivers a write that is acknowledged already. */

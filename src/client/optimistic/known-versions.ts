@@ -62,9 +62,9 @@ export class KnownVersions {
   readonly #journaled = new PendingVersions();
 
   /** `maxUnits` bounds the sum of the recent contents' lengths in UTF-16 units. */
-  constructor(metadata: MetadataCache, maxUnits = 32 * 1_048_576) {
+  constructor(metadata: MetadataCache, maxUnits = 8 * 1_048_576) {
     this.#metadata = metadata;
-    this.#recent = new LRUCache({ maxSize: maxUnits, sizeCalculation: ({ version }) => (version.content?.length ?? 0) + 256 });
+    this.#recent = new LRUCache({ maxSize: maxUnits, sizeCalculation: ({ version }) => (version.content?.length ?? 0) + 1_024 });
   }
 
   /** The newest version of an object that is acknowledged and not yet in the database. */

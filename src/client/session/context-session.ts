@@ -196,6 +196,11 @@ export class ContextSession {
     return this.#contexts.deliver(record, how);
   }
 
+  /** Waits until the database has every step that is acknowledged so far; false when that takes longer than the limit. */
+  isDelivered(limitMs: number): Promise<boolean> {
+    return this.#environment.outbox.drained(this.id, limitMs);
+  }
+
   /** Pauses the session [§3.6]: waits for steps under way and writes the closing version of its last turn. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#serial(async () => {

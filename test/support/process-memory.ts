@@ -1,0 +1,8 @@
+import { readFileSync } from 'node:fs';
+
+/** The memory that a process of this machine occupies, MiB. */
+export function residentMiB(pid: number): number {
+  const [, kib] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  if (kib === undefined) throw new Error(`the memory of process ${pid} cannot be read`);
+  return Math.round(Number(kib) / 1024);
+}
