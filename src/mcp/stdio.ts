@@ -1,12 +1,10 @@
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { Backend } from '../host/backend.js';
 import { createLog, type LogLevel } from '../host/log.js';
 import type { ServerSettings } from '../host/settings.js';
 import { withinLimit } from '../process/within-limit.js';
 import { openConnection } from './connection.js';
+import { StdioTransport } from './stdio-transport.js';
 
-/** The longest line that is read; a long `write` comes as one. */
-const LONGEST_LINE_BYTES = 64 * 1024 * 1024;
 /** How long running calls may go on after the client has gone, by how it went. */
 const DRAIN_MS = { 'end of input': 120_000, signal: 3_000 } as const;
 const LAST_MS = 5_000;
@@ -19,13 +17,11 @@ export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): 
   const log = createLog(logLevel);
   const backend = new Backend(settings, log);
   const connection = openConnection(backend, settings, log);
-  const transport = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: LONGEST_LINE_BYTES });
+  const transport = new StdioTransport(process.stdin, process.stdout);
   const ended = new Promise<keyof typeof DRAIN_MS>((resolve) => {
     process.stdin.once('end', () => resolve('end of input'));
     process.stdin.once('close', () => resolve('end of input'));
     process.stdout.on('error', () => resolve('signal'));
-    // The transport gives up on a line that is too long.
-    connection.server.onclose = () => resolve('signal');
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve('signal'));
   });
   connection.server.oninitialized = () => backend.warmUp();

@@ -3,6 +3,7 @@ import { decideFile, type FileDecision, type FileObservation, type IndexOutcome 
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { type ObjectId, sessionObjectId } from '../../objects/ids.js';
+import { CHUNK_UNITS, chunkText } from '../../objects/large-text.js';
 import { SessionError } from '../../session/errors.js';
 import { assemblyId, toAssemblyPart } from '../../store/assemblies.js';
 import type { ObjectStore, StoredPut } from '../../store/object-store.js';
@@ -21,11 +22,16 @@ import { currentFile, type OwnFiles } from './writers.js';
 /** Chunks of one transaction: 4 MiB of UTF-16 units, far below the limit of a request's body. */
 const CHUNKS_AT_ONCE = 8;
 
+/** A text that comes in chunks, under the hash of the whole. */
+interface LargeText extends Pick<LargeTextReading, 'chunks' | 'length'> {
+  readonly hash: string;
+}
+
 /**
  * Writes the chunks of a large text ahead of the version that names them, in transactions of bounded size, and gives the operation that lists
  * them (decision G5). Chunks are content-addressed: those of an attempt that failed later harm nothing and are found again. Nothing above 64 MiB.
  */
-async function writeLargeText(store: ObjectStore, { chunks, fileHash, length }: LargeTextReading): Promise<readonly TxOp[]> {
+async function writeLargeText(store: ObjectStore, { chunks, hash, length }: LargeText): Promise<readonly TxOp[]> {
   if (chunks === undefined) return [];
   const ids: string[] = [];
   let batch: StoredDocument[] = [];
@@ -43,7 +49,7 @@ async function writeLargeText(store: ObjectStore, { chunks, fileHash, length }: 
     if (batch.length === CHUNKS_AT_ONCE) await send();
   }
   await send();
-  return store.textOps([chunkListPart(fileHash, ids, length)]);
+  return store.textOps([chunkListPart(hash, ids, length)]);
 }
 
 /** One observation per file: what was read wins over what was mentioned, the later reading over the earlier. */
@@ -65,14 +71,25 @@ interface DecidedFile extends FileDecision {
 async function fileOps(store: ObjectStore, { file, write, onlyIfAbsent = false, expect }: DecidedFile): Promise<readonly TxOp[]> {
   if (write === undefined) return [];
   const guard = onlyIfAbsent ? null : expect;
-  const large = file.kind === 'read' && file.reading.kind === 'large-text' ? await writeLargeText(store, file.reading) : [];
+  const large =
+    file.kind === 'read' && file.reading.kind === 'large-text'
+      ? await writeLargeText(store, { ...file.reading, hash: file.reading.fileHash })
+      : [];
   return [...large, ...store.putOps({ ...write, ...defined({ expect: guard }) })];
 }
 
-function callOps(store: ObjectStore, { call, at }: SessionWrite): readonly TxOp[] {
+async function callOps(store: ObjectStore, { call, at }: SessionWrite): Promise<readonly TxOp[]> {
   if (call === undefined) return [];
-  const { wholeText, argsText } = call;
-  const texts = [wholeText, argsText].flatMap((one) => (one === undefined ? [] : store.textOps(textParts(one.text, one.hash))));
+  const texts: TxOp[] = [];
+  for (const one of [call.wholeText, call.argsText]) {
+    if (one === undefined) continue;
+    const { text, hash } = one;
+    const isSmall = text.length <= CHUNKS_AT_ONCE * CHUNK_UNITS;
+    const ops = isSmall
+      ? store.textOps(textParts(text, hash))
+      : await writeLargeText(store, { chunks: () => chunkText(text), hash, length: text.length });
+    texts.push(...ops);
+  }
   return [...texts, ...store.putOps({ version: call.version, marks: callMarks(call), validTime: new Date(at), expect: null })];
 }
 
@@ -176,7 +193,7 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }
       ops.push(...(await fileOps(store, { ...decision, file, expect })));
       if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
     }
-    ops.push(...callOps(store, write), ...stepOps(store, write), ...write.heads.flatMap((head) => store.storedOps(head)));
+    ops.push(...(await callOps(store, write)), ...stepOps(store, write), ...write.heads.flatMap((head) => store.storedOps(head)));
     const call: readonly MarkedVersion[] = write.call === undefined ? [] : [{ version: write.call.version, marks: callMarks(write.call) }];
     const observed = [...heads].flatMap(([id, head]) => (outcomes.get(id as ObjectId) === 'unchanged' ? [head] : []));
     const observedAt = snapshot?.basis.txId;
