@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
-import { frame, headerLine, remaining, shownId } from './framing.js';
+import { frame, headerLine, headerValue, remaining, shownId } from './framing.js';
 import { type CommandEnd, runCommand } from './run-command.js';
 import { type Tool, ToolError } from './tool.js';
 
@@ -59,7 +59,7 @@ async function perform(command: string, seconds: number, work: Work): Promise<Pe
   const content = [output, ending].filter((part) => part !== undefined && part !== '').join(output.endsWith('\n') ? '' : '\n');
   const show = (callId: Parameters<Performed['show']>[0]): string => {
     const id = shownId(callId, work);
-    const part = lastPart(output, remaining(work.limits, id.length * 2 + 200, 4));
+    const part = lastPart(output, remaining(work.limits, headerValue(id).length * 2 + 200, 4));
     const partial = part.firstLine > 1;
     const header = headerLine('bash', {
       id,
@@ -67,7 +67,7 @@ async function perform(command: string, seconds: number, work: Work): Promise<Pe
       lines: partial ? `${part.firstLine}-${part.totalLines}/${part.totalLines}` : undefined,
     });
     const body = part.text === '' ? '(no output)' : part.text;
-    const note = partial ? `[${part.firstLine - 1} earlier lines. All of it: read id=${id}]` : undefined;
+    const note = partial ? `[${part.firstLine - 1} earlier lines. All of it: read id=${headerValue(id)}]` : undefined;
     return failed ? `Error: ${frame(ending, frame(header, body, [note]))}` : frame(header, body, [note]);
   };
   return {

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { metadataLine } from '../assembly/metadata.js';
+import { metadataLine, type NameOf, namesOf } from '../assembly/metadata.js';
 import type { ContextSession, PoolEntry } from '../client/session/context-session.js';
 import { hashText } from '../objects/hashes.js';
-import type { ObjectId } from '../objects/ids.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
-import { continuation, frame, frameSize, headerLine, lineRange, remaining, shownIds } from './framing.js';
+import { continuation, frame, frameSize, headerLine, lineRange, remaining } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
 import type { Tool } from './tool.js';
 
@@ -21,14 +20,14 @@ function sizeOf(entries: readonly PoolEntry[]): number {
   return entries.reduce((sum, { metadata }) => sum + metadata.charCount, 0);
 }
 
-function entryLine({ metadata, pinned, active }: PoolEntry, nameOf: (id: ObjectId) => string, strict: boolean): string {
+function entryLine({ metadata, pinned, active }: PoolEntry, nameOf: NameOf, strict: boolean): string {
   const line = metadataLine(metadata, nameOf, strict);
   const size = active && metadata.type === 'toolcall' ? ` char_count=${metadata.charCount}` : '';
   return `${line}${size}${pinned ? ' [pinned]' : ''}`;
 }
 
 function listText(pool: readonly PoolEntry[], work: Work): string {
-  const nameOf = shownIds(work);
+  const nameOf = namesOf(work.session.state.sets.index, work.shortIds);
   const active = pool.filter((entry) => entry.active);
   const resting = pool.filter((entry) => !entry.active);
   const section = (title: string, entries: readonly PoolEntry[]): readonly string[] =>

@@ -5,6 +5,7 @@ import { DocumentError } from '../objects/errors.js';
 import { SessionError } from '../session/errors.js';
 import { defined } from '../values/defined.js';
 import { similarNames } from '../values/similar-names.js';
+import { headerValue } from './framing.js';
 import { didYouMean, similarPaths } from './require-object.js';
 import { type ToolContext, ToolError } from './tool.js';
 
@@ -41,9 +42,9 @@ function allowedFolders({ client }: ToolContext): readonly string[] {
 
 const NEXT: Readonly<Record<SourceErrorCode, Next>> = {
   'not-found': async (error, call) =>
-    `${didYouMean(await neighbours(error.path, call))}List the folder to see what is there: ls path=${posix.dirname(error.path)}`,
+    `${didYouMean(await neighbours(error.path, call))}List the folder to see what is there: ls path=${headerValue(posix.dirname(error.path))}`,
   'outside-roots': (_error, call) => `Allowed: ${allowedFolders(call).join(', ')}`,
-  'is-directory': (error) => `List it instead: ls path=${error.path}`,
+  'is-directory': (error) => `List it instead: ls path=${headerValue(error.path)}`,
   'not-regular': () => 'Only regular files can be used.',
   'not-text': () => 'Give well-formed text.',
   'no-permission': () => 'Use another file, or ask the user to change its permissions.',
@@ -52,7 +53,7 @@ const NEXT: Readonly<Record<SourceErrorCode, Next>> = {
   'invalid-path': () => 'Give the path of a file or folder as ls shows it.',
   loop: () => 'Use the real path of the file.',
   exists: () => 'Choose another name.',
-  'changed-underneath': (error) => `Look at it again: read path=${error.path}`,
+  'changed-underneath': (error) => `Look at it again: read path=${headerValue(error.path)}`,
   io: () => 'Try again; if it happens again, tell the user.',
 };
 

@@ -82,7 +82,7 @@ export function findTool(settings: ToolSettings): Tool {
         return {
           fields: { path: folder.display, files: found.paths.length },
           lines: found.paths.map((file) => shownName(asGiven(folder, file))),
-          none: `No files below ${path} match ${pattern}.`,
+          none: `No files below ${shownName(path)} match ${shownName(pattern)}.`,
           notes: [
             found.truncated ? `[There are more than ${limit} files. Narrow the pattern or give a larger limit.]` : undefined,
             found.timedOut ? '[The search took too long and was stopped; narrow the path.]' : undefined,
@@ -121,7 +121,7 @@ export function treeTool(settings: ToolSettings): Tool {
         return {
           fields: { path: folder.display, files: walked.paths.length },
           lines,
-          none: `No files below ${path}.`,
+          none: `No files below ${shownName(path)}.`,
           notes: [
             walked.truncated ? `[There are more than ${MOST_WALKED} files; the rest is left out. Name a deeper folder.]` : undefined,
             walked.timedOut ? '[The walk took too long and was stopped; name a deeper folder.]' : undefined,

@@ -1,7 +1,7 @@
 import { renderedValue } from '../assembly/rendered-value.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { ObjectId } from '../objects/ids.js';
-import { shortId, shortIds } from '../session/object-reference.js';
+import { shortId } from '../session/object-reference.js';
 import { cutBefore, type OutputLimits, type Page } from './page.js';
 
 type FieldValue = string | number | undefined;
@@ -77,17 +77,13 @@ interface Shown {
   readonly shortIds: boolean;
 }
 
-/** An id as the agent is shown it: full, or the shortest prefix that is unique in its session (decision D6). */
+/** An id as the agent is shown it: full, or the shortest prefix that is unique in its session (decision D6). For the fields of a header, which are quoted there. */
 export function shownId(id: ObjectId, { session, shortIds: short }: Shown): string {
   return short ? shortId(id, session.state.sets.index) : id;
 }
 
-/** The same for many ids of the session, which are compared once. */
-export function shownIds({ session, shortIds: short }: Shown): (id: ObjectId) => string {
-  if (!short) return (id) => id;
-  const names = shortIds(session.state.sets.index);
-  return (id) => names.get(id) ?? id;
-}
+/** The same id as it stands in a line of its own: quoted where it could forge one (decision E3). */
+export const lineId = (id: ObjectId, shown: Shown): string => headerValue(shownId(id, shown));
 
 /** A name or path in a listing: as it is, or JSON-quoted where it could forge a line or hide something (decision E3). Spaces alone are left. */
 export function shownName(name: string): string {

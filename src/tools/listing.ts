@@ -9,7 +9,7 @@ import { filesystemSource } from '../objects/source.js';
 import { defined } from '../values/defined.js';
 import type { ArgumentShape } from './arguments.js';
 import { defineTool, type Performed, type ToolDefinition, type ToolSettings, type Work } from './define-tool.js';
-import { continuation, frame, headerLine, lineRange, remaining, shownId } from './framing.js';
+import { continuation, frame, headerLine, headerValue, lineRange, remaining, shownId } from './framing.js';
 import { pageOf } from './page.js';
 import type { Tool } from './tool.js';
 
@@ -32,7 +32,7 @@ function performedListing(tool: string, listing: Listing, work: Work): Performed
   const show = (callId: Parameters<Performed['show']>[0]): string => {
     const id = shownId(callId, work);
     const header = headerLine(tool, { id, ...fields });
-    const taken = header.length + notes.reduce((sum, note) => sum + note.length + 1, 0) + id.length + 120;
+    const taken = header.length + notes.reduce((sum, note) => sum + note.length + 1, 0) + headerValue(id).length + 120;
     const page = pageOf(content, { offset: 1, column: 1 }, remaining(work.limits, taken, notes.length + 2));
     const shown = page.next === undefined ? header : headerLine(tool, { id, ...fields, lines: lineRange(page) });
     return frame(shown, page.text, [...notes, continuation(page, 'read', { id })]);

@@ -3,7 +3,7 @@ import { named, SourceError } from '../filesystem/access/errors.js';
 import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/access/read-source.js';
 import { defined } from '../values/defined.js';
 import type { Performed, Work } from './define-tool.js';
-import { continuation, frame, frameSize, headerLine, lineRange, remaining, shownId } from './framing.js';
+import { continuation, frame, frameSize, headerLine, headerValue, lineRange, remaining, shownId, shownName } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
 import { ToolError } from './tool.js';
 
@@ -23,13 +23,14 @@ export type Readable = TextReading | LargeTextReading;
  * @throws {ToolError} `not-text`, `not-found` – for any other, with what it learned
  */
 export function requireReadable(reading: SourceReading, file: LocatedFile, name: string): Readable {
+  const shown = shownName(name);
   const learned = { readings: [{ source: file.source, reading, activate: false }] };
   switch (reading.kind) {
     case 'text':
     case 'large-text':
       return reading;
     case 'binary':
-      throw new ToolError('not-text', `${name} is not UTF-8 text (binary, ${reading.size} bytes).`, {
+      throw new ToolError('not-text', `${shown} is not UTF-8 text (binary, ${reading.size} bytes).`, {
         next: 'Its bytes cannot be shown; it is recorded by its hash only.',
         learned,
       });
@@ -40,10 +41,10 @@ export function requireReadable(reading: SourceReading, file: LocatedFile, name:
       });
     case 'not-regular':
       if (reading.what === 'directory')
-        throw new ToolError('not-text', `${name} is a folder, not a file.`, { next: `List it instead: ls path=${name}` });
-      throw new ToolError('not-text', `${name} is a ${reading.what}, not a regular file.`, { next: 'Only regular files can be read.' });
+        throw new ToolError('not-text', `${shown} is a folder, not a file.`, { next: `List it instead: ls path=${headerValue(name)}` });
+      throw new ToolError('not-text', `${shown} is a ${reading.what}, not a regular file.`, { next: 'Only regular files can be read.' });
     case 'unreachable':
-      throw new ToolError('not-found', `${name} cannot be read: ${UNREACHABLE[reading.reason]}.`, {
+      throw new ToolError('not-found', `${shown} cannot be read: ${UNREACHABLE[reading.reason]}.`, {
         next: 'Use another file. What was stored of it before, if anything, can be read by its id.',
       });
   }

@@ -6,7 +6,7 @@ import type { ObjectId } from '../objects/ids.js';
 import type { FilesystemSource } from '../objects/source.js';
 import { defined } from '../values/defined.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
-import { continuation, frame, frameSize, headerLine, lineRange, remaining, shownId } from './framing.js';
+import { continuation, frame, frameSize, headerLine, headerValue, lineRange, remaining, shownId } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
 import { readFile, showReading } from './read-file.js';
 import { requireObject } from './require-object.js';
@@ -16,15 +16,20 @@ function describe({ version }: LoadedObject, work: Work): { readonly kind: strin
   const id = shownId(version['xt/id'], work);
   if (version.type === 'file') return { kind: 'file', fields: { id, path: work.client.files.display(version.source as FilesystemSource) } };
   if (version.type === 'toolcall') return { kind: 'toolcall', fields: { id, tool: version.tool, status: version.status } };
-  throw new ToolError('unknown-object', `${id} is part of the session itself.`, { next: 'Use context to see it.' });
+  throw new ToolError('unknown-object', `${headerValue(id)} is part of the session itself.`, { next: 'Use context to see it.' });
 }
 
 function requireText(loaded: LoadedObject, id: ObjectId, at: string): void {
   if (loaded.version.content !== null) return;
   if (loaded.gone)
-    throw new ToolError('not-found', `the file ${id} is deleted${at}.`, { next: 'Give the version of an earlier transaction.' });
+    throw new ToolError('not-found', `the file ${headerValue(id)} is deleted${at}.`, {
+      next: 'Give the version of an earlier transaction.',
+    });
   const unread = loaded.version.type === 'file' && loaded.version.file_hash === null;
-  throw new ToolError('not-text', unread ? `the file ${id} was not read yet${at}.` : `the object ${id} holds no text${at}.`);
+  throw new ToolError(
+    'not-text',
+    unread ? `the file ${headerValue(id)} was not read yet${at}.` : `the object ${headerValue(id)} holds no text${at}.`,
+  );
 }
 
 /** The last version of a file stays when its source is out of reach [§5.9]. */
@@ -42,13 +47,15 @@ async function readStored(id: ObjectId, { version, start, note }: Wanted & { rea
   const loaded = await work.session.load(id, version === undefined ? {} : { version });
   const at = version === undefined ? '' : ` at version ${version}`;
   if (loaded === undefined)
-    throw new ToolError('not-found', `the object ${id} has nothing stored${at}.`, { next: 'Leave version out for the newest.' });
+    throw new ToolError('not-found', `the object ${headerValue(id)} has nothing stored${at}.`, {
+      next: 'Leave version out for the newest.',
+    });
   requireText(loaded, id, at);
   const { kind, fields } = describe(loaded, work);
   const call = { id: shownId(id, work), ...defined({ version }) };
   const text = (await loaded.wholeText()) ?? '';
   const limits = remaining(work.limits, frameSize(kind, { ...fields, ...call }) + (note?.length ?? 0), 3);
-  const page = pageOfPieces([text], { start, limits, name: id });
+  const page = pageOfPieces([text], { start, limits, name: headerValue(id) });
   const header = headerLine(kind, { ...fields, version, lines: lineRange(page), chars: page.totalChars });
   return {
     content: page.text,

@@ -1,8 +1,10 @@
+import { renderedValue } from '../assembly/rendered-value.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import { SourceError } from '../filesystem/access/errors.js';
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import { similarNames } from '../values/similar-names.js';
+import { shownName } from './framing.js';
 import { type ToolContext, ToolError } from './tool.js';
 
 /** Display paths of the session's files that are most like a name. */
@@ -18,15 +20,16 @@ export function similarPaths(name: string, session: ContextSession): readonly st
 
 /** "Did you mean …?", or nothing. */
 export function didYouMean(names: readonly string[]): string {
-  return names.length === 0 ? '' : `Did you mean ${names.join(' or ')}? `;
+  return names.length === 0 ? '' : `Did you mean ${names.map(shownName).join(' or ')}? `;
 }
 
 /** One line per candidate of an ambiguous prefix: its id and what it is. */
 export function candidateLines(ids: readonly ObjectId[], session: ContextSession): string {
   const lines = ids.map((id) => {
     const metadata = session.metadata(id);
-    if (metadata === undefined) return `  ${id}`;
-    return `  ${id} ${metadata.type === 'file' ? metadata.displayPath : `${metadata.tool} ${metadata.status}`}`;
+    if (metadata === undefined) return `  ${renderedValue(id)}`;
+    const what = metadata.type === 'file' ? renderedValue(metadata.displayPath) : `${renderedValue(metadata.tool)} ${metadata.status}`;
+    return `  ${renderedValue(id)} ${what}`;
   });
   return lines.join('\n');
 }

@@ -6,7 +6,7 @@ import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
-import { frame, headerLine, headerValue, shownId } from './framing.js';
+import { frame, headerLine, headerValue, lineId, shownId } from './framing.js';
 import { type OutputLimits, pageOf } from './page.js';
 import { candidateLines, didYouMean, knownReference, similarPaths } from './require-object.js';
 import { failureText, type Tool } from './tool.js';
@@ -32,7 +32,7 @@ function blockOf({ id, metadata, text }: Done, work: Work): Block {
   const shown = shownId(id, work);
   const named = metadata.type === 'file' ? { path: metadata.displayPath } : { tool: metadata.tool, status: metadata.status };
   const header = headerLine(metadata.type, { id: shown, ...named, chars: metadata.charCount });
-  return { id: shown, header, text, reserved: header.length + shown.length + HINT_CHARS };
+  return { id: shown, header, text, reserved: header.length + headerValue(shown).length + HINT_CHARS };
 }
 
 /** The blocks whose header and hint at least fit into an answer. */
@@ -56,7 +56,8 @@ function activatedContents(entries: readonly Done[], limits: OutputLimits, work:
   let chars = limits.chars - HINT_CHARS - kept.reduce((sum, { reserved }) => sum + reserved, 0);
   let lines = limits.lines - 1 - 2 * kept.length;
   const texts = kept.map(({ id, header, text }) => {
-    if (text === undefined || chars < LEAST_SHOWN || lines < 2) return `${header}\n[Not shown: no room left. Continue: read id=${id}]`;
+    if (text === undefined || chars < LEAST_SHOWN || lines < 2)
+      return `${header}\n[Not shown: no room left. Continue: read id=${headerValue(id)}]`;
     const page = pageOf(text, { offset: 1, column: 1 }, { chars: Math.min(chars, LONGEST_SHOWN), lines });
     chars -= page.text.length;
     lines -= page.lastLine;
@@ -67,7 +68,7 @@ function activatedContents(entries: readonly Done[], limits: OutputLimits, work:
             .map(([name, value]) => ` ${name}=${value}`)
             .join('');
     const block = frame(header, page.text === '' ? '(empty)' : page.text, [
-      next === '' ? undefined : `[More follows. Continue: read id=${id}${next}]`,
+      next === '' ? undefined : `[More follows. Continue: read id=${headerValue(id)}${next}]`,
     ]);
     return block.endsWith('\n') ? block.slice(0, -1) : block;
   });
@@ -115,7 +116,7 @@ const WHY: Readonly<Record<VerbFailure, Explain>> = {
 };
 
 const nameOf = (metadata: ObjectMetadata): string =>
-  metadata.type === 'file' ? headerValue(metadata.displayPath) : `toolcall ${metadata.tool}`;
+  metadata.type === 'file' ? headerValue(metadata.displayPath) : `toolcall ${headerValue(metadata.tool)}`;
 
 function failureLine(entry: Failed, session: ContextSession): string {
   return `${quoted(entry.reference)} ${WHY[entry.failure](entry, session)}`;
@@ -124,7 +125,7 @@ function failureLine(entry: Failed, session: ContextSession): string {
 function doneLine(verb: Verb, entry: Done, work: Work): string {
   const { done, already } = WORDS[verb];
   const { metadata, changes } = entry;
-  return `${changes ? done : already} id=${shownId(entry.id, work)} ${nameOf(metadata)} chars=${metadata.charCount}`;
+  return `${changes ? done : already} id=${lineId(entry.id, work)} ${nameOf(metadata)} chars=${metadata.charCount}`;
 }
 
 /** Sizes of the active set as the plan leaves it; the call that does it is not counted. */

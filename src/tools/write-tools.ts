@@ -4,7 +4,7 @@ import { unreachableError } from '../filesystem/access/access.js';
 import { writeSource } from '../filesystem/access/write-source.js';
 import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
-import { headerLine, shownId } from './framing.js';
+import { headerLine, shownId, shownName } from './framing.js';
 import { type Readable, requireReadable } from './read-file.js';
 import { type Tool, ToolError } from './tool.js';
 
@@ -43,8 +43,8 @@ async function write(path: string, text: string, work: Work): Promise<Performed>
   work.signal.throwIfAborted();
   const { created, fileHash } = await writeSource(files.access.roots, file.location.path, { content: text, shown: path });
   const lines = countLines(text);
-  const said = `${created ? 'Created' : 'Overwrote'} ${path}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.`;
-  return performed(file, { text, fileHash, said, effect: `The file ${path} was written.`, meta: { created } }, work);
+  const said = `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.`;
+  return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was written.`, meta: { created } }, work);
 }
 
 /** `write`: a whole file, atomically, indexed from the disk afterwards. */
@@ -67,7 +67,7 @@ export function writeTool(settings: ToolSettings): Tool {
 function wholeText(reading: Readable, path: string): string {
   if (reading.kind === 'text') return reading.content;
   if (reading.chunks === undefined)
-    throw new ToolError('not-text', `${path} is over 64 MiB and cannot be edited.`, { next: 'Change it with another program.' });
+    throw new ToolError('not-text', `${shownName(path)} is over 64 MiB and cannot be edited.`, { next: 'Change it with another program.' });
   return [...reading.chunks()].join('');
 }
 
@@ -82,13 +82,13 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
   const { files } = work.client;
   const file = await files.locate(path, { mustExist: false });
   const before = requireReadable(await files.read(file.source, work.signal), file, path);
-  const edited = applyEdits(wholeText(before, path), edits, path);
+  const edited = applyEdits(wholeText(before, path), edits, shownName(path));
   const { text } = edited;
   work.signal.throwIfAborted();
   // Whoever changed the file since it was read must not lose that change.
   const { fileHash } = await writeSource(files.access.roots, file.location.path, { content: text, expected: before.fileHash, shown: path });
-  const said = `Edited ${path}: ${edits.length} ${edits.length === 1 ? 'replacement' : 'replacements'}, now ${linesText(edited)}.`;
-  return performed(file, { text, fileHash, said, effect: `The file ${path} was changed.` }, work);
+  const said = `Edited ${shownName(path)}: ${edits.length} ${edits.length === 1 ? 'replacement' : 'replacements'}, now ${linesText(edited)}.`;
+  return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was changed.` }, work);
 }
 
 const EDIT = z.object({
