@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import type { ShownAddress } from '../node/node-state.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import { defined } from '../values/defined.js';
 import { dataFlag, jsonFlag, wholeNumber } from './flags.js';
@@ -16,21 +17,19 @@ interface NodeFlags {
   readonly lines?: number;
 }
 
-type Address = Extract<NodeStatusReport, { readonly running: true }>['address'];
-
 async function settingsOf(flags: NodeFlags) {
   const { readSettings } = await import('../host/settings.js');
   return readSettings(process.env, flags).node;
 }
 
-/** An address for people: without its token. */
-function shownAddress(address: Address): string {
+/** An address for people. */
+function addressText(address: ShownAddress | null): string {
   if (address === null) return 'no address yet';
   return address.kind === 'unix' ? address.socketPath : address.origin;
 }
 
 async function startNode(flags: NodeFlags): Promise<void> {
-  const { ensureNode } = await import('../node/ensure-node.js');
+  const [{ ensureNode }, { shownAddress }] = await Promise.all([import('../node/ensure-node.js'), import('../node/node-state.js')]);
   const from = performance.now();
   const node = await ensureNode({
     ...(await settingsOf(flags)),
@@ -43,11 +42,12 @@ async function startNode(flags: NodeFlags): Promise<void> {
     onProgress: (message) => console.error(message),
   });
   await node.release();
-  const { address, pid, started, profile, version } = node;
+  const { pid, started, profile, version } = node;
+  const address = shownAddress(node.address);
   const ms = Math.round(performance.now() - from);
   const how = started ? `is ready after ${(ms / 1000).toFixed(1)} s` : 'already runs';
   if (flags.json) console.log(JSON.stringify({ started, pid, address, profile, version, ms }));
-  else console.log(`XTDB ${version ?? ''} (${profile}) ${how}: ${shownAddress(address)}`);
+  else console.log(`XTDB ${version ?? ''} (${profile}) ${how}: ${addressText(address)}`);
 }
 
 function describeStatus(status: NodeStatusReport): string {
@@ -57,7 +57,7 @@ function describeStatus(status: NodeStatusReport): string {
   const behind = status.indexing === null ? '' : `, ${status.indexing.indexed} of ${status.indexing.of} transactions indexed`;
   const lines = [
     `XTDB ${status.version ?? '?'} (${status.profile}) on ${status.dataDir}: ${status.phase}${behind}, ${health}`,
-    `address     ${shownAddress(status.address)}`,
+    `address     ${addressText(status.address)}`,
     `processes   JVM ${status.pid ?? 'none'}, supervisor ${status.supervised ? status.supervisorPid : 'gone'}`,
     `since       ${status.startedAt}, ${status.restarts} restarts, ${status.users} users`,
   ];

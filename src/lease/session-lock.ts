@@ -29,8 +29,11 @@ const ownerSchema = processIdentitySchema.extend({
   since: z.iso.datetime(),
 });
 
+/** What the file of a session's lock says. */
+type OwnerFile = Readonly<z.infer<typeof ownerSchema>>;
+
 /** Who owns a session: which process, what it is (`palimpsest mcp`), and since when. */
-export type LockOwner = Readonly<z.infer<typeof ownerSchema>>;
+export type LockOwner = Omit<OwnerFile, 'token'>;
 
 /** How a session is locked. */
 export interface LockOptions {
@@ -75,8 +78,8 @@ export async function acquireSessionLock(
 ): Promise<SessionLock> {
   const folder = locksFolder(dataDir);
   const lock = { folder, name: lockName(session), schema: ownerSchema };
-  const mine: LockOwner = { ...(await identifySelf()), session, token: randomUUID(), what, since: new Date().toISOString() };
-  let acquired: OwnedFile | { readonly heldBy: LockOwner | undefined };
+  const mine: OwnerFile = { ...(await identifySelf()), session, token: randomUUID(), what, since: new Date().toISOString() };
+  let acquired: OwnedFile | { readonly heldBy: OwnerFile | undefined };
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     acquired = await acquireLock(lock, mine, { takeOver });
@@ -99,5 +102,9 @@ export async function sessionLockOwners(dataDir: string, session?: SessionId): P
   const wanted = session === undefined ? undefined : lockName(session);
   const files = lockFilesAmong(folder, await namesIn(folder)).filter(({ name }) => wanted === undefined || name === wanted);
   const owners = await Promise.all(files.map((file) => livingLockOwner([file], ownerSchema)));
-  return owners.filter((owner) => owner !== undefined);
+  return owners.flatMap((owner): readonly LockOwner[] => {
+    if (owner === undefined) return [];
+    const { token: _secret, ...shown } = owner;
+    return [shown];
+  });
 }

@@ -50,6 +50,14 @@ const stateSchema = z.object({
 /** The address of a node that we started ourselves. */
 export type OwnNodeAddress = z.infer<typeof addressSchema>;
 
+/** Where a node listens, for whoever may not use it: a token is left out. */
+export type ShownAddress = { readonly kind: 'unix'; readonly socketPath: string } | { readonly kind: 'tcp'; readonly origin: string };
+
+/** An address as it may be printed. */
+export function shownAddress(address: OwnNodeAddress): ShownAddress {
+  return address.kind === 'unix' ? address : { kind: 'tcp', origin: address.origin };
+}
+
 /** What `node.json` says: written by the supervisor alone, read by everybody else. */
 export type NodeState = Readonly<z.infer<typeof stateSchema>> & {
   readonly failure: { readonly code: NodeErrorCode | string; readonly message: string } | null;

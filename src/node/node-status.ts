@@ -3,7 +3,16 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { findDataFolder } from './data-folder.js';
 import { readLogTail } from './log-file.js';
-import { countUsers, type Indexing, type NodePhase, type NodeProfile, type OwnNodeAddress, readLiveness } from './node-state.js';
+import {
+  countUsers,
+  type Indexing,
+  type NodePhase,
+  type NodeProfile,
+  type OwnNodeAddress,
+  readLiveness,
+  type ShownAddress,
+  shownAddress,
+} from './node-state.js';
 import { TIME_LIMITS } from './time-limits.js';
 
 /** What a node says of itself. */
@@ -68,7 +77,7 @@ export type NodeStatusReport =
       readonly supervisorPid: number;
       /** False when the supervisor was killed: the node works, but nobody would start it again after a crash. */
       readonly supervised: boolean;
-      readonly address: OwnNodeAddress | null;
+      readonly address: ShownAddress | null;
       readonly profile: NodeProfile;
       readonly version: string | null;
       readonly startedAt: string;
@@ -99,7 +108,7 @@ export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
     pid: state.jvm?.pid ?? null,
     supervisorPid: state.supervisor.pid,
     supervised: kind === 'supervised',
-    address: state.address,
+    address: state.address === null ? null : shownAddress(state.address),
     profile: state.profile,
     version: state.version,
     startedAt: state.startedAt,

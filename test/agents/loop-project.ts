@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ContextClient } from '../../src/client/session/context-client.js';
 import { localFilesystemId } from '../../src/filesystem/access/filesystem-id.js';
-import { nodeStatus } from '../../src/node/node-status.js';
+import type { NodeAddress } from '../../src/xtdb/address.js';
 import { cliPath } from '../support/mcp-clients.js';
 
 const run = promisify(execFile);
@@ -44,7 +44,7 @@ export async function killDatabase(dataDir: string): Promise<void> {
 
 /** A client that reads what an agent's process wrote. */
 export async function reader(dataDir: string, root: string): Promise<ContextClient> {
-  const status = await nodeStatus(dataDir);
-  if (!status.running || status.address === null) throw new Error(`no node runs: ${JSON.stringify(status)}`);
-  return ContextClient.create({ address: status.address, roots: [root], cwd: root, filesystemId: await localFilesystemId(dataDir) });
+  const { address } = JSON.parse(await readFile(join(dataDir, 'node.json'), 'utf8')) as { readonly address: NodeAddress | null };
+  if (address === null) throw new Error('no node runs');
+  return ContextClient.create({ address, roots: [root], cwd: root, filesystemId: await localFilesystemId(dataDir) });
 }
