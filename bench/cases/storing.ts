@@ -29,7 +29,7 @@ function contentOf(transactions: readonly WrittenTransaction[]): {
       continue;
     }
     const text = doc.type === 'chunk' ? doc.text : doc.content;
-    const hash = doc.type === 'chunk' ? doc['xt/id'].slice('chunk:'.length) : doc.content_hash;
+    const hash = doc.type === 'chunk' ? doc['xt/id'].slice('chunk:'.length, -1) : doc.content_hash;
     if (typeof text !== 'string' || counted.has(hash)) continue;
     counted.add(hash);
     bytes += Buffer.byteLength(text);

@@ -10,8 +10,11 @@ import { codeOf, messageOf } from '../values/thrown.js';
 import { NodeError } from './errors.js';
 import { makePrivate } from './private-folder.js';
 
-/** The layout of the data folder that this version reads and writes. */
-const DATA_FORMAT = 1;
+/**
+ * The format of what lies in the data folder that this version writes; it reads those before it too. 2: parts have ids of their own (decision 0012).
+ * The marker says so before anything of the format is written, so that no earlier version meets what it cannot read.
+ */
+const DATA_FORMAT = 2;
 
 /** The places in one data folder. */
 export interface DataFolder {
@@ -54,10 +57,10 @@ export async function findDataFolder(dataDir: string): Promise<DataFolder | unde
 const markerSchema = z.object({ format: z.int().positive() });
 
 /**
- * Judges the text of the marker file.
+ * The format that the text of a marker file says.
  * @throws {NodeError} `data-corrupt` or `data-newer`
  */
-function checkMarker(text: string, path: string): void {
+function checkedFormat(text: string, path: string): number {
   let format: number;
   try {
     format = markerSchema.parse(JSON.parse(text)).format;
@@ -74,6 +77,7 @@ function checkMarker(text: string, path: string): void {
       `${path} says format ${format}; this version knows formats up to ${DATA_FORMAT}. Use the newer version of Palimpsest that made it, or name another folder with --data.`,
     );
   }
+  return format;
 }
 
 const UNWRITABLE: ReadonlySet<string> = new Set([
@@ -128,11 +132,12 @@ async function checkOrWriteMarker(dir: string): Promise<void> {
         `${dir} holds a database (${found.join(', ')}) but no palimpsest.json that says its format. Restore that file, or name another folder with --data.`,
       );
     }
-    await writeFileAtomic(path, `${JSON.stringify({ format: DATA_FORMAT })}\n`, { mode: 0o600 });
-    return;
+    return writeMarker(path);
   }
-  checkMarker(text, path);
+  if (checkedFormat(text, path) < DATA_FORMAT) await writeMarker(path);
 }
+
+const writeMarker = (path: string): Promise<void> => writeFileAtomic(path, `${JSON.stringify({ format: DATA_FORMAT })}\n`, { mode: 0o600 });
 
 /**
  * Closes a data folder that exists, and all that is kept in it, to everybody but its owner. For whoever writes there before the node is asked for.

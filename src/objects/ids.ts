@@ -14,12 +14,16 @@ export type AgentPath = Branded<'AgentPath'>;
 export type CanonicalPath = Branded<'CanonicalPath'>;
 /** The `xt/id` of any object [§2.2]. */
 export type ObjectId = Branded<'ObjectId'>;
+/** The `xt/id` of a part, which no object can have: `objectId` refuses it. Only the store makes them. */
+export type PartId = Branded<'PartId'>;
 /** The stable identifier of a session [§3.1], without the `session:` of its object id. */
 export type SessionId = Branded<'SessionId'>;
 
 const DIGEST = /^[0-9a-f]{64}$/;
 const SESSION = /^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,199}$/;
 const LONGEST_ID = 512;
+/** A harness's id of at most 400 characters, with the ids of its session and of forks behind it. */
+const LONGEST_OBJECT_ID = 1_024;
 const LONGEST_PATH = 4096;
 
 function requireText(value: string, what: string, longest: number): void {
@@ -64,9 +68,18 @@ export function canonicalPath(value: string): CanonicalPath {
   return (normal.length > 1 && normal.endsWith('/') ? normal.slice(0, -1) : normal).replace(/^\/\/+/, '/') as CanonicalPath;
 }
 
-/** Accepts any non-empty, well-formed text of at most 512 characters. */
+const PART = /^(?:step|snapshot|assembly|chunks?):.*~$/s;
+
+/** Whether a text is the id of a part of the database (a step, a chunk of text …), as data format 2 has them. */
+export function isPartId(id: string): id is PartId {
+  return PART.test(id);
+}
+
+/** Accepts any non-empty, well-formed text of at most 1,024 characters but the id of a part: every version passes through here, so no object can stand where a part does. */
 export function objectId(value: string): ObjectId {
-  requireText(value, 'object id', LONGEST_ID);
+  requireText(value, 'object id', LONGEST_OBJECT_ID);
+  if (isPartId(value))
+    throw new DocumentError('invalid-id', `${quoted(value)} names a part of the database, not an object; use another id`);
   return value as ObjectId;
 }
 
@@ -88,9 +101,29 @@ export const chatObjectId = (session: SessionId): ObjectId => `chat:${session}` 
 /** The id of a session's system prompt object [§2.5]. */
 export const systemPromptObjectId = (session: SessionId): ObjectId => `system_prompt:${session}` as ObjectId;
 
-const INFRASTRUCTURE = /^(session|chat|system_prompt):/;
+const INFRASTRUCTURE = /^(?:session|chat|system_prompt):(.*)$/s;
 
 /** Whether an id is one of the fixed forms of infrastructure objects, which an agent never activates [§2.1]. */
 export function isInfrastructureId(id: string): boolean {
-  return INFRASTRUCTURE.test(id);
+  return SESSION.test(INFRASTRUCTURE.exec(id)?.[1] ?? '');
+}
+
+/** A session's name in the ids of its calls: an `@` in an id always has the name of the session that the call belongs to behind it. */
+const callName = (session: SessionId): string => session.replaceAll('@', '!');
+
+/** What an id ends in that only calls of this session have (decision B2). */
+export const callSuffix = (session: SessionId): string => `@${callName(session)}`;
+
+/** The id of the call of a step whose harness gives calls none (decision B2). */
+export const stepCallId = (session: SessionId, seq: number): ObjectId => `${callName(session)}:${seq}` as ObjectId;
+
+/** The session whose `stepCallId` an id may be; undefined where it has another form. */
+export function sessionOfStepCall(id: string): SessionId | undefined {
+  const name = /^(.+):\d+$/s.exec(id)?.[1]?.replaceAll('!', '@') ?? '';
+  return SESSION.test(name) ? (name as SessionId) : undefined;
+}
+
+/** Whether an id that a harness gives a call could name something else than that call: part of a session, a file by its id or path, a part of the database, another session's call. */
+export function isReservedCallId(id: string): boolean {
+  return isInfrastructureId(id) || DIGEST.test(id) || id.startsWith('/') || isPartId(id) || id.includes('@');
 }

@@ -1,20 +1,21 @@
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { canonicalJson } from '../objects/canonical-json.js';
 import { hashText } from '../objects/hashes.js';
-import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
+import { type PartId, type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import type { Lineage, StepRange } from './lineage.js';
+import { formerId, partId } from './part-id.js';
 import { partsAtSteps } from './queries.js';
 
 /**
  * The id of an assembly's part: from its session, its step and what was handed out. Moment, basis and what it was ahead of it are left out, so that the
  * same context handed out twice at one step is one part; whether there was a basis is not, since a context that can be read again proves more than one that cannot.
  */
-export function assemblyId(proof: AssemblyProof): string {
+export function assemblyId(proof: AssemblyProof): PartId {
   const { session, step, at, basis, ahead, ...what } = proof;
-  return `assembly:${session}:${step}:${hashText(canonicalJson({ ...what, based: basis !== null || ahead !== undefined }))}`;
+  return partId('assembly', session, step, hashText(canonicalJson({ ...what, based: basis !== null || ahead !== undefined })));
 }
 
 /** An assembly's record as the database holds it (decisions E7, G6). */
@@ -28,7 +29,8 @@ export function toAssemblyPart(proof: AssemblyProof): StoredDocument {
 function fromAssemblyPart(part: StoredDocument): AssemblyProof {
   const session: SessionId = sessionId(String(part.assembly_ref).slice('session:'.length));
   const proof = { session, step: Number(part.seq), ...(part.body as unknown as Omit<AssemblyProof, 'session' | 'step'>) };
-  if (assemblyId(proof) !== part['xt/id']) {
+  const id = assemblyId(proof);
+  if (part['xt/id'] !== id && part['xt/id'] !== formerId(id)) {
     throw new StoreError('corrupt-part', `the record ${JSON.stringify(part['xt/id'])} does not hold what its id says`);
   }
   return proof;

@@ -7,7 +7,7 @@ import { isObjectType, type ObjectType } from '../objects/object-type.js';
 import { type ObjectVersion, restoreVersion } from '../objects/seal.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
-import { INLINE_UNITS, textParts } from './texts.js';
+import { chunkId, INLINE_UNITS, textParts } from './texts.js';
 
 /** Where a fork left its parent (decision F2): it shares the parent's steps up to this one, and numbers its own after it. */
 export interface ForkPoint {
@@ -107,7 +107,7 @@ export function fromStored(
     if (content === undefined) {
       throw new StoreError(
         'missing-part',
-        `the content of ${JSON.stringify(head['xt/id'])} lies in chunk:${head.content_hash}, which the database does not hold`,
+        `the content of ${JSON.stringify(head['xt/id'])} lies in ${chunkId(String(head.content_hash))}, which the database does not hold`,
       );
     }
     document.content = content;

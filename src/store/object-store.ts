@@ -99,7 +99,7 @@ export class ObjectStore {
     if (ops.length === 0) return { result: true, txId: undefined };
     // One attempt: whoever set the guard decides anew.
     let tried = false;
-    const written = await this.writes.write('put', async () => {
+    const written = await this.writes.write('.put', async () => {
       if (tried) return { ops: [], result: false };
       tried = true;
       return { ops, result: true };

@@ -1,10 +1,11 @@
-import type { SessionId } from '../objects/ids.js';
+import type { PartId, SessionId } from '../objects/ids.js';
 import { EMPTY_SETS, type SessionSets, SetsFold } from '../objects/sets.js';
 import type { Step } from '../objects/step.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import { forkPointOf, type Lineage, type LineageSegment, lineageFrom, ownerOf, type StepRange } from './lineage.js';
+import { formerId, formerParts, readParts } from './part-id.js';
 import { existingIds, partsAtSteps, readTimes, snapshotParts, type VersionTimes } from './queries.js';
 import { fromSnapshotPart, fromStepPart, messagePartHash, type SetsSnapshot, stepId } from './step-part.js';
 import type { TextReader } from './texts.js';
@@ -90,7 +91,7 @@ export class StepReader {
     const read = async (from: number): Promise<readonly Step[]> => {
       const seqs = Array.from({ length: Math.max(0, Math.min(PAGE, last - from + 1)) }, (_, i) => from + i);
       const ids = [...stepIds(lineage, seqs).keys()];
-      const parts = ids.length === 0 ? [] : [...(await this.#db.entities(ids)).values()];
+      const parts = ids.length === 0 ? [] : [...(await readParts(this.#db, ids)).values()];
       return this.#restore(lineage.session, parts);
     };
     const steps: Step[] = [];
@@ -105,28 +106,40 @@ export class StepReader {
 
   /** One step of a session; undefined when it is not written. */
   async step(session: SessionId, seq: number): Promise<Step | undefined> {
-    const own = await this.#db.entity(stepId(session, seq));
+    const own = await this.#part(session, seq);
     if (own !== undefined) return (await this.#restore(session, [own]))[0];
     const parent = await forkPointOf(this.#db, session);
     if (parent === undefined || seq > parent.seq) return undefined;
     const owner = ownerOf(await lineageFrom(this.#db, session, parent), seq);
-    const shared = owner === undefined ? undefined : await this.#db.entity(stepId(owner, seq));
+    const shared = owner === undefined ? undefined : await this.#part(owner, seq);
     return shared === undefined ? undefined : (await this.#restore(session, [shared]))[0];
   }
 
-  /** Which of some steps the database holds; one query. */
+  async #part(session: SessionId, seq: number): Promise<StoredDocument | undefined> {
+    const id = stepId(session, seq);
+    return (await readParts(this.#db, [id])).get(id);
+  }
+
+  /** Which of some steps the database holds. */
   async existing(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlySet<number>> {
     const ids = stepIds(lineage, seqs);
-    return new Set((await existingIds(this.#db, [...ids.keys()])).flatMap((id) => ids.get(id) ?? []));
+    const found = new Set<string>(await existingIds(this.#db, [...ids.keys()]));
+    const former = await formerParts(
+      this.#db,
+      [...ids.keys()].filter((id) => !found.has(id)),
+    );
+    return new Set([...ids].flatMap(([id, seq]) => (found.has(id) || former.has(id) ? [seq] : [])));
   }
 
   /** The times of some steps; unknown ones are absent. */
   async times(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlyMap<number, StepTimes>> {
     const ids = stepIds(lineage, seqs);
     const found = await readTimes(this.#db, [...ids.keys()]);
+    const missing = [...ids.keys()].filter((id) => !found.has(id));
+    const former = await readTimes(this.#db, [...(await formerParts(this.#db, missing)).keys()].map(formerId));
     return new Map(
       [...ids].flatMap(([id, seq]) => {
-        const times = found.get(id);
+        const times = found.get(id) ?? former.get(formerId(id));
         return times === undefined ? [] : [[seq, { ...times, owner: ownerOf(lineage, seq) ?? lineage.session }] as const];
       }),
     );
@@ -163,7 +176,7 @@ export class StepReader {
 }
 
 /** The ids of the parts of some steps, each with its step; steps that no segment holds are absent. */
-function stepIds(lineage: Lineage, seqs: readonly number[]): ReadonlyMap<string, number> {
+function stepIds(lineage: Lineage, seqs: readonly number[]): ReadonlyMap<PartId, number> {
   return new Map(
     seqs.flatMap((seq) => {
       const owner = ownerOf(lineage, seq);

@@ -1,12 +1,13 @@
 import { hashText } from '../objects/hashes.js';
-import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
+import { type ObjectId, type PartId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { Message } from '../objects/object-type.js';
 import type { SessionSets, SetChanges } from '../objects/sets.js';
 import type { AnswerProof, Step } from '../objects/step.js';
 import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
-import { INLINE_UNITS, textParts } from './texts.js';
+import { partId } from './part-id.js';
+import { chunkId, INLINE_UNITS, textParts } from './texts.js';
 
 /** Steps between two snapshots of a session's sets (decision G3). */
 export const SNAPSHOT_EVERY = 100;
@@ -26,7 +27,7 @@ interface StepBody {
 }
 
 /** The id of a step's part (decision G3). */
-export const stepId = (session: SessionId, seq: number): string => `step:${session}:${seq}`;
+export const stepId = (session: SessionId, seq: number): PartId => partId('step', session, seq);
 
 /** A step as the database holds it, with the text parts of a long message. */
 export function toStepParts(step: Step): { readonly part: StoredDocument; readonly texts: readonly StoredDocument[] } {
@@ -60,7 +61,7 @@ export function fromStepPart(part: StoredDocument, text?: string): Step {
   if (text === undefined)
     throw new StoreError(
       'missing-part',
-      `the message of ${String(part['xt/id'])} lies in chunk:${text_hash}, which the database does not hold`,
+      `the message of ${String(part['xt/id'])} lies in ${chunkId(text_hash)}, which the database does not hold`,
     );
   return { ...step, message: { ...others, text } };
 }
@@ -84,7 +85,7 @@ export interface SnapshotInput {
 /** The part of a snapshot: one nested value, so that it costs one key (decision G3). */
 export function toSnapshotPart({ session, seq, sets, indexedBefore }: SnapshotInput): StoredDocument {
   const body = { seq, indexed: sets.index.slice(indexedBefore), active: sets.active, pinned: sets.pinned };
-  return { 'xt/id': `snapshot:${session}:${seq}`, type: 'snapshot', snapshot_ref: sessionObjectId(session), body };
+  return { 'xt/id': partId('snapshot', session, seq), type: 'snapshot', snapshot_ref: sessionObjectId(session), body };
 }
 
 /** Reads a snapshot back. */

@@ -16,7 +16,7 @@ import type { RequestOptions } from '../xtdb/requests.js';
 import { readAssemblies, type WantedRecords } from './assemblies.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
 import { findLineage, type Lineage, lineageFrom, lineageOf, type StepRange } from './lineage.js';
-import { fileSources, headsWithTimes, objectIdsFrom, readTimes, sessionRows, type VersionTimes } from './queries.js';
+import { existingIds, fileSources, headsWithTimes, objectIdsFrom, readTimes, sessionRows, type VersionTimes } from './queries.js';
 import { type FoundSets, StepReader, type StepTimes } from './read-steps.js';
 import { type TextCache, type TextDamage, TextReader, type VersionText } from './texts.js';
 
@@ -218,7 +218,7 @@ export class StoreSnapshot {
     return this.#steps.along(lineage, range);
   }
 
-  /** Which of some steps the database holds at this basis; one query. */
+  /** Which of some steps the database holds at this basis. */
   existingSteps(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlySet<number>> {
     return this.#steps.existing(lineage, seqs);
   }
@@ -242,6 +242,11 @@ export class StoreSnapshot {
   /** Which session wrote a step, a fork's ancestor perhaps (decision F2), and when the database learned it; unknown steps are absent. */
   async stepTimes(session: SessionId, seqs: readonly number[]): Promise<ReadonlyMap<number, StepTimes>> {
     return this.#steps.times(await lineageOf(this.#db, session), seqs);
+  }
+
+  /** Which of some ids the database knows, whatever stands there. */
+  existing(ids: readonly string[]): Promise<readonly string[]> {
+    return existingIds(this.#db, ids);
   }
 
   /** Ids of objects that begin alike, at most `most` of them. */

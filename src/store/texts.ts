@@ -1,21 +1,22 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { hashText } from '../objects/hashes.js';
-import type { Sha256 } from '../objects/ids.js';
+import type { PartId, Sha256 } from '../objects/ids.js';
 import { CHUNK_UNITS, chunkText } from '../objects/large-text.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { counted } from '../values/counted.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
+import { formerParts, partId } from './part-id.js';
 
 /** UTF-16 units of the longest text that a head or a step holds itself; longer ones are chunk parts, shared by all that hold the same text. */
 export const INLINE_UNITS = 2_048;
 
 /** The id of the part that holds a text of at most one chunk (decision G5). */
-const chunkId = (hash: string): string => `chunk:${hash}`;
+export const chunkId = (hash: string): PartId => partId('chunk', hash);
 /** The id of the part that lists the chunks of a longer text in order (decision G5). */
-const chunkListId = (hash: string): string => `chunks:${hash}`;
+const chunkListId = (hash: string): PartId => partId('chunks', hash);
 
 /** A chunk part: its id is the SHA-256 of its UTF-8, so that it never changes and is stored once. */
 export function chunkPart(text: string, hash: Sha256 = hashText(text)): StoredDocument {
@@ -30,9 +31,13 @@ export function chunkListPart(hash: string, chunks: readonly string[], units: nu
 /** All parts that hold a text under its own hash: one chunk, or a list and its chunks. */
 export function textParts(text: string, hash: Sha256): readonly StoredDocument[] {
   if (text.length <= CHUNK_UNITS) return [chunkPart(text, hash)];
-  const parts = [...chunkText(text)].map((chunk) => chunkPart(chunk));
-  const ids = parts.map((part) => String(part['xt/id']).slice('chunk:'.length));
-  return [chunkListPart(hash, ids, text.length), ...parts];
+  const chunks = [...chunkText(text)].map((chunk) => ({ chunk, hash: hashText(chunk) }));
+  const list = chunkListPart(
+    hash,
+    chunks.map((one) => one.hash),
+    text.length,
+  );
+  return [list, ...chunks.map((one) => chunkPart(one.chunk, one.hash))];
 }
 
 /**
@@ -118,20 +123,10 @@ export class TextReader {
     }
     const wanted = [...new Set(hashes)].filter((hash) => !texts.has(hash));
     if (wanted.length === 0) return texts;
-    for (const [hash, text] of await this.#chunks(wanted)) texts.set(hash as Sha256, text);
-    const long = wanted.filter((hash) => !texts.has(hash));
-    if (long.length > 0) {
-      for (const [id, list] of await this.#db.entities(long.map(chunkListId))) {
-        const chunks = chunksOf(list);
-        const parts = await this.#chunks(chunks);
-        const missing = chunks.find((chunk) => !parts.has(chunk));
-        if (missing !== undefined) throw new StoreError('missing-part', `${id} lists chunk:${missing}, which the database does not hold`);
-        texts.set(id.slice('chunks:'.length) as Sha256, chunks.map((chunk) => parts.get(chunk)).join(''));
-      }
-    }
-    for (const hash of wanted) {
-      const text = texts.get(hash);
-      if (text !== undefined) this.#cache.set(hash, text);
+    for (const [hash, part] of await this.#parts(wanted)) {
+      const text = part.type === 'chunk' ? checkedText(part, hash) : await this.#listed(part, hash);
+      texts.set(hash, text);
+      this.#cache.set(hash, text);
     }
     return texts;
   }
@@ -152,13 +147,10 @@ export class TextReader {
     const wanted = [...new Set(hashes)];
     for (let i = 0; i < wanted.length; i += CHUNKS_AT_ONCE) {
       const page = wanted.slice(i, i + CHUNKS_AT_ONCE);
-      const chunks = await this.#db.entities(page.map(chunkId));
-      const long = page.filter((hash) => !chunks.has(chunkId(hash)));
-      const lists = await this.#db.entities(long.map(chunkListId));
+      const parts = await this.#parts(page);
       for (const hash of page) {
-        const chunk = chunks.get(chunkId(hash));
-        const list = lists.get(chunkListId(hash));
-        const damage = chunk === undefined ? await this.#damageOfList(hash, list) : damageOfChunk(chunk, hash);
+        const part = parts.get(hash);
+        const damage = part?.type === 'chunk' ? damageOfChunk(part, hash) : await this.#damageOfList(hash, part);
         if (damage !== undefined) damages.set(hash, damage);
       }
     }
@@ -170,7 +162,7 @@ export class TextReader {
     if (list === undefined) return 'missing';
     const digest = createHash('sha256');
     for (const chunk of chunksOf(list)) {
-      const part = await this.#db.entity(chunkId(chunk));
+      const part = (await this.#parts([chunk])).get(chunk);
       if (part === undefined) return 'missing';
       if (damageOfChunk(part, chunk) !== undefined) return 'damaged';
       digest.update(String(part.text));
@@ -178,21 +170,43 @@ export class TextReader {
     return digest.digest('hex') === hash ? undefined : 'damaged';
   }
 
-  async #chunks(hashes: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const texts = new Map<string, string>();
+  /** The text that a list of chunks stands for. */
+  async #listed(list: StoredDocument, hash: Sha256): Promise<string> {
+    const chunks = chunksOf(list);
+    const parts = await this.#parts(chunks);
+    const missing = chunks.find((chunk) => parts.get(chunk)?.type !== 'chunk');
+    if (missing !== undefined) {
+      throw new StoreError('missing-part', `${chunkListId(hash)} lists ${chunkId(missing)}, which the database does not hold`);
+    }
+    return chunks.map((chunk) => checkedText(parts.get(chunk), chunk)).join('');
+  }
+
+  /** The chunk or the list of chunks under each hash, whichever version wrote it; hashes without parts are absent. */
+  async #parts<Hash extends string>(hashes: readonly Hash[]): Promise<ReadonlyMap<Hash, StoredDocument>> {
+    const found = new Map<Hash, StoredDocument>();
     for (let i = 0; i < hashes.length; i += CHUNKS_AT_ONCE) {
-      const ids = hashes.slice(i, i + CHUNKS_AT_ONCE).map(chunkId);
-      for (const [id, part] of await this.#db.entities(ids)) {
-        const hash = id.slice('chunk:'.length);
-        // Content has to be what it is called by: nothing is shown, and nothing is kept in the cache, on trust.
-        if (damageOfChunk(part, hash) !== undefined) {
-          throw new StoreError('corrupt-part', `${id} does not hold the text that it is named after`);
-        }
-        texts.set(hash, String(part.text));
+      const page = hashes.slice(i, i + CHUNKS_AT_ONCE);
+      const chunks = await this.#db.entities(page.map(chunkId));
+      const others = page.filter((hash) => !chunks.has(chunkId(hash)));
+      // A long text has no chunk of its own; a text that an earlier version wrote has its former id.
+      const ids = others.flatMap((hash) => [chunkListId(hash), chunkId(hash)]);
+      const [lists, former] =
+        ids.length === 0 ? [] : await Promise.all([this.#db.entities(others.map(chunkListId)), formerParts(this.#db, ids)]);
+      for (const hash of page) {
+        const [chunk, list] = [chunkId(hash), chunkListId(hash)];
+        const part = chunks.get(chunk) ?? lists?.get(list) ?? former?.get(chunk) ?? former?.get(list);
+        if (part !== undefined) found.set(hash, part);
       }
     }
-    return texts;
+    return found;
   }
+}
+
+/** The text of a chunk. Content has to be what it is called by: nothing is shown, and nothing is kept in the cache, on trust. */
+function checkedText(part: StoredDocument | undefined, hash: string): string {
+  if (part === undefined || damageOfChunk(part, hash) !== undefined)
+    throw new StoreError('corrupt-part', `${chunkId(hash)} does not hold the text that it is named after`);
+  return String(part.text);
 }
 
 function damageOfChunk({ text }: StoredDocument, hash: string): TextDamage | undefined {

@@ -6,6 +6,7 @@ import type { Turn } from '../../src/objects/object-type.js';
 import type { Step } from '../../src/objects/step.js';
 import { applyStep, emptySession, type SessionState } from '../../src/session/session-state.js';
 import type { ObjectStore } from '../../src/store/object-store.js';
+import { stepId } from '../../src/store/step-part.js';
 import type { HistoryVersion, StoreSnapshot } from '../../src/store/store-snapshot.js';
 import type { AcknowledgedCall, Line } from './acknowledged.js';
 import { missingSteps } from './check-resume.js';
@@ -56,7 +57,7 @@ interface Pair {
 
 /** A step and its call were written once, in one transaction, with the content that was told. */
 async function checkStep(snapshot: StoreSnapshot, step: Step, told: AcknowledgedCall | undefined): Promise<Pair> {
-  const name = `step:${step.session}:${step.seq}`;
+  const name = stepId(step.session, step.seq);
   const parts = await snapshot.history(name);
   const problems = parts.length === 1 ? [] : [`${name} has ${parts.length} versions`];
   if (step.call === undefined) return { problems, versions: 0 };

@@ -1,5 +1,5 @@
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
-import { chatObjectId, type ObjectId, objectId, type SessionId, sessionId, sessionObjectId } from '../../objects/ids.js';
+import { callSuffix, chatObjectId, type ObjectId, objectId, type SessionId, sessionId, sessionObjectId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import { toolcallVersion } from '../../objects/versions.js';
 import { endsWithin } from '../../process/within-limit.js';
@@ -34,7 +34,7 @@ function renamed(changes: SetChanges, rename: Rename): SetChanges {
 /** A write of a lost session as a step of its fork: content and order stay, the call's object gets an id of the fork's own, since the other writer may have used the old one. */
 function rescuedWrite({ step, call, files, at }: SessionWrite, { fork, lease, renames }: Rescue): SessionWrite {
   const rename: Rename = (id) => renames.get(id) ?? id;
-  if (call !== undefined) renames.set(call.version['xt/id'], objectId(`${call.version['xt/id']}@${fork}`));
+  if (call !== undefined) renames.set(call.version['xt/id'], objectId(`${call.version['xt/id']}${callSuffix(fork)}`));
   const moved: SessionWrite = { session: fork, lease, files, heads: [], at };
   if (step === undefined) return moved;
   const movedStep = {

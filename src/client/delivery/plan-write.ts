@@ -2,11 +2,13 @@ import type { LargeTextReading } from '../../filesystem/access/read-source.js';
 import { decideFile, type FileDecision, type FileObservation, type IndexOutcome } from '../../indexing/decide-file.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
+import { hashText } from '../../objects/hashes.js';
 import { type ObjectId, sessionObjectId } from '../../objects/ids.js';
 import { CHUNK_UNITS, chunkText } from '../../objects/large-text.js';
 import { SessionError } from '../../session/errors.js';
 import { assemblyId, toAssemblyPart } from '../../store/assemblies.js';
 import type { ObjectStore, StoredPut } from '../../store/object-store.js';
+import { formerId } from '../../store/part-id.js';
 import { toStepParts } from '../../store/step-part.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import { chunkListPart, chunkPart, textParts } from '../../store/texts.js';
@@ -19,6 +21,8 @@ import type { MarkedVersion, WrittenFile } from '../optimistic/known-versions.js
 import { callMarks, NOTHING_WRITTEN, type SessionWrite, type WriteResult } from './session-write.js';
 import { currentFile, type OwnFiles } from './writers.js';
 
+/** Where chunks wait for each other; no session can have its name, for a session's write waits for its chunks. */
+const LARGE_TEXT_LANE = '.large-text';
 /** Chunks of one transaction: 4 MiB of UTF-16 units, far below the limit of a request's body. */
 const CHUNKS_AT_ONCE = 8;
 
@@ -39,13 +43,13 @@ async function writeLargeText(store: ObjectStore, { chunks, hash, length }: Larg
     const ops = store.textOps(batch);
     batch = [];
     if (ops.length === 0) return;
-    await store.writes.write('large-text', async () => ({ ops, result: undefined }));
+    await store.writes.write(LARGE_TEXT_LANE, async () => ({ ops, result: undefined }));
     store.markStored(ops);
   };
   for (const chunk of chunks()) {
-    const part = chunkPart(chunk);
-    ids.push(part['xt/id'].slice('chunk:'.length));
-    batch.push(part);
+    const hash = hashText(chunk);
+    ids.push(hash);
+    batch.push(chunkPart(chunk, hash));
     if (batch.length === CHUNKS_AT_ONCE) await send();
   }
   await send();
@@ -149,7 +153,7 @@ async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write
     throw new SessionError('taken-over', `session ${write.session} ${what}; open it again to go on from where it stands`);
   }
   const call = write.call?.version['xt/id'];
-  if (call !== undefined && (await snapshot.heads([call])).has(call)) {
+  if (call !== undefined && (await snapshot.existing([call])).length > 0) {
     throw new SessionError(
       'taken-over',
       `another chat recorded a call ${JSON.stringify(call)} in the same moment as session ${write.session}; open it again to go on from where it stands`,
@@ -225,7 +229,9 @@ export async function isAssemblyStored(snapshot: StoreSnapshot, proof: AssemblyP
 /** The operations that put the record of a context where none is. */
 export function assemblyOps(store: ObjectStore, proof: AssemblyProof): readonly TxOp[] {
   const doc = toAssemblyPart(proof);
-  return [store.guardOp(doc['xt/id'], null), { op: 'put', doc, validTime: new Date(proof.at) }];
+  const id = assemblyId(proof);
+  const guards = [id, formerId(id)].map((one) => store.guardOp(one, null));
+  return [...guards, { op: 'put', doc, validTime: new Date(proof.at) }];
 }
 
 /** What was assembled without the database is true of the session only as long as nobody else wrote to it. */

@@ -4,6 +4,7 @@ import type { Json } from '../../objects/canonical-json.js';
 import { restoreVersion } from '../../objects/seal.js';
 import { checkedParts, type StoredParts, toStored } from '../../store/head.js';
 import type { StoredPut } from '../../store/object-store.js';
+import { renewedPart } from '../../store/part-id.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { SessionWrite } from './session-write.js';
@@ -106,7 +107,7 @@ function decodeFile(file: WriteRecord['files'][number]): unknown {
 
 function partsOf({ version, marks, head, texts = [] }: WriteRecord['heads'][number]): StoredParts {
   if (head === undefined) return toStored(restoreVersion(version ?? {}), marks);
-  return checkedParts({ head: head as StoredDocument, texts: texts as unknown as readonly StoredDocument[] });
+  return checkedParts({ head: head as StoredDocument, texts: texts.map((text) => renewedPart(text as StoredDocument)) });
 }
 
 function decodePut(put: WriteRecord['heads'][number]): unknown {
@@ -133,11 +134,12 @@ function checkedRecord(value: Json): WriteRecord {
  * @throws {DocumentError} `hash-mismatch` – a version is damaged
  */
 export function decodeWrite(value: Json): SessionWrite {
-  const { format: _format, files, heads, call, ...write } = checkedRecord(value);
+  const { format: _format, files, heads, call, snapshot, ...write } = checkedRecord(value);
   const decoded = {
     ...write,
     files: files.map(decodeFile),
     heads: heads.map(decodePut),
+    ...(snapshot === undefined ? {} : { snapshot: renewedPart(snapshot as StoredDocument) }),
     ...(call === undefined ? {} : { call: { ...call, version: restoreVersion(call.version) } }),
   };
   return decoded as unknown as SessionWrite;

@@ -1,4 +1,14 @@
-import { type ObjectId, objectId } from '../../objects/ids.js';
+import {
+  callSuffix,
+  isInfrastructureId,
+  isReservedCallId,
+  type ObjectId,
+  objectId,
+  type SessionId,
+  sessionObjectId,
+  sessionOfStepCall,
+  stepCallId,
+} from '../../objects/ids.js';
 import { withinLimit } from '../../process/within-limit.js';
 import type { SessionState } from '../../session/session-state.js';
 import { TIME_LIMITS } from '../time-limits.js';
@@ -31,9 +41,10 @@ export class ExpectedIds {
 
   /** Asks for an id whose call has begun, so that nobody waits for the answer when it ends. */
   expect(state: SessionState, given: string): void {
-    const id = repeated(state, wantedOf(given)) as ObjectId;
-    if (this.#ids.has(id)) return;
-    const asked = lookUp(this.#environment, id).catch(() => undefined);
+    const wanted = wantedOf(given);
+    const id = repeated(state, wanted) as ObjectId;
+    if (isReservedCallId(wanted) || this.#ids.has(id)) return;
+    const asked = lookUp(this.#environment, id, state.id).catch(() => undefined);
     this.#ids.set(id, asked);
   }
 
@@ -48,31 +59,40 @@ export class ExpectedIds {
   }
 }
 
-async function lookUp({ store }: SessionEnvironment, id: ObjectId): Promise<ExpectedId> {
+/** Whether a document of any kind stands under an id, or another session is there that gives its calls such ids. */
+async function lookUp({ store }: SessionEnvironment, id: ObjectId, chat: SessionId): Promise<ExpectedId> {
   // This client's own calls are known without asking.
   const txId = await store.latestTransaction();
-  return { taken: txId !== undefined && (await store.newestAt(txId).heads([id])).has(id), txId };
+  const owner = sessionOfStepCall(id);
+  const asked = owner === undefined || owner === chat ? [id] : [id, sessionObjectId(owner)];
+  return { taken: txId !== undefined && (await store.newestAt(txId).existing(asked)).length > 0, txId };
 }
 
 function wantedOf(given: string): string {
-  return given.toWellFormed().slice(0, LONGEST);
+  return given.slice(0, LONGEST).toWellFormed();
 }
 
 /** The id that a harness gave a call, and what was asked about it before. */
 export interface GivenId {
   readonly given: string | undefined;
+  /** Whether the session has a name that nobody could know before it began: then what is made of it is free. */
+  readonly isSecret: boolean;
   readonly expected?: ExpectedIds;
   /** The last transaction of the database. */
   readonly latest: () => Promise<number | undefined>;
 }
 
 /** Whether another chat has an id; assumed when the database does not answer in time: an id that is made unique is never wrong. */
-async function isTaken(environment: SessionEnvironment, id: ObjectId, { expected, latest }: GivenId): Promise<boolean> {
+async function isTaken(
+  environment: SessionEnvironment,
+  id: ObjectId,
+  { chat, expected, latest }: GivenId & { readonly chat: SessionId },
+): Promise<boolean> {
   const { metadata, versions, outbox } = environment;
   // Another session of this client has it.
   if (versions.pending(id) !== undefined || metadata.get(id) !== undefined) return true;
   const known = expected?.take(id, latest).catch(() => undefined);
-  const asked = (async () => (await known) ?? (await lookUp(environment, id)).taken)();
+  const asked = (async () => (await known) ?? (await lookUp(environment, id, chat)).taken)();
   if (!outbox.isDurable) return asked;
   return withinLimit(
     asked.catch(() => true),
@@ -81,16 +101,25 @@ async function isTaken(environment: SessionEnvironment, id: ObjectId, { expected
   );
 }
 
+/** An id that only this session gives its calls; a mark behind it keeps it from looking like part of a session. */
+function ownId(state: SessionState, id: string): ObjectId {
+  return objectId(repeated(state, isInfrastructureId(id) ? `${id}~1` : id));
+}
+
 /**
  * The id of a tool call object (decision B2): the harness's own when it is free or this chat's, with the session's id behind it when another chat has
- * it; `{session}:{step}` where the harness gives none. What a fork shares with its parent is this chat's; what the parent called later is not.
+ * it or it could name something else than a call; `{session}:{step}` where the harness gives none. What a fork shares with its parent is this chat's; what the parent called later is not.
  */
 export async function callIdFor(environment: SessionEnvironment, state: SessionState, call: GivenId): Promise<ObjectId> {
-  const { given } = call;
-  if (given === undefined || given === '') return objectId(repeated(state, `${state.id}:${state.seq + 1}`));
-  const wanted = wantedOf(given);
-  const id = repeated(state, wanted) as ObjectId;
+  const { given, isSecret } = call;
+  const isGiven = given !== undefined && given !== '';
+  const wanted = isGiven ? wantedOf(given) : stepCallId(state.id, state.seq + 1);
+  const suffix = callSuffix(state.id);
   // An id with this session's id behind it is no other chat's.
-  if (wanted.endsWith(`@${state.id}`)) return objectId(id);
-  return objectId((await isTaken(environment, id, call)) ? repeated(state, `${wanted}@${state.id}`) : id);
+  if (wanted.endsWith(suffix)) return ownId(state, wanted);
+  if (!isReservedCallId(wanted)) {
+    const id = repeated(state, wanted) as ObjectId;
+    if ((!isGiven && isSecret) || !(await isTaken(environment, id, { ...call, chat: state.id }))) return objectId(id);
+  }
+  return ownId(state, `${wanted}${suffix}`);
 }

@@ -323,7 +323,7 @@ export class ContextClient {
           `session ${id} has steps that the database does not have yet; open it once the node is back`,
         );
       }
-      const parts = { lock, assemble: this.#assemble };
+      const parts = { lock, assemble: this.#assemble, isSecret: isNew };
       if (isNew) return new ContextSession(this.#environment, await createSession(this.#environment, id), parts);
       const resume = tracking?.resume(id, onProgress);
       const loaded = await openSession(this.#environment, id, (ids, objects) => resume?.take(ids, objects));

@@ -40,6 +40,8 @@ export interface SessionParts {
   readonly lock: SessionLock | undefined;
   /** How contexts are assembled: a sole writer's from what this process knows, all others from the database. */
   readonly assemble: AssembleSession;
+  /** Whether its id is random and new, so that nobody else can have used what is made of it. */
+  readonly isSecret: boolean;
 }
 
 /**
@@ -51,6 +53,7 @@ export class ContextSession {
   readonly #environment: SessionEnvironment;
   #loaded: LoadedSession;
   readonly #lock: SessionLock | undefined;
+  readonly #isSecret: boolean;
   #hashes: HeadHashes;
   readonly #expected: ExpectedIds;
   #queue: Promise<unknown> = Promise.resolve();
@@ -59,10 +62,11 @@ export class ContextSession {
   /** Set when a write's outcome was lost: what is loaded may be behind what is written. */
   #uncertain = false;
 
-  constructor(environment: SessionEnvironment, loaded: LoadedSession, { lock, assemble }: SessionParts) {
+  constructor(environment: SessionEnvironment, loaded: LoadedSession, { lock, assemble, isSecret }: SessionParts) {
     this.#environment = environment;
     this.#loaded = loaded;
     this.#lock = lock;
+    this.#isSecret = isSecret;
     this.id = loaded.state.id;
     this.#hashes = new HeadHashes(this.id);
     this.#expected = new ExpectedIds(environment);
@@ -87,7 +91,12 @@ export class ContextSession {
       const { policy } = this.#environment;
       const { state } = this.#loaded;
       const latest = (): Promise<number | undefined> => this.#contexts.latest();
-      const id = await callIdFor(this.#environment, state, { given: report.callId, expected: this.#expected, latest });
+      const id = await callIdFor(this.#environment, state, {
+        given: report.callId,
+        isSecret: this.#isSecret,
+        expected: this.#expected,
+        latest,
+      });
       const answer = withNotice(report.answer(id), this.#environment.outbox);
       const files = stepFiles(report, state);
       const step = planCall(

@@ -3,7 +3,7 @@ import type { DisplayPaths, ObjectMetadata } from '../../assembly/metadata.js';
 import { type Rendered, rendererOf } from '../../assembly/renderers.js';
 import { MountTable } from '../../filesystem/access/mounts.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
-import { filesystemId, type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
+import { callSuffix, filesystemId, type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
 import { assemblyId } from '../../store/assemblies.js';
 import { END_OF_TIME, type ObjectStore, reportedTime } from '../../store/object-store.js';
@@ -56,8 +56,11 @@ function requireRenderer({ renderer: name, layout: wanted, version }: AssemblyPr
 /** What a fork calls the calls that were put into it, by the names that the agent was shown (decision F6). */
 function asShown(input: Omit<AssemblyInput, 'options'>, session: SessionId, proof: AssemblyProof): Omit<AssemblyInput, 'options'> {
   if (proof.rescuedFrom === undefined) return input;
-  const ending = `@${session}`;
-  return renamedInput(input, (id) => (id.endsWith(ending) ? (id.slice(0, -ending.length) as ObjectId) : id));
+  const endings = [callSuffix(session), `@${session}`];
+  return renamedInput(input, (id) => {
+    const ending = endings.find((one) => id.endsWith(one)) ?? '';
+    return id.slice(0, id.length - ending.length) as ObjectId;
+  });
 }
 
 function rebuiltOf(proof: AssemblyProof, input: ReadContext['input'], basis: PinnedBasis): RebuiltAssembly {

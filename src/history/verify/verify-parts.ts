@@ -7,7 +7,7 @@ import { isDamage, isMissingPart } from '../../store/errors.js';
 import { contentPartHash } from '../../store/head.js';
 import { stepId } from '../../store/step-part.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { INLINE_UNITS } from '../../store/texts.js';
+import { chunkId, INLINE_UNITS } from '../../store/texts.js';
 
 /** Something written once that the database does not hold, or does not hold as it was written. */
 export interface PartDamage {
@@ -117,7 +117,7 @@ export async function verifyParts(checked: CheckedSession): Promise<PartsReport>
   }
   const texts = await textsOf(checked, steps);
   for (const [hash, what] of await present.damagedTexts([...texts.keys()])) {
-    damages.push({ part: `chunk:${hash}`, what, of: texts.get(hash) ?? session });
+    damages.push({ part: chunkId(hash), what, of: texts.get(hash) ?? session });
   }
   return { checked: 3 + 2 * steps.length + texts.size, damages };
 }

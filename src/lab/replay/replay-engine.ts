@@ -2,7 +2,7 @@ import { fileObjectId } from '../../client/file-access.js';
 import type { ContextClient } from '../../client/session/context-client.js';
 import { withoutGutter } from '../../foreign-tools/numbered-lines.js';
 import { quoted } from '../../objects/errors.js';
-import { type ObjectId, sessionObjectId } from '../../objects/ids.js';
+import { callSuffix, type ObjectId, sessionObjectId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { ImportCounter } from '../recordings/import-counts.js';
@@ -202,7 +202,7 @@ export class ReplayEngine {
       config.tools === 'recorded'
         ? { tool: call.tool, args: call.args as never, content: result.text }
         : wrappedCall(call, effects, result.text);
-    const callId = `${call.call_id.slice(0, 300)}@${session.id}`;
+    const callId = `${call.call_id.slice(0, 300)}${callSuffix(session.id)}`;
     await session.call({
       ...mapped,
       tool: mapped.tool.toWellFormed(),

@@ -10,6 +10,8 @@ import { rebuildAssembly } from '../../../src/history/rebuild/rebuild-assembly.j
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { type FilesystemId, filesystemId } from '../../../src/objects/ids.js';
+import { stepId } from '../../../src/store/step-part.js';
+import { chunkId } from '../../../src/store/texts.js';
 import { testAddress, wholeRead } from '../../support/context.js';
 import { Road } from '../../support/road.js';
 import { callReport } from '../../support/tracked-project.js';
@@ -228,7 +230,7 @@ describe('what was handed out to a model', () => {
     await read(client, session, 'a.ts', content);
     await session.assemble({ deliver: 'library' });
     await client.snapshot();
-    const chunk = `chunk:${hashText(content)}`;
+    const chunk = chunkId(hashText(content));
     const xtdb = openTestClient();
     try {
       await xtdb.execute([
@@ -259,15 +261,15 @@ describe('what was handed out to a model', () => {
         {
           op: 'put',
           doc: {
-            ...(await (await xtdb.db()).entity(`step:${session.id}:2`)),
-            'xt/id': `step:${session.id}:2`,
+            ...(await (await xtdb.db()).entity(stepId(session.id, 2))),
+            'xt/id': stepId(session.id, 2),
             seq: 2,
             body: { turn: 2, at: 1, changes: {}, opens: { rule: 'user-message' }, message: { role: 'user', text: 'goodbye' } },
           },
         },
       ]);
       expect((await verifySession((await reviewer()).store, session.id)).parts.damages).toContainEqual({
-        part: `step:${session.id}:2`,
+        part: stepId(session.id, 2),
         what: 'rewritten',
         of: session.id,
       });

@@ -6,6 +6,7 @@ import { filesystemSource } from '../../../src/objects/source.js';
 import { deletedFile, fileStub, indexedFile } from '../../../src/objects/versions.js';
 import { toStored } from '../../../src/store/head.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
+import { chunkId } from '../../../src/store/texts.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { countRequests, testAddress } from '../../support/context.js';
 
@@ -105,7 +106,9 @@ describe('versions in and out of the database', () => {
     const [one, two] = [fileOf('/shared-1.ts', content), fileOf('/shared-2.ts', content)];
     const first = store.putOps({ version: one });
     await store.putMany([{ version: one }]);
-    expect(first.filter((op) => op.op === 'put').map((op) => op.op === 'put' && op.doc['xt/id'])).toContain(`chunk:${one.content_hash}`);
+    expect(first.filter((op) => op.op === 'put').map((op) => op.op === 'put' && op.doc['xt/id'])).toContain(
+      chunkId(String(one.content_hash)),
+    );
     expect(store.putOps({ version: two }).map((op) => (op.op === 'put' ? op.doc['xt/id'] : op.id))).toEqual([two['xt/id']]);
     await store.putMany([{ version: two }]);
     expect((await (await store.now()).get(two['xt/id']))?.version.content).toBe(content);

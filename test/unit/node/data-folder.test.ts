@@ -17,7 +17,7 @@ describe('the data folder', () => {
     withTemporaryFolder(async (dir) => {
       const { dir: made } = await openDataFolder(join(dir, 'a', 'b'));
       expect((await stat(made)).mode & 0o777).toBe(0o700);
-      expect(JSON.parse(await readFile(join(made, 'palimpsest.json'), 'utf8'))).toEqual({ format: 1 });
+      expect(JSON.parse(await readFile(join(made, 'palimpsest.json'), 'utf8'))).toEqual({ format: 2 });
       expect((await openDataFolder(made)).dir).toBe(made);
     }));
 
@@ -36,8 +36,15 @@ describe('the data folder', () => {
 
   test('a newer format is refused with both numbers', () =>
     withTemporaryFolder(async (dir) => {
-      await writeFile(join(dir, 'palimpsest.json'), '{"format":2}');
-      await expect(openDataFolder(dir)).rejects.toMatchObject({ code: 'data-newer', message: expect.stringMatching(/format 2.*up to 1/) });
+      await writeFile(join(dir, 'palimpsest.json'), '{"format":3}');
+      await expect(openDataFolder(dir)).rejects.toMatchObject({ code: 'data-newer', message: expect.stringMatching(/format 3.*up to 2/) });
+    }));
+
+  test('an older format is raised before anything of the new one is written', () =>
+    withTemporaryFolder(async (dir) => {
+      await writeFile(join(dir, 'palimpsest.json'), '{"format":1}');
+      await openDataFolder(dir);
+      expect(JSON.parse(await readFile(join(dir, 'palimpsest.json'), 'utf8'))).toEqual({ format: 2 });
     }));
 
   test.each(['', '{', '[]', '{"format":"1"}', '{"format":0}', '\u0000\u0000'])('a marker %j is corrupt', (text) =>

@@ -61,7 +61,7 @@ describe('ids are kinds of their own', () => {
     expect(['session:s1', 'chat:x', 'system_prompt:', 'sessions:1', 'call_1', 'xchat:1'].map(isInfrastructureId)).toEqual([
       true,
       true,
-      true,
+      false,
       false,
       false,
       false,
@@ -73,7 +73,7 @@ describe('ids are kinds of their own', () => {
     ['a digest in capitals', () => sha256('A'.repeat(64)), 'invalid-id'],
     ['a digest with a newline', () => sha256(`${'a'.repeat(64)}\n`), 'invalid-id'],
     ['an empty object id', () => objectId(''), 'invalid-id'],
-    ['a long object id', () => objectId('x'.repeat(513)), 'invalid-id'],
+    ['a long object id', () => objectId('x'.repeat(1_025)), 'invalid-id'],
     ['half a pair in an object id', () => objectId('x\ud800'), 'lone-surrogate'],
     ['an empty filesystem id', () => filesystemId(''), 'invalid-id'],
     ['a session id with a space', () => sessionId('a b'), 'invalid-id'],
