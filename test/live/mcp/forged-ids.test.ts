@@ -107,4 +107,16 @@ describe('an id that names a part of somebody else’s session', () => {
     expect(listed).toContain('id="two\\nlines" type=toolcall');
     expect(listed).not.toMatch(/^lines/m);
   });
+
+  test.each(['large-text', 'put', 'chat', 'session', 'system_prompt', `chat:${randomUUID()}`, `a@${randomUUID()}`])(
+    'a session may be called %s: what it does is delivered and verifies',
+    async (name) => {
+      const session = sessionId(name);
+      await writeFile(join(root, 'large.txt'), `${randomUUID()}\n`.repeat(60_000));
+      for (const path of ['large.txt', 'long.txt']) expect(await agent.call('read', { session, path })).toMatchObject({ isError: false });
+      const stored = async () => (await (await store.latest()).steps(session)).length;
+      await until(stored, (steps) => steps === 2);
+      expect(await verifySession(store, session)).toMatchObject({ ok: true, session });
+    },
+  );
 });

@@ -5,11 +5,13 @@ import { decodeWrite, encodeWrite } from '../../../../src/client/delivery/write-
 import { decodePayload, encodePayload } from '../../../../src/journal/payload.js';
 import type { Json } from '../../../../src/objects/canonical-json.js';
 import { sessionId } from '../../../../src/objects/ids.js';
+import { EMPTY_SETS } from '../../../../src/objects/sets.js';
 import { chatVersion, sessionVersion, systemPromptVersion } from '../../../../src/objects/versions.js';
 import { planMessage } from '../../../../src/session/plan-step.js';
 import { applyStep, emptySession } from '../../../../src/session/session-state.js';
 import { DEFAULT_POLICY } from '../../../../src/session/step-policy.js';
 import { storedPut } from '../../../../src/store/object-store.js';
+import { toSnapshotPart } from '../../../../src/store/step-part.js';
 
 const SID = sessionId('s1');
 const SECRET = 'a message that belongs to its step alone';
@@ -39,6 +41,15 @@ describe('the record of a write', () => {
     ];
     const old = { ...rest, format: 1, heads: versions } as unknown as Json;
     expect(decodeWrite(decodePayload(bytesOf(old)))).toEqual({ ...rest, heads });
+  });
+
+  test('gets the ids that parts have today, where a version before data format 2 wrote it', () => {
+    const snapshot = toSnapshotPart({ session: SID, seq: 100, sets: EMPTY_SETS, indexedBefore: 0 });
+    const now = { ...write, snapshot };
+    const text = JSON.stringify(encodeWrite(now));
+    const former = text.replaceAll(/((?:snapshot|chunks?):[^"]*)~"/g, '$1"');
+    expect(former.length).toBeLessThan(text.length);
+    expect(decodeWrite(JSON.parse(former) as Json)).toEqual(now);
   });
 
   test.each<[string, (record: Record1) => void]>([
