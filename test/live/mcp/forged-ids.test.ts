@@ -69,7 +69,7 @@ describe('an id that names a part of somebody else’s session', () => {
       `step:${att}:1~`,
       hashText(text),
       '/etc/passwd',
-      'two\nlines',
+      `two\nlines${hashText(text)}`,
     ];
     for (const id of forged) await call?.(att, id);
     await agent.call('read', { session: vic, path: 'long.txt' });
@@ -104,7 +104,7 @@ describe('an id that names a part of somebody else’s session', () => {
     );
     // A line end in an id begins no line.
     const { text: listed } = await agent.call('context', { session: att });
-    expect(listed).toContain('id="two\\nlines" type=toolcall');
+    expect(listed).toContain(`id="two\\nlines${hashText(text)}" type=toolcall`);
     expect(listed).not.toMatch(/^lines/m);
   });
 
