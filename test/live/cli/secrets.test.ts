@@ -10,7 +10,7 @@ async function tokensIn(folder: string): Promise<readonly string[]> {
   const texts = entries
     .filter((entry) => entry.isFile())
     .map((entry) => readFile(join(entry.parentPath, entry.name), 'utf8').catch(() => ''));
-  return (await Promise.all(texts)).flatMap((text) => [...text.matchAll(/"token":"([^"]+)"/g)].map(([, token = '']) => token));
+  return (await Promise.all(texts)).flatMap((text) => [...text.matchAll(/"token":\s*"([^"]+)"/g)].map(([, token = '']) => token));
 }
 
 describe('what the commands print', () => {
