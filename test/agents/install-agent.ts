@@ -33,7 +33,12 @@ async function install(name: string, version: string, program: string, folder: s
     await mkdir(making, { recursive: true });
     await writeFile(join(making, 'package.json'), '{"private":true}\n');
     const options = { cwd: making, maxBuffer: 16 * 1024 * 1024, timeout: LIMIT_MS };
-    const { stdout, stderr } = await run('npm', ['install', '--no-audit', '--no-fund', `${name}@${version}`], options);
+    // An agent may need another Node than the one that installs it, and is run by that; the project's own strictness about engines comes with `npm run`.
+    const { stdout, stderr } = await run(
+      'npm',
+      ['install', '--no-engine-strict', '--no-audit', '--no-fund', `${name}@${version}`],
+      options,
+    );
     if (!(await exists(join(making, 'node_modules', '.bin', program)))) {
       throw Object.assign(new Error(`the package has no program ${program}`), { stdout, stderr });
     }

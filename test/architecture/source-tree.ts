@@ -65,3 +65,11 @@ export function partOf(path: string): string {
 export function floorOf(room: string): number {
   return HOUSE.floors.findIndex((floor) => floor.includes(room));
 }
+
+/** Every document of the project, relative to it: Markdown at the top, below `docs` and below `xtdb`. */
+export function documents(): readonly string[] {
+  const below = ['docs', 'xtdb'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name.split('\\').join('/')}`),
+  );
+  return [...readdirSync(root), ...below].filter((name) => name.endsWith('.md'));
+}

@@ -51,11 +51,12 @@ async function build(): Promise<{ readonly java: Java; readonly installation: In
   return { java, installation };
 }
 
-/** Starts the front with these flags, compiled as the service runs it. */
-export async function runFront(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<FrontRun> {
+/** The program and its arguments that start the front with these flags, compiled as the service runs it. */
+export async function frontCommand(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<readonly [string, ...string[]]> {
   built ??= build();
   const { java, installation } = await built;
-  const args = [
+  return [
+    java.command,
     ...commonJvmFlags(java.major),
     '-XX:TieredStopAtLevel=1',
     '-Xmx384m',
@@ -69,7 +70,12 @@ export async function runFront(flags: readonly string[], jvmFlags: readonly stri
     'front.main',
     ...flags,
   ];
-  const child = spawn(java.command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, MALLOC_ARENA_MAX: '2' } });
+}
+
+/** Starts the front with these flags. */
+export async function runFront(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<FrontRun> {
+  const [command, ...args] = await frontCommand(flags, jvmFlags);
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, MALLOC_ARENA_MAX: '2' } });
   let stdout = '';
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (piece: string) => {

@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { CONFIGS, frontCommand } from '../../support/front-process.js';
+
+/** A checkout of XTDB's own repository at tag 1.24.3: its tests and its remote client are run from there. */
+const source = process.env.PALIMPSEST_XTDB_SOURCE;
+const here = join(import.meta.dirname, '..', '..', 'xtdb-api');
+const run = promisify(execFile);
+
+interface Outcome {
+  readonly passed: number;
+  readonly other: readonly { readonly test: string; readonly type: 'fail' | 'error'; readonly expected: string; readonly actual: string }[];
+}
+
+let jars: string;
+beforeAll(async () => {
+  if (source === undefined) return;
+  jars = await mkdtemp(join(tmpdir(), 'palimpsest-xtdb-api-'));
+  await run('mvn', ['-q', '-B', '-f', join(here, 'pom.xml'), 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`]);
+});
+afterAll(async () => {
+  if (jars !== undefined) await rm(jars, { recursive: true, force: true });
+});
+
+/** Runs a namespace of XTDB's tests, each test on a front of its own. */
+async function outcome(namespace: string): Promise<Outcome> {
+  const folders = ['test/src', 'test/test', 'modules/http-client/src', 'modules/http-server/test', 'labs/rdf/src'];
+  const classPath = [join(here, 'src'), ...folders.map((folder) => join(source ?? '', folder)), join(jars, '*')].join(delimiter);
+  const [java, ...args] = await frontCommand(['--config', CONFIGS.memory, '--port', '0']);
+  const { stdout } = await run(java, ['-cp', classPath, 'clojure.main', '-m', 'report', namespace], {
+    env: { ...process.env, FRONT_COMMAND: JSON.stringify([java, ...args]) },
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
+}
+
+(source === undefined ? describe.skip : describe)('XTDB’s own tests of its HTTP API (PALIMPSEST_XTDB_SOURCE names its checkout)', () => {
+  test('through its remote client all pass but those that define transaction functions', async () => {
+    const { passed, other } = await outcome('xtdb.api-test');
+    expect(other).toEqual([]);
+    expect(passed).toBeGreaterThan(120);
+  });
+
+  test('of its JSON all pass but the one of transaction functions', async () => {
+    const { passed, other } = await outcome('xtdb.http-server.json-test');
+    expect(other).toEqual([]);
+    expect(passed).toBeGreaterThan(30);
+  });
+});
