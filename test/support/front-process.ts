@@ -74,7 +74,9 @@ export async function frontCommand(flags: readonly string[], jvmFlags: readonly 
 
 /** Starts the front with these flags. */
 export async function runFront(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<FrontRun> {
-  const [command, ...args] = await frontCommand(flags, jvmFlags);
+  // XTDB's libraries unpack themselves into the folder for temporary files: two processes that do so at once find half of one.
+  const scratch = await mkdtemp(join(tmpdir(), 'front-tmp-'));
+  const [command, ...args] = await frontCommand(flags, [...jvmFlags, `-Djava.io.tmpdir=${scratch}`]);
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, MALLOC_ARENA_MAX: '2' } });
   let stdout = '';
   let stderr = '';
@@ -91,7 +93,9 @@ export async function runFront(flags: readonly string[], jvmFlags: readonly stri
   });
   const ended = new Promise<FrontEnd>((resolve, reject) => {
     child.on('error', reject);
-    child.on('close', (code) => resolve({ code, stdout, stderr }));
+    child.on('close', (code) => {
+      rm(scratch, { recursive: true, force: true }).then(() => resolve({ code, stdout, stderr }), reject);
+    });
   });
   return { process: child, ready, ended };
 }

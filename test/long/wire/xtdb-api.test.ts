@@ -28,9 +28,17 @@ afterAll(async () => {
 
 /** Runs a namespace of XTDB's tests, each test on a front of its own. */
 async function outcome(namespace: string): Promise<Outcome> {
-  const folders = ['test/src', 'test/test', 'modules/http-client/src', 'modules/http-server/test', 'labs/rdf/src'];
+  const folders = [
+    'test/src',
+    'test/test',
+    'test/resources',
+    'test/test-resources',
+    'modules/http-client/src',
+    'modules/http-server/test',
+    'labs/rdf/src',
+  ];
   const classPath = [join(here, 'src'), ...folders.map((folder) => join(source ?? '', folder)), join(jars, '*')].join(delimiter);
-  const [java, ...args] = await frontCommand(['--config', CONFIGS.memory, '--port', '0']);
+  const [java, ...args] = await frontCommand(['--config', CONFIGS.memory, '--port', '0'], [`-Djava.io.tmpdir=${jars}`]);
   const { stdout } = await run(java, ['-cp', classPath, 'clojure.main', '-m', 'report', namespace], {
     env: { ...process.env, FRONT_COMMAND: JSON.stringify([java, ...args]) },
     maxBuffer: 64 * 1024 * 1024,
@@ -38,16 +46,31 @@ async function outcome(namespace: string): Promise<Outcome> {
   return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
 }
 
+/** Tests that do not pass, and why that is right. */
+const REFUSED = {
+  api: {
+    'test-tx-fn-replacing-arg-docs-866': 'defines transaction functions',
+    'test-tx-log': 'defines transaction functions',
+    'test-listen-for-indexed-txs': 'asks for what no remote client has',
+  },
+  json: {
+    'test-transaction-functions': 'defines transaction functions',
+    'test-object-mapping': 'submits a byte array, which EDN has no form for, past the HTTP API',
+  },
+} as const;
+
+const namesOf = ({ other }: Outcome): readonly string[] => [...new Set(other.map(({ test: name }) => name))].sort();
+
 (source === undefined ? describe.skip : describe)('XTDB’s own tests of its HTTP API (PALIMPSEST_XTDB_SOURCE names its checkout)', () => {
-  test('through its remote client all pass but those that define transaction functions', async () => {
-    const { passed, other } = await outcome('xtdb.api-test');
-    expect(other).toEqual([]);
-    expect(passed).toBeGreaterThan(120);
+  test('pass through its remote client, but for those that are refused on purpose', async () => {
+    const found = await outcome('xtdb.api-test');
+    expect({ names: namesOf(found), found }).toEqual({ names: Object.keys(REFUSED.api).sort(), found });
+    expect(found.passed).toBeGreaterThan(120);
   });
 
-  test('of its JSON all pass but the one of transaction functions', async () => {
-    const { passed, other } = await outcome('xtdb.http-server.json-test');
-    expect(other).toEqual([]);
-    expect(passed).toBeGreaterThan(30);
+  test('pass in JSON, but for those that are refused on purpose', async () => {
+    const found = await outcome('xtdb.http-server.json-test');
+    expect({ names: namesOf(found), found }).toEqual({ names: Object.keys(REFUSED.json).sort(), found });
+    expect(found.passed).toBeGreaterThan(35);
   });
 });

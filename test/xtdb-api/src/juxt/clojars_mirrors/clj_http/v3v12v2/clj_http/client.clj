@@ -16,7 +16,7 @@
         shown #(if (keyword? %) (name %) %)]
     (if (empty? params)
       url
-      (str url "?" (string/join "&" (for [[k v] params] (str (encode (shown k)) "=" (encode (shown v)))))))))
+      (str url (cond (string/ends-with? url "?") "" (string/includes? url "?") "&" :else "?") (string/join "&" (for [[k v] params] (str (encode (shown k)) "=" (encode (shown v)))))))))
 
 (defn request [{:keys [url method headers body accept content-type query-params as throw-exceptions]}]
   (let [publisher (if body (HttpRequest$BodyPublishers/ofString body) (HttpRequest$BodyPublishers/noBody))
