@@ -9,7 +9,7 @@ import { sessionId } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
 import { defined } from '../../values/defined.js';
 import { codeOf } from '../../values/thrown.js';
-import { excerpt } from '../recordings/entries/losses.js';
+import { excerpt } from '../recordings/importer.js';
 import { summariseRecording } from '../replay/dry-run.js';
 import { findRecordings } from '../replay/find-recordings.js';
 import { parseReplayConfig, type ReplayConfig } from '../replay/replay-config.js';

@@ -1,6 +1,5 @@
 import { defined } from '../../values/defined.js';
-import { excerpt } from './entries/losses.js';
-import type { Loss, OnLoss } from './importer.js';
+import { excerpt, type Loss, type OnLoss } from './importer.js';
 import { isJsonObject } from './json/json-text.js';
 import { type EntryOf, type RecordedEntry, recordedEntrySchema } from './neutral-session.js';
 

@@ -1,6 +1,6 @@
 import { numberedLines, outputLines } from '../../../foreign-tools/numbered-lines.js';
 import { idAt, listAt, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
-import { type FileEvidence, fileText, hunkPieces, namedFile, wholeFile } from '../evidence/shown-file.js';
+import { type FileEvidence, fileText, hunkPieces, namedFile, wholeFile } from '../entries/shown-file.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import type { ShownFile } from '../neutral-session.js';
 

@@ -1,8 +1,7 @@
 import { defined } from '../../../values/defined.js';
 import type { EntryQueue, HeldEntry } from '../entries/entry-queue.js';
 import { idAt, momentOf, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
-import type { OpaqueContent } from '../entries/losses.js';
-import type { OnLoss } from '../importer.js';
+import type { OnLoss, OpaqueContent } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf } from '../neutral-session.js';
 

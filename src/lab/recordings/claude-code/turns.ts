@@ -1,6 +1,5 @@
-import { callArguments, placeAsCallId } from '../entries/calls.js';
+import { callArguments, partsText, placeAsCallId } from '../entries/chat-message.js';
 import { idAt, objectAt, textAt } from '../entries/fields.js';
-import { partsText } from '../entries/message-content.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { twinEvidence } from './evidence.js';
 import { addToAnswer, answerOf, type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './sessions.js';

@@ -1,7 +1,6 @@
 import { defined } from '../../../values/defined.js';
 import { idAt, momentOf, objectAt, textAt } from '../entries/fields.js';
-import { notAnObject } from '../entries/losses.js';
-import type { Importer, OnItem, OnLoss, RecordingSource } from '../importer.js';
+import { type Importer, notAnObject, type OnItem, type OnLoss, type RecordingSource } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';

@@ -1,11 +1,8 @@
 import { defined } from '../../../values/defined.js';
-import { callArguments } from '../entries/calls.js';
+import { callArguments, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
-import { OpaqueContent, unknownRole } from '../entries/losses.js';
-import { partsText } from '../entries/message-content.js';
-import { fileEvidence, wholeFile } from '../evidence/shown-file.js';
-import { numberedText, printedFile, shownLines } from '../evidence/tool-output.js';
-import type { OnLoss } from '../importer.js';
+import { fileEvidence, numberedText, printedFile, shownLines, wholeFile } from '../entries/shown-file.js';
+import { type OnLoss, OpaqueContent, unknownRole } from '../importer.js';
 import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 

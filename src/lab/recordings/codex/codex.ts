@@ -1,9 +1,8 @@
 import { defined } from '../../../values/defined.js';
+import { partsText } from '../entries/chat-message.js';
 import { EntryQueue, type HeldEntry } from '../entries/entry-queue.js';
 import { idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
-import { excerpt, OpaqueContent } from '../entries/losses.js';
-import { partsText } from '../entries/message-content.js';
-import type { Importer, OnLoss } from '../importer.js';
+import { excerpt, type Importer, type OnLoss, OpaqueContent } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';

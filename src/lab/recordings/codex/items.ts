@@ -1,11 +1,9 @@
 import { isAbsolute, join } from 'node:path/posix';
-import { callArguments, placeAsCallId } from '../entries/calls.js';
+import { callArguments, partsText, placeAsCallId } from '../entries/chat-message.js';
 import type { EntryQueue } from '../entries/entry-queue.js';
 import { idAt, numberAt, objectAt, objectsAt, roleAt, textAt } from '../entries/fields.js';
-import type { OpaqueContent } from '../entries/losses.js';
-import { partsText } from '../entries/message-content.js';
-import { fileEvidence, hunkPieces, namedFile, unifiedHunks, wholeFile } from '../evidence/shown-file.js';
-import type { OnLoss } from '../importer.js';
+import { fileEvidence, hunkPieces, namedFile, unifiedHunks, wholeFile } from '../entries/shown-file.js';
+import type { OnLoss, OpaqueContent } from '../importer.js';
 import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
 import type { EntryOf, ShownFile } from '../neutral-session.js';
 

@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
 import { numberAt, objectAt, textAt } from '../entries/fields.js';
-import { type FileEvidence, fileEvidence, fileText, namedFile, wholeFile } from '../evidence/shown-file.js';
-import { printedFile } from '../evidence/tool-output.js';
+import { type FileEvidence, fileEvidence, fileText, namedFile, printedFile, wholeFile } from '../entries/shown-file.js';
 import type { JsonObject } from '../json/json-text.js';
 import type { ShownFile } from '../neutral-session.js';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { defined } from '../../../values/defined.js';
-import { callArguments } from '../entries/calls.js';
+import { callArguments, partsText } from '../entries/chat-message.js';
 import {
   type EntryCommon,
   entryCommon,
@@ -13,9 +13,7 @@ import {
   textAt,
   usageAt,
 } from '../entries/fields.js';
-import { notAnObject } from '../entries/losses.js';
-import { partsText } from '../entries/message-content.js';
-import type { OnLoss } from '../importer.js';
+import { notAnObject, type OnLoss } from '../importer.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { geminiEvidence, referencedFiles } from './evidence.js';

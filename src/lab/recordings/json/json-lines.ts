@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { isDeeperThan } from '../../../values/json-depth.js';
-import { excerpt } from '../entries/losses.js';
-import type { OnLoss } from '../importer.js';
+import { excerpt, type OnLoss } from '../importer.js';
 import { endOfValue, isJsonObject, type JsonObject, MAX_DEPTH, parseJson } from './json-text.js';
 
 /** The longest line that is read, bytes. Parsing a line takes a few times as much memory. */

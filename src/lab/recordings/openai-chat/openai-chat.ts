@@ -1,11 +1,8 @@
 import { defined } from '../../../values/defined.js';
-import { chatCalls, chatThinking, chatUsage } from '../entries/calls.js';
+import { chatCalls, chatThinking, chatUsage, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, roleAt, textAt } from '../entries/fields.js';
-import { notAnObject, unknownRole } from '../entries/losses.js';
-import { partsText } from '../entries/message-content.js';
-import type { Importer, OnLoss, RecordingSource } from '../importer.js';
-import type { DocumentItem } from '../json/document-walk.js';
-import { documentItems } from '../json/json-document.js';
+import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
+import { type DocumentItem, documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';

@@ -1,6 +1,13 @@
 import { objectAt, textAt } from '../entries/fields.js';
-import { type FileEvidence, fileEvidence, wholeFile } from '../evidence/shown-file.js';
-import { listedByEditor, numberedAnswer, printedFile, terminalText } from '../evidence/tool-output.js';
+import {
+  type FileEvidence,
+  fileEvidence,
+  listedByEditor,
+  numberedAnswer,
+  printedFile,
+  terminalText,
+  wholeFile,
+} from '../entries/shown-file.js';
 import type { JsonObject } from '../json/json-text.js';
 
 /** What the editor shows: the texts before and after a change where the recording has them, else what its answer shows. */

@@ -1,9 +1,7 @@
 import { defined } from '../../../values/defined.js';
-import { chatCalls, chatUsage } from '../entries/calls.js';
+import { chatCalls, chatUsage, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
-import { partsText } from '../entries/message-content.js';
-import { type FileEvidence, fileEvidence, wholeFile } from '../evidence/shown-file.js';
-import { fileWindows } from '../evidence/tool-output.js';
+import { type FileEvidence, fileEvidence, fileWindows, wholeFile } from '../entries/shown-file.js';
 import type { OnLoss } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';

@@ -1,7 +1,6 @@
 import { defined } from '../../../values/defined.js';
 import { idAt, listAt, objectAt, textAt } from '../entries/fields.js';
-import { notAnObject } from '../entries/losses.js';
-import type { Importer, OnLoss, RecordingSource } from '../importer.js';
+import { type Importer, notAnObject, type OnLoss, type RecordingSource } from '../importer.js';
 import { type EventFiles, folderEvents, holdsOneConversation, type PlacedRecord } from '../json/folder-events.js';
 import { documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';

@@ -1,10 +1,8 @@
 import { defined } from '../../../values/defined.js';
-import { callArguments, chatThinking } from '../entries/calls.js';
+import { callArguments, chatThinking, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, roleAt, textAt, textsAt } from '../entries/fields.js';
-import { notAnObject, unknownRole } from '../entries/losses.js';
-import { partsText } from '../entries/message-content.js';
-import type { FileEvidence } from '../evidence/shown-file.js';
-import type { Importer, OnLoss, RecordingSource } from '../importer.js';
+import type { FileEvidence } from '../entries/shown-file.js';
+import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
 import { type EventFiles, folderEvents, holdsOneConversation, memberRecord, type PlacedRecord } from '../json/folder-events.js';
 import { documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';

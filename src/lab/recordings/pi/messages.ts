@@ -1,9 +1,7 @@
-import { callArguments } from '../entries/calls.js';
+import { callArguments, partsText } from '../entries/chat-message.js';
 import { idAt, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
-import { excerpt, OpaqueContent } from '../entries/losses.js';
-import { partsText } from '../entries/message-content.js';
-import { fileEvidence, fileText, namedFile } from '../evidence/shown-file.js';
-import type { OnLoss } from '../importer.js';
+import { fileEvidence, fileText, namedFile } from '../entries/shown-file.js';
+import { excerpt, type OnLoss, OpaqueContent } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 

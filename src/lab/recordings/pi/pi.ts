@@ -1,6 +1,5 @@
 import { idAt, momentOf, numberAt, objectAt, textAt } from '../entries/fields.js';
-import { excerpt } from '../entries/losses.js';
-import type { Importer, OnLoss } from '../importer.js';
+import { excerpt, type Importer, type OnLoss } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { RecordedEntry } from '../neutral-session.js';

@@ -1,12 +1,9 @@
 import { posix } from 'node:path';
 import { defined } from '../../../values/defined.js';
-import { type ChatCall, chatCalls } from '../entries/calls.js';
+import { type ChatCall, chatCalls, partsText } from '../entries/chat-message.js';
 import { objectAt, objectsAt, textAt } from '../entries/fields.js';
-import { unknownRole } from '../entries/losses.js';
-import { partsText } from '../entries/message-content.js';
-import { fileEvidence } from '../evidence/shown-file.js';
-import { fileWindows, listedByEditor, numberedAnswer } from '../evidence/tool-output.js';
-import type { OnLoss } from '../importer.js';
+import { fileEvidence, fileWindows, listedByEditor, numberedAnswer } from '../entries/shown-file.js';
+import { type OnLoss, unknownRole } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 import { textCommand } from './command.js';

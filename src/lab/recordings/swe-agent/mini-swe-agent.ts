@@ -1,11 +1,8 @@
 import { defined } from '../../../values/defined.js';
-import { type ChatCall, chatCalls, chatThinking, chatUsage } from '../entries/calls.js';
+import { type ChatCall, chatCalls, chatThinking, chatUsage, partsText } from '../entries/chat-message.js';
 import { idAt, numberAt, objectAt, objectsAt, textAt } from '../entries/fields.js';
-import { notAnObject, unknownRole } from '../entries/losses.js';
-import { partsText } from '../entries/message-content.js';
-import { fileEvidence } from '../evidence/shown-file.js';
-import { printedFile } from '../evidence/tool-output.js';
-import type { Importer, OnLoss, RecordingSource } from '../importer.js';
+import { fileEvidence, printedFile } from '../entries/shown-file.js';
+import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';

@@ -1,10 +1,8 @@
 import { defined } from '../../../values/defined.js';
+import { partsText } from '../entries/chat-message.js';
 import { textAt } from '../entries/fields.js';
-import { notAnObject } from '../entries/losses.js';
-import { partsText } from '../entries/message-content.js';
-import type { Importer, OnLoss, RecordingSource } from '../importer.js';
-import type { DocumentItem } from '../json/document-walk.js';
-import { documentItems } from '../json/json-document.js';
+import { type Importer, notAnObject, type OnLoss, type RecordingSource } from '../importer.js';
+import { type DocumentItem, documentItems } from '../json/json-document.js';
 import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
 import { headObject, headObjects, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';

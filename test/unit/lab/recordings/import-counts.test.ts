@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { transcriptItems } from '../../../../src/lab/recordings/import-counts.js';
-import { readsOfCall } from '../../../../src/lab/recordings/read-calls.js';
+import { readsOfCall, transcriptItems } from '../../../../src/lab/recordings/import-counts.js';
 import { bytesSource, describeRecording, describeSource, linesOf, recordingPath } from '../../../support/recordings.js';
 
 describe('reads of a call', () => {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Loss } from '../../../../src/lab/recordings/importer.js';
-import type { DocumentShape } from '../../../../src/lab/recordings/json/document-walk.js';
-import { documentItems } from '../../../../src/lab/recordings/json/json-document.js';
+import { type DocumentShape, documentItems } from '../../../../src/lab/recordings/json/json-document.js';
 import { MAX_DEPTH } from '../../../../src/lab/recordings/json/json-text.js';
 import { bytesSource } from '../../../support/recordings.js';
 

@@ -6,7 +6,7 @@ import {
   numberedText,
   printedFile,
   terminalText,
-} from '../../../../src/lab/recordings/evidence/tool-output.js';
+} from '../../../../src/lab/recordings/entries/shown-file.js';
 
 describe('windows on files', () => {
   test('a window from the first line to the last is the whole file, each line with its end', () => {
