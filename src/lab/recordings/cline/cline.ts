@@ -67,7 +67,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
   yield session;
   const messages = new ClineMessages(session.native_id, onLoss);
   let prompt = session.system_prompt;
-  for await (const { path, value } of documentItems(source.open(), { items: ['messages.*', 'system_prompt'] }, onLoss)) {
+  for await (const { path, place, value } of documentItems(source.open(), { items: ['messages.*', 'system_prompt'] }, onLoss)) {
     if (path[0] === 'system_prompt') {
       // Behind the first messages the prompt comes too late for the session entry.
       if (prompt === undefined && typeof value === 'string') {
@@ -76,7 +76,6 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
       }
       continue;
     }
-    const place = `messages[${path[1]}]`;
     if (isJsonObject(value)) {
       onItem(session.native_id);
       yield* messages.entries(value, place);

@@ -41,8 +41,7 @@ async function* readDocument(source: RecordingSource, onLoss: OnLoss): AsyncIter
   const session = sessionOf(source, headObject(source));
   yield session;
   const records = new GeminiRecords(session.native_id, onLoss);
-  for await (const { path, value } of documentItems(source.open(), { items: ['messages.*'] }, onLoss)) {
-    const place = `messages[${path[1]}]`;
+  for await (const { place, value } of documentItems(source.open(), { items: ['messages.*'] }, onLoss)) {
     if (isJsonObject(value)) yield* records.entries(value, place);
     else onLoss(notAnObject(value, 'a message', place));
   }

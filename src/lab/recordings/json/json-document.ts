@@ -9,34 +9,25 @@ import { MAX_DEPTH } from './json-text.js';
 // The library marks the end of its input by this value, which its types do not allow.
 const END = none as unknown as string;
 
-/** Splits JSON text that comes in pieces into tokens; several values may follow one another. */
-export interface JsonTokenizer {
-  /**
-   * The tokens that this text completes.
-   * @throws {Error} – the text is not JSON
-   */
-  feed(text: string): Iterable<Token>;
-  /**
-   * The last tokens.
-   * @throws {Error} – a value is not at its end
-   */
-  end(): Iterable<Token>;
-}
-
-/** A tokenizer that gives every string and number as one token. */
-export function createTokenizer(): JsonTokenizer {
+/**
+ * Makes a function that splits JSON text, given in pieces and undefined at its end, into tokens: every string and number is one. Several values may follow one
+ * another.
+ * @throws {Error} – the function throws where the text is not JSON, or ends inside a value
+ */
+export function createTokenizer(): (piece: string | undefined) => Iterable<Token> {
   const parse = jsonParser({ packValues: true, streamValues: false, jsonStreaming: true });
-  const listed = (tokens: ReturnType<typeof parse>): Iterable<Token> =>
-    typeof tokens === 'object' && 'values' in tokens ? tokens.values : [];
-  return { feed: (text) => listed(parse(text)), end: () => listed(parse(END)) };
+  return (piece) => {
+    const tokens = parse(piece ?? END);
+    return typeof tokens === 'object' && 'values' in tokens ? tokens.values : [];
+  };
 }
 
 /** How much text is parsed at once. Values in the same piece as a broken place are lost, so a piece is short. */
 const SLICE_CHARS = 8 * 1024;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Bytes as text; bytes that are not UTF-8 are replaced and reported once. */
-async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIterable<string> {
+/** Bytes as pieces of text, then undefined; bytes that are not UTF-8 are replaced and reported once. */
+async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIterable<string | undefined> {
   let decoder = new TextDecoder('utf-8', { fatal: true });
   let bytes = 0;
   for await (const chunk of chunks) {
@@ -55,6 +46,7 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
     bytes += chunk.length;
     for (let from = 0; from < text.length; from += SLICE_CHARS) yield text.slice(from, from + SLICE_CHARS);
   }
+  yield undefined;
 }
 
 /**
@@ -63,31 +55,24 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
  * broken place and the loss `malformed-record`, as do items that are too large or nested too deeply; replaced text is `repaired-text`.
  */
 export async function* documentItems(chunks: AsyncIterable<Buffer>, shape: DocumentShape, onLoss: OnLoss): AsyncIterable<DocumentItem> {
-  const tokenizer = createTokenizer();
+  const tokensOf = createTokenizer();
   const walk = new DocumentWalk(shape, onLoss);
-  const text = decoded(chunks, onLoss)[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await text.next();
-      const ended = next.done === true;
-      const items: DocumentItem[] = [];
-      try {
-        for (const token of next.done === true ? tokenizer.end() : tokenizer.feed(next.value)) {
-          const item = walk.consume(token);
-          if (item !== undefined) items.push(item);
-        }
-        if (ended && walk.inside) throw new SyntaxError('the document is not at its end');
-      } catch (error) {
-        const place = walk.place === '' ? 'document' : walk.place;
-        if (ended) onLoss({ reason: 'truncated-file', place, detail: 'the file ends inside a value' });
-        else onLoss({ reason: 'malformed-record', place, detail: `not JSON, nothing behind it is read: ${messageOf(error)}` });
-        return;
+  for await (const piece of decoded(chunks, onLoss)) {
+    const ended = piece === undefined;
+    const items: DocumentItem[] = [];
+    try {
+      for (const token of tokensOf(piece)) {
+        const item = walk.consume(token);
+        if (item !== undefined) items.push(item);
       }
-      yield* items;
-      if (ended) return;
+      if (ended && walk.inside) throw new SyntaxError('the document is not at its end');
+    } catch (error) {
+      const place = walk.place === '' ? 'document' : walk.place;
+      if (ended) onLoss({ reason: 'truncated-file', place, detail: 'the file ends inside a value' });
+      else onLoss({ reason: 'malformed-record', place, detail: `not JSON, nothing behind it is read: ${messageOf(error)}` });
+      return;
     }
-  } finally {
-    await text.return?.();
+    yield* items;
   }
 }
 
@@ -96,7 +81,7 @@ export type DocumentPath = readonly (string | number)[];
 
 /** The values of a JSON document that are read. */
 export interface DocumentShape {
-  /** Patterns of the values that are read one by one, such as `messages.*`; `*` matches any position of a list, an empty pattern the document itself. */
+  /** Patterns of the values that are read one by one, such as `messages.*`; `*` matches any position of a list. */
   readonly items: readonly string[];
   /** Patterns of what is left out of the items, such as `trajectory.*.query`. */
   readonly skip?: readonly string[];
@@ -104,35 +89,11 @@ export interface DocumentShape {
 
 type Pattern = readonly string[];
 
-const patternOf = (text: string): Pattern => (text === '' ? [] : text.split('.'));
-
 const fits = (step: string | number | undefined, part: string | undefined): boolean =>
   part === '*' ? typeof step === 'number' : String(step) === part;
+const begins = (path: DocumentPath, pattern: Pattern): boolean => path.every((step, index) => fits(step, pattern[index]));
+const same = (path: DocumentPath, pattern: Pattern): boolean => path.length === pattern.length && begins(path, pattern);
 
-/** What the walk does with a value outside of an item. */
-type ValueUse = 'item' | 'skip' | 'enter';
-
-/** Answers by the path of a value what the walk does with it. */
-interface ShapeMatcher {
-  outside(path: DocumentPath): ValueUse;
-  skipsInside(path: DocumentPath): boolean;
-}
-
-function createMatcher(shape: DocumentShape): ShapeMatcher {
-  const items = shape.items.map(patternOf);
-  const skips = (shape.skip ?? []).map(patternOf);
-  const begins = (path: DocumentPath, pattern: Pattern): boolean => path.every((step, index) => fits(step, pattern[index]));
-  const same = (path: DocumentPath, pattern: Pattern): boolean => path.length === pattern.length && begins(path, pattern);
-  return {
-    outside(path) {
-      if (items.some((pattern) => same(path, pattern))) return 'item';
-      return items.some((pattern) => path.length < pattern.length && begins(path, pattern)) ? 'enter' : 'skip';
-    },
-    skipsInside: (path) => skips.some((pattern) => same(path, pattern)),
-  };
-}
-
-/** A path as people write it: `history[12]`, `[3].traj[5]`. */
 function placeOf(path: DocumentPath): string {
   return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('');
 }
@@ -140,6 +101,8 @@ function placeOf(path: DocumentPath): string {
 /** A value that the shape of a document asks for. */
 export interface DocumentItem {
   readonly path: DocumentPath;
+  /** The path as people write it: `history[12]`, `[3].traj[5]`. */
+  readonly place: string;
   readonly value: unknown;
 }
 
@@ -163,15 +126,17 @@ const CLOSING: ReadonlySet<string> = new Set(['endObject', 'endArray']);
 
 /** Follows the tokens of a document and assembles its items. Whatever the shape does not ask for is never in memory. */
 export class DocumentWalk {
-  readonly #matcher: ShapeMatcher;
+  readonly #items: readonly Pattern[];
+  readonly #skips: readonly Pattern[];
   readonly #onLoss: OnLoss;
   readonly #frames: Frame[] = [];
   /** How many containers are open from the one that is left out downwards; 0 where none is left out. */
   #skipped = 0;
   #item: OpenItem | undefined;
 
-  constructor(shape: DocumentShape, onLoss: OnLoss) {
-    this.#matcher = createMatcher(shape);
+  constructor({ items, skip = [] }: DocumentShape, onLoss: OnLoss) {
+    this.#items = items.map((pattern) => pattern.split('.'));
+    this.#skips = skip.map((pattern) => pattern.split('.'));
     this.#onLoss = onLoss;
   }
 
@@ -210,12 +175,14 @@ export class DocumentWalk {
 
   #begin(token: Token, opens: boolean): DocumentItem | undefined {
     const path = this.#path();
-    const use = this.#matcher.outside(path);
-    if (use === 'item' && !opens) return { path, value: scalarOf(token) };
-    if (use === 'item') {
-      this.#item = { built: new Assembler(), depth: this.#frames.length, size: 0 };
-      this.#item.built.consume(token);
-    } else if (use === 'skip' && opens) this.#skipped = 1;
+    if (!this.#items.some((pattern) => same(path, pattern))) {
+      const above = this.#items.some((pattern) => path.length < pattern.length && begins(path, pattern));
+      if (opens && !above) this.#skipped = 1;
+      return undefined;
+    }
+    if (!opens) return { path, place: placeOf(path), value: scalarOf(token) };
+    this.#item = { built: new Assembler(), depth: this.#frames.length, size: 0 };
+    this.#item.built.consume(token);
     return undefined;
   }
 
@@ -228,7 +195,7 @@ export class DocumentWalk {
       this.#onLoss({ reason: 'malformed-record', place, detail });
       this.#skipped = this.#frames.length - item.depth + (opens ? 1 : 0);
       this.#item = undefined;
-    } else if (this.#matcher.skipsInside(this.#path())) this.#skipped = opens ? 1 : 0;
+    } else if (this.#skips.some((pattern) => same(this.#path(), pattern))) this.#skipped = opens ? 1 : 0;
     else item.built.consume(token);
   }
 
@@ -243,7 +210,8 @@ export class DocumentWalk {
     item.built.consume(token);
     if (this.#frames.length > item.depth) return undefined;
     this.#item = undefined;
-    return { path: this.#path(), value: item.built.current };
+    const path = this.#path();
+    return { path, place: placeOf(path), value: item.built.current };
   }
 }
 

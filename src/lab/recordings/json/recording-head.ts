@@ -16,12 +16,12 @@ export interface RecordingHead {
 const SLICE_CHARS = 1024;
 
 function readHead(text: string): RecordingHead {
-  const tokenizer = createTokenizer();
+  const tokensOf = createTokenizer();
   const built = new Assembler();
   let begun = false;
   try {
     for (let from = 0; from < text.length; from += SLICE_CHARS) {
-      for (const token of tokenizer.feed(text.slice(from, from + SLICE_CHARS))) {
+      for (const token of tokensOf(text.slice(from, from + SLICE_CHARS))) {
         if (begun && built.done) return { value: built.current, several: true };
         if (!begun && token.name !== 'startObject' && token.name !== 'startArray') return { value: undefined, several: false };
         begun = true;

@@ -2,7 +2,7 @@ import { defined } from '../../../values/defined.js';
 import { chatCalls, chatThinking, chatUsage, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, roleAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
-import { type DocumentItem, documentItems } from '../json/json-document.js';
+import { documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
@@ -162,10 +162,6 @@ function shapeOf(source: RecordingSource): { readonly items: readonly string[]; 
   return list === undefined ? { items: ['*'], several: false } : { items: LISTS.map((name) => `*.${name}.*`), several: true };
 }
 
-function placeIn({ path }: DocumentItem): string {
-  return path.length === 1 ? `messages[${path[0]}]` : path.length === 2 ? `${path[0]}[${path[1]}]` : `[${path[0]}].${path[1]}[${path[2]}]`;
-}
-
 async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   if (recordingHead(source).several) {
     yield* readLines(source, onLoss);
@@ -173,8 +169,8 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
   }
   const { items, several } = shapeOf(source);
   const conversations = new Conversations(recordingId(source), several, onLoss);
-  for await (const item of documentItems(source.open(), { items }, onLoss)) {
-    yield* conversations.message(several ? Number(item.path[0]) : 0, item.value, placeIn(item));
+  for await (const { path, place, value } of documentItems(source.open(), { items }, onLoss)) {
+    yield* conversations.message(several ? Number(path[0]) : 0, value, path.length === 1 ? `messages${place}` : place);
   }
   yield* conversations.end();
 }

@@ -129,9 +129,8 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
   } else if (Array.isArray(value) || /^\s*\{\s*\n/.test(source.head.subarray(0, 64).toString('utf8'))) {
     const row = isJsonObject(value) ? value : undefined;
     const reader = new HistoryReader({ id: idAt(row, 'instance_id') ?? recordingId(source), place: 'history', row }, onLoss);
-    for await (const { path, value: item } of documentItems(source.open(), { items: ['history.*', '*'] }, onLoss)) {
-      yield* reader.item(item, path.length === 1 ? `[${path[0]}]` : `history[${path[1]}]`);
-    }
+    const items = documentItems(source.open(), { items: ['history.*', '*'] }, onLoss);
+    for await (const { place, value } of items) yield* reader.item(value, place);
     yield* reader.end();
   } else yield* readLines(source, onLoss);
 }

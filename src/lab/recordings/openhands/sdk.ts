@@ -193,8 +193,7 @@ async function* eventsOf(source: RecordingSource, onLoss: OnLoss): AsyncIterable
   if (source.members !== undefined) {
     yield* folderEvents(source, EVENT_FILES, onLoss);
   } else if (Array.isArray(recordingHead(source).value)) {
-    for await (const { path, value } of documentItems(source.open(), { items: ['*'] }, onLoss)) {
-      const place = `[${path[0]}]`;
+    for await (const { place, value } of documentItems(source.open(), { items: ['*'] }, onLoss)) {
       if (isJsonObject(value)) yield { record: value, place };
       else onLoss(notAnObject(value, 'an event', place));
     }

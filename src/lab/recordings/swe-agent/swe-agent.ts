@@ -122,20 +122,20 @@ function headInfo(source: RecordingSource): JsonObject | undefined {
 /** The prompts of the first step, which a trajectory without a history has. */
 async function* firstPrompts(source: RecordingSource): AsyncIterable<HistoryItem> {
   const shape = { items: ['trajectory.0.query.*', 'trajectory.0.messages.*', 'trajectory.1.action'] };
-  for await (const { path, value } of documentItems(source.open(), shape, () => undefined)) {
+  for await (const { path, place, value } of documentItems(source.open(), shape, () => undefined)) {
     if (path[1] !== 0) return;
-    if (isJsonObject(value) && value.role !== 'assistant') yield { item: value, place: `trajectory[0].${path[2]}[${path[3]}]` };
+    if (isJsonObject(value) && value.role !== 'assistant') yield { item: value, place };
   }
 }
 
-async function* historyItems(items: AsyncIterable<DocumentItem>, exit: { status?: string }, onLoss: OnLoss): AsyncIterable<HistoryItem> {
-  for await (const { path, value } of items) {
-    if (path[0] === 'info') {
-      if (typeof value === 'string') exit.status = value;
-      continue;
-    }
-    const place = `history[${path[1]}]`;
-    if (isJsonObject(value)) yield { item: value, place };
+async function* historyItems(
+  items: AsyncIterable<DocumentItem>,
+  exit: { status?: string | undefined },
+  onLoss: OnLoss,
+): AsyncIterable<HistoryItem> {
+  for await (const { path, place, value } of items) {
+    if (path[0] === 'info') exit.status = typeof value === 'string' ? value : exit.status;
+    else if (isJsonObject(value)) yield { item: value, place };
     else onLoss(notAnObject(value, 'an object', place));
   }
 }
@@ -156,7 +156,7 @@ async function* begin(
 const isAction = (item: JsonObject): boolean => item.role === 'assistant' && !isDemonstration(item);
 
 async function* entriesOf(source: RecordingSource, steps: StepReader, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
-  const exit: { status?: string } = {};
+  const exit: { status?: string | undefined } = {};
   let cut = false;
   const onItemLoss: OnLoss = (loss) => {
     cut ||= loss.reason === 'truncated-file' || loss.reason === 'malformed-record';
