@@ -1,35 +1,21 @@
 import { defined } from '../../values/defined.js';
-import { excerpt, type Loss, type OnLoss } from './importer.js';
+import { excerpt, type LossReason, type OnLoss } from './importer.js';
 import { isJsonObject } from './json/json-text.js';
 import { type EntryOf, type RecordedEntry, recordedEntrySchema } from './neutral-session.js';
 
-/** Callback for every string that was repaired. */
-type OnRepair = (before: string) => void;
-
 /**
- * The same JSON value with every lone surrogate replaced by U+FFFD, in keys too: UTF-8 has no lone surrogates, so the text would change when it is written.
- * Fields that are undefined are left out. The value itself is returned where nothing had to change.
+ * A copy of a JSON value with every lone surrogate replaced by U+FFFD, in keys too: UTF-8 has no lone surrogates, so the text would change when it is written.
+ * Fields that are undefined are left out. `onRepair` is called for every text that was repaired.
  */
-function toWellFormedValue<T>(value: T, onRepair: OnRepair): T;
-function toWellFormedValue(value: unknown, onRepair: OnRepair): unknown {
+function wellFormed(value: unknown, onRepair: () => void): unknown {
   if (typeof value === 'string') {
-    if (value.isWellFormed()) return value;
-    onRepair(value);
+    if (!value.isWellFormed()) onRepair();
     return value.toWellFormed();
   }
-  if (Array.isArray(value)) {
-    const items = value.map((item: unknown) => toWellFormedValue(item, onRepair));
-    return items.some((item, index) => item !== value[index]) ? items : value;
-  }
+  if (Array.isArray(value)) return value.map((item: unknown) => wellFormed(item, onRepair));
   if (!isJsonObject(value)) return value;
-  const before = Object.entries(value);
-  const after = before
-    .filter(([, item]) => item !== undefined)
-    .map(([key, item]): readonly [string, unknown] => [toWellFormedValue(key, onRepair), toWellFormedValue(item, onRepair)]);
-  const same = after.length === before.length;
-  return !same || after.some(([key, item], index) => key !== before[index]?.[0] || item !== before[index]?.[1])
-    ? Object.fromEntries(after)
-    : value;
+  const fields = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(fields.map(([key, item]) => [wellFormed(key, onRepair), wellFormed(item, onRepair)]));
 }
 
 /** The state of one session while its recording is read. It holds ids only, no text. */
@@ -41,128 +27,100 @@ interface SessionState {
   latest: number | undefined;
 }
 
-/** Checks the guarantees of `importRecording`, entry by entry. */
-export interface EntryChecks {
-  /** The entry, repaired where necessary; undefined where it has to be left out. */
-  check(entry: RecordedEntry): RecordedEntry | undefined;
-  /** Reports the calls without a result, at the end of the recording. */
-  finish(): void;
-}
-
 /** The last moment that a `Date` can hold. */
 const LAST_MOMENT = 8.64e15;
-const at = (moment: number): string => (Math.abs(moment) > LAST_MOMENT ? String(moment) : new Date(moment).toISOString());
+const shown = (moment: number): string => (Math.abs(moment) > LAST_MOMENT ? String(moment) : new Date(moment).toISOString());
 
-function checkClock(state: SessionState, entry: Exclude<RecordedEntry, { kind: 'session' }>, onLoss: OnLoss): void {
-  if (entry.at === undefined) return;
-  if (state.latest !== undefined && entry.at < state.latest) {
-    const detail = `${at(entry.at)} stands behind ${at(state.latest)}, kept as it is`;
-    onLoss({ reason: 'clock-backwards', place: entry.place, detail });
+/** Checks the guarantees of `importRecording`, entry by entry; reports everything that it changes or leaves out. */
+export class EntryChecks {
+  readonly #onLoss: OnLoss;
+  readonly #sessions = new Map<string, SessionState>();
+
+  constructor(onLoss: OnLoss) {
+    this.#onLoss = onLoss;
   }
-  state.latest = entry.at;
-}
 
-function checkCall(state: SessionState, call: EntryOf<'call'>, onLoss: OnLoss): RecordedEntry {
-  const count = (state.seen.get(call.call_id) ?? 0) + 1;
-  state.seen.set(call.call_id, count);
-  const id = count === 1 ? call.call_id : `${call.call_id}~${count}`;
-  if (count > 1)
-    onLoss({ reason: 'duplicate-id', place: call.place, detail: `the call id ${excerpt(call.call_id)} came before: here ${excerpt(id)}` });
-  const open = state.open.get(call.call_id);
-  if (open === undefined) state.open.set(call.call_id, [{ id, place: call.place }]);
-  else open.push({ id, place: call.place });
-  return count === 1 ? call : { ...call, call_id: id };
-}
-
-function checkResult(state: SessionState, result: EntryOf<'result'>, onLoss: OnLoss): RecordedEntry {
-  const open = state.open.get(result.call_id);
-  const first = open?.shift();
-  if (open?.length === 0) state.open.delete(result.call_id);
-  if (first !== undefined) return first.id === result.call_id ? result : { ...result, call_id: first.id };
-  const known = state.seen.has(result.call_id);
-  const loss: Loss = {
-    reason: known ? 'duplicate-id' : 'orphan-result',
-    place: result.place,
-    detail: `${known ? 'a further result of' : 'a result without'} the call ${excerpt(result.call_id)}: kept as an event`,
-  };
-  onLoss(loss);
-  const { session, place, native_id, parent_id } = result;
-  return {
-    kind: 'event',
-    session,
-    place,
-    name: loss.reason === 'orphan-result' ? 'orphan-result' : 'further-result',
-    text: result.text,
-    ...defined({ at: result.at, native_id, parent_id }),
-  };
-}
-
-function validate(entry: RecordedEntry, onLoss: OnLoss): RecordedEntry | undefined {
-  let repaired = 0;
-  const clean = toWellFormedValue(entry, () => {
-    repaired += 1;
-  });
-  if (repaired > 0) {
-    onLoss({ reason: 'repaired-text', place: entry.place, detail: `lone surrogates in ${repaired} texts were replaced by U+FFFD` });
+  /** The entry, repaired where necessary; undefined where it has to be left out. */
+  check(raw: RecordedEntry): RecordedEntry | undefined {
+    const entry = this.#validated(raw);
+    if (entry === undefined) return undefined;
+    if (entry.kind === 'session') {
+      const { native_id, place } = entry;
+      if (this.#sessions.has(native_id))
+        return this.#lose('duplicate-id', place, `the session ${excerpt(native_id)} was there before: gone on with`);
+      this.#sessions.set(native_id, { open: new Map(), seen: new Map(), latest: undefined });
+      return entry;
+    }
+    const state = this.#sessions.get(entry.session);
+    if (state === undefined)
+      return this.#lose('malformed-record', entry.place, `${entry.kind} of no session (${excerpt(entry.session)}): left out`);
+    this.#checkClock(state, entry);
+    if (entry.kind === 'call') return this.#checkCall(state, entry);
+    return entry.kind === 'result' ? this.#checkResult(state, entry) : entry;
   }
-  const parsed = recordedEntrySchema.safeParse(clean);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  onLoss({
-    reason: 'malformed-record',
-    place: entry.place,
-    detail: `${entry.kind} left out: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`,
-  });
-  return undefined;
-}
 
-/** Creates the checks for one recording; `onLoss` is called for everything that they change or leave out. */
-export function createEntryChecks(onLoss: OnLoss): EntryChecks {
-  const sessions = new Map<string, SessionState>();
-  const validated = (entry: RecordedEntry): RecordedEntry | undefined => {
+  /** Reports the calls without a result, at the end of the recording. */
+  finish(): void {
+    for (const { open } of this.#sessions.values())
+      for (const [id, calls] of open)
+        for (const { place } of calls) this.#lose('missing-result', place, `the call ${excerpt(id)} has no result`);
+  }
+
+  #lose(reason: LossReason, place: string, detail: string): undefined {
+    this.#onLoss({ reason, place, detail });
+  }
+
+  #validated(entry: RecordedEntry): RecordedEntry | undefined {
+    const { kind, place } = entry;
+    let repaired = 0;
     try {
-      return validate(entry, onLoss);
+      const clean = wellFormed(entry, () => {
+        repaired += 1;
+      });
+      if (repaired > 0) this.#lose('repaired-text', place, `lone surrogates in ${repaired} texts were replaced by U+FFFD`);
+      const { data, error } = recordedEntrySchema.safeParse(clean);
+      const [issue] = error?.issues ?? [];
+      if (issue !== undefined) this.#lose('malformed-record', place, `${kind} left out: ${issue.path.join('.')} ${issue.message}`);
+      return data;
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
-      onLoss({ reason: 'malformed-record', place: entry.place, detail: `${entry.kind} left out: nested too deeply` });
-      return undefined;
+      return this.#lose('malformed-record', place, `${kind} left out: nested too deeply`);
     }
-  };
-  return {
-    check(raw) {
-      const entry = validated(raw);
-      if (entry === undefined) return undefined;
-      if (entry.kind === 'session') {
-        if (sessions.has(entry.native_id)) {
-          onLoss({
-            reason: 'duplicate-id',
-            place: entry.place,
-            detail: `the session ${excerpt(entry.native_id)} was there before: gone on with`,
-          });
-          return undefined;
-        }
-        sessions.set(entry.native_id, { open: new Map(), seen: new Map(), latest: undefined });
-        return entry;
-      }
-      const state = sessions.get(entry.session);
-      if (state === undefined) {
-        onLoss({
-          reason: 'malformed-record',
-          place: entry.place,
-          detail: `${entry.kind} of no session (${excerpt(entry.session)}): left out`,
-        });
-        return undefined;
-      }
-      checkClock(state, entry, onLoss);
-      if (entry.kind === 'call') return checkCall(state, entry, onLoss);
-      return entry.kind === 'result' ? checkResult(state, entry, onLoss) : entry;
-    },
-    finish() {
-      for (const { open } of sessions.values()) {
-        for (const [id, calls] of open) {
-          for (const { place } of calls) onLoss({ reason: 'missing-result', place, detail: `the call ${excerpt(id)} has no result` });
-        }
-      }
-    },
-  };
+  }
+
+  #checkClock(state: SessionState, { at, place }: Exclude<RecordedEntry, { kind: 'session' }>): void {
+    if (at === undefined) return;
+    if (state.latest !== undefined && at < state.latest)
+      this.#lose('clock-backwards', place, `${shown(at)} stands behind ${shown(state.latest)}, kept as it is`);
+    state.latest = at;
+  }
+
+  #checkCall({ seen, open }: SessionState, call: EntryOf<'call'>): RecordedEntry {
+    const { call_id, place } = call;
+    const count = (seen.get(call_id) ?? 0) + 1;
+    seen.set(call_id, count);
+    const id = count === 1 ? call_id : `${call_id}~${count}`;
+    if (count > 1) this.#lose('duplicate-id', place, `the call id ${excerpt(call_id)} came before: here ${excerpt(id)}`);
+    open.set(call_id, [...(open.get(call_id) ?? []), { id, place }]);
+    return { ...call, call_id: id };
+  }
+
+  #checkResult({ seen, open }: SessionState, result: EntryOf<'result'>): RecordedEntry {
+    const { session, place, at, native_id, parent_id, call_id, text } = result;
+    const [first, ...others] = open.get(call_id) ?? [];
+    if (others.length > 0) open.set(call_id, others);
+    else open.delete(call_id);
+    if (first !== undefined) return { ...result, call_id: first.id };
+    const further = seen.has(call_id);
+    const what = further ? 'a further result of' : 'a result without';
+    this.#lose(further ? 'duplicate-id' : 'orphan-result', place, `${what} the call ${excerpt(call_id)}: kept as an event`);
+    return {
+      kind: 'event',
+      session,
+      place,
+      name: further ? 'further-result' : 'orphan-result',
+      text,
+      ...defined({ at, native_id, parent_id }),
+    };
+  }
 }

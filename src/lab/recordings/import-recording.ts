@@ -3,7 +3,7 @@ import { codeOf } from '../../values/thrown.js';
 import { claudeCode } from './claude-code/claude-code.js';
 import { cline } from './cline/cline.js';
 import { codex } from './codex/codex.js';
-import { createEntryChecks } from './entry-checks.js';
+import { EntryChecks } from './entry-checks.js';
 import { geminiCli } from './gemini-cli/gemini-cli.js';
 import { excerpt, type Importer, type OnItem, type OnLoss, type RecordingSource } from './importer.js';
 import type { RecordedEntry } from './neutral-session.js';
@@ -112,7 +112,7 @@ export async function* importRecording(source: RecordingSource, options: ImportO
   const importer = recogniseRecording(source);
   const { onLoss, onItem = () => undefined, signal } = options;
   signal?.throwIfAborted();
-  const checks = createEntryChecks(onLoss);
+  const checks = new EntryChecks(onLoss);
   for await (const entry of importer.read(monitored(source, options), onLoss, onItem)) {
     const checked = checks.check(entry);
     if (checked !== undefined) yield checked;

@@ -89,12 +89,10 @@ export function readAttached({ queue, onLoss }: ClaudeContext, at: ClaudeRecord,
   }
   const attachment = readAttachment(fields);
   if (attachment === undefined) return;
-  const { kind, origin, name, text = '', files = [] } = attachment;
   const common = commonOf(at);
-  if (kind === 'event') {
-    queue.push({ kind, ...common, name, text: attachment.text, ...(files.length === 0 ? {} : { files: [...files] }) });
-  } else if (name !== 'queued_command') queue.push({ kind, ...common, role: 'user', origin, text, name });
-  else if (queued.attach(text)) queue.push({ kind, ...common, role: 'user', origin, text });
+  if (attachment.kind === 'event') queue.push({ ...common, ...attachment, files: attachment.files?.length ? attachment.files : undefined });
+  else if (attachment.name !== 'queued_command') queue.push({ ...common, ...attachment, role: 'user' });
+  else if (queued.attach(attachment.text)) queue.push({ ...common, ...attachment, role: 'user', name: undefined });
 }
 
 /** Reads an operation on the queue of prompts that were typed while the model worked. */

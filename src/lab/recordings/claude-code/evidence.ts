@@ -2,7 +2,7 @@ import { numberedLines, outputLines } from '../../../foreign-tools/numbered-line
 import { idAt, listAt, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
 import { type FileEvidence, fileText, hunkPieces, namedFile, wholeFile } from '../entries/shown-file.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
-import type { ShownFile } from '../neutral-session.js';
+import type { EntryOf, ShownFile } from '../neutral-session.js';
 
 const named = (path: string): ShownFile[] => (path === '' ? [] : [namedFile(path)]);
 
@@ -117,19 +117,17 @@ export function twinEvidence(tool: string | undefined, twin: unknown, text: stri
   return { ...evidence, ...(truncated ? { truncated } : {}) };
 }
 
-/** An attachment: a text that the model got, files that it was shown, or both. */
-export interface Attachment {
-  readonly kind: 'message' | 'event';
-  readonly origin: 'person' | 'harness';
-  readonly name: string;
-  readonly text?: string;
-  readonly files?: readonly ShownFile[];
-}
+/** What becomes of an attachment: a text that the model got, files that it was shown, or both. */
+type Attachment =
+  | Pick<EntryOf<'event'>, 'kind' | 'name' | 'text' | 'files'>
+  | Pick<EntryOf<'message'>, 'kind' | 'origin' | 'name' | 'text'>;
 
 type AttachmentReader = (fields: JsonObject) => Attachment | undefined;
 
+const attached = (text: string | undefined, files: ShownFile[]): Attachment => ({ kind: 'event', name: 'file-attached', text, files });
+
 /** The runs of numbered lines in a snippet, each a piece of the file. */
-function snippetPieces(path: string, snippet: string): readonly ShownFile[] {
+function snippetPieces(path: string, snippet: string): ShownFile[] {
   const lines = outputLines(snippet);
   const pieces: ShownFile[] = [];
   for (let at = 0; at < lines.length; ) {
@@ -143,10 +141,8 @@ function snippetPieces(path: string, snippet: string): readonly ShownFile[] {
 const attachedFile: AttachmentReader = (fields) => {
   const file = objectAt(objectAt(fields, 'content'), 'file');
   const path = textAt(file, 'filePath') ?? textAt(fields, 'filename') ?? '';
-  const [shown] = describedFile(file, path, fields.truncated === true);
-  const text = shown?.text;
-  const attachment = { kind: 'event', origin: 'person', name: 'file-attached', files: shown === undefined ? [] : [shown] } as const;
-  return text === undefined ? attachment : { ...attachment, text };
+  const shown = describedFile(file, path, fields.truncated === true);
+  return attached(shown[0]?.text, shown);
 };
 
 const memory: AttachmentReader = (fields) => {
@@ -155,8 +151,7 @@ const memory: AttachmentReader = (fields) => {
   const text = textAt(inner, 'content');
   if (text === undefined || path === '') return undefined;
   const onDisk = inner?.contentDiffersFromDisk === true ? textAt(inner, 'rawContent') : text;
-  const file = onDisk === undefined ? namedFile(path) : wholeFile(path, onDisk, 'after');
-  return { kind: 'event', origin: 'harness', name: 'file-attached', text, files: [file] };
+  return attached(text, [onDisk === undefined ? namedFile(path) : wholeFile(path, onDisk, 'after')]);
 };
 
 const selection: AttachmentReader = (fields) => {
@@ -164,19 +159,18 @@ const selection: AttachmentReader = (fields) => {
   const text = textAt(fields, 'content');
   const start = numberAt(fields, 'lineStart');
   if (text === undefined || start === undefined || start < 1 || path === '') return undefined;
-  return { kind: 'event', origin: 'person', name: 'file-attached', text, files: [fileText(path, text, { start, whole: false })] };
+  return attached(text, [fileText(path, text, { start, whole: false })]);
 };
 
 const changed: AttachmentReader = (fields) => {
   const path = textAt(fields, 'filename') ?? '';
   const snippet = textAt(fields, 'snippet') ?? '';
   const pieces = path === '' ? [] : snippetPieces(path, snippet);
-  return { kind: 'event', origin: 'harness', name: 'file-changed', text: snippet, files: pieces.length > 0 ? pieces : named(path) };
+  return { kind: 'event', name: 'file-changed', text: snippet, files: pieces.length > 0 ? pieces : named(path) };
 };
 
 const reference: AttachmentReader = (fields) => ({
   kind: 'event',
-  origin: 'harness',
   name: 'file-named',
   files: named(textAt(fields, 'filename') ?? ''),
 });
@@ -220,5 +214,5 @@ export function readAttachment(fields: JsonObject): Attachment | undefined {
   if (known !== undefined) return known;
   const text = carriedText(fields);
   if (text !== '') return { kind: 'message', origin: 'harness', name: type, text };
-  return type === 'hook_success' ? undefined : { kind: 'event', origin: 'harness', name: `attachment-${type}` };
+  return type === 'hook_success' ? undefined : { kind: 'event', name: `attachment-${type}` };
 }
