@@ -36,19 +36,21 @@ export const ARGUMENT_NAMES = {
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 type ArgumentRole = keyof typeof ARGUMENT_NAMES;
 
+const given = (args: ToolArguments, role: ArgumentRole): readonly unknown[] => ARGUMENT_NAMES[role].map((name) => args[name]);
+
 /** The value of an argument under the first of its names that is given; undefined and null count as not given. */
 export function argument(args: ToolArguments, role: ArgumentRole): unknown {
-  return ARGUMENT_NAMES[role].map((name) => args[name]).find((value) => value !== undefined && value !== null);
+  return given(args, role).find((value) => value !== undefined && value !== null);
 }
 
 /** The text of an argument under the first of its names that has one. */
 export function textArgument(args: ToolArguments, role: ArgumentRole): string | undefined {
-  return ARGUMENT_NAMES[role].map((name) => args[name]).find((value) => typeof value === 'string') as string | undefined;
+  return given(args, role).find((value) => typeof value === 'string');
 }
 
 /** The path that an argument names; undefined where it is missing or empty. */
 export function pathArgument(args: ToolArguments, role: 'path' | 'folder' | 'source' | 'destination' | 'cwd' = 'path'): string | undefined {
-  return ARGUMENT_NAMES[role].map((name) => args[name]).find((value) => typeof value === 'string' && value !== '') as string | undefined;
+  return given(args, role).find((value) => typeof value === 'string' && value !== '') as string | undefined;
 }
 
 const SEVERAL = ['paths', 'files', 'file_paths', 'filePaths'] as const;

@@ -28,9 +28,9 @@ const hasEvents = (entries: readonly Dirent[]): boolean =>
   entries.some((entry) => (entry.isFile() ? /^(?:event-)?\d+[^.]*\.json$/.test(entry.name) : entry.name === 'events'));
 
 /** The format of the recording at a path, or the reason why it is none. */
-async function formatAt(path: string): Promise<{ readonly format: RecordingFormat } | { readonly reason: string }> {
+async function formatAt(path: string): Promise<{ readonly format?: RecordingFormat; readonly reason: string }> {
   try {
-    return { format: recogniseRecording(await openRecording(path)).format };
+    return { format: recogniseRecording(await openRecording(path)).format, reason: '' };
   } catch (error) {
     if (!(error instanceof RecordingError)) throw error;
     return { reason: error.code };
@@ -43,11 +43,11 @@ async function formatAt(path: string): Promise<{ readonly format: RecordingForma
  */
 export async function findCorpus(folder: string): Promise<Corpus> {
   const files: CorpusFile[] = [];
-  const others: { readonly name: string; readonly reason: string }[] = [];
+  const others: Corpus['others'][number][] = [];
   const visit = async (at: string): Promise<void> => {
     const entries = (await readdir(at, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
-    const whole = hasEvents(entries) ? await formatAt(at) : undefined;
-    if (whole !== undefined && 'format' in whole && FOLDER_FORMATS.has(whole.format)) {
+    const whole = hasEvents(entries) ? (await formatAt(at)).format : undefined;
+    if (whole !== undefined && FOLDER_FORMATS.has(whole)) {
       files.push({ path: at, name: relative(folder, at) || basename(folder) });
       return;
     }
@@ -55,16 +55,15 @@ export async function findCorpus(folder: string): Promise<Corpus> {
       const path = join(at, entry.name);
       if (entry.isDirectory()) await visit(path);
       else if (entry.isFile()) {
-        const found = await formatAt(path);
-        if ('format' in found) files.push({ path, name: relative(folder, path) });
-        else others.push({ name: relative(folder, path), reason: found.reason });
+        const { format, reason } = await formatAt(path);
+        if (format !== undefined) files.push({ path, name: relative(folder, path) });
+        else others.push({ name: relative(folder, path), reason });
       }
     }
   };
   try {
     await visit(folder);
   } catch (cause) {
-    if (cause instanceof ReplayError) throw cause;
     throw new ReplayError(
       'bad-target',
       `the folder ${folder} cannot be read (${codeOf(cause) ?? String(cause)}); name a folder of recordings`,
@@ -84,21 +83,14 @@ export interface FoundRecordings {
   readonly others: readonly { readonly folder: string; readonly names: readonly string[] }[];
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-}
-
 /** The recordings at a path: a file, a folder that is one recording, or every recording below a folder. */
 async function recordingsAt(path: string): Promise<{ readonly paths: readonly string[]; readonly others: readonly string[] }> {
-  const folder = await isFolder(path);
+  const found = await stat(path).catch(() => undefined);
   try {
     recogniseRecording(await openRecording(path));
     return { paths: [path], others: [] };
   } catch (error) {
-    if (!folder || !(error instanceof RecordingError)) throw error;
+    if (found?.isDirectory() !== true || !(error instanceof RecordingError)) throw error;
   }
   const { files, others } = await findCorpus(path);
   if (files.length > 0) return { paths: files.map((file) => file.path), others: others.map(({ name }) => name) };
@@ -115,8 +107,8 @@ async function recordingsAt(path: string): Promise<{ readonly paths: readonly st
  */
 export async function findRecordings(named: readonly string[]): Promise<FoundRecordings> {
   const paths = new Map<string, string>();
-  const failures: { readonly path: string; readonly error: Error }[] = [];
-  const others: { readonly folder: string; readonly names: readonly string[] }[] = [];
+  const failures: FoundRecordings['failures'][number][] = [];
+  const others: FoundRecordings['others'][number][] = [];
   for (const path of named) {
     try {
       const found = await recordingsAt(path);

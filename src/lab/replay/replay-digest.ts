@@ -39,12 +39,6 @@ interface Version {
 /** Heads that are asked for at once: those of a long session are many megabytes. */
 const HEADS_AT_ONCE = 500;
 
-/** Every version of a file, by its head alone: all their texts together may be more than a process should hold. */
-async function versionsOf(snapshot: StoreSnapshot, id: ObjectId): Promise<readonly Version[]> {
-  const history = await snapshot.historyOfHeads(id);
-  return history.map(({ document, validTime }) => ({ hash: document?.object_hash ?? null, validTime }));
-}
-
 type Counted = { -readonly [K in keyof ReplayObjects]: ReplayObjects[K] };
 
 /** The versions of an object, counted: of a tool call and of a stub its head is the only one. */
@@ -66,9 +60,10 @@ async function countedVersions(
     counts.stubs += 1;
     return only;
   }
-  const all = await versionsOf(snapshot, id);
+  // By their heads alone: all texts together may be more than a process should hold.
+  const all = await snapshot.historyOfHeads(id);
   counts.fileUpdates += all.length - 1;
-  return all;
+  return all.map((version) => ({ hash: version.document?.object_hash ?? null, validTime: version.validTime }));
 }
 
 /**

@@ -36,22 +36,15 @@ export class UseEvidence {
   readonly #filesystem: FilesystemId;
   readonly #lines = new QuotedLines();
   readonly #results = new Map<string, ObjectId[]>();
-  readonly #uses: FileUse[] = [];
-  readonly #counts: Record<FileUse['use'], Record<Standing, number>> = {
+  /** The first uses, one by one. */
+  readonly uses: FileUse[] = [];
+  readonly counts: Record<FileUse['use'], Record<Standing, number>> = {
     edited: { active: 0, shown: 0, 'one-step': 0, absent: 0 },
     quoted: { active: 0, shown: 0, 'one-step': 0, absent: 0 },
   };
 
   constructor(filesystem: FilesystemId) {
     this.#filesystem = filesystem;
-  }
-
-  get uses(): readonly FileUse[] {
-    return this.#uses;
-  }
-
-  get counts(): Readonly<Record<FileUse['use'], Readonly<Record<Standing, number>>>> {
-    return this.#counts;
   }
 
   /** Notes that a tool result showed a text of a file. */
@@ -92,9 +85,8 @@ export class UseEvidence {
         : state.has(object)
           ? 'one-step'
           : 'absent';
-    this.#counts[use][standing] += 1;
-    if (this.#uses.length < KEPT_USES)
-      this.#uses.push({ session: state.id, turn: state.turn, step: state.seq, use, path, object, standing });
+    this.counts[use][standing] += 1;
+    if (this.uses.length < KEPT_USES) this.uses.push({ session: state.id, turn: state.turn, step: state.seq, use, path, object, standing });
   }
 }
 

@@ -3,7 +3,6 @@ import { defined } from '../../values/defined.js';
 import type { LossList } from '../recordings/import-counts.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
 import type { ContextMeasure, SectionMeasure } from '../replay/context-measure.js';
-import type { ClockRepairs } from '../replay/replay-clock.js';
 import type { ReplayConfig } from '../replay/replay-config.js';
 import type { ReplayDigest } from '../replay/replay-digest.js';
 import type { ReplayEngine } from '../replay/replay-engine.js';
@@ -71,7 +70,7 @@ interface FinishedReplay {
   readonly engine: ReplayEngine;
   readonly digest: ReplayDigest;
   readonly losses: LossList;
-  readonly clock: ClockRepairs;
+  readonly clock: ReplayReport['clock'];
   /** The tokenizer that counted; undefined where tokens were not counted. */
   readonly tokenizer: string | undefined;
 }

@@ -1,3 +1,4 @@
+import { takeFirst } from '../entries/chat-message.js';
 import { idAt, numberAt, objectAt, textAt } from '../entries/fields.js';
 import { readAttachment } from './evidence.js';
 import { type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './sessions.js';
@@ -22,7 +23,7 @@ export class QueuedPrompts {
 
   /** Takes a prompt that came as an attachment; false where its removal from the queue has given it already. */
   attach(text: string): boolean {
-    if (takeOut(this.#removed, text)) return false;
+    if (takeFirst(this.#removed, (one) => one === text) !== undefined) return false;
     this.#attached.push(text);
     return true;
   }
@@ -40,16 +41,10 @@ export class QueuedPrompts {
     }
     const first = this.#waiting.shift() ?? '';
     const text = content ?? first;
-    if (operation !== 'remove' || text === '' || takeOut(this.#attached, text)) return [];
+    if (operation !== 'remove' || text === '' || takeFirst(this.#attached, (one) => one === text) !== undefined) return [];
     this.#removed.push(text);
     return [{ text, given: true }];
   }
-}
-
-function takeOut(texts: string[], text: string): boolean {
-  const at = texts.indexOf(text);
-  if (at >= 0) texts.splice(at, 1);
-  return at >= 0;
 }
 
 /** Records of the system that are no part of the conversation. */

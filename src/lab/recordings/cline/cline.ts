@@ -1,4 +1,3 @@
-import { defined } from '../../../values/defined.js';
 import { idAt, momentOf, objectAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnItem, type OnLoss, type RecordingSource } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
@@ -34,12 +33,10 @@ function manifestSession(source: RecordingSource, head: JsonObject): EntryOf<'se
     native_id: idAt(head, 'session_id') ?? recordingId(source),
     place: 'manifest',
     agent: 'Cline',
-    ...defined({
-      model: textAt(head, 'model'),
-      cwd: textAt(head, 'cwd') ?? textAt(head, 'workspace_root'),
-      started_at: momentOf(head.started_at),
-      parent: origin === undefined ? undefined : { native_id: origin, relation: 'fork' as const },
-    }),
+    model: textAt(head, 'model'),
+    cwd: textAt(head, 'cwd') ?? textAt(head, 'workspace_root'),
+    started_at: momentOf(head.started_at),
+    parent: origin === undefined ? undefined : { native_id: origin, relation: 'fork' as const },
   };
 }
 
@@ -48,7 +45,7 @@ function sessionOf(source: RecordingSource, head: JsonObject | undefined): Entry
   const model = messages.map((message) => textAt(objectAt(message, 'modelInfo'), 'id')).find((id) => id !== undefined);
   const started_at = messages.map((message) => momentOf(message.ts)).find((ts) => ts !== undefined);
   const native_id = idAt(head, 'sessionId') ?? recordingId(source);
-  const rest = defined({ model, started_at, system_prompt: textAt(head, 'system_prompt') });
+  const rest = { model, started_at, system_prompt: textAt(head, 'system_prompt') };
   return { kind: 'session', format: 'cline', native_id, place: 'header', agent: 'Cline', ...rest };
 }
 

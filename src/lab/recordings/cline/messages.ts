@@ -1,4 +1,3 @@
-import { defined } from '../../../values/defined.js';
 import { callArguments, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
 import { fileEvidence, numberedText, printedFile, shownLines, wholeFile } from '../entries/shown-file.js';
@@ -81,7 +80,7 @@ export class ClineMessages {
     const before = this.#modelChange(message, common);
     if (kind === 'compaction_summary') {
       const tokens_before = numberAt(objectAt(metadata, 'details'), 'tokensBefore') ?? numberAt(metadata, 'tokensBefore');
-      return [...before, { ...common, kind: 'compaction', summary: text, ...defined({ tokens_before }) }, ...blocks.entries];
+      return [...before, { ...common, kind: 'compaction', summary: text, tokens_before }, ...blocks.entries];
     }
     if (kind === 'compaction') before.push({ ...common, kind: 'compaction', trigger: textAt(metadata, 'reason') ?? 'unknown' });
     const said =
@@ -121,7 +120,7 @@ export class ClineMessages {
     const names = { input: 'inputTokens', output: 'outputTokens', cache_read: 'cacheReadTokens', cache_write: 'cacheWriteTokens' };
     const usage = usageAt(objectAt(message, 'metrics'), names);
     const thinking = thoughts.length === 0 ? undefined : thoughts.join('\n\n');
-    return { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...defined({ usage, thinking }) };
+    return { ...common, kind: 'message', role: 'assistant', origin: 'model', text, usage, thinking };
   }
 
   #blocks(message: JsonObject, common: EntryCommon): Blocks {

@@ -1,4 +1,3 @@
-import { defined } from '../../../values/defined.js';
 import { partsText } from '../entries/chat-message.js';
 import { EntryQueue, type HeldEntry } from '../entries/entry-queue.js';
 import { idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
@@ -205,7 +204,7 @@ class CodexReader implements LineReader {
     else if (type === 'thread_rolled_back') {
       const turns = numberAt(payload, 'num_turns') ?? 0;
       const undone_turns = Number.isSafeInteger(turns) && turns > 0 ? turns : undefined;
-      this.#queue.push({ kind: 'event', ...common, name: 'rewind', text: `${turns} turns`, ...defined({ undone_turns }) });
+      this.#queue.push({ kind: 'event', ...common, name: 'rewind', text: `${turns} turns`, undone_turns });
     } else if (type === 'error' || type === 'stream_error') {
       this.#queue.push({ kind: 'event', ...common, name: 'api-error', text: textAt(payload, 'message') });
     } else if (type === 'patch_apply_end' && call !== undefined) call.files = patchEvidence(payload);

@@ -108,6 +108,12 @@ export function placeAsCallId(place: string): string {
   return `call-at-${place.replace(' ', '-')}`;
 }
 
+/** Takes the first entry of a list that is wanted out of it; undefined where none is. */
+export function takeFirst<T>(list: T[], isWanted: (one: T) => boolean): T | undefined {
+  const at = list.findIndex(isWanted);
+  return at < 0 ? undefined : list.splice(at, 1)[0];
+}
+
 /** A call in a chat message. */
 export interface ChatCall {
   readonly id: string;

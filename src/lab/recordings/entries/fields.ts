@@ -1,4 +1,3 @@
-import { defined } from '../../../values/defined.js';
 import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { type EntryOf, MESSAGE_ROLES } from '../neutral-session.js';
 
@@ -63,7 +62,7 @@ export function entryCommon(
   record: JsonObject,
   at: number | undefined,
 ): EntryCommon {
-  return { session: where.session, place: where.place, ...defined({ at, native_id: idAt(record, 'id') }) };
+  return { session: where.session, place: where.place, at, native_id: idAt(record, 'id') };
 }
 
 type Message = EntryOf<'message'>;

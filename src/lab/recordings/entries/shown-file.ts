@@ -1,6 +1,5 @@
 import { posix } from 'node:path';
 import { type LineGutter, type NumberedLines, numberedLines, outputLines } from '../../../foreign-tools/numbered-lines.js';
-import { defined } from '../../../values/defined.js';
 import type { EntryOf, ShownFile } from '../neutral-session.js';
 
 type Moment = ShownFile['moment'];
@@ -24,7 +23,7 @@ export interface TextRange {
 
 /** A text out of a file as evidence. */
 export function fileText(path: string, text: string, { start, whole, total }: TextRange): ShownFile {
-  return { path, moment: 'after', text, whole, start_line: start, ...defined({ total_lines: total }) };
+  return { path, moment: 'after', text, whole, start_line: start, total_lines: total };
 }
 
 /** The evidence of files that a result or an event carries; absent fields where nothing is shown. */

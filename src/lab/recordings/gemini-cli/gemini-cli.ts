@@ -1,4 +1,3 @@
-import { defined } from '../../../values/defined.js';
 import { idAt, momentOf, objectAt, textAt, textsAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
@@ -32,7 +31,9 @@ function sessionOf(source: RecordingSource, header: JsonObject | undefined): Ent
     native_id: idAt(header, 'sessionId') ?? recordingId(source),
     place: 'header',
     agent: 'Gemini CLI',
-    ...defined({ model, cwd: textsAt(header, 'directories')[0] ?? textAt(header, 'cwd'), started_at: momentOf(header?.startTime) }),
+    model,
+    cwd: textsAt(header, 'directories')[0] ?? textAt(header, 'cwd'),
+    started_at: momentOf(header?.startTime),
   };
 }
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { defined } from '../../../values/defined.js';
 import { callArguments, partsText } from '../entries/chat-message.js';
 import {
   type EntryCommon,
@@ -71,8 +70,7 @@ export class GeminiRecords {
       .map((message) => partsText(message.content, { place, onLoss: () => undefined, other }))
       .find((text) => /<state_snapshot>/.test(text));
     const entries: RecordedEntry[] = [];
-    if (compacted)
-      entries.push({ kind: 'compaction', session: this.#session, place, trigger: 'replaced', dropped, ...defined({ summary }) });
+    if (compacted) entries.push({ kind: 'compaction', session: this.#session, place, trigger: 'replaced', dropped, summary });
     for (const [index, message] of messages.entries()) {
       const id = idAt(message, 'id');
       if (id === undefined || this.#seen.has(id)) continue;
@@ -93,7 +91,7 @@ export class GeminiRecords {
     const from = ids.indexOf(id);
     for (const gone of from < 0 ? ids : ids.slice(from)) this.#live.delete(gone);
     const parent_id = from < 0 ? undefined : ids[from - 1];
-    return [{ kind: 'event', session: this.#session, place, name: 'rewind', text: id, undone_from: id, ...defined({ parent_id }) }];
+    return [{ kind: 'event', session: this.#session, place, name: 'rewind', text: id, undone_from: id, parent_id }];
   }
 
   #user(message: JsonObject, common: EntryCommon, known: boolean): readonly RecordedEntry[] {
@@ -148,7 +146,7 @@ export class GeminiRecords {
     const inText = partsOf(message.content).flatMap((part) => (part.thought === true ? (textAt(part, 'text') ?? []) : []));
     const thinking = [...thoughts, ...inText].filter((thought) => thought !== '').join('\n\n');
     const usage = usageOf(objectAt(message, 'tokens'));
-    const more = defined({ thinking: thinking === '' ? undefined : thinking, usage });
+    const more = { thinking: thinking === '' ? undefined : thinking, usage };
     yield { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...more };
   }
 
@@ -164,7 +162,7 @@ export class GeminiRecords {
   *#ended(call: JsonObject, common: EntryCommon): Iterable<EntryOf<'result'>> {
     const result = call.result ?? call.response;
     if (result === undefined || result === null) return;
-    const at = defined({ at: momentOf(call.timestamp) ?? common.at });
+    const at = { at: momentOf(call.timestamp) ?? common.at };
     const parts: readonly unknown[] = Array.isArray(result) ? result : [result];
     yield* this.#result(idAt(call, 'id') ?? common.place, { parts, given: call }, { ...common, ...at });
   }

@@ -1,5 +1,5 @@
 import { isDeeperThan } from '../../../values/json-depth.js';
-import type { OnLoss, RecordingSource } from '../importer.js';
+import type { LossReason, OnLoss, RecordingSource } from '../importer.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
 import { isJsonObject, type JsonObject, MAX_DEPTH, parseJson } from './json-text.js';
 
@@ -17,34 +17,24 @@ export interface EventFiles {
   readonly known: ReadonlySet<string>;
 }
 
-/** The text of a file of a folder; undefined where it is too large. */
-async function memberText(source: RecordingSource, member: string): Promise<string | undefined> {
+/** The object that a file of a folder holds; undefined where it holds anything else, which is reported as a loss. */
+export async function memberRecord(source: RecordingSource, member: string, onLoss: OnLoss): Promise<JsonObject | undefined> {
+  const lose = (reason: LossReason, detail: string): undefined => onLoss({ reason, place: member, detail }) as undefined;
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of source.open(member)) {
     size += chunk.length;
-    if (size > MAX_LINE_BYTES) return undefined;
+    if (size > MAX_LINE_BYTES) return lose('malformed-record', `over ${MAX_LINE_BYTES} bytes: left out`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks)
+  const text = Buffer.concat(chunks)
     .toString('utf8')
     .replace(/^\uFEFF/, '');
-}
-
-/** The object that a file of a folder holds; undefined where it holds anything else, which is reported as a loss. */
-export async function memberRecord(source: RecordingSource, member: string, onLoss: OnLoss): Promise<JsonObject | undefined> {
-  const text = await memberText(source, member);
-  const record = text === undefined ? undefined : parseJson(text, Number.POSITIVE_INFINITY);
-  if (isDeeperThan(record, MAX_DEPTH)) {
-    onLoss({ reason: 'malformed-record', place: member, detail: `nested over ${MAX_DEPTH} deep: left out` });
-    return undefined;
-  }
+  const record = parseJson(text, Number.POSITIVE_INFINITY);
+  if (isDeeperThan(record, MAX_DEPTH)) return lose('malformed-record', `nested over ${MAX_DEPTH} deep: left out`);
   if (isJsonObject(record)) return record;
-  if (text === undefined) onLoss({ reason: 'malformed-record', place: member, detail: `over ${MAX_LINE_BYTES} bytes: left out` });
-  else if (record === undefined && /^\s*\{/.test(text))
-    onLoss({ reason: 'truncated-file', place: member, detail: 'the file ends inside a record' });
-  else onLoss({ reason: 'malformed-record', place: member, detail: text.trim() === '' ? 'the file is empty' : 'not a JSON object' });
-  return undefined;
+  if (record === undefined && /^\s*\{/.test(text)) return lose('truncated-file', 'the file ends inside a record');
+  return lose('malformed-record', text.trim() === '' ? 'the file is empty' : 'not a JSON object');
 }
 
 /** The event files in the order of their numbers. */

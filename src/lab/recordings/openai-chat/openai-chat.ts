@@ -1,5 +1,4 @@
-import { defined } from '../../../values/defined.js';
-import { chatCalls, chatThinking, chatUsage, partsText } from '../entries/chat-message.js';
+import { chatCalls, chatThinking, chatUsage, partsText, takeFirst } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, roleAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
@@ -16,45 +15,66 @@ function momentIn(message: JsonObject): number | undefined {
   return typeof given === 'number' && given < LAST_SECOND ? Math.round(given * 1000) : momentOf(given);
 }
 
-/** Turns the messages of one conversation into entries, one by one; the session entry comes with the first of them. */
-class ChatMessages {
-  readonly #session: string;
-  readonly #place: string;
-  readonly #onLoss: OnLoss;
-  readonly #open: { readonly id: string; readonly tool: string }[] = [];
-  #begun = false;
+/** A conversation under way. */
+interface Conversation {
+  readonly id: string;
+  /** Numbers it among the others. */
+  readonly key: number;
+  readonly place: string;
+  /** Whether its session entry has come. */
+  begun: boolean;
+  /** Calls without a result. */
+  readonly open: { readonly id: string; readonly tool: string }[];
+}
 
-  constructor(session: string, place: string, onLoss: OnLoss) {
-    this.#session = session;
-    this.#place = place;
+/** Turns the messages of conversations, one after another, into entries; a session entry comes with the first message of each. */
+class Conversations {
+  readonly #id: string;
+  readonly #several: boolean;
+  readonly #onLoss: OnLoss;
+  #current: Conversation | undefined;
+
+  /** Of `several` conversations each has the id of the recording with its key behind it. */
+  constructor(id: string, several: boolean, onLoss: OnLoss) {
+    this.#id = id;
+    this.#several = several;
     this.#onLoss = onLoss;
   }
 
-  *entries(message: JsonObject, place: string): Iterable<RecordedEntry> {
+  /** The entries of a message; `key` numbers its conversation. */
+  *message(key: number, message: unknown, place: string): Iterable<RecordedEntry> {
+    if (this.#current?.key !== key) yield* this.end();
+    this.#current ??= { id: this.#several ? `${this.#id}-${key}` : this.#id, key, place, begun: false, open: [] };
+    const current = this.#current;
+    if (!isJsonObject(message)) {
+      this.#onLoss(notAnObject(message, 'a message', place));
+      return;
+    }
     const role = textAt(message, 'role');
-    const prompt = !this.#begun && (role === 'system' || role === 'developer');
-    if (!this.#begun) yield this.#opening(prompt ? this.#text(message, place) : undefined);
+    const prompt = !current.begun && (role === 'system' || role === 'developer');
+    if (!current.begun) yield this.#opening(current, prompt ? this.#text(message, place) : undefined);
     if (prompt) return;
-    const common = entryCommon({ session: this.#session, place }, message, momentIn(message));
-    if (role === 'tool' || role === 'function') yield this.#result(message, common);
-    else yield* this.#said(message, common);
+    const common = entryCommon({ session: current.id, place }, message, momentIn(message));
+    if (role === 'tool' || role === 'function') yield this.#result(message, common, current);
+    else yield* this.#said(message, common, current);
   }
 
-  /** The session entry of a conversation without a message. */
+  /** Ends the conversation under way; one without a message has its session entry all the same. */
   *end(): Iterable<RecordedEntry> {
-    if (!this.#begun) yield this.#opening(undefined);
+    if (this.#current?.begun === false) yield this.#opening(this.#current, undefined);
+    this.#current = undefined;
   }
 
-  #opening(system_prompt: string | undefined): RecordedEntry {
-    this.#begun = true;
-    return { kind: 'session', format: 'openai-chat', native_id: this.#session, place: this.#place, ...defined({ system_prompt }) };
+  #opening(current: Conversation, system_prompt: string | undefined): RecordedEntry {
+    current.begun = true;
+    return { kind: 'session', format: 'openai-chat', native_id: current.id, place: current.place, system_prompt };
   }
 
   #text(message: JsonObject, place: string): string {
     return partsText(message.content, { place, onLoss: this.#onLoss });
   }
 
-  *#said(message: JsonObject, common: EntryCommon): Iterable<RecordedEntry> {
+  *#said(message: JsonObject, common: EntryCommon, { open }: Conversation): Iterable<RecordedEntry> {
     const role = roleAt(message);
     if (role === undefined) this.#onLoss(unknownRole(message.role, common.place));
     const origin = role === 'assistant' ? 'model' : role === 'user' ? 'person' : 'harness';
@@ -63,19 +83,18 @@ class ChatMessages {
     const calls = chatCalls(message, common.place, this.#onLoss);
     const more = role === 'assistant' ? { thinking: chatThinking(message), usage: chatUsage(message) } : {};
     const name = idAt(message, 'name');
-    yield { ...common, kind: 'message', role: role ?? 'user', origin, text, ...defined({ ...more, name }) };
+    yield { ...common, kind: 'message', role: role ?? 'user', origin, text, ...more, name };
     for (const { id, tool, args, place } of calls) {
-      this.#open.push({ id, tool });
+      open.push({ id, tool });
       yield { ...common, kind: 'call', place, call_id: id, tool, args };
     }
   }
 
-  #result(message: JsonObject, common: EntryCommon): RecordedEntry {
+  #result(message: JsonObject, common: EntryCommon, { open }: Conversation): RecordedEntry {
     const { place } = common;
     const id = idAt(message, 'tool_call_id');
     const tool = textAt(message, 'name');
-    const at = this.#open.findIndex((call) => (id === undefined ? tool === undefined || call.tool === tool : call.id === id));
-    const [call] = at < 0 ? [] : this.#open.splice(at, 1);
+    const call = takeFirst(open, (one) => (id === undefined ? tool === undefined || one.tool === tool : one.id === id));
     if (id === undefined && message.role === 'tool') {
       this.#onLoss({ reason: 'malformed-record', place, detail: 'a result without the id of its call: put to the oldest open one' });
     }
@@ -106,38 +125,6 @@ function recognise(source: RecordingSource): number {
   const [first] = headObjects(value);
   if (first === undefined) return 0;
   return listIn(first) !== undefined ? 0.6 : isMessage(first) ? 0.5 : 0;
-}
-
-/** The conversations of a container, one after another. */
-class Conversations {
-  readonly #id: string;
-  readonly #several: boolean;
-  readonly #onLoss: OnLoss;
-  #current: { readonly key: number; readonly messages: ChatMessages } | undefined;
-
-  /** Of `several` conversations each has the id of the recording with its key behind it. */
-  constructor(id: string, several: boolean, onLoss: OnLoss) {
-    this.#id = id;
-    this.#several = several;
-    this.#onLoss = onLoss;
-  }
-
-  /** The entries of a message; `key` numbers its conversation. */
-  *message(key: number, message: unknown, place: string): Iterable<RecordedEntry> {
-    if (this.#current?.key !== key) {
-      yield* this.end();
-      const id = this.#several ? `${this.#id}-${key}` : this.#id;
-      this.#current = { key, messages: new ChatMessages(id, place, this.#onLoss) };
-    }
-    if (isJsonObject(message)) yield* this.#current.messages.entries(message, place);
-    else this.#onLoss(notAnObject(message, 'a message', place));
-  }
-
-  /** Ends the conversation under way. */
-  *end(): Iterable<RecordedEntry> {
-    if (this.#current !== undefined) yield* this.#current.messages.end();
-    this.#current = undefined;
-  }
 }
 
 async function* readLines(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {

@@ -1,5 +1,4 @@
-import { defined } from '../../../values/defined.js';
-import { chatCalls, chatUsage, partsText } from '../entries/chat-message.js';
+import { chatCalls, chatUsage, partsText, takeFirst } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
 import { type FileEvidence, fileEvidence, fileWindows, wholeFile } from '../entries/shown-file.js';
 import type { OnLoss } from '../importer.js';
@@ -92,7 +91,7 @@ export class LegacyEvents {
     if (action === 'condensation') return [this.#condensation(args, common)];
     if (ASIDE.has(action)) {
       const text = textAt(args, 'query') ?? textAt(args, 'agent_state');
-      return [{ ...common, kind: 'event', name: action.replaceAll('_', '-'), ...defined({ text: text === '' ? undefined : text }) }];
+      return [{ ...common, kind: 'event', name: action.replaceAll('_', '-'), text: text === '' ? undefined : text }];
     }
     return [...this.#said(event, args, common), this.#called(event, args, common)];
   }
@@ -105,7 +104,7 @@ export class LegacyEvents {
     this.#asked ||= isUser;
     const usage = isUser ? undefined : this.#usage(event);
     const origin = isUser ? 'person' : source === 'agent' ? 'model' : 'harness';
-    return { ...common, kind: 'message', role: source === 'agent' ? 'assistant' : 'user', origin, text, ...defined({ usage }) };
+    return { ...common, kind: 'message', role: source === 'agent' ? 'assistant' : 'user', origin, text, usage };
   }
 
   #condensation(args: JsonObject, common: EntryCommon): RecordedEntry {
@@ -115,7 +114,7 @@ export class LegacyEvents {
     if (from !== undefined && to !== undefined)
       for (let id = from; id <= to && named.length < MOST_DROPPED; id += 1) named.push(String(id));
     const dropped = named.length === 0 ? undefined : named;
-    return { ...common, kind: 'compaction', ...defined({ summary: textAt(args, 'summary'), dropped }) };
+    return { ...common, kind: 'compaction', summary: textAt(args, 'summary'), dropped };
   }
 
   /** What the model said along with a call. */
@@ -125,7 +124,7 @@ export class LegacyEvents {
     const response = idAt(objectAt(objectAt(event, 'tool_call_metadata'), 'model_response'), 'id');
     // A further call of an answer whose message has come already.
     if (text === '' && usage === undefined && response !== undefined) return [];
-    return [{ ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...defined({ usage }) }];
+    return [{ ...common, kind: 'message', role: 'assistant', origin: 'model', text, usage }];
   }
 
   /** The tokens of the answer that an action came with, counted once for each answer. */
@@ -148,7 +147,7 @@ export class LegacyEvents {
     const call = made ?? { tool: action, args: asFields(args, OWN_FIELDS) };
     const call_id = id ?? idAt(event, 'id') ?? common.place;
     this.#open.push({ event: idAt(event, 'id'), id: call_id, args });
-    return { ...common, kind: 'call', call_id, tool: call.tool, args: call.args, ...defined({ cwd: this.#cwd }) };
+    return { ...common, kind: 'call', call_id, tool: call.tool, args: call.args, cwd: this.#cwd };
   }
 
   #observed(observation: string, event: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
@@ -164,7 +163,7 @@ export class LegacyEvents {
           ...common,
           kind: 'event',
           name: observation.replaceAll('_', '-'),
-          ...defined({ text: text === '' ? textAt(extras, 'agent_state') : text }),
+          text: text === '' ? textAt(extras, 'agent_state') : text,
         },
       ];
     }
@@ -181,11 +180,11 @@ export class LegacyEvents {
   #answered(event: JsonObject, observation: string): OpenCall | undefined {
     const cause = idAt(event, 'cause');
     const id = idAt(objectAt(event, 'tool_call_metadata'), 'tool_call_id');
-    const named = cause !== undefined || id !== undefined;
-    const byOrder = named || observation === 'agent_state_changed' || observation === 'recall' || observation === 'null' ? -1 : 0;
-    const byName = this.#open.findIndex((call) => (cause !== undefined && call.event === cause) || (id !== undefined && call.id === id));
-    const at = byName >= 0 ? byName : byOrder;
-    return at < 0 ? undefined : this.#open.splice(at, 1)[0];
+    const byOrder = cause === undefined && id === undefined && !/^(?:agent_state_changed|recall|null)$/.test(observation);
+    return takeFirst(
+      this.#open,
+      (call) => byOrder || (cause !== undefined && call.event === cause) || (id !== undefined && call.id === id),
+    );
   }
 }
 

@@ -1,4 +1,3 @@
-import { defined } from '../../../values/defined.js';
 import { idAt, listAt, objectAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource } from '../importer.js';
 import { type EventFiles, folderEvents, holdsOneConversation, type PlacedRecord } from '../json/folder-events.js';
@@ -84,7 +83,7 @@ class HistoryReader {
   #session(system_prompt: string | undefined): RecordedEntry {
     const { id, place, row } = this.#of;
     const model = textAt(objectAt(objectAt(row, 'metadata'), 'llm_config'), 'model');
-    const rest = defined({ model, system_prompt });
+    const rest = { model, system_prompt };
     return { kind: 'session', format: 'openhands-legacy', native_id: id, place, agent: 'OpenHands', ...rest };
   }
 }

@@ -1,4 +1,3 @@
-import { defined } from '../../../values/defined.js';
 import { callArguments, chatThinking, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, roleAt, textAt, textsAt } from '../entries/fields.js';
 import type { FileEvidence } from '../entries/shown-file.js';
@@ -57,7 +56,7 @@ class SdkEvents {
     const read = Object.hasOwn(this.#readers, kind) ? this.#readers[kind] : undefined;
     if (read !== undefined) return read(event, common);
     const aside = Object.hasOwn(ASIDE, kind) ? ASIDE[kind] : undefined;
-    if (aside !== undefined) return [{ ...common, kind: 'event', name: aside[0], ...defined({ text: textAt(event, aside[1]) }) }];
+    if (aside !== undefined) return [{ ...common, kind: 'event', name: aside[0], text: textAt(event, aside[1]) }];
     this.#onLoss({ reason: 'unknown-record', place, detail: `an event of the kind ${JSON.stringify(event.kind)}: left out` });
     return [];
   }
@@ -79,7 +78,8 @@ class SdkEvents {
         {
           ...common,
           kind: 'compaction',
-          ...defined({ summary: textAt(event, 'summary'), dropped: dropped.length === 0 ? undefined : dropped }),
+          summary: textAt(event, 'summary'),
+          dropped: dropped.length === 0 ? undefined : dropped,
         },
       ];
     },
@@ -94,21 +94,21 @@ class SdkEvents {
     if (role === undefined) this.#onLoss(unknownRole(message?.role, place));
     const origin = role === undefined ? 'harness' : (ORIGINS.get(textAt(event, 'source') ?? '') ?? 'harness');
     const thinking = message === undefined ? undefined : chatThinking(message);
-    return [{ ...common, kind: 'message', role: role ?? 'user', origin, text, ...defined({ thinking }) }];
+    return [{ ...common, kind: 'message', role: role ?? 'user', origin, text, thinking }];
   }
 
   #action(event: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
     const { place } = common;
     const text = partsText(event.thought, { place, onLoss: this.#onLoss });
     const thinking = chatThinking(event);
-    const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...defined({ thinking }) };
+    const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, thinking };
     const made = objectAt(event, 'tool_call');
     const { kind: _kind, ...action } = objectAt(event, 'action') ?? {};
     const args = callArguments(made?.arguments ?? objectAt(made, 'function')?.arguments ?? action, place, this.#onLoss);
     const id = idAt(event, 'tool_call_id') ?? idAt(made, 'id') ?? idAt(event, 'id') ?? place;
     this.#open.set(idAt(event, 'id') ?? place, { id, args });
     const tool = textAt(event, 'tool_name') ?? textAt(made, 'name') ?? 'unknown';
-    const call: RecordedEntry = { ...common, kind: 'call', call_id: id, tool, args, ...defined({ cwd: this.#cwd }) };
+    const call: RecordedEntry = { ...common, kind: 'call', call_id: id, tool, args, cwd: this.#cwd };
     const response = idAt(event, 'llm_response_id');
     const further = response !== undefined && response === this.#response;
     this.#response = response;
@@ -162,12 +162,10 @@ function sessionOf(session: string, state: JsonObject | undefined, first: JsonOb
     native_id: session,
     place: 'events',
     agent: 'OpenHands',
-    ...defined({
-      model,
-      cwd: textAt(objectAt(state, 'workspace'), 'working_dir'),
-      started_at: momentOf(first?.timestamp) ?? numberAt(state, 'started_at'),
-      system_prompt: first?.kind === 'SystemPromptEvent' ? systemPrompt(first, 'events', () => undefined) : undefined,
-    }),
+    model,
+    cwd: textAt(objectAt(state, 'workspace'), 'working_dir'),
+    started_at: momentOf(first?.timestamp) ?? numberAt(state, 'started_at'),
+    system_prompt: first?.kind === 'SystemPromptEvent' ? systemPrompt(first, 'events', () => undefined) : undefined,
   };
 }
 

@@ -1,6 +1,5 @@
 import { posix } from 'node:path';
-import { defined } from '../../../values/defined.js';
-import { type ChatCall, chatCalls, partsText } from '../entries/chat-message.js';
+import { type ChatCall, chatCalls, partsText, takeFirst } from '../entries/chat-message.js';
 import { objectAt, objectsAt, textAt } from '../entries/fields.js';
 import { fileEvidence, fileWindows, listedByEditor, numberedAnswer } from '../entries/shown-file.js';
 import { type OnLoss, unknownRole } from '../importer.js';
@@ -82,7 +81,7 @@ export class SweAgentHistory {
     const text = partsText(item.content, { place, onLoss: this.#onLoss });
     const blocks = objectsAt(item, 'thinking_blocks').flatMap((block) => textAt(block, 'thinking') ?? []);
     const thinking = blocks.length === 0 ? undefined : blocks.join('\n\n');
-    const said = { ...this.#message({ role: 'assistant', origin: 'model', text, place }), ...defined({ thinking }) };
+    const said = { ...this.#message({ role: 'assistant', origin: 'model', text, place }), thinking };
     const calls = chatCalls(item, place, this.#onLoss);
     if (calls.length > 0) return [said, ...calls.map((call) => this.#call(call, step))];
     const action = textAt(item, 'action') ?? '';
@@ -116,12 +115,11 @@ export class SweAgentHistory {
   #call({ id, tool, args, place }: ChatCall, step: SweAgentStep | undefined): RecordedEntry {
     const cwd = this.#workingDir === this.#session.cwd ? undefined : this.#workingDir;
     this.#open.push({ id, tool, args, step });
-    return { kind: 'call', session: this.#session.id, place, call_id: id, tool, args, ...defined({ cwd }) };
+    return { kind: 'call', session: this.#session.id, place, call_id: id, tool, args, cwd };
   }
 
   #result(text: string, id: string | undefined, place: string): RecordedEntry {
-    const at = id === undefined ? 0 : this.#open.findIndex((call) => call.id === id);
-    const [call] = at < 0 ? [] : this.#open.splice(at, 1);
+    const call = takeFirst(this.#open, (one) => id === undefined || one.id === id);
     const seen = OMITTED.test(text) ? (call?.step?.observation ?? text) : text;
     const openFile = OPEN_FILE.exec(text)?.[1];
     const state = {

@@ -1,5 +1,4 @@
-import { defined } from '../../../values/defined.js';
-import { type ChatCall, chatCalls, chatThinking, chatUsage, partsText } from '../entries/chat-message.js';
+import { type ChatCall, chatCalls, chatThinking, chatUsage, partsText, takeFirst } from '../entries/chat-message.js';
 import { idAt, numberAt, objectAt, objectsAt, textAt } from '../entries/fields.js';
 import { fileEvidence, printedFile } from '../entries/shown-file.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
@@ -95,9 +94,9 @@ class MiniSweMessages {
     return [{ ...this.#common(message, place), kind: 'message', role: role === 'system' ? 'system' : 'user', origin, text }];
   }
 
-  #common(message: JsonObject, place: string): { session: string; place: string; at?: number } {
+  #common(message: JsonObject, place: string): { session: string; place: string; at: number | undefined } {
     const seconds = numberAt(objectAt(message, 'extra'), 'timestamp');
-    return { session: this.#session, place, ...defined({ at: seconds === undefined ? undefined : Math.round(seconds * 1000) }) };
+    return { session: this.#session, place, at: seconds === undefined ? undefined : Math.round(seconds * 1000) };
   }
 
   #answered(message: JsonObject, place: string): readonly RecordedEntry[] {
@@ -108,7 +107,7 @@ class MiniSweMessages {
     const usage = chatUsage(objectAt(extra, 'response'));
     const calls = this.#calls(message, text, place);
     this.#open = calls.map(({ id, args, place: at }) => ({ id, command: textAt(args, 'command'), named: id !== at }));
-    const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, ...defined({ thinking, usage }) };
+    const said: RecordedEntry = { ...common, kind: 'message', role: 'assistant', origin: 'model', text, thinking, usage };
     return [said, ...calls.map(({ id, ...call }) => ({ ...common, kind: 'call' as const, call_id: id, ...call }))];
   }
 
@@ -128,8 +127,7 @@ class MiniSweMessages {
 
   #result(message: JsonObject, text: string, place: string): RecordedEntry {
     const id = idAt(message, 'tool_call_id');
-    const at = id === undefined ? 0 : this.#open.findIndex((call) => call.id === id);
-    const [call] = at < 0 ? [] : this.#open.splice(at, 1);
+    const call = takeFirst(this.#open, (one) => id === undefined || one.id === id);
     const { output, failed, cut } = commandAnswer(text, message.extra);
     const shown = call?.command === undefined || output === undefined || failed ? undefined : printedFile(call.command, output);
     return {
@@ -160,12 +158,10 @@ function sessionOf(source: RecordingSource, system: string | undefined): EntryOf
     native_id: recordingId(source),
     place: 'messages',
     agent: 'mini-swe-agent',
-    ...defined({
-      agent_version: textAt(info, 'mini_version'),
-      model: textAt(objectAt(config, 'model'), 'model_name'),
-      cwd: textAt(objectAt(config, 'environment'), 'cwd') || undefined,
-      system_prompt: system,
-    }),
+    agent_version: textAt(info, 'mini_version'),
+    model: textAt(objectAt(config, 'model'), 'model_name'),
+    cwd: textAt(objectAt(config, 'environment'), 'cwd') || undefined,
+    system_prompt: system,
   };
 }
 

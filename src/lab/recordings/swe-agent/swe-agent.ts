@@ -1,4 +1,3 @@
-import { defined } from '../../../values/defined.js';
 import { partsText } from '../entries/chat-message.js';
 import { textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource } from '../importer.js';
@@ -106,11 +105,9 @@ function opening(source: RecordingSource, items: readonly HistoryItem[], stepDir
     native_id: recordingId(source),
     place: 'history',
     agent: 'SWE-agent',
-    ...defined({
-      agent_version: textAt(headInfo(source), 'swe_agent_version'),
-      cwd: cwd ?? stepDir,
-      system_prompt: isPrompt ? partsText(first.item.content, { place: first.place, onLoss: () => undefined }) : undefined,
-    }),
+    agent_version: textAt(headInfo(source), 'swe_agent_version'),
+    cwd: cwd ?? stepDir,
+    system_prompt: isPrompt ? partsText(first.item.content, { place: first.place, onLoss: () => undefined }) : undefined,
   };
 }
 

@@ -72,7 +72,8 @@ export class FileTree {
   readonly #texts: LRUCache<CanonicalPath, FileKnowledge>;
   /** Files without a text to remember. */
   readonly #others = new Map<CanonicalPath, FileKnowledge>();
-  #forgotten = 0;
+  /** Texts that were given up because there were too many. */
+  forgotten = 0;
 
   /** `maxUnits` bounds the remembered texts. */
   constructor(maxUnits = REMEMBERED_UNITS) {
@@ -81,15 +82,10 @@ export class FileTree {
       sizeCalculation: sizeOf,
       dispose: (_file, path, reason) => {
         if (reason !== 'evict') return;
-        this.#forgotten += 1;
+        this.forgotten += 1;
         this.#others.set(path, { state: 'stale' });
       },
     });
-  }
-
-  /** Texts that were given up because there were too many. */
-  get forgotten(): number {
-    return this.#forgotten;
   }
 
   /** How many files are in which state. */
