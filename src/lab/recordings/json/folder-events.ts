@@ -19,7 +19,9 @@ export interface EventFiles {
 
 /** The object that a file of a folder holds; undefined where it holds anything else, which is reported as a loss. */
 export async function memberRecord(source: RecordingSource, member: string, onLoss: OnLoss): Promise<JsonObject | undefined> {
-  const lose = (reason: LossReason, detail: string): undefined => onLoss({ reason, place: member, detail }) as undefined;
+  const lose = (reason: LossReason, detail: string): undefined => {
+    onLoss({ reason, place: member, detail });
+  };
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of source.open(member)) {
