@@ -117,7 +117,7 @@ const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: Sessio
   // Records of the user and of the assistant; the messages of the file.
   'claude-code': ({ items }) => items,
   cline: ({ items }) => items,
-  // Calls and their outputs are items beside the messages.
+  // Calls and their outputs are items next to the messages.
   codex: (counts) => messages(counts) + counts.calls + counts.results,
   // Calls are blocks of messages, results are messages.
   pi: (counts) => messages(counts) + counts.results,
@@ -167,7 +167,7 @@ const READS: ReadonlySet<ToolForm> = new Set(['read-file', 'read-files', 'move-w
 /** The arguments that a command line is in. */
 const COMMAND_ARGUMENTS = ['command', 'cmd', 'commands', 'code', 'input'];
 /** Whether a tool runs a command line. */
-export const isShell = (tool: string): boolean => foreignTool(tool).kind === 'shell';
+const isShell = (tool: string): boolean => foreignTool(tool).kind === 'shell';
 
 /** Programs that print the files that they name. */
 const PRINTERS = /^(?:command\s+)?(?:cat|nl|head|tail|less|more|bat|tac|sed\s+(?:-[a-zA-Z]*n|-n)|Get-Content|type)(?=\s|$)/;

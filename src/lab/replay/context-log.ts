@@ -43,7 +43,7 @@ async function readLog(path: string, config: string): Promise<{ readonly measure
 }
 
 /**
- * The measures of a replay's contexts beside the data folder's database, one line each, written before the session goes on: what an interrupted replay
+ * The measures of a replay's contexts next to the data folder's database, one line each, written before the session goes on: what an interrupted replay
  * measured is there when it goes on. Whoever opens it closes it.
  */
 export async function openContextLog(dataDir: string, session: SessionId, config: string): Promise<ContextLog> {

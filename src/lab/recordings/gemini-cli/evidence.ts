@@ -71,7 +71,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   run_shell_command: shell,
 };
 
-/** The files that the answer to a call shows, or the view for people beside it, which has a changed file whole before and after. */
+/** The files that the answer to a call shows, or its view for people, which has a changed file whole before and after. */
 export function geminiEvidence(tool: string, call: JsonObject, output: string): FileEvidence {
   const args = objectAt(call, 'args') ?? {};
   const view = objectAt(call, 'resultDisplay');

@@ -13,7 +13,7 @@ export interface PlacedRecord {
 export interface EventFiles {
   /** Matches the name of an event's file; its first group is the number of the event. */
   readonly name: RegExp;
-  /** Base names of files that lie beside the events and are no loss. */
+  /** Base names of files that lie next to the events and are no loss. */
   readonly known: ReadonlySet<string>;
 }
 

@@ -125,7 +125,7 @@ const OPENING: ReadonlySet<string> = new Set(['startObject', 'startArray']);
 const CLOSING: ReadonlySet<string> = new Set(['endObject', 'endArray']);
 
 /** Follows the tokens of a document and assembles its items. Whatever the shape does not ask for is never in memory. */
-export class DocumentWalk {
+class DocumentWalk {
   readonly #items: readonly Pattern[];
   readonly #skips: readonly Pattern[];
   readonly #onLoss: OnLoss;

@@ -25,7 +25,7 @@ const ASIDE: ReadonlySet<string> = new Set([
   'stop',
   'loop_recovery',
 ]);
-/** Fields that the program keeps beside the arguments that the model gave. */
+/** Fields that the program keeps next to the arguments that the model gave. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'action',
   'id',

@@ -20,11 +20,11 @@ const OUTPUT = /<output>\n?([\s\S]*)<\/output>/;
 const CUT = /<elided_chars>|<output_head>|<warning>\s*The output of your last command was too long/;
 const FAILED = /^(?:<exception>|An error occurred|The last command <command>[\s\S]* timed out|Command timed out)/;
 
-/** Reads the answer that the model saw, and the raw output that the recording may have beside it. */
+/** Reads the answer that the model saw, and the raw output that the recording may have as well. */
 function commandAnswer(text: string, extra: unknown): CommandAnswer {
-  const beside: JsonObject = isJsonObject(extra) ? extra : {};
-  const code = typeof beside.returncode === 'number' ? beside.returncode : Number(RETURN_CODE.exec(text)?.[1] ?? 0);
-  const raw = typeof beside.raw_output === 'string' ? beside.raw_output : undefined;
+  const more: JsonObject = isJsonObject(extra) ? extra : {};
+  const code = typeof more.returncode === 'number' ? more.returncode : Number(RETURN_CODE.exec(text)?.[1] ?? 0);
+  const raw = typeof more.raw_output === 'string' ? more.raw_output : undefined;
   const cut = CUT.test(text);
   return { output: raw ?? (cut ? undefined : OUTPUT.exec(text)?.[1]), failed: code !== 0 || FAILED.test(text), cut };
 }
