@@ -57,7 +57,7 @@ export async function loadObject(environment: SessionEnvironment, id: ObjectId, 
 }
 
 async function storedObject(store: ObjectStore, id: ObjectId, txId: number | undefined): Promise<LoadedObject | undefined> {
-  const snapshot = await (txId === undefined ? store.now() : store.asOf({ txId }));
+  const snapshot = await (txId === undefined ? store.latest() : store.asOf({ txId }));
   const found = await snapshot.get(id);
   if (found === undefined) return undefined;
   const { version, marks } = found;

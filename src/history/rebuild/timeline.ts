@@ -111,12 +111,12 @@ export class Timeline {
   ) {}
 
   /**
-   * Pins the present of a store. Paths are shown as `paths` says, as canonical paths if left out. A process that writes through a client of
+   * Pins the present of a store: the newest of everything, also of what a clock that ran ahead has dated later than now. Paths are shown as `paths` says, as canonical paths if left out. A process that writes through a client of
    * its own passes what `ContextClient.delivered` gives.
    * @throws {XtdbError}
    */
   static async open(store: ObjectStore, paths: DisplayPaths = CANONICAL): Promise<Timeline> {
-    return new Timeline(store, paths, await store.now());
+    return new Timeline(store, paths, await store.latest());
   }
 
   /**
