@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Argument, Command } from 'commander';
 import { doctorCommand } from './cli/doctor.js';
 import { endUsageErrors } from './cli/flags.js';
+import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
 import { reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
@@ -42,6 +43,7 @@ const program = new Command('palimpsest')
   .addCommand(serveCommand(version))
   .addCommand(nodeCommand())
   .addCommand(doctorCommand())
+  .addCommand(journalCommand())
   .addCommand(verifyCommand())
   .addCommand(replayCommand());
 

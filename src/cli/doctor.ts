@@ -12,12 +12,23 @@ interface DoctorFlags {
   readonly json?: boolean;
 }
 
+/** Where a journal is damaged, and which of its records that takes with it. */
+export function damageText({ damage, loss }: Pick<InspectedJournal, 'damage' | 'loss'>): string {
+  const places = damage.map(({ file, offset, length }) => `${file} at byte ${offset} (${length} bytes)`);
+  const records = loss.records.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
+  const lost = [
+    ...(records.length === 0 ? [] : [`records ${records.join(', ')} cannot be read`]),
+    ...(loss.isUncounted ? ['there may have been others there'] : []),
+  ];
+  return `${places.join('; ')}: ${lost.length === 0 ? 'nothing that was acknowledged is missing' : lost.join(', ')}`;
+}
+
 const STATE_LINES: Readonly<Record<JournalState, (journal: InspectedJournal) => string | undefined>> = {
   sound: ({ holder, pending }) =>
     holder === undefined && pending > 0 ? 'its process has ended; the next one that uses this data folder delivers it' : undefined,
   torn: () => 'the end of its last write is missing; what was acknowledged is whole and will be delivered',
-  corrupt: ({ damage }) =>
-    `DAMAGED: ${damage.map(({ file, offset, readableBefore, readableAfter }) => `${file} at byte ${offset}, ${readableBefore} records before it and ${readableAfter} after it can be read`).join('; ')}. Keep a copy of the file before anything else`,
+  corrupt: (journal) =>
+    `DAMAGED: ${damageText(journal)}. The next process that uses this data folder delivers what can be read; see palimpsest journal salvage`,
   'newer-format': ({ reason }) => `written by a later version: ${reason}`,
   unreadable: ({ reason }) => `cannot be read: ${reason}`,
 };
@@ -53,9 +64,16 @@ function trackerLines(reports: readonly TrackerReport[]): readonly string[] {
   ]);
 }
 
-function folderLines({ journals, sessions, trackers }: InspectedFolder, now: number): readonly string[] {
+function asideLines(aside: InspectedFolder['aside']): readonly string[] {
+  return aside.flatMap(({ path, ...found }) => [
+    `damaged   ${path} was kept after what could be read of it was delivered`,
+    `          ${damageText(found)}. See palimpsest journal salvage`,
+  ]);
+}
+
+function folderLines({ journals, aside, sessions, trackers }: InspectedFolder, now: number): readonly string[] {
   const open = sessions.map(({ session, pid, what, since }) => `session   ${session} is open in process ${pid} (${what}) since ${since}`);
-  return [...journalLines(journals, now), ...open, ...trackerLines(trackers)];
+  return [...journalLines(journals, now), ...asideLines(aside), ...open, ...trackerLines(trackers)];
 }
 
 function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
@@ -71,22 +89,24 @@ async function examine(flags: DoctorFlags): Promise<void> {
     import('../host/settings.js'),
   ]);
   const { dataDir } = readSettings(process.env, flags).node;
-  const { node, own, remote, loops, healthy } = await inspectDataFolder(dataDir);
+  const { node, own, remote, loops, formatTrouble, healthy } = await inspectDataFolder(dataDir);
   if (flags.json) {
     const all = [own, ...remote];
-    const [journals, sessions, trackers] = [
+    const [journals, aside, sessions, trackers] = [
       all.flatMap((folder) => folder.journals),
+      all.flatMap((folder) => folder.aside),
       all.flatMap((folder) => folder.sessions),
       all.flatMap((folder) => folder.trackers),
     ];
-    console.log(escapedJson({ dataDir, healthy, node, journals, sessions, trackers, loops }));
+    console.log(escapedJson({ dataDir, healthy, formatTrouble, node, journals, aside, sessions, trackers, loops }));
   } else {
     const now = Date.now();
     const foreign = remote.flatMap((folder) => [
       `remote    ${folder.path}, for a node that someone else runs`,
       ...folderLines(folder, now),
     ]);
-    const lines = [`data      ${dataDir}`, ...nodeLines(node), ...folderLines(own, now), ...loopLines(loops), ...foreign];
+    const format = formatTrouble === null ? [] : [`          NOT USED: ${formatTrouble}`];
+    const lines = [`data      ${dataDir}`, ...format, ...nodeLines(node), ...folderLines(own, now), ...loopLines(loops), ...foreign];
     console.log(lines.map(escapedLine).join('\n'));
   }
   if (!healthy) process.exitCode = 1;
@@ -96,7 +116,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description(
-      'show what is waiting, open or broken in a data folder; changes nothing; exit code 1 when the node or a journal has to be repaired',
+      'show what is waiting, open or broken in a data folder; changes nothing; exit code 1 when its format is not known, or the node or a journal has to be repaired',
     )
     .addOption(dataFlag())
     .addOption(jsonFlag())

@@ -1,16 +1,20 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type InspectedJournal, inspectJournals, type JournalState } from '../journal/journals.js';
+import { type AsideFile, asideFiles, type InspectedJournal, inspectJournals, isBrokenJournal } from '../journal/journals.js';
 import { type LockOwner, sessionLockOwners } from '../lease/session-lock.js';
+import { checkDataFormat } from '../node/data-folder.js';
 import { type NodeStatusReport, nodeStatus } from '../node/node-status.js';
 import { remoteFolders } from '../process/data-folder.js';
 import { type LoopTrouble, loopTroubles, type TrackerReport, trackerReports } from '../process/process-reports.js';
+import { messageOf } from '../values/thrown.js';
 import { UsageError } from './settings.js';
 
 /** What the clients of one database keep in a folder. */
 export interface InspectedFolder {
   readonly path: string;
   readonly journals: readonly InspectedJournal[];
+  /** Damaged journal files that nobody has settled. */
+  readonly aside: readonly AsideFile[];
   readonly sessions: readonly LockOwner[];
   readonly trackers: readonly TrackerReport[];
 }
@@ -24,15 +28,20 @@ export interface InspectedDataFolder {
   readonly remote: readonly InspectedFolder[];
   /** What harnesses with our context in their loop had to do without it. */
   readonly loops: readonly LoopTrouble[];
-  /** False when the node has stopped indexing or runs unsupervised, or a journal is damaged or cannot be read. */
+  /** Why this version must not use the folder: its format is newer, or nothing says which one it is; null where it may. */
+  readonly formatTrouble: string | null;
+  /** False when the format is not known, the node has stopped indexing or runs unsupervised, or a journal is damaged or cannot be read. */
   readonly healthy: boolean;
 }
 
-const BROKEN: ReadonlySet<JournalState> = new Set(['corrupt', 'newer-format', 'unreadable']);
-
 async function inspectFolder(path: string): Promise<InspectedFolder> {
-  const [journals, sessions, trackers] = await Promise.all([inspectJournals(path), sessionLockOwners(path), trackerReports(path)]);
-  return { path, journals, sessions, trackers };
+  const [journals, aside, sessions, trackers] = await Promise.all([
+    inspectJournals(path),
+    asideFiles(path),
+    sessionLockOwners(path),
+    trackerReports(path),
+  ]);
+  return { path, journals, aside, sessions, trackers };
 }
 
 async function inspectRemote(dataDir: string): Promise<readonly InspectedFolder[]> {
@@ -48,12 +57,14 @@ async function inspectRemote(dataDir: string): Promise<readonly InspectedFolder[
 export async function inspectDataFolder(dataDir: string): Promise<InspectedDataFolder> {
   const found = await stat(dataDir).catch(() => undefined);
   if (found?.isDirectory() === false) throw new UsageError(`${dataDir} is a file; name the data folder`);
-  const [node, own, remote, loops] = await Promise.all([
+  const [formatTrouble, node, own, remote, loops] = await Promise.all([
+    found === undefined ? null : checkDataFormat(dataDir).then(() => null, messageOf),
     nodeStatus(dataDir),
     inspectFolder(dataDir),
     inspectRemote(dataDir),
     loopTroubles(dataDir),
   ]);
-  const isBroken = [own, ...remote].some(({ journals }) => journals.some(({ state }) => BROKEN.has(state)));
-  return { node, own, remote, loops, healthy: !isBroken && !(node.running && (node.ingesterFailed || !node.supervised)) };
+  const isBroken = [own, ...remote].some(({ journals, aside }) => aside.length > 0 || journals.some(isBrokenJournal));
+  const isNodeBroken = node.running && (node.ingesterFailed || !node.supervised);
+  return { node, own, remote, loops, formatTrouble, healthy: formatTrouble === null && !isBroken && !isNodeBroken };
 }

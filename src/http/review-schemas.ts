@@ -222,7 +222,7 @@ export const REVIEW_ANSWERS = {
     }),
     parts: z.object({
       checked: count,
-      damages: z.array(z.object({ part: z.string(), what: z.enum(['missing', 'damaged', 'rewritten']), of: z.string() })),
+      damages: z.array(z.object({ part: z.string(), what: z.enum(['missing', 'damaged', 'rewritten', 'lost']), of: z.string() })),
     }),
   }),
   ReportList: z.object({ session: z.string(), tokenizer: z.string(), assemblies: z.array(assembly) }),

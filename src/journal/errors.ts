@@ -22,6 +22,17 @@ export interface JournalDamage {
   readonly readableAfter: number;
 }
 
+/** The first and the last of some numbers that follow each other. */
+export type Range = readonly [first: number, last: number];
+
+/** What a damaged journal has lost. */
+export interface JournalLoss {
+  /** Numbers of records that were acknowledged, cannot be read and are not known to be in the database. */
+  readonly records: readonly Range[];
+  /** Whether there may be others besides, whose numbers nothing tells. */
+  readonly isUncounted: boolean;
+}
+
 /**
  * Thrown when a journal of acknowledged steps cannot be written or read (decision H5).
  * Callers branch on `code`; the message names the file and says what to do next.
@@ -71,7 +82,7 @@ export function corruptError(owner: string, damage: readonly JournalDamage[]): J
   );
   return new JournalError(
     'corrupt',
-    `the journal ${owner} is damaged: ${places.join('; ')}; keep a copy of the file, then salvage what can be read`,
+    `the journal ${owner} is damaged: ${places.join('; ')}; keep a copy of the file, then start this process again: what can be read is delivered`,
     { damage },
   );
 }

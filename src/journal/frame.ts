@@ -88,6 +88,14 @@ export function frameAt(bytes: Buffer, offset: number, salt: number): FrameHeade
   return crc32(payloadAt(bytes, offset, header.length), salt) === stored ? header : undefined;
 }
 
+/** Whether a file ends in the middle of a frame that begins at an offset. */
+export function isCutOff(bytes: Buffer, offset: number, salt: number): boolean {
+  const rest = bytes.length - offset;
+  if (rest < FRAME_HEADER_BYTES) return true;
+  const header = headerAt(bytes, offset, salt);
+  return header !== undefined && rest < FRAME_HEADER_BYTES + header.length;
+}
+
 /** Where the next valid frame begins, from an offset on; undefined when there is none. */
 export function nextFrame(bytes: Buffer, from: number, salt: number): number | undefined {
   for (let at = bytes.indexOf(MAGIC, from); at >= 0; at = bytes.indexOf(MAGIC, at + 1)) {

@@ -1,14 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, rm } from 'node:fs/promises';
+import { chmod, constants, copyFile, link, mkdir, open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { acquireLock, type LockFile, livingLockOwner, lockFilesAmong } from '../process/lock.js';
 import { namesIn, type OwnedFile } from '../process/owned-file.js';
 import { identifySelf, processIdentitySchema } from '../process/process-identity.js';
+import { systemCode } from '../process/system-error.js';
 import { journalFailure } from './errors.js';
 
 /** The folder of the journals in a data folder. */
 export const journalFolder = (dataDir: string): string => join(dataDir, 'journal');
+
+/** Where damaged files lie that somebody has looked at; they count as before. */
+export const settledFolder = (dataDir: string): string => join(journalFolder(dataDir), 'settled');
 
 /** One file of a journal. */
 export interface SegmentName {
@@ -23,6 +27,8 @@ export interface FolderListing {
   readonly segments: readonly SegmentName[];
   /** The locks of the journals, named for their owners, the oldest generation of each first. */
   readonly locks: readonly LockFile[];
+  /** The damaged files that are kept aside, as they were called. */
+  readonly aside: readonly (SegmentName & { readonly original: string })[];
 }
 
 const SEGMENT = /^(\d{6,15}-[0-9a-f]{8})-(\d{1,15})\.wal$/;
@@ -30,6 +36,26 @@ const OWNER = /^\d{6,15}-[0-9a-f]{8}$/;
 
 /** The file name of a segment of an owner's journal. */
 export const segmentFile = (owner: string, segment: number): string => `${owner}-${segment}.wal`;
+
+/** A damaged file that is kept aside: never delivered from again, never removed by us. */
+const ASIDE = /^(\d{6,15}-[0-9a-f]{8})-(\d{1,15})\.wal\.(?:\d+\.)?damaged$/;
+
+/**
+ * Keeps a damaged file aside under a name of its own, beside the one that it has; nothing happens where that was done before. A file that is going to be changed is
+ * copied. Throws what the system throws.
+ */
+export async function keepAside(path: string, { isChanged }: { readonly isChanged: boolean }): Promise<void> {
+  const { ino } = await stat(path);
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? `${path}.damaged` : `${path}.${n}.damaged`;
+    try {
+      return await (isChanged ? copyFile(path, name, constants.COPYFILE_EXCL) : link(path, name));
+    } catch (error) {
+      if (systemCode(error) !== 'EEXIST') throw error;
+      if ((await stat(name)).ino === ino) return;
+    }
+  }
+}
 
 /** Journals that are there at the same time are drained in the order they were begun, which is that of their owners' numbers. */
 function compareOwners(a: string, b: string): number {
@@ -46,7 +72,11 @@ export async function listJournalFolder(folder: string): Promise<FolderListing> 
     return owner === undefined ? [] : [{ owner, segment: Number(segment), file }];
   });
   segments.sort((a, b) => compareOwners(a.owner, b.owner) || a.segment - b.segment);
-  return { segments, locks: lockFilesAmong(folder, names).filter(({ name }) => OWNER.test(name)) };
+  const aside = names.flatMap((file) => {
+    const [, owner, segment] = ASIDE.exec(file) ?? [];
+    return owner === undefined ? [] : [{ owner, segment: Number(segment), file, original: segmentFile(owner, Number(segment)) }];
+  });
+  return { segments, aside, locks: lockFilesAmong(folder, names).filter(({ name }) => OWNER.test(name)) };
 }
 
 /** The owners in a listing, oldest first. */

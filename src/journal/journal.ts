@@ -1,5 +1,5 @@
 import type { OwnedFile } from '../process/owned-file.js';
-import { type JournalDamage, JournalError, journalFailure } from './errors.js';
+import { type JournalDamage, JournalError, type JournalLoss, journalFailure } from './errors.js';
 import { encodeFrameHeader, FRAME_HEADER_BYTES } from './frame.js';
 import { syncFolder } from './journal-folder.js';
 import { type JournalRecord, type JournalScan, readRecords } from './read-journal.js';
@@ -55,8 +55,12 @@ const MARK_DELAY_MS = 50;
 export class Journal {
   /** Its name, never used for another one. */
   readonly owner: string;
-  /** What was cut off or passed over when it was adopted. */
+  /** What was cut off when it was adopted and had never been acknowledged. */
+  readonly torn: readonly JournalDamage[];
+  /** What else was cut off or passed over then. */
   readonly damage: readonly JournalDamage[];
+  /** Which acknowledged records that took with it. */
+  readonly loss: JournalLoss;
   readonly #durability: Durability;
   readonly #markDelayMs: number;
   readonly #resetBytes: number;
@@ -78,12 +82,14 @@ export class Journal {
   constructor({ folder, owner, lock, found }: JournalPlace, options: JournalOptions) {
     const { durability = 'process', segmentBytes = SEGMENT_BYTES, markDelayMs = MARK_DELAY_MS } = options;
     this.owner = owner;
-    this.damage = [...found.torn, ...found.corrupt];
+    this.torn = found.torn;
+    this.damage = found.corrupt;
+    this.loss = found.loss;
     this.#durability = durability;
     this.#markDelayMs = markDelayMs;
     this.#resetBytes = segmentBytes / 4;
     this.#lock = lock;
-    this.#chain = new SegmentChain({ folder, owner, segmentBytes, segments: found.segments, damaged: found.corruptSegments });
+    this.#chain = new SegmentChain({ folder, owner, segmentBytes, segments: found.segments });
     this.#pending = new PendingRecords(options);
     for (const record of found.waiting) this.#pending.add(record);
     this.#done = found.done;

@@ -1,10 +1,12 @@
-import { rm, truncate } from 'node:fs/promises';
-import { join } from 'node:path';
-import { corruptError, type JournalDamage, JournalError, journalFailure } from './errors.js';
+import { mkdir, readFile, rename, rm, truncate } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { type JournalDamage, JournalError, type JournalLoss, journalFailure } from './errors.js';
+import { frameSalt } from './frame.js';
 import { Journal, type JournalOptions } from './journal.js';
 import {
   type JournalWriter,
   journalFolder,
+  keepAside,
   listJournalFolder,
   livingWriter,
   lockJournal,
@@ -12,16 +14,12 @@ import {
   newOwner,
   ownersIn,
   segmentFile,
+  settledFolder,
   sweepLocks,
   syncFolder,
 } from './journal-folder.js';
-import { type JournalScan, judgeJournal, readJournal } from './read-journal.js';
-
-/** How a dead process's journal is taken over. */
-export interface AdoptOptions extends JournalOptions {
-  /** Takes what can be read of a damaged journal; its damaged files stay in the folder, named `.damaged`. */
-  readonly salvage?: boolean;
-}
+import { type JournalRecord, type JournalScan, judgeJournal, readJournal, readRecords } from './read-journal.js';
+import { scanSegment } from './segment-format.js';
 
 const WHAT = 'palimpsest';
 
@@ -52,26 +50,32 @@ export async function adoptableJournals(dataDir: string): Promise<readonly strin
   return adoptable;
 }
 
-/** Removes what was never acknowledged from the ends of files. A file that is corrupt besides stays as it is. */
-async function cutTails(folder: string, owner: string, { cuts, corruptSegments }: JournalScan): Promise<void> {
-  for (const [segment, length] of cuts) {
-    if (corruptSegments.has(segment)) continue;
+/**
+ * Keeps what is damaged aside, and removes what is no record from the ends of files, after a copy where it may have been one. A file that is damaged in its middle
+ * stays as it is until it is drained.
+ */
+async function settleDamage(folder: string, owner: string, { cuts, corruptSegments }: JournalScan): Promise<void> {
+  for (const segment of new Set([...corruptSegments, ...cuts.keys()])) {
     const path = join(folder, segmentFile(owner, segment));
+    const cut = cuts.get(segment);
+    const isCut = cut !== undefined && !corruptSegments.has(segment);
     try {
-      if (length === 0) await rm(path);
-      else await truncate(path, length);
+      if (!isCut || cut.keepsCopy) await keepAside(path, { isChanged: isCut });
+      if (isCut && cut.length === 0) await rm(path);
+      else if (isCut) await truncate(path, cut.length);
     } catch (error) {
-      throw journalFailure('cutting', path, error);
+      throw journalFailure('keeping aside', path, error);
     }
   }
 }
 
 /**
- * Takes over the journal of a dead process (decision F6): `recover` gives what waits in it, and once all is marked done `close` removes it.
- * A torn tail is cut off and reported in `damage`. Undefined when a living process has the journal, or when it is gone.
- * @throws {JournalError} `corrupt` for damage in the middle unless `salvage` is set, `newer-format` for a journal of a later version
+ * Takes over the journal of a dead process (decision F6): `recover` gives what waits in it and can be read, and once all is marked done `close` removes it.
+ * What cannot be read is reported in `damage` and `loss`; a damaged file stays in the folder, named `.damaged` (decision 0011). Undefined when a living process
+ * has the journal, or when it is gone.
+ * @throws {JournalError} `newer-format` for a journal of a later version
  */
-export async function adoptJournal(dataDir: string, owner: string, options: AdoptOptions = {}): Promise<Journal | undefined> {
+export async function adoptJournal(dataDir: string, owner: string, options: JournalOptions = {}): Promise<Journal | undefined> {
   const folder = journalFolder(dataDir);
   const lock = await lockJournal(folder, owner, options.what ?? WHAT);
   if (lock === undefined) return undefined;
@@ -82,8 +86,7 @@ export async function adoptJournal(dataDir: string, owner: string, options: Adop
       return undefined;
     }
     const found = await readJournal(folder, owner, listing);
-    if (found.corrupt.length > 0 && options.salvage !== true) throw corruptError(owner, found.corrupt);
-    await cutTails(folder, owner, found);
+    await settleDamage(folder, owner, found);
     return new Journal({ folder, owner, lock, found }, options);
   } catch (error) {
     lock.vacate();
@@ -91,11 +94,64 @@ export async function adoptJournal(dataDir: string, owner: string, options: Adop
   }
 }
 
+/** How many damaged files are kept in a data folder, settled or not: each may have held the last word on some session. */
+export async function damagedFiles(dataDir: string): Promise<number> {
+  const [{ aside }, settled] = await Promise.all([listJournalFolder(journalFolder(dataDir)), listJournalFolder(settledFolder(dataDir))]);
+  return aside.length + settled.aside.length;
+}
+
+/** A damaged file that is kept aside, and what cannot be read of it. */
+export interface AsideFile {
+  readonly path: string;
+  readonly damage: readonly JournalDamage[];
+  readonly loss: JournalLoss;
+}
+
+/** The damaged files that nobody has settled yet. Changes nothing. */
+export async function asideFiles(dataDir: string): Promise<readonly AsideFile[]> {
+  const folder = journalFolder(dataDir);
+  const { aside } = await listJournalFolder(folder);
+  return Promise.all(
+    aside.map(async ({ original, ...name }) => {
+      const path = join(folder, name.file);
+      const scan = scanSegment(await readFile(path), frameSalt(original));
+      const { corrupt, loss } = judgeJournal(folder, 'newerFormat' in scan ? [] : [{ ...name, scan }]);
+      return { path, damage: corrupt, loss };
+    }),
+  );
+}
+
+/** Puts damaged files where they no longer make the data folder unhealthy; they stay as they are. Gives their new paths. */
+export async function settleAside(dataDir: string): Promise<readonly string[]> {
+  const folder = settledFolder(dataDir);
+  const files = await asideFiles(dataDir);
+  if (files.length > 0) await mkdir(folder, { recursive: true, mode: 0o700 });
+  const moved: string[] = [];
+  for (const { path } of files) {
+    const target = join(folder, basename(path));
+    await rename(path, target);
+    moved.push(target);
+  }
+  return moved;
+}
+
+/** Every record of a journal that can be read, also those that the database has, in order. Changes nothing; throws as `adoptJournal`. */
+export async function* readableRecords(dataDir: string, owner: string): AsyncGenerator<JournalRecord> {
+  const folder = journalFolder(dataDir);
+  const { readable } = await readJournal(folder, owner, await listJournalFolder(folder));
+  yield* readRecords({ folder, owner }, readable, () => true);
+}
+
 /**
  * The state of a journal's files. `sound`, also where a living process is just writing; `torn`: the end of the last write of a dead process is missing,
  * which loses nothing; `corrupt`: records that were acknowledged cannot be read; `newer-format`; `unreadable`.
  */
 export type JournalState = 'sound' | 'torn' | 'corrupt' | 'newer-format' | 'unreadable';
+
+const BROKEN: ReadonlySet<JournalState> = new Set(['corrupt', 'newer-format', 'unreadable']);
+
+/** Whether something that was acknowledged cannot be read of a journal, or may not be. */
+export const isBrokenJournal = ({ state }: Pick<InspectedJournal, 'state'>): boolean => BROKEN.has(state);
 
 /** A journal seen from outside. */
 export interface InspectedJournal {
@@ -109,6 +165,7 @@ export interface InspectedJournal {
   /** When the oldest of them was acknowledged, milliseconds since 1970; undefined when none waits. */
   readonly oldestAt: number | undefined;
   readonly damage: readonly JournalDamage[];
+  readonly loss: JournalLoss;
   /** Why the journal cannot be read, with `newer-format` and `unreadable`. */
   readonly reason: string | undefined;
 }
@@ -124,7 +181,7 @@ export async function inspectJournals(dataDir: string): Promise<readonly Inspect
     const fresh = holder === undefined ? listing : await listJournalFolder(folder);
     if (holder === undefined && !fresh.segments.some((segment) => segment.owner === owner)) continue;
     try {
-      const { waiting, torn, corrupt } = await readJournal(folder, owner, fresh);
+      const { waiting, torn, corrupt, loss } = await readJournal(folder, owner, fresh);
       const isTorn = torn.length > 0 && holder === undefined;
       journals.push({
         owner,
@@ -134,12 +191,14 @@ export async function inspectJournals(dataDir: string): Promise<readonly Inspect
         pendingBytes: waiting.reduce((sum, { bytes }) => sum + bytes, 0),
         oldestAt: waiting[0]?.at,
         damage: isTorn ? [...torn, ...corrupt] : corrupt,
+        loss,
         reason: undefined,
       });
     } catch (error) {
       if (!(error instanceof JournalError)) throw error;
       const state = error.code === 'newer-format' ? 'newer-format' : 'unreadable';
-      journals.push({ owner, holder, state, pending: 0, pendingBytes: 0, oldestAt: undefined, damage: [], reason: error.message });
+      const nothing = { pending: 0, pendingBytes: 0, oldestAt: undefined, damage: [], loss: { records: [], isUncounted: false } };
+      journals.push({ owner, holder, state, ...nothing, reason: error.message });
     }
   }
   return journals;

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemCode } from '../process/system-error.js';
-import { corruptError, type JournalDamage, JournalError, journalFailure } from './errors.js';
+import { corruptError, type JournalDamage, JournalError, type JournalLoss, journalFailure, type Range } from './errors.js';
 import { FRAME_HEADER_BYTES, frameAt, frameSalt, payloadAt } from './frame.js';
 import { type FolderListing, type SegmentName, segmentFile } from './journal-folder.js';
 import { DoneRecords, type WaitingRecord } from './record-progress.js';
-import { type BadStretch, JOURNAL_FORMAT, type ScannedFrame, type SegmentScan, scanSegment } from './segment-format.js';
+import { type BadStretch, JOURNAL_FORMAT, MOST_HEADER_BYTES, type ScannedFrame, type SegmentScan, scanSegment } from './segment-format.js';
 
 /** What the files of one journal hold together. */
 export interface JournalScan {
@@ -13,17 +13,21 @@ export interface JournalScan {
   readonly segments: readonly number[];
   /** The records that are not known to be in the database, in order. */
   readonly waiting: readonly WaitingRecord[];
+  /** Those and the others that can be read, in order. */
+  readonly readable: readonly WaitingRecord[];
   readonly done: DoneRecords;
   /** Number of the newest record; 0 when there never was one. */
   readonly lastSequence: number;
   /** What was being written when the process or the power went; never acknowledged. */
   readonly torn: readonly JournalDamage[];
-  /** What had been written whole and cannot be read any more. */
+  /** What may have been written whole and cannot be read any more. */
   readonly corrupt: readonly JournalDamage[];
-  /** Numbers of the files with corrupt stretches. */
+  /** What of that was acknowledged and is not known to be in the database. */
+  readonly loss: JournalLoss;
+  /** Numbers of the files with corrupt stretches between what can be read. */
   readonly corruptSegments: ReadonlySet<number>;
-  /** For each torn file the length of what is good. */
-  readonly cuts: ReadonlyMap<number, number>;
+  /** For each file with an end that is no record the length of what is good. */
+  readonly cuts: ReadonlyMap<number, { readonly length: number; readonly keepsCopy: boolean }>;
 }
 
 /** One file of a journal and what it holds. */
@@ -31,35 +35,39 @@ export interface ScannedSegment extends SegmentName {
   readonly scan: SegmentScan;
 }
 
+/** `torn`: never acknowledged. `lost-end`: the end of a file, which may have held acknowledged records. `damaged`: something readable or known follows it. */
+type FindingKind = 'torn' | 'lost-end' | 'damaged';
+
 interface Finding {
   readonly segment: number;
   readonly offset: number;
   readonly length: number;
   /** Number of the last record before it. */
   readonly last: number;
-  readonly torn: boolean;
+  readonly kind: FindingKind;
 }
 
-/** The number of the first record of a file, as far as it is known. */
-const firstOf = ({ header, frames }: SegmentScan): number | undefined => header?.first ?? frames[0]?.sequence;
+/** The number of the first record of a file, as far as it is known: the first file of a journal begins with its first record. */
+const firstOf = ({ segment, scan }: ScannedSegment): number | undefined =>
+  scan.header?.first ?? (segment === 1 ? 1 : scan.frames[0]?.sequence);
 
-/** The sequence numbers around a range of frames: the last one before it, and the first one of the next file. */
+/** The sequence numbers around a range of bytes: the last one before it, and the first one of the next file. */
 interface Neighbours {
   readonly last: number;
   readonly firstLater: number | undefined;
 }
 
 /**
- * Whether a range of frames was never acknowledged: nothing later knows of an acknowledged record beyond the last one before it. Valid frames may follow it all
- * the same, since a disk that loses power keeps what it likes of what was written after the last sync.
+ * What a range was. Nothing in it was acknowledged where nothing later knows of an acknowledged record beyond the last one before it; valid frames may follow it all
+ * the same, since a disk that loses power keeps what it likes of what was written after the last sync. The end of a file says so only where it is cut off.
  */
-function isTorn(bad: BadStretch, { frames }: SegmentScan, { last, firstLater }: Neighbours): boolean {
-  if (firstLater !== undefined && firstLater > last + 1) return false;
+function kindOf(bad: BadStretch, { frames }: SegmentScan, { last, firstLater }: Neighbours): FindingKind {
+  if (firstLater !== undefined && firstLater > last + 1) return 'damaged';
   const after = frames.slice(bad.framesBefore);
   const [next] = after;
-  if (next === undefined) return true;
+  if (next === undefined) return bad.isCutOff || firstLater !== undefined ? 'torn' : 'lost-end';
   const misses = next.sequence > (next.kind === 'record' ? last + 1 : last);
-  return misses && after.every(({ acknowledged }) => acknowledged <= last);
+  return misses && after.every(({ acknowledged }) => acknowledged <= last) ? 'torn' : 'damaged';
 }
 
 /** One pass over the files of a journal, in order. */
@@ -67,6 +75,10 @@ class Pass {
   readonly done = new DoneRecords();
   readonly records: WaitingRecord[] = [];
   readonly findings: Finding[] = [];
+  /** Records whose files were removed once they were in the database. */
+  readonly #removed: [number, number][] = [];
+  /** Whether records are lost whose numbers nothing tells. */
+  isUncounted = false;
   last = 0;
   #previous: ScannedSegment | undefined;
 
@@ -75,10 +87,12 @@ class Pass {
     this.#continueFrom(file);
     let { frames } = scan;
     for (const bad of scan.bad) {
-      const last = scan.frames[bad.framesBefore - 1]?.sequence ?? this.last;
-      const torn = isTorn(bad, scan, { last, firstLater });
-      this.findings.push({ segment, offset: bad.offset, length: torn ? scan.size - bad.offset : bad.length, last, torn });
-      if (!torn) continue;
+      const last = Math.max(this.last, ...scan.frames.slice(0, bad.framesBefore).map(({ sequence }) => sequence));
+      const kind = kindOf(bad, scan, { last, firstLater });
+      const isCut = kind !== 'damaged';
+      this.findings.push({ segment, offset: bad.offset, length: isCut ? scan.size - bad.offset : bad.length, last, kind });
+      if (!isCut) continue;
+      this.isUncounted ||= kind === 'lost-end';
       frames = scan.frames.slice(0, bad.framesBefore);
       break;
     }
@@ -86,15 +100,36 @@ class Pass {
     this.#previous = file;
   }
 
-  /** Between files that are not neighbours others were trimmed; between neighbours no record may be missing. */
-  #continueFrom({ segment, scan }: ScannedSegment): void {
-    const first = firstOf(scan) ?? this.last + 1;
-    const before = this.#previous;
-    const judged = this.findings.at(-1)?.segment === before?.segment;
-    if (before !== undefined && !judged && before.segment === segment - 1 && first > this.last + 1) {
-      this.findings.push({ segment: before.segment, offset: before.scan.size, length: 0, last: this.last, torn: false });
+  /** The numbers of records that were acknowledged, stand nowhere and are not known to be in the database. */
+  missing(): readonly Range[] {
+    const readable = new Set(this.records.map(({ sequence }) => sequence));
+    const excused = (n: number): boolean => readable.has(n) || this.done.has(n) || this.#removed.some(([a, b]) => a <= n && n <= b);
+    const missing: [number, number][] = [];
+    for (let n = this.done.prefix + 1; n <= this.last; n++) {
+      if (excused(n)) continue;
+      const range = missing.at(-1);
+      if (range?.[1] === n - 1) range[1] = n;
+      else missing.push([n, n]);
     }
-    if (before === undefined || scan.header !== undefined) this.last = Math.max(this.last, first - 1);
+    return missing;
+  }
+
+  /** Between files that are not neighbours others were trimmed; between neighbours no record may be missing. */
+  #continueFrom(file: ScannedSegment): void {
+    const { segment, scan } = file;
+    const first = firstOf(file) ?? this.last + 1;
+    const before = this.#previous;
+    const isNeighbour = before?.segment === segment - 1 || segment === 1;
+    if (!isNeighbour && first > this.last + 1) {
+      this.#removed.push([this.last + 1, first - 1]);
+      // Without its header a file does not say whether its first records are among them.
+      this.isUncounted ||= scan.header === undefined && (scan.bad[0]?.length ?? 0) > MOST_HEADER_BYTES;
+    }
+    const judged = this.findings.at(-1)?.segment === before?.segment;
+    if (before !== undefined && !judged && isNeighbour && first > this.last + 1) {
+      this.findings.push({ segment: before.segment, offset: before.scan.size, length: 0, last: this.last, kind: 'damaged' });
+    }
+    this.last = Math.max(this.last, first - 1);
   }
 
   #addFrame(segment: number, { kind, sequence, done, at, offset, length, mark }: ScannedFrame): void {
@@ -109,17 +144,18 @@ class Pass {
 export function judgeJournal(folder: string, files: readonly ScannedSegment[]): JournalScan {
   const pass = new Pass();
   files.forEach((file, i) => {
-    const later = files.slice(i + 1).map(({ scan }) => firstOf(scan));
+    const later = files.slice(i + 1).map(firstOf);
     pass.add(
       file,
       later.find((first) => first !== undefined),
     );
   });
-  const waiting = pass.records.filter(({ sequence }) => !pass.done.has(sequence));
+  const readable = pass.records.toSorted((a, b) => a.sequence - b.sequence);
+  const waiting = readable.filter(({ sequence }) => !pass.done.has(sequence));
   const pathOf = new Map(files.map(({ segment, file }) => [segment, join(folder, file)]));
   const damage = (torn: boolean): readonly JournalDamage[] =>
     pass.findings
-      .filter((finding) => finding.torn === torn)
+      .filter(({ kind }) => (kind === 'torn') === torn)
       .map(({ segment, offset, length, last }) => ({
         file: pathOf.get(segment) ?? folder,
         offset,
@@ -127,15 +163,18 @@ export function judgeJournal(folder: string, files: readonly ScannedSegment[]): 
         readableBefore: waiting.filter(({ sequence }) => sequence <= last).length,
         readableAfter: waiting.filter(({ sequence }) => sequence > last).length,
       }));
+  const cuts = pass.findings.filter(({ kind }) => kind !== 'damaged');
   return {
     segments: files.map(({ segment }) => segment),
     waiting,
+    readable,
     done: pass.done,
     lastSequence: pass.last,
     torn: damage(true),
     corrupt: damage(false),
-    corruptSegments: new Set(pass.findings.filter(({ torn }) => !torn).map(({ segment }) => segment)),
-    cuts: new Map(pass.findings.filter(({ torn }) => torn).map(({ segment, offset }) => [segment, offset])),
+    loss: { records: pass.missing(), isUncounted: pass.isUncounted },
+    corruptSegments: new Set(pass.findings.filter(({ kind }) => kind === 'damaged').map(({ segment }) => segment)),
+    cuts: new Map(cuts.map(({ segment, offset, kind }) => [segment, { length: offset, keepsCopy: kind === 'lost-end' }])),
   };
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, ftruncateSync, openSync, renameSync, unlinkSync, writevSync } from 'node:fs';
+import { closeSync, fdatasync, ftruncateSync, openSync, unlinkSync, writevSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCode } from '../process/system-error.js';
@@ -96,8 +96,6 @@ export interface SegmentChainOptions {
   readonly segmentBytes: number;
   /** The numbers of the files that are there, in order. */
   readonly segments: readonly number[];
-  /** The numbers of those among them that are kept aside instead of removed. */
-  readonly damaged: ReadonlySet<number>;
 }
 
 /** The files of one journal: at most one that is written, and older ones that go as soon as nothing waits in them. */
@@ -106,16 +104,14 @@ export class SegmentChain {
   readonly owner: string;
   readonly #segmentBytes: number;
   readonly #older: Set<number>;
-  readonly #damaged: ReadonlySet<number>;
   #current: SegmentFile | undefined;
   #newest: number;
 
-  constructor({ folder, owner, segmentBytes, segments, damaged }: SegmentChainOptions) {
+  constructor({ folder, owner, segmentBytes, segments }: SegmentChainOptions) {
     this.folder = folder;
     this.owner = owner;
     this.#segmentBytes = segmentBytes;
     this.#older = new Set(segments);
-    this.#damaged = damaged;
     this.#newest = Math.max(0, ...segments);
   }
 
@@ -146,8 +142,7 @@ export class SegmentChain {
   }
 
   /**
-   * Removes the files that are not needed and gives their numbers; damaged ones are kept aside under another name. The newest file stays until all others
-   * are gone, since it says what in them is done.
+   * Removes the files that are not needed and gives their numbers. The newest file stays until all others are gone, since it says what in them is done.
    */
   trim(isNeeded: (segment: number) => boolean): readonly number[] {
     const removed: number[] = [];
@@ -155,8 +150,7 @@ export class SegmentChain {
       if (isNeeded(segment) || (segment === this.#newest && this.#older.size > 1)) continue;
       const path = join(this.folder, segmentFile(this.owner, segment));
       try {
-        if (this.#damaged.has(segment)) renameSync(path, `${path}.damaged`);
-        else unlinkSync(path);
+        unlinkSync(path);
       } catch (error) {
         // What stays holds nothing that waits; the next trim or the next process removes it.
         if (systemCode(error) !== 'ENOENT') continue;

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
-import { FRAME_HEADER_BYTES, type FrameHeader, frameAt, nextFrame, payloadAt } from './frame.js';
+import { FRAME_HEADER_BYTES, type FrameHeader, frameAt, isCutOff, nextFrame, payloadAt } from './frame.js';
 
 /** The format of journal files that this version writes and reads. */
 export const JOURNAL_FORMAT = 1;
@@ -27,6 +27,8 @@ export interface SegmentHeader {
 type HeaderReading =
   | { readonly kind: 'header'; readonly header: SegmentHeader; readonly end: number }
   | { readonly kind: 'newer'; readonly format: number }
+  /** The file ends before its header does. */
+  | { readonly kind: 'incomplete' }
   | { readonly kind: 'damaged' };
 
 const MAGIC = Buffer.from('PALJRNL\n');
@@ -35,6 +37,8 @@ const FORMAT_CRC = 12;
 /** The part that every format begins with: magic, format, their checksum. */
 const PREAMBLE = 16;
 const FACTS = PREAMBLE + 4;
+/** No header of ours is longer: an owner's name and three numbers. */
+export const MOST_HEADER_BYTES = 160;
 
 /** The bytes at the beginning of a journal file. */
 export function encodeSegmentHeader(header: SegmentHeader): Buffer {
@@ -51,12 +55,14 @@ export function encodeSegmentHeader(header: SegmentHeader): Buffer {
 
 /** Reads the beginning of a journal file. A format is called newer only where its number is undamaged. */
 function readSegmentHeader(bytes: Buffer): HeaderReading {
-  if (bytes.length < FACTS || bytes.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) !== 0) return { kind: 'damaged' };
+  if (bytes.length < FACTS) return { kind: 'incomplete' };
+  if (bytes.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) !== 0) return { kind: 'damaged' };
   if (crc32(bytes.subarray(0, FORMAT_CRC)) !== bytes.readUInt32LE(FORMAT_CRC)) return { kind: 'damaged' };
   const format = bytes.readUInt32LE(FORMAT);
   if (format > JOURNAL_FORMAT) return { kind: 'newer', format };
   const end = FACTS + bytes.readUInt32LE(PREAMBLE);
-  if (end + 4 > bytes.length || crc32(bytes.subarray(PREAMBLE, end)) !== bytes.readUInt32LE(end)) return { kind: 'damaged' };
+  if (end + 4 > bytes.length) return { kind: end + 4 > MOST_HEADER_BYTES ? 'damaged' : 'incomplete' };
+  if (crc32(bytes.subarray(PREAMBLE, end)) !== bytes.readUInt32LE(end)) return { kind: 'damaged' };
   const facts = factsSchema.safeParse(JSON.parse(bytes.toString('utf8', FACTS, end)));
   return facts.success ? { kind: 'header', header: facts.data, end: end + 4 } : { kind: 'damaged' };
 }
@@ -68,12 +74,14 @@ export interface ScannedFrame extends FrameHeader {
   readonly mark: Buffer | undefined;
 }
 
-/** Bytes between valid frames, or after the last one, that are none. */
+/** Bytes between valid frames, or after the last one, that are none; of no length where a frame stands that others have to come before. */
 export interface BadStretch {
   readonly offset: number;
   readonly length: number;
   /** How many valid frames of the file stand before it. */
   readonly framesBefore: number;
+  /** Whether the file ends in the middle of a write: only the end of what is there is missing. */
+  readonly isCutOff: boolean;
 }
 
 /** What one journal file holds. */
@@ -86,16 +94,9 @@ export interface SegmentScan {
   readonly size: number;
 }
 
-/** Whether a frame can follow one with the number `last`; after a damaged range numbers may be missing. */
-function follows(frame: FrameHeader, last: number | undefined, afterDamage: boolean): boolean {
-  if (last === undefined) return true;
-  const next = frame.kind === 'record' ? last + 1 : last;
-  return afterDamage ? frame.sequence >= next : frame.sequence === next;
-}
-
 /**
- * Finds every valid frame in the bytes of a journal file; the salt is its name's, so that frames are recognised without its header.
- * Gives the number of a format that this version does not know instead.
+ * Finds every valid frame in the bytes of a journal file, each record once, whatever stands between them; the salt is its name's, so that frames are recognised
+ * without its header. Gives the number of a format that this version does not know instead.
  */
 export function scanSegment(bytes: Buffer, salt: number): SegmentScan | { readonly newerFormat: number } {
   const reading = readSegmentHeader(bytes);
@@ -103,23 +104,34 @@ export function scanSegment(bytes: Buffer, salt: number): SegmentScan | { readon
   const header = reading.kind === 'header' ? reading.header : undefined;
   const frames: ScannedFrame[] = [];
   const bad: BadStretch[] = [];
+  const seen = new Set<number>();
   let offset = reading.kind === 'header' ? reading.end : 0;
   let last = header === undefined ? undefined : header.first - 1;
   let badSince = header === undefined && bytes.length > 0 ? 0 : undefined;
+  const endStretch = (isCutOff: boolean): void => {
+    const start = badSince ?? offset;
+    bad.push({ offset: start, length: offset - start, framesBefore: frames.length, isCutOff });
+    badSince = undefined;
+  };
   while (offset < bytes.length) {
     const frame = frameAt(bytes, offset, salt);
-    if (frame !== undefined && follows(frame, last, badSince !== undefined)) {
-      if (badSince !== undefined) bad.push({ offset: badSince, length: offset - badSince, framesBefore: frames.length });
-      badSince = undefined;
-      const mark = frame.kind === 'mark' ? Buffer.from(payloadAt(bytes, offset, frame.length)) : undefined;
-      frames.push({ ...frame, offset, mark });
-      last = frame.sequence;
-      offset += FRAME_HEADER_BYTES + frame.length;
-    } else {
+    if (frame === undefined) {
       badSince ??= offset;
       offset = nextFrame(bytes, offset + 1, salt) ?? bytes.length;
+    } else if (frame.kind === 'record' && seen.has(frame.sequence)) {
+      // A copy of a record that was found already.
+      badSince ??= offset;
+      offset += FRAME_HEADER_BYTES + frame.length;
+    } else {
+      const isNext = last === undefined || frame.sequence === (frame.kind === 'record' ? last + 1 : last);
+      if (badSince !== undefined || !isNext) endStretch(false);
+      const mark = frame.kind === 'mark' ? Buffer.from(payloadAt(bytes, offset, frame.length)) : undefined;
+      frames.push({ ...frame, offset, mark });
+      if (frame.kind === 'record') seen.add(frame.sequence);
+      last = frame.sequence;
+      offset += FRAME_HEADER_BYTES + frame.length;
     }
   }
-  if (badSince !== undefined) bad.push({ offset: badSince, length: bytes.length - badSince, framesBefore: frames.length });
+  if (badSince !== undefined) endStretch(badSince === 0 ? reading.kind === 'incomplete' : isCutOff(bytes, badSince, salt));
   return { header, frames, bad, size: bytes.length };
 }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
 import { LockTimeoutError } from '../process/lock.js';
+import { namesIn, textOf } from '../process/owned-file.js';
 import { systemCode } from '../process/system-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';
 import { NodeError } from './errors.js';
@@ -118,36 +119,39 @@ export function nodeFailure(dir: string, error: unknown): unknown {
   );
 }
 
-async function checkOrWriteMarker(dir: string): Promise<void> {
-  const path = join(dir, 'palimpsest.json');
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    if (systemCode(error) !== 'ENOENT') throw nodeFailure(dir, error);
-    const found = (await readdir(dir)).filter((name) => name === 'golden' || name === 'index');
-    if (found.length > 0) {
-      throw new NodeError(
-        'data-corrupt',
-        `${dir} holds a database (${found.join(', ')}) but no palimpsest.json that says its format. Restore that file, or name another folder with --data.`,
-      );
-    }
-    return writeMarker(path);
-  }
-  if (checkedFormat(text, path) < DATA_FORMAT) await writeMarker(path);
+const markerOf = (dir: string): string => join(dir, 'palimpsest.json');
+
+/**
+ * Checks that this version knows the format of what a data folder holds, before anything is written there. Changes nothing; gives the format, undefined for a
+ * folder that holds no database yet.
+ * @throws {NodeError} `data-newer`, or `data-corrupt` for a marker that is damaged, or missing beside a database
+ */
+export async function checkDataFormat(dir: string): Promise<number | undefined> {
+  const text = await textOf(markerOf(dir)).catch((error: unknown) => {
+    throw nodeFailure(dir, error);
+  });
+  if (text !== undefined) return checkedFormat(text, markerOf(dir));
+  const found = (await namesIn(dir)).filter((name) => name === 'golden' || name === 'index');
+  if (found.length === 0) return undefined;
+  throw new NodeError(
+    'data-corrupt',
+    `${dir} holds a database (${found.join(', ')}) but no palimpsest.json that says its format. Restore that file, or name another folder with --data.`,
+  );
 }
 
 const writeMarker = (path: string): Promise<void> => writeFileAtomic(path, `${JSON.stringify({ format: DATA_FORMAT })}\n`, { mode: 0o600 });
 
 /**
- * Closes a data folder that exists, and all that is kept in it, to everybody but its owner. For whoever writes there before the node is asked for.
- * @throws {NodeError} `data-unwritable` when it belongs to another user, its modes cannot be changed, or it is a shared folder that is used for other things too
+ * Closes a data folder that exists, and all that is kept in it, to everybody but its owner, and checks its format. For whoever writes there before the node is asked
+ * for.
+ * @throws {NodeError} `data-newer`, `data-corrupt`; `data-unwritable` when it belongs to another user, its modes cannot be changed, or it is a shared folder that is used for other things too
  */
 export async function protectDataFolder(dataDir: string): Promise<void> {
   const folder = await findDataFolder(dataDir);
   if (folder === undefined) return;
   try {
     await makePrivate(folder.dir);
+    if ((await lstat(folder.dir)).isDirectory()) await checkDataFormat(folder.dir);
   } catch (error) {
     throw nodeFailure(folder.dir, error);
   }
@@ -169,7 +173,7 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
     const probe = join(folder.usersDir, `.probe-${process.pid}`);
     await writeFile(probe, 'x', { mode: 0o600 });
     await rm(probe, { force: true });
-    await checkOrWriteMarker(folder.dir);
+    if ((await checkDataFormat(folder.dir)) !== DATA_FORMAT) await writeMarker(markerOf(folder.dir));
     return folder;
   } catch (error) {
     throw nodeFailure(wanted, error);

@@ -114,12 +114,13 @@ const callName = (session: SessionId): string => session.replaceAll('@', '!');
 /** What an id ends in that only calls of this session have (decision B2). */
 export const callSuffix = (session: SessionId): string => `@${callName(session)}`;
 
-/** The id of the call of a step whose harness gives calls none (decision B2). */
-export const stepCallId = (session: SessionId, seq: number): ObjectId => `${callName(session)}:${seq}` as ObjectId;
+/** The id of the call of a step whose harness gives calls none (decision B2); `losses` damaged journals may have held one of the same number (decision 0011). */
+export const stepCallId = (session: SessionId, seq: number, losses = 0): ObjectId =>
+  `${callName(session)}:${losses === 0 ? '' : `${losses}.`}${seq}` as ObjectId;
 
 /** The session whose `stepCallId` an id may be; undefined where it has another form. */
 export function sessionOfStepCall(id: string): SessionId | undefined {
-  const name = /^(.+):\d+$/s.exec(id)?.[1]?.replaceAll('!', '@') ?? '';
+  const name = /^(.+):(?:\d+\.)?\d+$/s.exec(id)?.[1]?.replaceAll('!', '@') ?? '';
   return SESSION.test(name) ? (name as SessionId) : undefined;
 }
 

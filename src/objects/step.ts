@@ -16,8 +16,11 @@ export interface AnswerProof {
   readonly pieces?: readonly AnswerPiece[];
 }
 
-/** What a harness did to its own history that is no message and no call (decision F1); nothing of the session is deleted for it. */
-export type HistoryEventKind = 'compacted' | 'shortened' | 'diverged' | 'forked' | 'paused' | 'resumed';
+/**
+ * What a harness did to its own history that is no message and no call (decision F1); nothing of the session is deleted for it. `lost`: the step that stood here was
+ * acknowledged, and the journal that held it was damaged before the database had it (decision 0011).
+ */
+export type HistoryEventKind = 'compacted' | 'shortened' | 'diverged' | 'forked' | 'paused' | 'resumed' | 'lost';
 
 /** An event in the life of a session's harness, kept with a step because the chat alone does not show it. */
 export interface HistoryEvent {

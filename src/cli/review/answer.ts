@@ -6,7 +6,7 @@ import { HistoryError } from '../../history/rebuild/history-error.js';
 import { type Point, Timeline } from '../../history/rebuild/timeline.js';
 import { type OpenStore, openStore } from '../../host/open-client.js';
 import { readMounts, readSettings, type Settings } from '../../host/settings.js';
-import { type InspectedJournal, inspectJournals } from '../../journal/journals.js';
+import { asideFiles, type InspectedJournal, inspectJournals, isBrokenJournal } from '../../journal/journals.js';
 import { nodeStatus } from '../../node/node-status.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { parseSource } from '../../objects/source.js';
@@ -43,6 +43,8 @@ export interface Review {
   readonly timeline: Timeline;
   /** What the answer may lack, in sentences. */
   readonly notes: readonly string[];
+  /** False where acknowledged steps cannot be read any more in the journals. */
+  readonly isWhole: boolean;
   readonly dataDir: string;
   close(): Promise<void>;
 }
@@ -84,20 +86,41 @@ async function openPast(settings: Settings): Promise<OpenStore> {
 
 const isWaiting = ({ pending }: InspectedJournal): boolean => pending > 0;
 
+/** What the journals of a data folder say of what is not in the database. */
+interface JournalNotes {
+  readonly notes: readonly string[];
+  /** False where acknowledged steps cannot be read any more. */
+  readonly isWhole: boolean;
+}
+
+function waitingNote({ holder, pending }: InspectedJournal): string {
+  return holder === undefined
+    ? `${pending} acknowledged steps of a process that ended are not in the database yet; the next agent that uses this data folder delivers them`
+    : `${pending} acknowledged steps of process ${holder.pid} are not in the database yet`;
+}
+
 /** Waits, within a limit, until what living processes acknowledged is in the database; returns notes on what is not. */
-async function waitForJournals(folder: string): Promise<readonly string[]> {
+async function waitForJournals(folder: string): Promise<JournalNotes> {
   const end = Date.now() + WAIT_MS;
-  let waiting = (await inspectJournals(folder)).filter(isWaiting);
-  while (waiting.some(({ holder }) => holder !== undefined) && Date.now() < end) {
+  let journals = await inspectJournals(folder);
+  while (journals.some((journal) => isWaiting(journal) && journal.holder !== undefined) && Date.now() < end) {
     // Another process delivers; all that can be seen of it is its journal.
     await delay(POLL_EVERY_MS);
-    waiting = (await inspectJournals(folder)).filter(isWaiting);
+    journals = await inspectJournals(folder);
   }
-  return waiting.map(({ holder, pending }) =>
-    holder === undefined
-      ? `${pending} acknowledged steps of a process that ended are not in the database yet; the next agent that uses this data folder delivers them`
-      : `${pending} acknowledged steps of process ${holder.pid} are not in the database yet`,
-  );
+  const aside = await asideFiles(folder);
+  const broken = journals.filter(isBrokenJournal);
+  const look = 'look at palimpsest journal salvage';
+  return {
+    notes: [
+      ...journals.filter(isWaiting).map(waitingNote),
+      ...broken.map(({ owner }) => `the journal ${owner} is damaged: steps that were acknowledged may be missing for ever; ${look}`),
+      ...aside.map(
+        ({ path }) => `${path} was damaged before all of it was delivered: steps that were acknowledged may be missing for ever; ${look}`,
+      ),
+    ],
+    isWhole: broken.length + aside.length === 0,
+  };
 }
 
 /**
@@ -114,11 +137,11 @@ export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Pr
   const { store, close } = await openPast(settings);
   try {
     const mounts = new MountTable({ mappings, defaultFilesystemId: await localFilesystemId(dataDir) });
-    const notes = await waitForJournals(clientFolder(dataDir, settings.nodeUrl));
+    const { notes, isWhole } = await waitForJournals(clientFolder(dataDir, settings.nodeUrl));
     const paths = {
       display: ({ path, filesystemId }: Parameters<Timeline['paths']['display']>[0]) => mounts.toDisplay(path, filesystemId),
     };
-    return { timeline: await Timeline.open(store, paths), notes, dataDir, close };
+    return { timeline: await Timeline.open(store, paths), notes, isWhole, dataDir, close };
   } catch (error) {
     await close();
     throw error;

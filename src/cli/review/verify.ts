@@ -86,7 +86,7 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
         found.push(verified);
         if (flags.json !== true) console.log(reportLines(verified).join('\n'));
       }
-      const ok = found.every((session) => session.ok);
+      const ok = review.isWhole && found.every((session) => session.ok);
       if (flags.json === true) console.log(escapedJson({ ok, sessions: found, notes: review.notes }));
       else {
         if (sessions.length === 0) console.log('no sessions');

@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JournalDamage } from '../../journal/errors.js';
 import type { Durability, Journal } from '../../journal/journal.js';
-import { adoptableJournals, adoptJournal, inspectJournals, openJournal } from '../../journal/journals.js';
-import { decodePayload, encodePayload } from '../../journal/payload.js';
+import { adoptableJournals, adoptJournal, damagedFiles, inspectJournals, openJournal } from '../../journal/journals.js';
+import { encodePayload } from '../../journal/payload.js';
 import type { PendingLimits } from '../../journal/record-progress.js';
+import { messageOf } from '../../values/thrown.js';
 import { TIME_LIMITS } from '../time-limits.js';
+import { type DamagedJournal, lossText, readDamaged, readWrite } from './damaged-journal.js';
 import type { SessionWrite } from './session-write.js';
-import { decodeWrite, encodeWrite } from './write-record.js';
+import { encodeWrite } from './write-record.js';
 
 /** How a client keeps what it acknowledges. */
 interface ClientJournalSettings {
@@ -25,6 +27,15 @@ function cutNotice(owner: string, { file, offset, length }: JournalDamage): stri
   return length === 0
     ? `the journal ${owner}: ${file} ends at byte ${offset} in the middle of a write; nothing that was acknowledged is missing`
     : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, are no whole record and were left out; they were never acknowledged`;
+}
+
+/** What is called with a write of a dead process. */
+export interface AdoptedWrite {
+  readonly write: SessionWrite;
+  /** To be called once the database has it. */
+  readonly done: () => void;
+  /** All that can be read of its journal, and what is lost of that; undefined for a journal without damage. */
+  readonly damaged: DamagedJournal | undefined;
 }
 
 /**
@@ -68,31 +79,42 @@ export class ClientJournal {
     this.#own.markDone(sequence);
   }
 
+  /** How many damaged files are kept in the data folder. */
+  losses(): Promise<number> {
+    return damagedFiles(this.#settings.dataDir);
+  }
+
   /**
-   * Takes over the journals of dead processes: calls `adopt` with every waiting write, in order, and with what is to be called once the database has it.
-   * Resolves when all are handed over, not when they are delivered.
-   * @throws {JournalError} `corrupt`, `newer-format`, `bad-payload` – a record cannot be read; its journal stays as it is
+   * Takes over the journals of dead processes: calls `adopt` with every waiting write that can be read, in order. What cannot be read is told in notices, and its
+   * file is kept (decision 0011). Resolves when all are handed over, not when they are delivered.
    */
-  async adoptAll(adopt: (write: SessionWrite, done: () => void) => void): Promise<void> {
-    for (const owner of await adoptableJournals(this.#settings.dataDir)) {
-      const journal = await adoptJournal(this.#settings.dataDir, owner, { what: this.#settings.what }).catch((error: unknown) => {
-        const reason = error instanceof Error ? error.message : String(error);
-        this.#settings.onNotice(
-          `the journal ${owner} of a process that ended stays as it is, and what it acknowledged is not delivered: ${reason}`,
+  async adoptAll(adopt: (adopted: AdoptedWrite) => void): Promise<void> {
+    const { dataDir, what, onNotice } = this.#settings;
+    for (const owner of await adoptableJournals(dataDir)) {
+      const journal = await adoptJournal(dataDir, owner, { what }).catch((error: unknown) => {
+        onNotice(
+          `the journal ${owner} of a process that ended stays as it is, and what it acknowledged is not delivered: ${messageOf(error)}`,
         );
         return undefined;
       });
       if (journal === undefined) continue;
       this.#adopted.add(journal);
-      for (const damage of journal.damage) this.#settings.onNotice(cutNotice(owner, damage));
+      for (const damage of journal.torn) onNotice(cutNotice(owner, damage));
+      const damaged = journal.damage.length === 0 ? undefined : await readDamaged(dataDir, journal);
+      if (damaged !== undefined)
+        onNotice(`${lossText(damaged)}; what can be read is delivered, and what is damaged is kept as it was (.damaged)`);
       for await (const { sequence, payload } of journal.recover()) {
-        adopt(decodeWrite(decodePayload(payload)), () => {
-          journal.markDone(sequence);
-          this.#closeDrained(journal);
-        });
+        const write = readWrite(payload);
+        if (write instanceof Error) onNotice(`the journal ${owner}: record ${sequence} stays there and is not delivered: ${write.message}`);
+        else adopt({ write, damaged, done: () => this.#done(journal, sequence) });
       }
       this.#closeDrained(journal);
     }
+  }
+
+  #done(journal: Journal, sequence: number): void {
+    journal.markDone(sequence);
+    this.#closeDrained(journal);
   }
 
   /** Closes an adopted journal without waiting records: it takes no new ones, so nobody needs its files and its lock. */

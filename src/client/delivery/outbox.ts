@@ -7,11 +7,13 @@ import type { XtdbError } from '../../xtdb/errors.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { TIME_LIMITS } from '../time-limits.js';
-import type { ClientJournal } from './client-journal.js';
+import type { AdoptedWrite, ClientJournal } from './client-journal.js';
+import type { DamagedJournal } from './damaged-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
 import { laneOf, planAssembly, planWrite, standsAlone } from './plan-write.js';
 import { localVersions, type SessionWrite, type WriteResult } from './session-write.js';
+import { StepBridge } from './step-bridge.js';
 import type { Writer } from './writers.js';
 
 /** A write that the database has. */
@@ -54,6 +56,8 @@ interface Delivery {
   readonly seen: boolean;
   /** Whether it is in this client's journal. */
   readonly journaled: boolean;
+  /** What leads it over what its journal has lost. */
+  readonly bridge?: StepBridge | undefined;
 }
 
 /** The lane of writes that belong to no session; no session can have this id. */
@@ -72,6 +76,7 @@ export class Outbox {
   readonly #lost: LostSessions;
   readonly #listeners = new Set<AppliedListener>();
   readonly #backpressure = new Backpressure();
+  readonly #bridges = new WeakMap<DamagedJournal, StepBridge>();
   /** Holds deliveries back while a model waits. */
   readonly gate = new DeliveryGate();
   #outage: XtdbError | undefined;
@@ -99,6 +104,11 @@ export class Outbox {
   /** Why nothing of a session can be written any more; undefined while it can. */
   failure(session: SessionId): Error | undefined {
     return this.#lost.failure(session);
+  }
+
+  /** How many damaged journal files are kept in the data folder: each may have held steps of any session (decision 0011). */
+  async losses(): Promise<number> {
+    return (await this.#parts.journal?.losses()) ?? 0;
   }
 
   /** Lets a session that is opened anew be written again, once what was lost of it is where it is kept; false when that takes longer than the limit. */
@@ -142,9 +152,11 @@ export class Outbox {
     return this.#deliver({ session: FILES_LANE, files, heads: [], at }, { persistent: this.isDurable, seen: false, journaled: false });
   }
 
-  /** Takes over a write of a dead process, which may have reached the database; `done` is called once it is delivered. */
-  adopt(write: SessionWrite, done: () => void): void {
-    this.#adopt(write, { seen: true, journaled: false }, done);
+  /** Takes over a write of a dead process, which may have reached the database. */
+  adopt({ write, damaged, done }: AdoptedWrite): void {
+    if (damaged !== undefined && !this.#bridges.has(damaged)) this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
+    const bridge = damaged === undefined ? undefined : this.#bridges.get(damaged);
+    this.#adopt(write, { seen: true, journaled: false, bridge }, done);
   }
 
   /** Waits until the database has what was read of files on behalf of no session so far; false when that takes longer than the limit. */
@@ -230,9 +242,17 @@ export class Outbox {
   }
 
   /** The plan of a write's transaction, made when it is the write's turn and no model waits. */
-  #planOf(write: SessionWrite, { persistent, seen }: Delivery): ReturnType<typeof planWrite> {
+  #planOf(write: SessionWrite, { persistent, seen, bridge }: Delivery): ReturnType<typeof planWrite> {
     const { store, writer } = this.#parts;
-    const plan = write.assembly === undefined ? planWrite(store, write, { seen, own: writer.ownFiles }) : planAssembly(store, write, seen);
+    const planOf = (one: SessionWrite): ReturnType<typeof planWrite> =>
+      one.assembly === undefined ? planWrite(store, one, { seen, own: writer.ownFiles }) : planAssembly(store, one, seen);
+    const plan =
+      bridge === undefined
+        ? planOf(write)
+        : async (attempt: number) => {
+            const bridged = await bridge.bridged(write, attempt);
+            return planOf(bridged)(attempt);
+          };
     return async (attempt) => {
       if (persistent) {
         // Acknowledged: the answer that the agent waits for goes first.

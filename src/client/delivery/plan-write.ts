@@ -97,17 +97,15 @@ async function callOps(store: ObjectStore, { call, at }: SessionWrite): Promise<
   return [...texts, ...store.putOps({ version: call.version, marks: callMarks(call), validTime: new Date(at), expect: null })];
 }
 
-function stepOps(store: ObjectStore, { step, snapshot, at }: SessionWrite): readonly TxOp[] {
+function stepOps(store: ObjectStore, { step, lost = [], snapshot, at }: SessionWrite): readonly TxOp[] {
   if (step === undefined) return [];
-  const { part, texts } = toStepParts(step);
   const validTime = new Date(at);
   store.noteTime(at);
-  return [
-    ...store.textOps(texts),
-    store.guardOp(part['xt/id'], null),
-    { op: 'put', doc: part, validTime },
-    ...(snapshot === undefined ? [] : [{ op: 'put', doc: snapshot, validTime } as const]),
-  ];
+  const steps = [...lost, step].flatMap((one): readonly TxOp[] => {
+    const { part, texts } = toStepParts(one);
+    return [...store.textOps(texts), store.guardOp(part['xt/id'], null), { op: 'put', doc: part, validTime }];
+  });
+  return [...steps, ...(snapshot === undefined ? [] : [{ op: 'put', doc: snapshot, validTime } as const])];
 }
 
 /** A whole read's call and its file hold the same text: it is sent once. */

@@ -39,6 +39,8 @@ export interface SessionWrite {
    */
   readonly lease?: StoredDocument | null;
   readonly step?: Step;
+  /** Steps that stand for those before `step` that were lost with a damaged journal (decision 0011). */
+  readonly lost?: readonly Step[];
   readonly call?: StoredCall;
   readonly files: readonly FileObservation[];
   /** The versions of chat, session and prompt that this write brings forth. */

@@ -77,6 +77,8 @@ export interface GivenId {
   readonly given: string | undefined;
   /** Whether the session has a name that nobody could know before it began: then what is made of it is free. */
   readonly isSecret: boolean;
+  /** How many damaged journals may have held calls of the chat. */
+  readonly losses: number;
   readonly expected?: ExpectedIds;
   /** The last transaction of the database. */
   readonly latest: () => Promise<number | undefined>;
@@ -108,12 +110,13 @@ function ownId(state: SessionState, id: string): ObjectId {
 
 /**
  * The id of a tool call object (decision B2): the harness's own when it is free or this chat's, with the session's id behind it when another chat has
- * it or it could name something else than a call; `{session}:{step}` where the harness gives none. What a fork shares with its parent is this chat's; what the parent called later is not.
+ * it or it could name something else than a call; `{session}:{step}` where the harness gives none, and `{session}:{losses}.{step}` where a damaged journal may have
+ * held a call that had that one. What a fork shares with its parent is this chat's; what the parent called later is not.
  */
 export async function callIdFor(environment: SessionEnvironment, state: SessionState, call: GivenId): Promise<ObjectId> {
-  const { given, isSecret } = call;
+  const { given, isSecret, losses } = call;
   const isGiven = given !== undefined && given !== '';
-  const wanted = isGiven ? wantedOf(given) : stepCallId(state.id, state.seq + 1);
+  const wanted = isGiven ? wantedOf(given) : stepCallId(state.id, state.seq + 1, losses);
   const suffix = callSuffix(state.id);
   // An id with this session's id behind it is no other chat's.
   if (wanted.endsWith(suffix)) return ownId(state, wanted);

@@ -155,7 +155,7 @@ export class ContextClient {
     const kept = { what, durability, onNotice, ...defined({ limits: queue }) };
     const journal = dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
     const client = new ContextClient(files, journal, options);
-    await journal?.adoptAll((write, done) => client.#environment.outbox.adopt(write, done));
+    await journal?.adoptAll((adopted) => client.#environment.outbox.adopt(adopted));
     return client;
   }
 
@@ -217,10 +217,13 @@ export class ContextClient {
     return this.store;
   }
 
-  /** The objects as they stood at a basis, now by default, with everything that this client has acknowledged. Throws as `delivered`, and XtdbError. */
+  /**
+   * The objects as they stood at a basis, by default the newest of everything whatever the clocks say, with all that this client has acknowledged. Throws as
+   * `delivered`, and XtdbError.
+   */
   async snapshot(basis: AskedBasis = {}): Promise<StoreSnapshot> {
     const store = await this.delivered();
-    return Object.keys(basis).length === 0 ? store.now() : store.asOf(basis);
+    return Object.keys(basis).length === 0 ? store.latest() : store.asOf(basis);
   }
 
   /**
@@ -323,7 +326,7 @@ export class ContextClient {
           `session ${id} has steps that the database does not have yet; open it once the node is back`,
         );
       }
-      const parts = { lock, assemble: this.#assemble, isSecret: isNew };
+      const parts = { lock, assemble: this.#assemble, isSecret: isNew, losses: isNew ? 0 : await outbox.losses() };
       if (isNew) return new ContextSession(this.#environment, await createSession(this.#environment, id), parts);
       const resume = tracking?.resume(id, onProgress);
       const loaded = await openSession(this.#environment, id, (ids, objects) => resume?.take(ids, objects));

@@ -42,6 +42,8 @@ export interface SessionParts {
   readonly assemble: AssembleSession;
   /** Whether its id is random and new, so that nobody else can have used what is made of it. */
   readonly isSecret: boolean;
+  /** How many damaged journal files there were when it was opened: each may have held calls of it (decision 0011). */
+  readonly losses: number;
 }
 
 /**
@@ -54,6 +56,7 @@ export class ContextSession {
   #loaded: LoadedSession;
   readonly #lock: SessionLock | undefined;
   readonly #isSecret: boolean;
+  readonly #losses: number;
   #hashes: HeadHashes;
   readonly #expected: ExpectedIds;
   #queue: Promise<unknown> = Promise.resolve();
@@ -62,11 +65,12 @@ export class ContextSession {
   /** Set when a write's outcome was lost: what is loaded may be behind what is written. */
   #uncertain = false;
 
-  constructor(environment: SessionEnvironment, loaded: LoadedSession, { lock, assemble, isSecret }: SessionParts) {
+  constructor(environment: SessionEnvironment, loaded: LoadedSession, { lock, assemble, isSecret, losses }: SessionParts) {
     this.#environment = environment;
     this.#loaded = loaded;
     this.#lock = lock;
     this.#isSecret = isSecret;
+    this.#losses = losses;
     this.id = loaded.state.id;
     this.#hashes = new HeadHashes(this.id);
     this.#expected = new ExpectedIds(environment);
@@ -94,6 +98,7 @@ export class ContextSession {
       const id = await callIdFor(this.#environment, state, {
         given: report.callId,
         isSecret: this.#isSecret,
+        losses: this.#losses,
         expected: this.#expected,
         latest,
       });

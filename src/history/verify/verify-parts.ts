@@ -13,7 +13,8 @@ import { chunkId, INLINE_UNITS } from '../../store/texts.js';
 export interface PartDamage {
   /** The id of the part or object. */
   readonly part: string;
-  readonly what: 'missing' | 'damaged' | 'rewritten';
+  /** `lost`: it was lost with a damaged journal before the database had it (decision 0011). */
+  readonly what: 'missing' | 'damaged' | 'rewritten' | 'lost';
   /** What needs it. */
   readonly of: string;
 }
@@ -55,6 +56,13 @@ function rewrittenSteps(session: SessionId, before: readonly Step[], now: readon
     if (current === undefined) return [{ part, what: 'missing', of: session }];
     return canonicalJson(current) === canonicalJson(step) ? [] : [{ part, what: 'rewritten', of: session }];
   });
+}
+
+/** Steps that were acknowledged and never came to the database. */
+function lostSteps(session: SessionId, steps: readonly Step[]): readonly PartDamage[] {
+  return steps.flatMap(({ seq, event }) =>
+    event?.kind === 'lost' ? [{ part: stepId(session, seq), what: 'lost' as const, of: event.detail ?? session }] : [],
+  );
 }
 
 /** A session whose parts are checked. */
@@ -109,6 +117,7 @@ export async function verifyParts(checked: CheckedSession): Promise<PartsReport>
     const now = await present.steps(session);
     steps = await before.steps(session);
     damages.push(...rewrittenSteps(session, steps, now), ...(await rewrittenCalls(checked, steps)));
+    damages.push(...lostSteps(session, now));
     steps = now;
   } catch (error) {
     if (!isDamage(error)) throw error;

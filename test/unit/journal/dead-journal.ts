@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Journal, JournalOptions } from '../../../src/journal/journal.js';
 import { journalFolder } from '../../../src/journal/journal-folder.js';
-import { type AdoptOptions, adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/journals.js';
+import { adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/journals.js';
 
 /** The files of records in a data folder's journals, by name, with their bytes. */
 export type JournalFiles = ReadonlyMap<string, Buffer>;
@@ -50,7 +50,7 @@ export async function writeJournal(
 }
 
 /** Adopts the only journal that is there. */
-export async function adoptOnly(dataDir: string, options: AdoptOptions = {}): Promise<Journal> {
+export async function adoptOnly(dataDir: string, options: JournalOptions = {}): Promise<Journal> {
   const [owner, ...others] = await adoptableJournals(dataDir);
   if (owner === undefined || others.length > 0) throw new Error(`${others.length + (owner === undefined ? 0 : 1)} journals can be adopted`);
   const journal = await adoptJournal(dataDir, owner, options);

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { JournalError } from '../../../src/journal/errors.js';
 import { journalFolder } from '../../../src/journal/journal-folder.js';
-import { adoptableJournals, adoptJournal, openJournal } from '../../../src/journal/journals.js';
+import { adoptableJournals, damagedFiles, openJournal } from '../../../src/journal/journals.js';
 import { effort } from '../../support/effort.js';
 import { type Acknowledged, adoptOnly, journalFiles, putJournalFiles, waiting, writeJournal } from './dead-journal.js';
 
@@ -33,9 +33,9 @@ describe('what a dead process left', () => {
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
   /** What an attempt to adopt gives: the records, or the code of the error. */
-  async function attempt(salvage = false): Promise<{ readonly records?: Awaited<ReturnType<typeof waiting>>; readonly code?: string }> {
+  async function attempt(): Promise<{ readonly records?: Awaited<ReturnType<typeof waiting>>; readonly code?: string }> {
     try {
-      const journal = await adoptOnly(dataDir, { salvage });
+      const journal = await adoptOnly(dataDir);
       const records = await waiting(journal);
       await journal.close();
       return { records };
@@ -55,12 +55,12 @@ describe('what a dead process left', () => {
         const whole = acknowledged.filter(({ end }) => end <= length);
         expect(await waiting(journal)).toEqual(asPairs(whole));
         const isTorn = !acknowledged.some(({ end }) => end === length) && whole.length > 0;
-        if (isTorn) expect(journal.damage).toMatchObject([{ offset: whole.at(-1)?.end, length: length - (whole.at(-1)?.end ?? 0) }]);
+        if (isTorn) expect(journal.torn).toMatchObject([{ offset: whole.at(-1)?.end, length: length - (whole.at(-1)?.end ?? 0) }]);
         const next = await journal.append(Buffer.from('next'));
         expect((await waiting(journal)).at(-1)).toEqual([next, 'next']);
         await journal.close();
         const again = await adoptOnly(dataDir);
-        expect(again.damage).toEqual([]);
+        expect([...again.torn, ...again.damage]).toEqual([]);
         expect(await waiting(again)).toEqual([...asPairs(whole), [whole.length + 1, 'next']]);
         await again.close();
       }
@@ -69,52 +69,63 @@ describe('what a dead process left', () => {
     await fc.assert(fc.asyncProperty(fc.array(payload, { minLength: 1, maxLength: 5 }), run), { numRuns: effort(2, 8) });
   });
 
-  test('with any bit turned round it gives the same, or all but the last record, or an error; and salvage loses at most one', async () => {
+  test('with any bit turned round it gives all but at most one record, says which, and keeps the file as it was', async () => {
     const { acknowledged, files } = await writeJournal(dataDir, payloads(30, 0, 80, 25, 40), { segmentBytes: 200 });
     expect(files.size).toBeGreaterThan(2);
     const all = asPairs(acknowledged);
-    const lastFile = acknowledged.at(-1)?.file;
-    const lastStart = acknowledged.filter(({ file }) => file === lastFile).at(-2)?.end ?? 0;
-    const seen = new Set<string>();
     for (const [name, bytes] of files) {
       for (let at = 0; at < bytes.length; at += effort(3, 1)) {
-        await putJournalFiles(dataDir, new Map([...files, [name, flipped(bytes, at, at % 8)]]));
-        const { records, code } = await attempt();
-        if (records === undefined) {
-          expect(code).toBe('corrupt');
-          const saved = (await attempt(true)).records ?? [];
-          expect(all.filter((record) => !saved.some(([sequence]) => sequence === record[0])).length).toBeLessThanOrEqual(1);
-          expect(saved.filter(([sequence, text]) => all[sequence - 1]?.[1] !== text)).toEqual([]);
-        } else {
-          expect(name === lastFile && at >= lastStart).toBe(true);
-          expect(records).toEqual(all.slice(0, -1));
-        }
-        seen.add(code ?? 'cut');
+        const damaged = flipped(bytes, at, at % 8);
+        await putJournalFiles(dataDir, new Map([...files, [name, damaged]]));
+        const journal = await adoptOnly(dataDir);
+        const saved = await waiting(journal);
+        const missing = all.filter(([sequence]) => !saved.some(([one]) => one === sequence)).map(([sequence]) => sequence);
+        expect(saved).toEqual(all.filter(([sequence]) => !missing.includes(sequence)));
+        expect(missing.length).toBeLessThanOrEqual(1);
+        expect(journal.loss.isUncounted || journal.loss.records.flat().every((one) => missing.includes(one))).toBe(true);
+        if (missing.length > 0 && !journal.loss.isUncounted) expect(journal.loss.records).toEqual([[missing[0], missing[0]]]);
+        expect(journal.damage).toMatchObject([{ file: join(journalFolder(dataDir), name) }]);
+        expect(await readFile(join(journalFolder(dataDir), `${name}.damaged`))).toEqual(damaged);
+        await journal.close();
       }
     }
-    expect([...seen].sort()).toEqual(['corrupt', 'cut']);
   });
 
-  test('damage in the middle names the file, the place and what can be read; what was salvaged is delivered and the file kept', async () => {
+  test('damage in the middle names the file, the place and what is lost; what can be read is delivered and the file kept', async () => {
     const { acknowledged, files } = await writeJournal(dataDir, payloads(50, 60, 70, 80));
     const [[name, bytes] = ['', Buffer.alloc(0)]] = files;
     const start = acknowledged[1]?.end ?? 0;
     await putJournalFiles(dataDir, new Map([[name, flipped(bytes, start + 60, 3)]]));
-    const [owner = ''] = await adoptableJournals(dataDir);
-    const error = await adoptJournal(dataDir, owner).catch((thrown: unknown) => thrown as JournalError);
     const file = join(journalFolder(dataDir), name);
     const damage = { file, offset: start, length: (acknowledged[2]?.end ?? 0) - start, readableBefore: 2, readableAfter: 1 };
-    expect(error).toMatchObject({ name: 'JournalError', code: 'corrupt', damage: [damage] });
-    expect((error as JournalError).message).toContain(`${file} at byte ${start}`);
-    expect((await journalFiles(dataDir)).get(name)).toEqual(flipped(bytes, start + 60, 3));
-
-    const journal = await adoptOnly(dataDir, { salvage: true });
+    const journal = await adoptOnly(dataDir);
     expect(journal.damage).toEqual([damage]);
+    expect(journal.loss).toEqual({ records: [[3, 3]], isUncounted: false });
     expect((await waiting(journal)).map(([sequence]) => sequence)).toEqual([1, 2, 4]);
-    for (const sequence of [1, 2, 4]) journal.markDone(sequence);
     await journal.close();
+    // Taken over again by another process: the same, and the file is kept once.
+    const again = await adoptOnly(dataDir);
+    expect(again.loss).toEqual({ records: [[3, 3]], isUncounted: false });
+    expect(await damagedFiles(dataDir)).toBe(1);
+    for (const sequence of [1, 2, 4]) again.markDone(sequence);
+    await again.close();
     expect(await readdir(journalFolder(dataDir))).toEqual([`${name}.damaged`]);
+    expect(await readFile(`${file}.damaged`)).toEqual(flipped(bytes, start + 60, 3));
     expect(await adoptableJournals(dataDir)).toEqual([]);
+  });
+
+  test('damage in what the database has already takes nothing with it', async () => {
+    const journal = await openJournal(dataDir);
+    for (const payload of payloads(50, 60)) await journal.append(payload);
+    for (const sequence of [1, 2]) journal.markDone(sequence);
+    for (const payload of payloads(70, 80)) await journal.append(payload);
+    const [[name, bytes] = ['', Buffer.alloc(0)]] = await journalFiles(dataDir);
+    await journal.close();
+    await putJournalFiles(dataDir, new Map([[name, flipped(bytes, bytes.indexOf('0:record') + 3, 3)]]));
+    const adopted = await adoptOnly(dataDir);
+    expect(adopted.loss).toEqual({ records: [], isUncounted: false });
+    expect((await waiting(adopted)).map(([sequence]) => sequence)).toEqual([3, 4]);
+    await adopted.close();
   });
 
   test('a lost file end is noticed where the next file follows it', async () => {
@@ -123,8 +134,10 @@ describe('what a dead process left', () => {
     const inFirst = acknowledged.filter(({ file }) => file === first);
     const cut = inFirst.at(-2)?.end ?? 0;
     await putJournalFiles(dataDir, new Map([...files, [first, (files.get(first) ?? Buffer.alloc(0)).subarray(0, cut)]]));
-    const [owner = ''] = await adoptableJournals(dataDir);
-    await expect(adoptJournal(dataDir, owner)).rejects.toMatchObject({ code: 'corrupt', damage: [{ offset: cut, length: 0 }] });
+    const journal = await adoptOnly(dataDir);
+    expect(journal).toMatchObject({ damage: [{ offset: cut, length: 0 }], loss: { records: [[inFirst.length, inFirst.length]] } });
+    expect((await waiting(journal)).map(([sequence]) => sequence)).toEqual([1, 2, 3, 4].filter((one) => one !== inFirst.length));
+    await journal.close();
   });
 
   test('zeros behind the last record, as a loss of power leaves them, are cut off', async () => {
@@ -149,7 +162,7 @@ describe('what a dead process left', () => {
 
   test.each([
     ['power', 'records that shared a sync which never ended are cut off, whichever of them the disk kept', { records: [1, 2] }],
-    ['process', 'the same damage is an error where writing was acknowledging', { code: 'corrupt' }],
+    ['process', 'the same damage is a loss where writing was acknowledging', { records: [1, 2, 4] }],
   ] as const)('durability %s: %s', async (durability, _what, expected) => {
     const journal = await openJournal(dataDir, { durability });
     const [one = Buffer.alloc(0), ...batch] = payloads(50, 60, 70, 80);
@@ -173,7 +186,6 @@ describe('what a dead process left', () => {
     newer.writeUInt32LE(crc32(newer.subarray(0, 12)), 12);
     await putJournalFiles(dataDir, new Map([[name, newer]]));
     await expect(adoptOnly(dataDir)).rejects.toMatchObject({ code: 'newer-format', message: expect.stringContaining('format 7') });
-    await expect(adoptOnly(dataDir, { salvage: true })).rejects.toMatchObject({ code: 'newer-format' });
     expect((await journalFiles(dataDir)).get(name)).toEqual(newer);
   });
 });

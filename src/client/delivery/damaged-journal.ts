@@ -1,0 +1,82 @@
+import type { JournalDamage, JournalLoss, Range } from '../../journal/errors.js';
+import { readableRecords } from '../../journal/journals.js';
+import { decodePayload } from '../../journal/payload.js';
+import type { SessionId } from '../../objects/ids.js';
+import type { SessionWrite } from './session-write.js';
+import { decodeWrite } from './write-record.js';
+
+/** A damaged journal: what can be read of it, and what cannot. */
+export interface DamagedJournal {
+  readonly owner: string;
+  readonly damage: readonly JournalDamage[];
+  readonly loss: JournalLoss;
+  /** Every write that can be read, also those that the database has, in order. */
+  readonly writes: readonly SessionWrite[];
+}
+
+/** The write that a record holds; the error for one that holds none. */
+export function readWrite(payload: Uint8Array): SessionWrite | Error {
+  try {
+    return decodeWrite(decodePayload(payload));
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** Reads what can be read of a damaged journal. Changes nothing; throws JournalError `newer-format`, `io`. */
+export async function readDamaged(
+  dataDir: string,
+  { owner, damage, loss }: Pick<DamagedJournal, 'owner' | 'damage' | 'loss'>,
+): Promise<DamagedJournal> {
+  const writes: SessionWrite[] = [];
+  for await (const { payload } of readableRecords(dataDir, owner)) {
+    const write = readWrite(payload);
+    if (!(write instanceof Error)) writes.push(write);
+  }
+  return { owner, damage, loss, writes };
+}
+
+const rangeText = ([first, last]: Range): string => (first === last ? `${first}` : `${first} to ${last}`);
+
+/** What the readable steps of a session show of those that cannot be read. */
+export interface SessionLoss {
+  readonly session: SessionId;
+  /** Numbers of steps that are missing between readable ones. */
+  readonly steps: readonly Range[];
+  /** The last readable step; steps after it may be lost too. */
+  readonly last: number;
+}
+
+/** The sessions that a damaged journal shows, with the steps that are missing in it. */
+export function sessionLosses({ writes }: Pick<DamagedJournal, 'writes'>): readonly SessionLoss[] {
+  const sessions = new Map<SessionId, { readonly steps: Range[]; last: number | undefined }>();
+  for (const { session, step } of writes) {
+    const known = sessions.get(session) ?? { steps: [], last: undefined };
+    sessions.set(session, known);
+    if (step === undefined) continue;
+    if (known.last !== undefined && step.seq > known.last + 1) known.steps.push([known.last + 1, step.seq - 1]);
+    known.last = step.seq;
+  }
+  return [...sessions].map(([session, { steps, last = 0 }]) => ({ session, steps, last }));
+}
+
+/** In one sentence: which file, which bytes, which records, which steps, and which sessions may be concerned. */
+export function lossText(journal: DamagedJournal): string {
+  const { owner, damage, loss } = journal;
+  const places = damage.map(({ file, offset, length }) => `${file} at byte ${offset} (${length} bytes)`);
+  const sessions = sessionLosses(journal);
+  const certain = sessions.flatMap(({ session, steps }) =>
+    steps.length === 0 ? [] : [`step ${steps.map(rangeText).join(', ')} of session ${session}`],
+  );
+  const lost = loss.records.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+  const found = sessions.flatMap(({ steps }) => steps).reduce((sum, [first, last]) => sum + last - first + 1, 0);
+  const records = loss.records.length === 0 ? [] : [`records ${loss.records.map(rangeText).join(', ')} of it are lost`];
+  const near = sessions.map(({ session, last }) => `${session} after step ${last}`);
+  const perhaps = loss.isUncounted
+    ? ['and perhaps further records at the place of the damage']
+    : lost > found
+      ? [`${lost - found} of these belong to a session that cannot be told: perhaps ${near.join(', ')}, or one that only they knew`]
+      : [];
+  const what = [...records, ...certain, ...perhaps];
+  return `the journal ${owner} is damaged: ${places.join('; ')}; ${what.length === 0 ? 'nothing that was acknowledged is missing' : what.join('; ')}`;
+}

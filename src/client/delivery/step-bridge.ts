@@ -1,0 +1,165 @@
+import { basename } from 'node:path';
+import { canonicalJson } from '../../objects/canonical-json.js';
+import { HeadHashes } from '../../objects/head-hashes.js';
+import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import { systemPromptVersion } from '../../objects/versions.js';
+import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
+import { marksOf } from '../../store/head.js';
+import { type ObjectStore, type StoredPut, storedPut } from '../../store/object-store.js';
+import { defined } from '../../values/defined.js';
+import type { StoredDocument } from '../../xtdb/documents.js';
+import type { DamagedJournal } from './damaged-journal.js';
+import { type HeadPosition, headsAt, turnHeads } from './session-heads.js';
+import type { SessionWrite } from './session-write.js';
+
+/** A session as far as the database has it. */
+interface Reached {
+  readonly state: SessionState;
+  /** Undefined where the database has no head of it. */
+  readonly position: HeadPosition | undefined;
+  readonly lease: StoredDocument | null;
+  /** Whether something before this was lost, so that heads and guards are no longer those of the journal. */
+  readonly isBroken: boolean;
+}
+
+const headIn = (puts: readonly StoredPut[], id: string): StoredPut | undefined => puts.findLast(({ head }) => head['xt/id'] === id);
+const epochOf = (lease: StoredDocument | null | undefined): number => Number(lease?.epoch ?? 1);
+
+/** The ids that a step takes for known. */
+const namedBy = ({ changes }: Step): readonly ObjectId[] => [...(changes.activate ?? []), ...(changes.pin ?? [])];
+
+/**
+ * What lost steps had brought into the index, as far as the steps after them show it: for the first readable step after each gap of each session the ids that it and
+ * those after it take for known, less those that readable steps brought.
+ */
+function neededAfterGaps(writes: readonly SessionWrite[]): ReadonlyMap<Step, readonly ObjectId[]> {
+  const needed = new Map<Step, ObjectId[]>();
+  const sessions = new Map<SessionId, { last: number; indexed: Set<ObjectId>; ids: ObjectId[] }>();
+  for (const { step } of writes) {
+    if (step === undefined) continue;
+    const known = sessions.get(step.session) ?? { last: -1, indexed: new Set(), ids: [] };
+    sessions.set(step.session, known);
+    if (step.seq !== known.last + 1) {
+      known.ids = [];
+      needed.set(step, known.ids);
+    }
+    known.last = step.seq;
+    for (const id of step.changes.index ?? []) known.indexed.add(id);
+    for (const id of namedBy(step)) {
+      if (known.indexed.has(id)) continue;
+      known.indexed.add(id);
+      known.ids.push(id);
+    }
+  }
+  return needed;
+}
+
+/**
+ * Leads the writes of a damaged journal over what was lost of it (decision 0011): where steps are missing before a step, steps of the event `lost` stand for them,
+ * so that the numbers of all others stay and no reader takes the session for whole. Heads are made anew from then on, since those of the journal cover what was lost.
+ */
+export class StepBridge {
+  readonly #store: ObjectStore;
+  readonly #detail: string;
+  readonly #needed: ReadonlyMap<Step, readonly ObjectId[]>;
+  readonly #reached = new Map<SessionId, Reached>();
+
+  constructor(store: ObjectStore, { owner, damage, writes }: DamagedJournal) {
+    this.#store = store;
+    this.#detail = `lost with the damaged journal ${owner}: ${damage.map(({ file, offset }) => `${basename(file)} at byte ${offset}`).join(', ')}`;
+    this.#needed = neededAfterGaps(writes);
+  }
+
+  /** The write as it is to be planned. An earlier attempt may have been applied. */
+  async bridged(write: SessionWrite, attempt: number): Promise<SessionWrite> {
+    const { session, lease, step } = write;
+    if (lease === undefined) return write;
+    const known = attempt === 1 ? this.#reached.get(session) : undefined;
+    const reached = known ?? (await this.#read(session));
+    const isOther = reached.lease !== null && epochOf(reached.lease) !== epochOf(lease);
+    // Its creation, what is there already, and what another writer has taken over are judged as ever.
+    if (isOther || (step !== undefined && step.seq <= reached.state.seq) || (lease === null && reached.lease !== null)) return write;
+    const isGap = step !== undefined && step.seq > reached.state.seq + 1;
+    const isBroken = reached.isBroken || isGap || (lease !== null && canonicalJson(lease) !== canonicalJson(reached.lease));
+    const bridged = isBroken ? this.#over(write, reached) : write;
+    this.#reached.set(session, after(bridged, { ...reached, isBroken }));
+    return bridged;
+  }
+
+  /** Makes a write anew that follows something lost. */
+  #over(write: SessionWrite, reached: Reached): SessionWrite {
+    const { step, heads, snapshot: _covered, assembly, ...plain } = write;
+    const { lease } = reached;
+    if (assembly !== undefined) return { ...write, lease };
+    const { session, at } = write;
+    const first = reached.position === undefined ? firstHeads(session, { at, epoch: epochOf(write.lease) }) : undefined;
+    const position = reached.position ?? first?.position;
+    if (position === undefined) throw new Error('BUG: a session without a head');
+    const own = heads.filter(({ head }) => head.type !== 'session' && head.type !== 'chat');
+    const lost = step === undefined ? [] : this.#lostBefore(step, reached.state);
+    const before = lost.reduce(applyStep, reached.state);
+    const hashes = new HeadHashes(session);
+    let made: readonly StoredPut[] = [];
+    if (step?.opens !== undefined) made = turnHeads({ before, after: applyStep(before, step) }, position, hashes).puts;
+    else if (step === undefined && own.length < heads.length && before.seq > position.upto)
+      made = headsAt(before, { before: position, at: before.lastAt, epoch: position.epoch, hashes }).puts;
+    return {
+      ...plain,
+      lease,
+      heads: [...(first?.puts ?? []), ...made, ...own],
+      ...defined({ step }),
+      ...(lost.length > 0 ? { lost } : {}),
+    };
+  }
+
+  #lostBefore(step: Step, state: SessionState): readonly Step[] {
+    const { id, seq, turn } = state;
+    const count = step.seq - seq - 1;
+    const turns = step.turn - (step.opens === undefined ? 0 : 1) - turn;
+    const index = (this.#needed.get(step) ?? []).filter((one) => !state.has(one));
+    return Array.from({ length: count }, (_, i): Step => {
+      // Turns that nothing else is left of begin as late as they can.
+      const opened = Math.max(0, turns - (count - 1 - i));
+      const isLast = i === count - 1;
+      return {
+        session: id,
+        seq: seq + 1 + i,
+        turn: turn + opened,
+        at: step.at,
+        ...(opened > Math.max(0, turns - (count - i)) ? { opens: { rule: 'first-step' } } : {}),
+        changes: isLast && index.length > 0 ? { index } : {},
+        event: { kind: 'lost', detail: this.#detail },
+      };
+    });
+  }
+
+  async #read(session: SessionId): Promise<Reached> {
+    const snapshot = await this.#store.latest();
+    const id = sessionObjectId(session);
+    const head = (await snapshot.heads([id])).get(id);
+    if (head === undefined) return { state: emptySession(session), position: undefined, lease: null, isBroken: false };
+    const state = (await snapshot.steps(session)).reduce(applyStep, emptySession(session));
+    return { state, position: positionOf(head.document, head.validTime.getTime()), lease: head.document, isBroken: false };
+  }
+}
+
+/** The heads of a session whose creation was lost: what it was created with is the same for all. */
+function firstHeads(session: SessionId, { at, epoch }: { readonly at: number; readonly epoch: number }) {
+  const { puts, position } = headsAt(emptySession(session), { at, epoch });
+  const prompt = storedPut({ version: systemPromptVersion(session, null), validTime: new Date(position.at) });
+  return { puts: [...puts, prompt], position };
+}
+
+function positionOf(lease: StoredDocument, at: number): HeadPosition {
+  const { epoch = 1, upto = 0, parent } = marksOf(lease);
+  return { epoch, upto, at, ...defined({ parent }) };
+}
+
+/** Where a session stands after a write. */
+function after({ step, lost = [], heads, session }: SessionWrite, before: Reached): Reached {
+  const state = [...lost, ...(step === undefined ? [] : [step])].reduce(applyStep, before.state);
+  const put = headIn(heads, sessionObjectId(session));
+  if (put === undefined) return { ...before, state };
+  return { ...before, state, lease: put.head, position: positionOf(put.head, put.validTime?.getTime() ?? 0) };
+}

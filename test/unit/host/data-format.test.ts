@@ -1,0 +1,45 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { inspectDataFolder } from '../../../src/host/inspect-data-folder.js';
+import { createContextClient, openClient } from '../../../src/host/open-client.js';
+import { readSettings } from '../../../src/host/settings.js';
+
+describe.each([
+  ['newer', '{"format":1000000}', 'data-newer', 'format 1000000'],
+  ['damaged', '{"form', 'data-corrupt', 'does not say which format'],
+  ['of no format', '{"format":"one"}', 'data-corrupt', 'does not say which format'],
+  ['missing beside a database', undefined, 'data-corrupt', 'holds a database (golden)'],
+])('a data folder whose marker is %s', (_what, marker, code, said) => {
+  let dataDir: string;
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-format-'));
+    await mkdir(join(dataDir, 'golden'));
+    if (marker !== undefined) await writeFile(join(dataDir, 'palimpsest.json'), marker);
+  });
+  afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+  test('is refused before there is a client that could acknowledge anything, and nothing is written there', async () => {
+    const before = await readdir(dataDir);
+    const refusal = { code, message: expect.stringContaining(said) };
+    await expect(createContextClient({ dataDir, roots: [dataDir], cwd: dataDir })).rejects.toMatchObject(refusal);
+    const settings = readSettings({}, { data: dataDir });
+    await expect(openClient(settings, { roots: [dataDir], cwd: dataDir })).rejects.toMatchObject(refusal);
+    // A node that someone else runs has its journals in the same folder.
+    const remote = readSettings({ XTDB_URL: 'http://127.0.0.1:9' }, { data: dataDir });
+    await expect(openClient(remote, { roots: [dataDir], cwd: dataDir })).rejects.toMatchObject(refusal);
+    expect(await readdir(dataDir)).toEqual(before);
+  });
+
+  test('is not healthy to a doctor, who says why', async () => {
+    expect(await inspectDataFolder(dataDir)).toMatchObject({ healthy: false, formatTrouble: expect.stringContaining(said) });
+  });
+});
+
+test('a data folder that is not there, or holds no database yet, is healthy', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-format-'));
+  expect(await inspectDataFolder(dataDir)).toMatchObject({ healthy: true, formatTrouble: null });
+  expect(await inspectDataFolder(join(dataDir, 'none'))).toMatchObject({ healthy: true, formatTrouble: null });
+  await rm(dataDir, { recursive: true });
+});
