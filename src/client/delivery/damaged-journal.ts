@@ -39,7 +39,7 @@ export async function readDamaged(
 const rangeText = ([first, last]: Range): string => (first === last ? `${first}` : `${first} to ${last}`);
 
 /** What the readable steps of a session show of those that cannot be read. */
-export interface SessionLoss {
+interface SessionLoss {
   readonly session: SessionId;
   /** Numbers of steps that are missing between readable ones. */
   readonly steps: readonly Range[];
@@ -48,7 +48,7 @@ export interface SessionLoss {
 }
 
 /** The sessions that a damaged journal shows, with the steps that are missing in it. */
-export function sessionLosses({ writes }: Pick<DamagedJournal, 'writes'>): readonly SessionLoss[] {
+function sessionLosses({ writes }: Pick<DamagedJournal, 'writes'>): readonly SessionLoss[] {
   const sessions = new Map<SessionId, { readonly steps: Range[]; last: number | undefined }>();
   for (const { session, step } of writes) {
     const known = sessions.get(session) ?? { steps: [], last: undefined };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { cpSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, isAbsolute, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ContextClient } from '../../../src/client/session/context-client.js';
@@ -11,9 +11,12 @@ import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { inspectJournals } from '../../../src/journal/journals.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import type { Step } from '../../../src/objects/step.js';
+import { clientFolder } from '../../../src/process/data-folder.js';
 import { testAddress, wholeRead } from '../../support/context.js';
 import { type Damage, damage, damaged } from '../../support/damage.js';
 import { effort } from '../../support/effort.js';
+import { Road } from '../../support/road.js';
+import { runCli } from '../../support/run-cli.js';
 import { callReport } from '../../support/tracked-project.js';
 
 const STEPS = 30;
@@ -49,7 +52,7 @@ describe('a damaged journal [decision 0011]', () => {
   /** Two sessions side by side, 30 steps each, that no database has; gives the journal as a kill leaves it, in a data folder of its own. */
   const deadJournal = async (name: string): Promise<{ readonly dataDir: string; readonly told: Told }> => {
     const address = { kind: 'unix', socketPath: join(root, 'nobody.sock') } as const;
-    const before = join(root, `${name}-before`);
+    const before = join(root, `${basename(name)}-before`);
     const client = await ContextClient.create({
       address,
       roots: [root],
@@ -64,7 +67,7 @@ describe('a damaged journal [decision 0011]', () => {
     for (let i = 1; i <= STEPS; i++) {
       for (const session of sessions) await work(client, session, { i, told });
     }
-    const dataDir = join(root, name);
+    const dataDir = isAbsolute(name) ? name : join(root, name);
     cpSync(join(before, 'journal'), join(dataDir, 'journal'), { recursive: true });
     for (const file of readdirSync(join(dataDir, 'journal'))) if (file.endsWith('.lock')) truncateSync(join(dataDir, 'journal', file));
     return { dataDir, told };
@@ -135,6 +138,38 @@ describe('a damaged journal [decision 0011]', () => {
     });
     expect(await verifySession(store, second)).toMatchObject({ ok: true });
     expect((await readdir(join(dataDir, 'journal'))).filter((one) => one.endsWith('.damaged'))).toHaveLength(1);
+  });
+
+  test('the program tells of it by its exit codes, saves what can be saved when it is asked to, and removes nothing', async () => {
+    const port = await Road.fromPort(root);
+    const data = join(root, 'data');
+    const folder = clientFolder(data, port.url);
+    const { told } = await deadJournal(folder);
+    const [session = ''] = told.sessions;
+    const path = segment(folder);
+    const bytes = readFileSync(path);
+    bytes.fill(0, bytes.indexOf(`output 20 of ${session}`), bytes.indexOf(`output 20 of ${session}`) + 10);
+    writeFileSync(path, bytes);
+    const run = (...args: readonly string[]) => runCli([...args, '--data', data], { XTDB_URL: port.url });
+    try {
+      expect(await run('doctor')).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/DAMAGED: .*\.wal at byte \d+ .*cannot be read/),
+      });
+      const plan = await run('journal', 'salvage');
+      expect(plan).toMatchObject({ code: 0, stdout: expect.stringContaining(`step 20 of session ${session}`) });
+      expect(plan.stdout).toContain('Nothing was changed');
+      expect(readFileSync(path)).toEqual(bytes);
+      expect((await run('journal', 'salvage', '--apply')).code).toBe(0);
+      expect(readdirSync(join(folder, 'journal', 'settled'))).toEqual([`${basename(path)}.damaged`]);
+      expect(readFileSync(join(folder, 'journal', 'settled', `${basename(path)}.damaged`))).toEqual(bytes);
+      expect((await run('journal', 'salvage')).stdout).toContain('no journal is damaged');
+      expect((await run('doctor')).code).toBe(0);
+      expect(await run('verify', session)).toMatchObject({ code: 1, stdout: expect.stringContaining(`LOST step:${session}:20`) });
+      expect((await run('verify', told.sessions[1] ?? '')).code).toBe(0);
+    } finally {
+      await port.close();
+    }
   });
 
   test('random damages: every readable step is delivered once, every other stands as lost, and no id comes twice', async () => {
