@@ -3,7 +3,7 @@ import { cpSync, readdirSync, readFileSync, truncateSync, writeFileSync } from '
 import { mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, isAbsolute, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
@@ -32,6 +32,9 @@ interface Told {
 describe('a damaged journal [decision 0011]', () => {
   let root: string;
   const clients: ContextClient[] = [];
+  const roots: string[] = [];
+  /** Those that never reach a database: each takes seconds to close, so they close together. */
+  const writers: ContextClient[] = [];
   const filesystem = filesystemId(`fs-${randomUUID()}`);
 
   const open = async (dataDir: string, notices: string[] = []): Promise<ContextClient> => {
@@ -61,7 +64,7 @@ describe('a damaged journal [decision 0011]', () => {
       dataDir: before,
       track: false,
     });
-    clients.push(client);
+    writers.push(client);
     const sessions = [await client.openSession(), await client.openSession()];
     const told: Told = { calls: new Map(), messages: new Set(), sessions: sessions.map(({ id }) => id) };
     for (let i = 1; i <= STEPS; i++) {
@@ -100,10 +103,14 @@ describe('a damaged journal [decision 0011]', () => {
 
   beforeEach(async () => {
     root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-damaged-')));
+    roots.push(root);
   });
   afterEach(async () => {
     await Promise.all(clients.splice(0).map((client) => client.close().catch(() => undefined)));
-    await rm(root, { recursive: true, force: true });
+  });
+  afterAll(async () => {
+    await Promise.all(writers.map((client) => client.close().catch(() => undefined)));
+    await Promise.all(roots.map((one) => rm(one, { recursive: true, force: true })));
   });
 
   test('one flipped byte costs one step, which says so in the session, in verify and in a notice; its id is never given again', async () => {
