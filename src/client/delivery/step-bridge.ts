@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { HeadHashes } from '../../objects/head-hashes.js';
-import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
