@@ -9,9 +9,10 @@ import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { inspectJournals } from '../../../src/journal/journals.js';
-import { filesystemId } from '../../../src/objects/ids.js';
+import { filesystemId, sessionId } from '../../../src/objects/ids.js';
 import type { Step } from '../../../src/objects/step.js';
 import { clientFolder } from '../../../src/process/data-folder.js';
+import { stepId } from '../../../src/store/step-part.js';
 import { testAddress, wholeRead } from '../../support/context.js';
 import { type Damage, damage, damaged } from '../../support/damage.js';
 import { effort } from '../../support/effort.js';
@@ -141,7 +142,7 @@ describe('a damaged journal [decision 0011]', () => {
     const store = await client.delivered();
     expect(await verifySession(store, first)).toMatchObject({
       ok: false,
-      parts: { damages: [{ part: `step:${first}:20`, what: 'lost' }] },
+      parts: { damages: [{ part: stepId(sessionId(first), 20), what: 'lost' }] },
     });
     expect(await verifySession(store, second)).toMatchObject({ ok: true });
     expect((await readdir(join(dataDir, 'journal'))).filter((one) => one.endsWith('.damaged'))).toHaveLength(1);
@@ -172,7 +173,10 @@ describe('a damaged journal [decision 0011]', () => {
       expect(readFileSync(join(folder, 'journal', 'settled', `${basename(path)}.damaged`))).toEqual(bytes);
       expect((await run('journal', 'salvage')).stdout).toContain('no journal is damaged');
       expect((await run('doctor')).code).toBe(0);
-      expect(await run('verify', session)).toMatchObject({ code: 1, stdout: expect.stringContaining(`LOST step:${session}:20`) });
+      expect(await run('verify', session)).toMatchObject({
+        code: 1,
+        stdout: expect.stringContaining(`LOST ${stepId(sessionId(session), 20)}`),
+      });
       expect((await run('verify', told.sessions[1] ?? '')).code).toBe(0);
     } finally {
       await port.close();
@@ -209,7 +213,9 @@ describe('a damaged journal [decision 0011]', () => {
         await session.assemble();
         await client.closeSession(session);
         const { parts } = await verifySession(await client.delivered(), id);
-        expect(parts.damages.map(({ part, what: state }) => [part, state])).toEqual(lost.map(({ seq }) => [`step:${id}:${seq}`, 'lost']));
+        expect(parts.damages.map(({ part, what: state }) => [part, state])).toEqual(
+          lost.map(({ seq }) => [stepId(sessionId(id), seq), 'lost']),
+        );
       }
       expect((await client.close()).unflushed).toBe(0);
     };
