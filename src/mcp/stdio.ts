@@ -7,7 +7,8 @@ import { StdioTransport } from './stdio-transport.js';
 
 /** How long running calls may go on after the client has gone, by how it went. */
 const DRAIN_MS = { 'end of input': 120_000, signal: 3_000 } as const;
-const LAST_MS = 5_000;
+/** What closing may take before the process ends by force: longer than a client that closes waits for its database. */
+const LAST_MS = 20_000;
 
 /**
  * Serves one client over stdin and stdout until its input ends or a signal comes; then lets running calls finish, closes everything, and resolves.

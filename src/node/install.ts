@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { access, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
@@ -12,7 +13,7 @@ import type { Java } from './java.js';
 import { TIME_LIMITS } from './time-limits.js';
 
 /** Raised when the layout of an installation changes, so that older ones are not taken for current. */
-const LAYOUT = 'installation-1';
+const LAYOUT = 'installation-2';
 
 /** The key of an installation: equal only when the jars, the sources and the JVM are. */
 export function installationKey(parts: { readonly java: string; readonly files: ReadonlyMap<string, Buffer> }): string {
@@ -31,11 +32,15 @@ export function installationKey(parts: { readonly java: string; readonly files: 
   return hash.digest('hex').slice(0, 16);
 }
 
-/** The files that an installation is made from, `pom.xml` and everything under `src`, by their path in `frontDir` (with `/`). */
+/** The SHA-256 of every library of the node, as `sha256sum` writes them: what Maven fetched, and what a start finds in the cache, has to be these bytes. */
+const PINNED = 'jars.sha256';
+
+/** The files that an installation is made from, `pom.xml`, the pinned libraries and everything under `src`, by their path in `frontDir` (with `/`). */
 export async function readFrontFiles(frontDir: string): Promise<ReadonlyMap<string, Buffer>> {
   const entries = await readdir(join(frontDir, 'src'), { recursive: true, withFileTypes: true });
   const paths = [
     join(frontDir, 'pom.xml'),
+    join(frontDir, PINNED),
     ...entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)),
   ];
   const files = await Promise.all(
@@ -95,10 +100,48 @@ type FrontFiles = ReadonlyMap<string, Buffer>;
 
 const FRONT_JAR = 'front.jar';
 const ARCHIVE = 'front.jsa';
-const manifestSchema = z.object({ jars: z.array(z.string()).min(2), archive: z.boolean() });
+const manifestSchema = z.object({ jars: z.array(z.string()).min(2), archive: z.boolean(), made: z.record(z.string(), z.string()) });
 
-/** The installation in `dir` when it is complete: its manifest is written last, and every file it names is there. */
-async function readInstallation(dir: string, key: string): Promise<Installation | undefined> {
+async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: 1_048_576 })) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+/** The libraries by their names with the SHA-256 that each must have. */
+function pinnedJars(files: FrontFiles): ReadonlyMap<string, string> {
+  const lines = (files.get(PINNED)?.toString('utf8') ?? '').split('\n').filter(Boolean);
+  return new Map(lines.map((line) => [line.slice(64).trim(), line.slice(0, 64)]));
+}
+
+/** The files of a folder that do not have the SHA-256 that they must have, or are not there. */
+export async function changedFiles(dir: string, hashes: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  const found = await Promise.all(
+    [...hashes].map(async ([name, hash]) => ((await sha256Of(join(dir, name)).catch(() => undefined)) === hash ? [] : [name])),
+  );
+  return found.flat();
+}
+
+/** Only what is pinned may be compiled and run. */
+async function requirePinned(lib: string, files: FrontFiles): Promise<void> {
+  const pinned = pinnedJars(files);
+  const unknown = (await readdir(lib)).filter((name) => name.endsWith('.jar') && !pinned.has(name));
+  const wrong = [...(await changedFiles(lib, pinned)), ...unknown];
+  if (wrong.length === 0) return;
+  throw new NodeError(
+    'build-failed',
+    `Maven gave other libraries than the ones that this version was made with (${wrong.slice(0, 5).join(', ')}): their SHA-256 is not the one in ${PINNED}. Remove them from Maven's local repository (~/.m2/repository) and look at where its settings let them be fetched, then try again.`,
+  );
+}
+
+/** Where an installation lies, and its key. */
+interface Place {
+  readonly dir: string;
+  readonly key: string;
+}
+
+/** The installation in `dir` when it is whole: its manifest is written last, and every file that it names holds the bytes that it was made with. */
+async function readInstallation({ dir, key }: Place, files: FrontFiles): Promise<Installation | undefined> {
   try {
     const manifest = manifestSchema.parse(JSON.parse(await readFile(join(dir, 'installation.json'), 'utf8')));
     const installation = {
@@ -108,6 +151,8 @@ async function readInstallation(dir: string, key: string): Promise<Installation 
     };
     // Whoever tidies up caches may have taken some of the files.
     await Promise.all([...installation.jars, ...(installation.archive === null ? [] : [installation.archive])].map((file) => access(file)));
+    const libraries = [...pinnedJars(files)].map(([name, hash]) => [join('lib', name), hash] as const);
+    if ((await changedFiles(dir, new Map([...libraries, ...Object.entries(manifest.made)]))).length > 0) return undefined;
     // The clean-up of old installations goes by this time.
     await utimes(dir, new Date(), new Date()).catch(() => undefined);
     return installation;
@@ -129,6 +174,7 @@ async function buildJars(dir: string, files: FrontFiles, options: InstallOptions
       await writeFile(join(frontDir, name), bytes);
     }
     await copyDependencies(join(frontDir, 'pom.xml'), join(draft, 'lib'), options.signal);
+    await requirePinned(join(draft, 'lib'), files);
     const names = (await readdir(join(draft, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
     options.onProgress?.(`Compiling the node (${names.length} libraries; first start only) …`);
     await compileFront(
@@ -149,11 +195,7 @@ async function buildJars(dir: string, files: FrontFiles, options: InstallOptions
   }
 }
 
-async function build(
-  { dir, key }: { readonly dir: string; readonly key: string },
-  files: FrontFiles,
-  options: InstallOptions,
-): Promise<Installation> {
+async function build({ dir, key }: Place, files: FrontFiles, options: InstallOptions): Promise<Installation> {
   await buildJars(dir, files, options);
   const names = (await readdir(join(dir, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
   const jars = [FRONT_JAR, ...names.map((name) => join('lib', name))];
@@ -169,7 +211,9 @@ async function build(
     },
     options.signal,
   );
-  await writeFile(join(dir, 'installation.json'), `${JSON.stringify({ jars, archive }, null, 2)}\n`);
+  const made: Record<string, string> = {};
+  for (const name of [FRONT_JAR, ...(archive ? [ARCHIVE] : [])]) made[name] = await sha256Of(join(dir, name));
+  await writeFile(join(dir, 'installation.json'), `${JSON.stringify({ jars, archive, made }, null, 2)}\n`);
   return { key, jars: jars.map((jar) => join(dir, jar)), archive: archive ? join(dir, ARCHIVE) : null };
 }
 
@@ -203,13 +247,13 @@ export async function ensureInstallation(options: InstallOptions): Promise<Insta
     const files = await readFrontFiles(options.frontDir);
     const key = installationKey({ java: options.java.fingerprint, files });
     const dir = join(options.cacheDir, `node-${key}`);
-    const present = await readInstallation(dir, key);
+    const present = await readInstallation({ dir, key }, files);
     if (present !== undefined) return present;
     await mkdir(options.cacheDir, { recursive: true, mode: 0o700 });
     const waiting = (pid: number): void => options.onProgress?.(`Process ${pid} is building the node; waiting for it …`);
     const lock = { limitMs: TIME_LIMITS.lockMs, signal: options.signal, onWait: waiting };
     return await withNamedLock(join(options.cacheDir, `node-${key}.lock`), lock, async () => {
-      const meanwhile = await readInstallation(dir, key);
+      const meanwhile = await readInstallation({ dir, key }, files);
       if (meanwhile !== undefined) return meanwhile;
       const installation = await build({ dir, key }, files, options);
       await removeOldInstallations(options.cacheDir, key);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { stopNode } from '../../../src/node/stop-node.js';
 import { openClient } from '../../support/context.js';
 import { cliPath, stdioAgent, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 
@@ -46,6 +47,20 @@ describe('palimpsest mcp', () => {
     expect(answers.map(({ id }) => id).sort()).toEqual([1, 2, 3]);
     expect(answers.find(({ id }) => id === 2)?.result.content?.[0]?.text).toMatch(/\nalpha\n$/);
     expect(code).toBe(0);
+  });
+
+  test('ends cleanly where the input ends while the node still starts', async () => {
+    const own = await temporaryRoot();
+    const data = join(own.root, '.data');
+    try {
+      const child = start('--data', data, '--profile', 'rocksdb');
+      child.stdin.end(INITIALIZE + INITIALIZED + line(2, 'tools/call', { name: 'read', arguments: { path: 'a.txt' } }));
+      child.stdout.resume();
+      expect(await once(child, 'exit')).toEqual([0, null]);
+    } finally {
+      await stopNode(data);
+      await own.remove();
+    }
   });
 
   test.each(['SIGTERM', 'SIGINT'] as const)('ends cleanly on %s', async (signal) => {

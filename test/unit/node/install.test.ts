@@ -1,7 +1,8 @@
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { expiredEntries, installationKey, readFrontFiles } from '../../../src/node/install.js';
+import { changedFiles, expiredEntries, installationKey, readFrontFiles } from '../../../src/node/install.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const DAY = 86_400_000;
@@ -56,6 +57,7 @@ describe('the key of an installation', () => {
       const front = join(dir, 'xtdb');
       await mkdir(join(front, 'src', 'front'), { recursive: true });
       await writeFile(join(front, 'pom.xml'), '<project/>');
+      await writeFile(join(front, 'jars.sha256'), '');
       await writeFile(join(front, 'src', 'front', 'main.clj'), '(ns front.main)');
       const key = async (folder: string): Promise<string> => installationKey({ java: '17', files: await readFrontFiles(folder) });
       const before = await key(front);
@@ -64,4 +66,28 @@ describe('the key of an installation', () => {
       await writeFile(join(front, 'src', 'front', 'main.clj'), '(ns front.main) ; changed');
       expect(await key(front)).not.toBe(before);
     }));
+});
+
+describe('files that must hold what they were made with', () => {
+  const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+  test('a flipped bit, a missing file and a shorter one are named, others are not', () =>
+    withTemporaryFolder(async (dir) => {
+      const bytes = Buffer.alloc(3_000_000, 'jar');
+      const names = ['good.jar', 'flipped.jar', 'short.jar'];
+      for (const name of names) await writeFile(join(dir, name), bytes);
+      const hashes = new Map([...names, 'missing.jar'].map((name) => [name, sha256(bytes)]));
+      expect(await changedFiles(dir, hashes)).toEqual(['missing.jar']);
+      const flipped = Buffer.from(bytes);
+      flipped.writeUInt8(flipped.readUInt8(2_000_000) ^ 1, 2_000_000);
+      await writeFile(join(dir, 'flipped.jar'), flipped);
+      await writeFile(join(dir, 'short.jar'), bytes.subarray(1));
+      expect(await changedFiles(dir, hashes)).toEqual(['flipped.jar', 'short.jar', 'missing.jar']);
+    }));
+
+  test('every library of the node is pinned', async () => {
+    const lines = (await readFile('xtdb/jars.sha256', 'utf8')).trimEnd().split('\n');
+    for (const line of lines) expect(line).toMatch(/^[0-9a-f]{64} {2}\S+\.jar$/);
+    expect(lines.some((line) => line.endsWith('  xtdb-core-1.24.3.jar'))).toBe(true);
+  });
 });
