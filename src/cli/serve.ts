@@ -3,7 +3,7 @@ import type { LogLevel } from '../host/log.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import { collect, dataFlag, numberBetween, wholeBetween } from './flags.js';
 import { reportFailure } from './output.js';
-import { limitYoungGeneration } from './young-generation.js';
+import { collectOldGarbageSoon, limitYoungGeneration } from './young-generation.js';
 
 /** Flags of `mcp`, as commander hands them over. */
 interface McpFlags extends ServerFlags {
@@ -74,6 +74,7 @@ export function mcpCommand(version: string): Command {
   };
   return withServerFlags(new Command('mcp').description('serve one agent over stdio, as an MCP server')).action((flags: McpFlags) => {
     limitYoungGeneration(YOUNG_BYTES);
+    collectOldGarbageSoon();
     return reportFailure({}, () => serve(flags));
   });
 }
@@ -90,5 +91,8 @@ export function serveCommand(version: string): Command {
     .addOption(new Option('--port <number>', 'port; 0 picks a free one').argParser(wholeBetween(0, 65_535)).default(7_390))
     .addOption(new Option('--token-file <file>', 'file with the bearer token (default: one is made up and shown once)'))
     .addOption(new Option('--no-token', 'ask for no token: any program on this machine may connect'));
-  return withServerFlags(command).action((flags: ServeFlags) => reportFailure({}, () => serve(flags)));
+  return withServerFlags(command).action((flags: ServeFlags) => {
+    collectOldGarbageSoon();
+    return reportFailure({}, () => serve(flags));
+  });
 }
