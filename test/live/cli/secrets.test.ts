@@ -40,7 +40,7 @@ describe('what the commands print', () => {
     expect(tokens).toContain(address.token);
 
     const asked = [
-      ['node', 'start'],
+      ['node', 'start', '--profile', 'memory'],
       ['node', 'status'],
       ['node', 'logs'],
       ['doctor'],
@@ -52,7 +52,7 @@ describe('what the commands print', () => {
     ];
     const said = [started];
     for (const command of asked) for (const json of [[], ['--json']]) said.push(await run(...command, ...json));
-    expect(said.map(({ code }) => code).filter((code) => code !== 0)).toEqual([]);
+    expect(said.filter(({ code }) => code !== 0)).toEqual([]);
     for (const { stdout, stderr } of said) for (const token of tokens) expect(stdout + stderr).not.toContain(token);
     expect(said.some(({ stdout }) => stdout.includes(session.id))).toBe(true);
   });
