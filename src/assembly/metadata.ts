@@ -36,9 +36,11 @@ export type ObjectMetadata<T extends ContentType = ContentType> = {
   readonly [K in ContentType]: { readonly type: K; readonly id: ObjectId } & MetadataByType[K];
 }[T];
 
-/** How the agent sees the path of a source [§5.3]. */
+/** How the agent sees the path of a source [§5.3], and which sources it sees. */
 export interface DisplayPaths {
   display(source: FilesystemSource): string;
+  /** Whether a file is shown; all are where this is left out. */
+  shows?(source: FilesystemSource): boolean;
 }
 
 /** What the store keeps beside a document that its metadata depends on: a confirmed deletion, and the length of a call's output in UTF-16 units. */
@@ -64,16 +66,18 @@ function isWholeRead(document: Described): boolean {
   return document.tool === 'read' && refs?.length === 1 && isWhole;
 }
 
-/** The metadata of a content object [§4.1], from its head or its version; undefined for infrastructure. */
+/** The metadata of a content object [§4.1], from its head or its version; undefined for infrastructure, and for a file that is not shown. */
 export function metadataOf(versionOrHead: object, marks: MetadataMarks, paths: DisplayPaths): ObjectMetadata | undefined {
   const document = versionOrHead as Described;
   const id = document['xt/id'] as ObjectId;
   const contentHash = document.content_hash as Sha256 | null;
   if (document.type === 'file') {
+    const source = parseSource(document.source) as FilesystemSource;
+    if (paths.shows?.(source) === false) return undefined;
     return {
       type: 'file',
       id,
-      displayPath: paths.display(parseSource(document.source) as FilesystemSource),
+      displayPath: paths.display(source),
       fileType: String(document.file_type),
       charCount: Number(document.char_count),
       state: fileState(document, marks),

@@ -40,6 +40,7 @@ export function withServerFlags(command: Command): Command {
     .addOption(new Option('--profile <name>', 'memory (forgets everything when it stops) or rocksdb (the default)'))
     .addOption(new Option('--session <id>', 'session that all calls belong to (default: as the client says, else a new one)'))
     .addOption(new Option('--take-over', 'move a session here that another process has open'))
+    .addOption(new Option('--share-sessions', 'open sessions too that were worked with below other folders than those of --root'))
     .addOption(
       new Option('--durability <level>', 'what an answered call survives: the death of every process, or the loss of power too')
         .choices(['process', 'power'])

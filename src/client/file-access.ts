@@ -1,9 +1,9 @@
 import { type FilesystemAccess, type Location, locate } from '../filesystem/access/access.js';
-import { type MountSetting, MountTable } from '../filesystem/access/mounts.js';
+import { liesIn, type MountSetting, MountTable } from '../filesystem/access/mounts.js';
 import { readSource, type SourceReading } from '../filesystem/access/read-source.js';
 import { AllowedRoots } from '../filesystem/access/roots.js';
 import { sourcedIdentityHash } from '../objects/hashes.js';
-import type { FilesystemId, ObjectId } from '../objects/ids.js';
+import { canonicalPath, type FilesystemId, type ObjectId } from '../objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 
 /** Which files a client may use and how its agent names them [§5.2, §5.3]. */
@@ -35,10 +35,18 @@ export const fileObjectId = (source: FilesystemSource): ObjectId => sourcedIdent
 export class FileAccess {
   readonly access: FilesystemAccess;
   readonly cwd: string;
+  /** The folders whose files are shown, whoever brought them into the database: the roots, and all of a filesystem that only the agent sees. */
+  readonly folders: readonly FilesystemSource[];
 
   private constructor(access: FilesystemAccess, cwd: string) {
     this.access = access;
     this.cwd = cwd;
+    const { roots, mounts } = access;
+    const { defaultFilesystemId, localFilesystemId } = mounts;
+    this.folders = [
+      ...roots.roots.map((root) => filesystemSource(localFilesystemId, root)),
+      ...(defaultFilesystemId === localFilesystemId ? [] : [filesystemSource(defaultFilesystemId, canonicalPath('/'))]),
+    ];
   }
 
   /** @throws {SourceError} when a root does not exist or a mount is malformed */
@@ -61,6 +69,11 @@ export class FileAccess {
   /** Id and display path of a source. */
   describe(source: FilesystemSource): { readonly source: FilesystemSource; readonly id: ObjectId; readonly display: string } {
     return { source, id: fileObjectId(source), display: this.display(source) };
+  }
+
+  /** Whether what the database holds of a source may be shown here, a file or a folder. */
+  shows(source: FilesystemSource): boolean {
+    return liesIn(source, this.folders);
   }
 
   /** The path of a source as the agent sees it [§5.3]. */

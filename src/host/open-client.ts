@@ -49,16 +49,17 @@ export interface OpenClient {
 
 /** How a process of this program opens its client: what the settings do not say. */
 export interface OpenClientOptions
-  extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'journal'>,
+  extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'journal' | 'shareSessions'>,
     Partial<Pick<EnsureNodeOptions, 'signal' | 'onProgress'>> {}
 
 /** Opens a client on the database of the settings. Resolves without waiting for the node. Throws what `ContextClient.create` throws, and NodeError `data-unwritable`. */
 export async function openClient(settings: Settings, { signal, onProgress, ...options }: OpenClientOptions): Promise<OpenClient> {
-  const { node, nodeUrl } = settings;
+  const { node, nodeUrl, shareSessions } = settings;
   await protectDataFolder(node.dataDir);
   const use = new NodeUse({ ...node, ...defined({ signal, onProgress }) }, nodeUrl);
   const client = await ContextClient.create({
     ...options,
+    shareSessions,
     address: () => use.address(),
     dataDir: clientFolder(node.dataDir, nodeUrl),
     filesystemId: await localFilesystemId(node.dataDir),

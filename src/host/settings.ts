@@ -30,6 +30,8 @@ export interface Settings {
   readonly node: Omit<EnsureNodeOptions, 'onProgress' | 'signal'>;
   /** XTDB_URL: a node that someone else runs; then none is started. */
   readonly nodeUrl: string | undefined;
+  /** Whether sessions are opened that were worked with below other folders (`--share-sessions`, else PALIMPSEST_SHARE_SESSIONS=1). */
+  readonly shareSessions: boolean;
 }
 
 /** What a process that serves agents does. */
@@ -55,6 +57,7 @@ export interface ServerSettings extends Settings {
 export interface DatabaseFlags {
   readonly data?: string;
   readonly profile?: string;
+  readonly shareSessions?: boolean;
 }
 
 /** The flags of a server, as the command line has them. */
@@ -107,6 +110,7 @@ export function readSettings(env: Environment, flags: DatabaseFlags = {}): Setti
       ...defined({ runtimeDir: variable(env, 'XDG_RUNTIME_DIR'), javaHome: variable(env, 'JAVA_HOME') }),
     },
     nodeUrl,
+    shareSessions: flags.shareSessions ?? variable(env, 'PALIMPSEST_SHARE_SESSIONS') === '1',
   };
 }
 

@@ -66,6 +66,7 @@ const SESSION: Readonly<Record<SessionErrorCode, number>> = {
   'unknown-session': 404,
   'session-exists': 409,
   closed: 409,
+  'other-roots': 403,
   'lease-held': 409,
   'taken-over': 409,
   'node-unavailable': 503,

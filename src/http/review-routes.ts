@@ -4,9 +4,11 @@ import { askContext, askContexts, askDiff, askObject, askQuery, askTurns, askVer
 import { requireText } from '../history/ask/object-view.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { Timeline } from '../history/rebuild/timeline.js';
+import { sessionObjectId } from '../objects/ids.js';
 import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './operations.js';
 import { goneSignal } from './question-queue.js';
 import { readParameters } from './request-checks.js';
+import { ReviewAccess } from './review-access.js';
 import {
   logAnswer,
   objectDiffAnswer,
@@ -27,8 +29,14 @@ type AnswerOf<Id extends ReviewOperationId> = Operations[Id]['answer'] extends i
   ? AnswersByName[Name]
   : string;
 type AnswersByName = { readonly [Name in NonNullable<Operations[ReviewOperationId]['answer']>]: ReviewAnswer<Name> };
+/** Where a question is answered from, and what may be answered. */
+interface Asked {
+  readonly timeline: Timeline;
+  readonly access: ReviewAccess;
+}
+
 type Handlers = {
-  readonly [Id in ReviewOperationId]: (timeline: Timeline, parameters: ParametersOf<Id>, signal: AbortSignal) => Promise<AnswerOf<Id>>;
+  readonly [Id in ReviewOperationId]: (asked: Asked, parameters: ParametersOf<Id>, signal: AbortSignal) => Promise<AnswerOf<Id>>;
 };
 
 /** Turns and versions that one answer holds where nobody says how many. */
@@ -49,43 +57,51 @@ const moment = ({
 });
 
 const HANDLERS: Handlers = {
-  log: async (timeline, { session, object, limit = LISTED, ...when }) => {
+  log: async ({ timeline, access }, { session, object, limit = LISTED, ...when }) => {
     if (session === undefined && object !== undefined) {
-      const { point, versions } = await askVersions(timeline, { object, limit, ...moment(when) });
+      const { id, point, versions } = await askVersions(timeline, { object, limit, ...moment(when) });
+      await access.requireObject(id);
       return logAnswer(point.basis, { versions });
     }
     const { point, turns } = await askTurns(timeline, { session, object, limit, ...moment(when) });
-    return logAnswer(point.basis, { turns });
+    return logAnswer(point.basis, { turns: session === undefined ? await access.openable(turns) : turns });
   },
-  show: async (timeline, { object, session, ...when }) => {
+  show: async ({ timeline, access }, { object, session, ...when }) => {
     const view = await askObject(timeline, { object, session, ...moment(when) });
+    await access.requireObject(view.version['xt/id']);
     return showAnswer(view, await view.text(), timeline.paths);
   },
-  cat: async (timeline, { object, session, ...when }) =>
-    (await requireText(await askObject(timeline, { object, session, ...moment(when) }))).text,
-  diff: async (timeline, { object, session, range, context }) => {
+  cat: async ({ timeline, access }, { object, session, ...when }) => {
+    const view = await askObject(timeline, { object, session, ...moment(when) });
+    await access.requireObject(view.version['xt/id']);
+    return (await requireText(view)).text;
+  },
+  diff: async ({ timeline, access }, { object, session, range, context }) => {
     const name = object ?? session;
     if (name === undefined) throw new HistoryError('malformed-moment', 'say what is compared: object, or session');
     const asked = await askDiff(timeline, { name, session: object === undefined ? undefined : session, range, context });
+    await access.requireObject(asked.kind === 'object' ? asked.diff.id : sessionObjectId(asked.diff.session));
     return asked.kind === 'object' ? objectDiffAnswer(asked.diff, timeline.paths) : sessionDiffAnswer(asked.diff);
   },
-  pastContext: async (timeline, { session, ...when }) => pastContextAnswer(await askContext(timeline, session, moment(when))),
-  who: async (timeline, parameters) => {
+  pastContext: async ({ timeline }, { session, ...when }) => pastContextAnswer(await askContext(timeline, session, moment(when))),
+  who: async ({ timeline, access }, parameters) => {
     const { id, sightings } = await askWho(timeline, parameters);
-    return whoAnswer(timeline.present.basis, id, sightings);
+    await access.requireObject(id);
+    return whoAnswer(timeline.present.basis, id, await access.openable(sightings));
   },
-  query: async (timeline, { query, session, limit, timeout, args, ...when }) => {
+  query: async ({ timeline, access }, { query, session, limit, timeout, args, ...when }) => {
+    access.requireShared();
     const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
     const { point, answer } = await askQuery(timeline, query, { session, limit, timeoutMs, args, ...moment(when) });
     return queryAnswer(point.basis, answer);
   },
-  verify: async (timeline, { session, timeout }, signal) => {
+  verify: async ({ timeline }, { session, timeout }, signal) => {
     const { askVerify } = await import('../history/verify/verify-session.js');
     return verifyAnswer(
       await askVerify(timeline.store, session, { signal, timeoutMs: timeout === undefined ? undefined : timeout * 1_000 }),
     );
   },
-  reportList: async (timeline, { session: name, limit }) => {
+  reportList: async ({ timeline }, { session: name, limit }) => {
     const [{ reportList }, { TOKENIZER }] = await Promise.all([
       import('../history/ask/context-report.js'),
       import('../history/ask/token-count.js'),
@@ -93,7 +109,7 @@ const HANDLERS: Handlers = {
     const { session, contexts } = await askContexts(timeline, name, {});
     return reportListAnswer(session, TOKENIZER, await reportList(contexts, session, limit));
   },
-  reportDetail: async (timeline, { session: name, ...when }) => {
+  reportDetail: async ({ timeline }, { session: name, ...when }) => {
     const { reportDetail } = await import('../history/ask/context-report.js');
     const { session, when: asked, contexts } = await askContexts(timeline, name, moment(when));
     return reportDetailAnswer(await reportDetail(contexts, session, asked));
@@ -120,10 +136,13 @@ export async function answerReviewRequest(
   const asked = readParameters(REVIEW_PARAMETERS[parameters], query);
   const timeline = await Timeline.open(await client.delivered(), client.files);
   const signal = goneSignal(response);
-  const handler = HANDLERS[id] as (timeline: Timeline, parameters: unknown, signal: AbortSignal) => Promise<unknown>;
+  const access = new ReviewAccess(client, timeline);
+  const { session } = asked as { readonly session?: string };
+  const handler = HANDLERS[id] as (asked: Asked, parameters: unknown, signal: AbortSignal) => Promise<unknown>;
   let body: unknown;
   try {
-    body = await handler(timeline, asked, signal);
+    if (session !== undefined) await access.requireNamed(session);
+    body = await handler({ timeline, access }, asked, signal);
   } catch (error) {
     if (signal.aborted) return;
     throw error;

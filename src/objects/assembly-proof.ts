@@ -1,4 +1,5 @@
 import type { ObjectId, SessionId, Sha256 } from './ids.js';
+import type { FilesystemSource } from './source.js';
 
 /** How a context reached its model (decision E7). */
 export type Delivery = 'library' | 'http' | 'pi' | 'opencode' | 'replay';
@@ -64,6 +65,8 @@ export interface AssemblyProof {
   readonly ahead?: readonly ShownAhead[];
   /** By which mappings paths were shown; absent for none. */
   readonly mounts?: readonly ShownMount[];
+  /** The folders whose files were shown; absent where none of the session's files was left out. */
+  readonly folders?: readonly FilesystemSource[];
   readonly delivered: Delivery;
   readonly handed?: HandedList;
   /** The session that it was handed out of, where that was taken over and its steps were put into this one, with other ids for its calls (decision F6). */

@@ -12,6 +12,7 @@ export type SessionErrorCode =
   | 'unknown-session'
   | 'session-exists'
   | 'closed'
+  | 'other-roots'
   | 'lease-held'
   | 'taken-over'
   | 'node-unavailable';

@@ -5,6 +5,7 @@ import type { GrowingSets, HeadHashes } from '../objects/head-hashes.js';
 import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import { isObjectType, type ObjectType } from '../objects/object-type.js';
 import { type ObjectVersion, restoreVersion } from '../objects/seal.js';
+import type { FilesystemSource } from '../objects/source.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 import { chunkId, INLINE_UNITS, textParts } from './texts.js';
@@ -29,9 +30,11 @@ export interface HeadMarks {
   readonly upto?: number;
   /** What a fork's chat and session continue (decision F2); the same at every version. */
   readonly parent?: ForkPoint;
+  /** The folders of every client that has had a session open, on the session's head alone; absent for one that none has opened since this is kept. */
+  readonly roots?: readonly FilesystemSource[];
 }
 
-const MARKS = ['gone', 'whole', 'size', 'epoch', 'upto', 'parent'] as const;
+const MARKS = ['gone', 'whole', 'size', 'epoch', 'upto', 'parent', 'roots'] as const;
 
 /** Fields that are folded from steps instead of being stored in the head (decisions G2, G4). */
 const FOLDED: Readonly<Record<ObjectType, readonly string[]>> = {

@@ -46,7 +46,7 @@ const SNAPSHOTS: DatalogQuery = { find: [e, pull(e)], in: [ref], where: [triple(
 
 /** Through the chat that a session names: every step and call names its session or chat too, which would be many times as many rows. */
 const SESSIONS: DatalogQuery = {
-  find: [e, pull(e, ['xt/id', 'session_id', 'upto', 'parent']), turns, since],
+  find: [e, pull(e, ['xt/id', 'session_id', 'upto', 'parent', 'roots']), turns, since],
   in: [type],
   where: [triple(e, 'type', type), triple(e, 'chat_ref', chat), triple(chat, 'turn_count', turns), VALID_SINCE],
 };

@@ -5,7 +5,7 @@ import { type ObjectId, type SessionId, type Sha256, sessionId } from '../object
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { type SessionSets, SetsFold } from '../objects/sets.js';
-import type { Source } from '../objects/source.js';
+import type { FilesystemSource, Source } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
 import { chatVersion, sessionVersion } from '../objects/versions.js';
 import { defined } from '../values/defined.js';
@@ -63,6 +63,8 @@ export interface StoredSession {
   /** From when on the head holds. */
   readonly validTime: Date;
   readonly parent: ForkPoint | undefined;
+  /** The folders of the clients that have had it open; undefined where that was not kept. */
+  readonly roots: readonly FilesystemSource[] | undefined;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -267,8 +269,8 @@ export class StoreSnapshot {
   /** Every session, in no order; one query. */
   async sessions(): Promise<readonly StoredSession[]> {
     return (await sessionRows(this.#db)).map(({ document, turns, validTime }) => {
-      const { upto = 0, parent } = marksOf(document);
-      return { id: sessionId(String(document.session_id)), turns, upto, validTime, parent };
+      const { upto = 0, parent, roots } = marksOf(document);
+      return { id: sessionId(String(document.session_id)), turns, upto, validTime, parent, roots };
     });
   }
 

@@ -53,6 +53,7 @@ export const ATTRIBUTES = {
   upto: 'long',
   seq: 'long',
   parent: 'nested',
+  roots: 'nested',
   snapshot_ref: 'string',
   assembly_ref: 'string',
   body: 'nested',

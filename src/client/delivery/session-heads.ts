@@ -1,5 +1,6 @@
 import { HeadHashes } from '../../objects/head-hashes.js';
 import { type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import type { FilesystemSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
@@ -19,6 +20,8 @@ export interface HeadPosition {
   readonly at: number;
   /** What a fork continues (decision F2); every version of its heads says so. */
   readonly parent?: ForkPoint;
+  /** The folders of the clients that have had it open; every version of the session's head says so. */
+  readonly roots?: readonly FilesystemSource[];
 }
 
 /** The two heads of a session after a state, and where they then stand (decision G4). */
@@ -36,6 +39,8 @@ export interface HeadOptions {
   readonly epoch: number;
   /** What a fork continues; by default as its heads before say. */
   readonly parent?: ForkPoint | undefined;
+  /** The folders of the clients that have had it open; by default as its heads before say. */
+  readonly roots?: readonly FilesystemSource[] | undefined;
   /** Kept from one turn to the next, so that a turn of a long chat costs no more than one of a short chat. */
   readonly hashes?: HeadHashes;
 }
@@ -43,16 +48,16 @@ export interface HeadOptions {
 /** The versions of chat and session that include every step of a state; their hashes cover the whole logical documents. */
 export function headsAt(
   state: SessionState,
-  { before, at, epoch, parent = before?.parent, hashes = new HeadHashes(state.id) }: HeadOptions,
+  { before, at, epoch, parent = before?.parent, roots = before?.roots, hashes = new HeadHashes(state.id) }: HeadOptions,
 ): SessionHeads {
   const validTime = new Date(before === undefined ? at : Math.max(at, before.at + 1));
   const fork = defined({ parent });
   const upto = state.seq;
   const puts = [
     { head: runningChatHead(state, hashes, { upto, ...fork }), texts: [], validTime },
-    { head: runningSessionHead(state, hashes, { epoch, upto, ...fork }), texts: [], validTime },
+    { head: runningSessionHead(state, hashes, { epoch, upto, ...fork, ...defined({ roots }) }), texts: [], validTime },
   ];
-  return { puts, position: { epoch, upto, at: validTime.getTime(), ...fork } };
+  return { puts, position: { epoch, upto, at: validTime.getTime(), ...fork, ...defined({ roots }) } };
 }
 
 /** Where a turn begins: the session before and after the step that opens it. */
@@ -120,14 +125,15 @@ async function promptAfter(
 async function forkHeads({ store, clock }: ForkEnvironment, parentId: SessionId, { id, at }: ForkOptions): Promise<ForkHeads> {
   const snapshot = await store.latest();
   const key = sessionObjectId(parentId);
-  if (!(await snapshot.heads([key])).has(key)) {
+  const head = (await snapshot.heads([key])).get(key);
+  if (head === undefined) {
     throw new SessionError('unknown-session', `there is no session ${parentId} in the database; list the sessions to see which there are`);
   }
   const steps = await snapshot.steps(parentId);
   const shared = sharedSteps(parentId, steps, at);
   const parent: ForkPoint = { session: parentId, seq: shared.length };
   const state = shared.map((step) => ({ ...step, session: id })).reduce(applyStep, emptySession(id));
-  const { puts, position } = headsAt(state, { at: Math.max(clock(), state.lastAt + 1), epoch: 1, parent });
+  const { puts, position } = headsAt(state, { at: Math.max(clock(), state.lastAt + 1), epoch: 1, parent, roots: head.marks.roots });
   const prompt = await promptAfter(store, parentId, { now: snapshot, next: steps[shared.length] });
   const all = [...puts, storedPut({ version: systemPromptVersion(id, prompt), validTime: new Date(position.at) })];
   return { id, parent, puts: all.map((put) => ({ ...put, expect: null })) };
@@ -145,7 +151,7 @@ async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): P
 
 /**
  * Forks a session (decision F2) and answers where the fork begins: a new session with its parent's chat, sets and prompt as they stood after a step. It
- * shares the parent's steps instead of copying them; its own are numbered after them. It is opened like any other session.
+ * shares the parent's steps instead of copying them, and its record of roots; its own are numbered after them. It is opened like any other session.
  * @throws {SessionError} unknown-session – there is no such parent; sequence-gap – it lacks the step; session-exists – the new id is taken
  * @throws {XtdbError} when the database is away
  */

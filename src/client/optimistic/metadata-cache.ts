@@ -14,6 +14,7 @@ export class MetadataCache {
   readonly #storedAt = new Map<ObjectId, number>();
   readonly #acknowledged = new Map<ObjectId, ObjectMetadata>();
   readonly #sources = new Map<ObjectId, FilesystemSource>();
+  readonly #hidden = new Set<ObjectId>();
   readonly #paths: DisplayPaths;
   readonly #upto = new Map<SessionId, number>();
 
@@ -41,6 +42,11 @@ export class MetadataCache {
   /** Whether nothing that is known of an object is younger than a transaction. */
   isAsOf(id: ObjectId, txId: number): boolean {
     return !this.#acknowledged.has(id) && (this.#storedAt.get(id) ?? 0) <= txId;
+  }
+
+  /** Whether one of some objects is known and not shown here: a file outside the folders of this client. */
+  hidesAny(ids: readonly ObjectId[]): boolean {
+    return this.#hidden.size > 0 && ids.some((id) => this.#hidden.has(id));
   }
 
   /** The source of a file that was observed. */
@@ -74,6 +80,8 @@ export class MetadataCache {
 
   #described(versionOrHead: object, marks: HeadMarks): ObjectMetadata | undefined {
     const metadata = metadataOf(versionOrHead, marks, this.#paths);
+    const { type, 'xt/id': id } = versionOrHead as { readonly type?: unknown; readonly 'xt/id': ObjectId };
+    if (metadata === undefined && type === 'file') this.#hidden.add(id);
     if (metadata?.type === 'file')
       this.#sources.set(metadata.id, parseSource((versionOrHead as { readonly source?: unknown }).source) as FilesystemSource);
     return metadata;

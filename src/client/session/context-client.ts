@@ -33,6 +33,7 @@ import { ContextSession } from './context-session.js';
 import { createSession, type LeaseSettings, listSessions, lockSession, openSession, type SessionSummary } from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { type BorrowedSession, SessionRegistry } from './session-registry.js';
+import { requireRoots } from './session-roots.js';
 
 /** What a client left behind when it closed. */
 export interface CloseReport {
@@ -62,6 +63,8 @@ export interface ContextClientOptions extends FileAccessOptions {
   readonly track?: boolean | Omit<TrackingOptions, 'onNotice'>;
   /** Called with one line about what could not be read of a dead process's journal, or cannot be tracked. */
   readonly onNotice?: (line: string) => void;
+  /** True: sessions that were worked with below folders which this client may not use are opened, too; their files there are still not shown. */
+  readonly shareSessions?: boolean;
   /** What this process is called in the error of another one that asks for a session which is open here. */
   readonly what?: string;
   /**
@@ -137,6 +140,7 @@ export class ContextClient {
       outbox,
       ...defined({ tracking: tracking.sources }),
       policy: options.policy ?? DEFAULT_POLICY,
+      shareSessions: options.shareSessions ?? false,
       strict: options.strict ?? false,
       shortIds: options.shortIds ?? false,
       clock,
@@ -168,7 +172,8 @@ export class ContextClient {
    * Opens a session: the existing one of this id with its chat and sets, or a new one; without an id always a new one, which needs no database to begin.
    * Opening one that this client has open gives the same, unless it was lost meanwhile. A client that tracks files brings in what changed while the session was paused [§3.6], for at most a
    * second before the session is there, then in the background.
-   * @throws {SessionError} `lease-held` – names the process that has it open, unless `takeOver` moves it here; `node-unavailable`; `closed`
+   * @throws {SessionError} `other-roots` – it was worked with below folders that are none of this client's; `lease-held` – names the process that has it
+   * open, unless `takeOver` moves it here; `node-unavailable`; `closed`
    * @throws {XtdbError} when the database cannot be reached
    * @throws {DocumentError} `invalid-id`
    */
@@ -189,7 +194,7 @@ export class ContextClient {
   /**
    * Forks a session and opens the fork (decision F2): a new session with the parent's chat, sets and prompt as they stood after step `at`,
    * by default its last one. Both go on independently. What this client acknowledged for the parent is waited for.
-   * @throws {SessionError} `unknown-session`, `sequence-gap` for a step that the parent does not have, `session-exists`, `node-unavailable`
+   * @throws {SessionError} `other-roots`, `unknown-session`, `sequence-gap` for a step that the parent does not have, `session-exists`, `node-unavailable`
    * @throws {XtdbError}
    */
   async forkSession(parent: string, options: { readonly at?: number; readonly id?: string } = {}): Promise<ContextSession> {
@@ -203,6 +208,7 @@ export class ContextClient {
         `session ${parentId} has steps that the database does not have yet; fork it once it is back`,
       );
     }
+    await this.requireRoots(parentId);
     const where: ForkOptions = { id, at: options.at };
     await forkSession(this.#environment, parentId, where);
     return this.openSession({ id });
@@ -236,32 +242,49 @@ export class ContextClient {
   }
 
   /**
-   * All sessions of the database and those that are open here, the one that was worked with last first.
+   * The sessions of the database that this client may open, as far as their records of roots tell, and those that are open here, the one that was worked with last first.
    * @throws {XtdbError}
    */
   async listSessions(): Promise<readonly SessionSummary[]> {
     const open = await this.#sessions.all();
+    const { files, shareSessions } = this.#environment;
     return listSessions(
       await this.snapshot(),
       open.map(({ state }) => state),
+      ({ roots = [] }) => shareSessions || roots.every((root) => files.shows(root)),
     );
   }
 
   /**
    * The context of any session as it stood at a basis, rebuilt from the database alone: the same bytes as then (decision E7). Take the basis from an
    * assembly's record. Undefined when the session did not exist at that basis.
+   * @throws {SessionError} `other-roots`
    */
-  contextAsOf(
+  async contextAsOf(
     session: SessionId,
     basis: { readonly validTime?: Date; readonly txId?: number },
     options: AssembleOptions = {},
   ): Promise<SessionAssembly | undefined> {
+    await this.requireRoots(session);
     return assembleAsOf(this.#environment, { session, basis }, options);
+  }
+
+  /**
+   * Refuses a session that was worked with below folders which this client may not use, as the newest or a given snapshot has it.
+   * @throws {SessionError} `other-roots`
+   */
+  async requireRoots(session: SessionId, snapshot?: StoreSnapshot): Promise<void> {
+    await requireRoots(this.#environment, snapshot ?? (await this.store.latest()), session);
   }
 
   /** Closes one session and forgets it, so that opening it again reads it afresh. */
   closeSession(session: ContextSession): Promise<void> {
     return this.#sessions.close(session.id, session);
+  }
+
+  /** Whether sessions are opened that were worked with below other folders. */
+  get sharesSessions(): boolean {
+    return this.#environment.shareSessions;
   }
 
   /** Holds deliveries to the database back while a model waits: close it before a context is made for one. */
@@ -315,6 +338,8 @@ export class ContextClient {
     const { outbox, tracking } = this.#environment;
     const { takeOver = false, onProgress } = options;
     const isNew = options.id === undefined;
+    // Before it is taken away from whoever has it.
+    if (takeOver) await this.requireRoots(id);
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {
       if (takeOver) await this.#journal?.othersDelivered(TIME_LIMITS.delivery);

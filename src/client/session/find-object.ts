@@ -17,7 +17,7 @@ export function resolveInSession({ metadata, files }: SessionEnvironment, state:
     const known = metadata.get(id);
     return known?.type === 'file' ? known.displayPath : undefined;
   };
-  const { index } = state.sets;
+  const index = metadata.hidesAny(state.sets.index) ? state.sets.index.filter((id) => !metadata.hidesAny([id])) : state.sets.index;
   const resolution = resolveReference(reference, index, displayPathOf);
   if (resolution.kind !== 'unknown' || reference === '' || posix.isAbsolute(reference)) return resolution;
   const absolute = posix.resolve(files.cwd, reference);
@@ -37,22 +37,29 @@ function localObject({ version, marks, wholeText }: MarkedVersion): LoadedObject
   return { version, gone: marks.gone === true, wholeText: async () => wholeText?.() ?? version.content };
 }
 
+/** What was found, unless it is a file that is not shown here. */
+function shown(files: SessionEnvironment['files'], found: LoadedObject | undefined): LoadedObject | undefined {
+  const source = found?.version.source ?? null;
+  return source !== null && !files.shows(source) ? undefined : found;
+}
+
 /**
- * Loads an object as it stands, this client's own acknowledged versions included, or as of a transaction; undefined when there was none by this id.
+ * Loads an object as it stands, this client's own acknowledged versions included, or as of a transaction; undefined when there was none by this id, or
+ * when it is a file outside the folders of this client.
  * While the database is away, the last version that this client wrote or loaded serves.
  */
 export async function loadObject(environment: SessionEnvironment, id: ObjectId, txId?: number): Promise<LoadedObject | undefined> {
-  const { store, versions } = environment;
+  const { store, versions, files } = environment;
   const pending = txId === undefined ? versions.pending(id) : undefined;
-  if (pending !== undefined) return localObject(pending);
+  if (pending !== undefined) return shown(files, localObject(pending));
   const known = txId === undefined ? versions.recent(id) : undefined;
   // A tool call has one version; what is known of it never changes. Unless only head and tail of it are at hand.
   if (known?.version.type === 'toolcall' && known.marks.whole === undefined) return localObject(known);
   try {
-    return await storedObject(store, id, txId);
+    return shown(files, await storedObject(store, id, txId));
   } catch (error) {
     if (known === undefined || !(error instanceof XtdbError)) throw error;
-    return localObject(known);
+    return shown(files, localObject(known));
   }
 }
 

@@ -5,11 +5,12 @@ import { SessionError } from '../../session/errors.js';
 import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
 import type { ForkPoint } from '../../store/head.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { StoredSession, StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import { type HeadPosition, headsAt } from '../delivery/session-heads.js';
 import type { SessionEnvironment } from './session-environment.js';
+import { requireRoots, rootsWith } from './session-roots.js';
 
 /** Where this process keeps its leases, and what it is called there. */
 export interface LeaseSettings {
@@ -47,10 +48,10 @@ export function leaseOf(puts: readonly StoredPut[], session: SessionId): StoredD
 }
 
 /** Makes a new session; acknowledged like any other write, so that a session under a new id needs no database to begin (decision F5). */
-export async function createSession({ outbox, metadata, clock }: SessionEnvironment, id: SessionId): Promise<LoadedSession> {
+export async function createSession({ outbox, metadata, clock, files }: SessionEnvironment, id: SessionId): Promise<LoadedSession> {
   const state = emptySession(id);
   const at = clock();
-  const { puts, position } = headsAt(state, { at, epoch: 1 });
+  const { puts, position } = headsAt(state, { at, epoch: 1, roots: files.folders });
   const prompt = storedPut({ version: systemPromptVersion(id, null), validTime: new Date(position.at) });
   const { applied } = await outbox.accept({ session: id, lease: null, files: [], heads: [...puts, prompt], at });
   applied.then(
@@ -70,10 +71,10 @@ export async function loadSession(snapshot: StoreSnapshot, id: SessionId): Promi
     snapshot.sets(id),
     snapshot.get(systemPromptObjectId(id)),
   ]);
-  const { epoch = 1, upto = 0, parent } = head.marks;
+  const { epoch = 1, upto = 0, parent, roots } = head.marks;
   return {
     state: steps.reduce(applyStep, emptySession(id)),
-    position: { epoch, upto, at: head.validTime.getTime(), ...defined({ parent }) },
+    position: { epoch, upto, at: head.validTime.getTime(), ...defined({ parent, roots }) },
     lease: head.document,
     prompt: prompt?.version.content ?? null,
     promptAt: heads.get(systemPromptObjectId(id))?.validTime.getTime() ?? 0,
@@ -110,11 +111,13 @@ async function loadMetadata(
 
 /**
  * Takes an existing session over: the epoch in its head rises by match and put, so that its writer before notices at its next step
- * (decision F5). The head then includes every step.
+ * (decision F5). The head then includes every step, and the record of roots this client's folders.
  */
 async function takeOver(environment: SessionEnvironment, loaded: LoadedSession): Promise<LoadedSession | undefined> {
-  const { store, clock } = environment;
-  const { puts, position } = headsAt(loaded.state, { before: loaded.position, at: clock(), epoch: loaded.position.epoch + 1 });
+  const { store, clock, files } = environment;
+  const { position: before } = loaded;
+  const roots = rootsWith(files, before.roots);
+  const { puts, position } = headsAt(loaded.state, { before, at: clock(), epoch: before.epoch + 1, roots });
   const guarded = puts.map((put) => (put.head.type === 'session' ? { ...put, expect: loaded.lease } : put));
   const { result } = await store.putMany(guarded);
   return result ? { ...loaded, position, lease: leaseOf(puts, loaded.state.id) } : undefined;
@@ -123,12 +126,13 @@ async function takeOver(environment: SessionEnvironment, loaded: LoadedSession):
 /**
  * Opens the session of an id: the existing one, with its chat, sets and metadata, or a new one. Needs the database. `onLearned` is called
  * with the objects of an existing one's index as soon as their metadata was read, in several parts.
- * @throws {SessionError} `taken-over` – others keep opening it at the same time
+ * @throws {SessionError} `other-roots` – it was worked with below folders that this client may not use; `taken-over` – others keep opening it at the same time
  * @throws {XtdbError} when the database cannot be reached
  */
 export async function openSession(environment: SessionEnvironment, id: SessionId, onLearned?: MetadataListener): Promise<LoadedSession> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const snapshot = await environment.store.latest();
+    await requireRoots(environment, snapshot, id);
     const existing = await loadSession(snapshot, id);
     if (existing === undefined) return createSession(environment, id);
     const loaded = await takeOver(environment, existing);
@@ -170,10 +174,16 @@ function liveSummary(state: SessionState, stored: SessionSummary | undefined): S
   return { id: state.id, turns: state.turn, steps: state.seq, lastActivity, ...defined({ parent: stored?.parent }), openHere: true };
 }
 
-/** All sessions at a snapshot, and those that this client has open beyond it, the one with the latest activity first. One query. */
-export async function listSessions(snapshot: StoreSnapshot, open: readonly SessionState[]): Promise<readonly SessionSummary[]> {
+/** All sessions at a snapshot, or those that are wanted by their heads, and those that this client has open beyond it, the one with the latest activity first. One query. */
+export async function listSessions(
+  snapshot: StoreSnapshot,
+  open: readonly SessionState[],
+  isWanted: (session: StoredSession) => boolean = () => true,
+): Promise<readonly SessionSummary[]> {
   const found = new Map<SessionId, SessionSummary>();
-  for (const { id, turns, upto, validTime, parent } of await snapshot.sessions()) {
+  for (const session of await snapshot.sessions()) {
+    const { id, turns, upto, validTime, parent } = session;
+    if (!isWanted(session)) continue;
     found.set(id, { id, turns, steps: upto, lastActivity: validTime, ...defined({ parent }), openHere: false });
   }
   for (const state of open) found.set(state.id, liveSummary(state, found.get(state.id)));

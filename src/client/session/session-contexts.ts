@@ -32,7 +32,11 @@ export interface HandedOut {
 function proofOf(
   record: SessionAssemblyRecord,
   { delivered, handed }: HandedOut,
-  { mappings, at }: { readonly mappings: readonly MountMapping[]; readonly at: number },
+  {
+    mappings,
+    folders,
+    at,
+  }: { readonly mappings: readonly MountMapping[]; readonly folders: AssemblyProof['folders']; readonly at: number },
 ): AssemblyProof {
   const { basis, blocks, delivered: _delivered, handed: _handed, sections, ...others } = record;
   const mounts = mappings.map(({ agentPrefix, canonicalPrefix, filesystemId }) => ({ agentPrefix, canonicalPrefix, filesystemId }));
@@ -42,6 +46,7 @@ function proofOf(
     blocks: blocks.length,
     basis: basis?.txId === undefined ? null : { validTime: basis.validTime.getTime(), txId: basis.txId },
     ...(mounts.length === 0 ? {} : { mounts }),
+    ...defined({ folders }),
     delivered,
     ...defined({ handed }),
     at,
@@ -84,11 +89,12 @@ export class SessionContexts {
 
   /** Keeps the record of a context that is handed out; see `ContextSession.deliver`. */
   async deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
-    const { clock, files, outbox } = this.#environment;
+    const { clock, files, metadata, outbox } = this.#environment;
     const { state, promptAt, lease } = this.#loaded();
     // Nothing is handed out before what it holds.
     const at = Math.max(clock(), state.lastAt, promptAt);
-    const assembly = proofOf(record, how, { mappings: files.access.mounts.mappings, at });
+    const folders = metadata.hidesAny(state.sets.index) ? files.folders : undefined;
+    const assembly = proofOf(record, how, { mappings: files.access.mounts.mappings, folders, at });
     const id = assemblyId(assembly);
     if (this.#kept.step !== record.step) this.#kept = { step: record.step, ids: new Set() };
     if (!this.#kept.ids.has(id)) {

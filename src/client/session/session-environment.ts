@@ -16,6 +16,8 @@ export interface SessionEnvironment {
   /** Undefined for a client that tracks nothing. */
   readonly tracking?: SourceTracking;
   readonly policy: StepPolicy;
+  /** Whether sessions that were worked with below other folders are opened, too. */
+  readonly shareSessions: boolean;
   /** Literal behaviour of every divergence that has one (decision E8). */
   readonly strict: boolean;
   /** Renders the shortest unique prefixes instead of full ids (decision D6). */

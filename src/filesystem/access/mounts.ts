@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { type AgentPath, agentPath, type CanonicalPath, canonicalPath, type FilesystemId, filesystemId } from '../../objects/ids.js';
+import type { FilesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { named, SourceError } from './errors.js';
 
@@ -39,6 +40,14 @@ export interface MountTableOptions {
 /** Whether `path` is `prefix` or lies below it, by whole components: `/workspace` does not hold `/workspace-other` (decision C9). */
 export function isWithin(path: string, prefix: string): boolean {
   return path === prefix || path.startsWith(prefix === '/' ? '/' : `${prefix}/`);
+}
+
+/**
+ * Whether a source is one of some folders or lies in one, by its path alone: a session may go on on a machine with another filesystem (decision F8). All of a
+ * filesystem is that filesystem only.
+ */
+export function liesIn(source: FilesystemSource, folders: readonly FilesystemSource[]): boolean {
+  return folders.some(({ path, filesystemId: id }) => isWithin(source.path, path) && (path !== '/' || id === source.filesystemId));
 }
 
 /** Puts `to` in the place of `from`, which `path` begins with. */

@@ -5,6 +5,8 @@ import { named, PatternError } from '../access/errors.js';
 export type Glob = (relativePath: string) => boolean;
 
 const LONGEST = 1000;
+/** A pattern of more takes long to compile. */
+const MOST_WILDCARDS = 64;
 
 /**
  * Compiles a glob. A pattern without a slash matches the file's name in any folder, one with a slash the whole relative path.
@@ -16,6 +18,7 @@ export function compileGlob(pattern: string): Glob {
   const trimmed = pattern.replace(/^(?:\.\/)+/, '').replace(/\/$/, '/**');
   if (trimmed === '') throw invalid(pattern, 'it is empty; "**" matches all files');
   if (pattern.length > LONGEST) throw invalid(pattern, `it is longer than ${LONGEST} characters`);
+  if ((pattern.match(/\*+|[?[]/g)?.length ?? 0) > MOST_WILDCARDS) throw invalid(pattern, `it holds more than ${MOST_WILDCARDS} wildcards`);
   if (pattern.includes('\0') || !pattern.isWellFormed()) throw invalid(pattern, 'it holds a character that no file name has');
   if (trimmed.startsWith('/'))
     throw invalid(pattern, 'it is absolute; write it relative to the folder that is searched, and name that as path');

@@ -53,12 +53,12 @@ export async function askTurns(
 export async function askVersions(
   timeline: Timeline,
   { session: of, object, limit, ...text }: Question & { readonly object: string },
-): Promise<{ readonly point: Point; readonly versions: readonly LoggedVersion[] }> {
+): Promise<{ readonly id: ObjectId; readonly point: Point; readonly versions: readonly LoggedVersion[] }> {
   const { name, moment } = parseReference(object);
   const session = await sessionIn(timeline, of);
   const id = await objectNamed(timeline, name, session);
   const point = await timeline.find(askedMoment(text, moment), session ?? (await ownSession(timeline.present, id)));
-  return { point, versions: await objectLog(point.snapshot, id, limit) };
+  return { id, point, versions: await objectLog(point.snapshot, id, limit) };
 }
 
 /** An object at a moment; a turn is one of the session that is named, else of the session that the object belongs to by itself. */

@@ -1,10 +1,11 @@
 import type { AssemblyInput } from '../../assembly/layout.js';
 import type { DisplayPaths, ObjectMetadata } from '../../assembly/metadata.js';
 import { type Rendered, rendererOf } from '../../assembly/renderers.js';
-import { MountTable } from '../../filesystem/access/mounts.js';
+import { liesIn, MountTable } from '../../filesystem/access/mounts.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { callSuffix, filesystemId, type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
+import type { FilesystemSource } from '../../objects/source.js';
 import { assemblyId } from '../../store/assemblies.js';
 import { END_OF_TIME, type ObjectStore, reportedTime } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
@@ -32,12 +33,13 @@ export function basisText({ validTime, txId }: PinnedBasis): string {
   return time === undefined ? `with the newest versions as of transaction ${txId}` : `at ${time.toISOString()}, transaction ${txId}`;
 }
 
-/** How the agent saw paths when a context was handed out [§5.3]. */
-export function shownPaths({ mounts = [] }: Pick<AssemblyProof, 'mounts'>): DisplayPaths {
+/** How the agent saw paths when a context was handed out [§5.3], and which. */
+export function shownPaths({ mounts = [], folders }: Pick<AssemblyProof, 'mounts' | 'folders'>): DisplayPaths {
   const [first] = mounts;
-  if (first === undefined) return { display: ({ path }) => path };
+  const shows = folders === undefined ? {} : { shows: (source: FilesystemSource) => liesIn(source, folders) };
+  if (first === undefined) return { display: ({ path }) => path, ...shows };
   const table = new MountTable({ mappings: mounts, defaultFilesystemId: filesystemId(first.filesystemId) });
-  return { display: ({ path, filesystemId: id }) => table.toDisplay(path, id) };
+  return { display: ({ path, filesystemId: id }) => table.toDisplay(path, id), ...shows };
 }
 
 function requireRenderer({ renderer: name, layout: wanted, version }: AssemblyProof) {

@@ -78,6 +78,8 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     shortIds: config.shortIds,
     track: false,
     soleWriter: true,
+    // Whose session it is, a replay asks itself.
+    shareSessions: true,
     keptUnits: KEPT_UNITS,
     what: 'a replay',
     clock: () => clock.now,

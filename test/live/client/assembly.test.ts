@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -78,7 +78,7 @@ describe('the context of a session', () => {
       assemblies.push(await session.assemble({ shortIds: i % 2 === 0, strict: i % 3 === 0 }));
     }
     await rm(root, { recursive: true, force: true });
-    root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-assembly-')));
+    await mkdir(root);
     const reviewer = await openClient(root, { filesystemId: client.files.access.mounts.localFilesystemId });
     try {
       for (const { text, record } of assemblies) {

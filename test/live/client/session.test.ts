@@ -160,7 +160,7 @@ describe('a session at work', () => {
     } finally {
       await other.close();
     }
-    const again = await openClient(root);
+    const again = await openClient(root, { filesystemId: client.files.access.mounts.localFilesystemId });
     await again.openSession({ id: session.id });
     await again.close();
     client = await openClient(root);

@@ -65,6 +65,7 @@ describe('sessions that harnesses have open over HTTP', () => {
       mounts: [],
       session: undefined,
       takeOver: false,
+      shareSessions: false,
       durability: 'process' as const,
       policy: DEFAULT_POLICY,
       tools: {},

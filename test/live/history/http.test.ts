@@ -29,7 +29,7 @@ describe('questions about the past over HTTP', () => {
 
   beforeAll(async () => {
     made = await reviewedSessions(name);
-    serve = await startServe([], made.root);
+    serve = await startServe(['--share-sessions'], made.root);
   });
   afterAll(async () => {
     expect(await serve.close()).toBe(0);

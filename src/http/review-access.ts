@@ -1,0 +1,69 @@
+import type { ContextClient } from '../client/session/context-client.js';
+import { SourceError } from '../filesystem/access/errors.js';
+import { ownSession } from '../history/ask/object-view.js';
+import { parseReference } from '../history/ask/reference.js';
+import { requireSession } from '../history/rebuild/find-session.js';
+import type { Timeline } from '../history/rebuild/timeline.js';
+import { type ObjectId, type SessionId, sessionId } from '../objects/ids.js';
+import { parseSource } from '../objects/source.js';
+import { SessionError } from '../session/errors.js';
+import { ApiError } from './problem.js';
+
+/** What a server answers about the past: sessions that it may open, and files inside its own folders. */
+export class ReviewAccess {
+  readonly #client: ContextClient;
+  readonly #timeline: Timeline;
+
+  constructor(client: ContextClient, timeline: Timeline) {
+    this.#client = client;
+    this.#timeline = timeline;
+  }
+
+  /** @throws {SessionError} `other-roots` – for a session that is named, perhaps with a moment, and may not be opened here */
+  async requireNamed(reference: string): Promise<void> {
+    const { present } = this.#timeline;
+    await this.#client.requireRoots(await requireSession(present, parseReference(reference).name), present);
+  }
+
+  /**
+   * Refuses an object that is not shown here.
+   * @throws {SourceError} `outside-roots` – a file outside the folders of this server
+   * @throws {SessionError} `other-roots` – something of a session that may not be opened here
+   */
+  async requireObject(id: ObjectId): Promise<void> {
+    const own = await ownSession(this.#timeline.present, id);
+    if (own !== undefined) return this.#client.requireRoots(own, this.#timeline.present);
+    const head = (await this.#timeline.present.heads([id])).get(id);
+    const source = parseSource(head?.document.source);
+    if (source !== null && !this.#client.files.shows(source)) {
+      throw new SourceError('outside-roots', `the file ${id} is outside the folders of this server`, { path: source.path });
+    }
+  }
+
+  /** Those of some findings whose session may be opened here. */
+  async openable<T extends { readonly session: SessionId | string }>(found: readonly T[]): Promise<readonly T[]> {
+    const sessions = [...new Set(found.map(({ session }) => sessionId(session)))];
+    const allowed = await Promise.all(
+      sessions.map((session) =>
+        this.#client.requireRoots(session, this.#timeline.present).then(
+          () => [session],
+          (error: unknown) => {
+            if (error instanceof SessionError) return [];
+            throw error;
+          },
+        ),
+      ),
+    );
+    const open = new Set<string>(allowed.flat());
+    return found.filter(({ session }) => open.has(session));
+  }
+
+  /** @throws {ApiError} `forbidden` – unless this server shares sessions: a query sees everything that the database holds */
+  requireShared(): void {
+    if (this.#client.sharesSessions) return;
+    throw new ApiError(
+      'forbidden',
+      'a query sees the sessions of all folders, and this server shares none; start it with --share-sessions, or run palimpsest query',
+    );
+  }
+}
