@@ -19,7 +19,7 @@ export default {
     {
       ...base,
       displayName: 'live',
-      testMatch: ['<rootDir>/test/live/**/*.test.ts'],
+      testMatch: ['<rootDir>/test/live/**/*.test.ts', '<rootDir>/test/attack/*.test.ts'],
       globalSetup: '<rootDir>/test/support/start-node.mjs',
       globalTeardown: '<rootDir>/test/support/stop-node.mjs',
     },
@@ -29,7 +29,7 @@ export default {
   // The modules of a finished suite are not given back by Node's vm modules; a worker that has grown is replaced.
   workerIdleMemoryLimit: '1GB',
   testSequencer: '<rootDir>/test/support/live-first.mjs',
-  reporters: ['default', '<rootDir>/test/support/closing-line.mjs'],
+  reporters: ['default', '<rootDir>/test/support/attack-table.mjs', '<rootDir>/test/support/closing-line.mjs'],
   // Only what never happens may take so long: a wait that has a limit of its own says what it waited for.
   testTimeout: 300_000,
 };

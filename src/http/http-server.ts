@@ -100,9 +100,10 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
   const connect = () => openConnection(backend, settings, log);
   const server = await startHttpServer({ port: options.port, token, log, routes, connect });
   const shown = token !== undefined && options.tokenFile === undefined ? `\nAuthorization: Bearer ${token}` : '';
-  // Whoever reads the announcement may end the server at once.
+  // Whoever reads the announcement may end the server at once. The listeners stay: a file that is just being written has one of its own, which ends the
+  // process by the signal when it is the only one.
   const stopped = new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
   });
   process.stderr.write(`Palimpsest listens on ${server.url}${shown}\n`);
   backend.warmUp();

@@ -23,12 +23,16 @@ function sameSecret(left: string, right: string): boolean {
 }
 
 /**
- * Judges a request by its headers: the Host must be this machine's loopback (a page that rebinds its own name to 127.0.0.1 is refused), an Origin
- * likewise, and the bearer token must be right where one is asked for (decision H6).
+ * Judges a request by its headers: the Host must be this machine's loopback (a page that rebinds its own name to 127.0.0.1 is refused) and the only one, an
+ * Origin likewise, and the bearer token must be right where one is asked for (decision H6).
  */
-export function refusal({ headers }: Pick<IncomingMessage, 'headers'>, token: string | undefined): Refusal | undefined {
+export function refusal(
+  { headers, headersDistinct }: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'headersDistinct'>>,
+  token: string | undefined,
+): Refusal | undefined {
   const host = hostnameOf(`http://${headers.host ?? ''}`);
-  if (host === undefined || !LOOPBACK.has(host))
+  const hosts = headersDistinct?.host?.length ?? 1;
+  if (host === undefined || hosts > 1 || !LOOPBACK.has(host))
     return { status: 403, message: 'Forbidden: the Host header must name 127.0.0.1 or localhost' };
   const { origin } = headers;
   if (origin !== undefined && !LOOPBACK.has(hostnameOf(origin) ?? ''))

@@ -23,7 +23,8 @@ export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): 
     process.stdin.once('end', () => resolve('end of input'));
     process.stdin.once('close', () => resolve('end of input'));
     process.stdout.on('error', () => resolve('signal'));
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve('signal'));
+    // They stay: a file that is just being written has a listener of its own, which ends the process by the signal when it is the only one.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve('signal'));
   });
   connection.server.oninitialized = () => backend.warmUp();
   await connection.server.connect(transport);

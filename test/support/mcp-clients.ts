@@ -106,8 +106,8 @@ function xdgOf(env: NodeJS.ProcessEnv): Record<string, string> {
 export interface Serve {
   readonly url: string;
   readonly token: string | undefined;
-  /** Ends it with SIGTERM; answers its exit code, or the signal that it died of. */
-  close(): Promise<number | NodeJS.Signals>;
+  /** Ends it with a signal, SIGTERM if left out; answers its exit code, or the signal that it died of. */
+  close(signal?: 'SIGTERM' | 'SIGINT'): Promise<number | NodeJS.Signals>;
   /** Kills it with SIGKILL. */
   kill(): Promise<void>;
 }
@@ -140,10 +140,10 @@ export async function startServe(
   return {
     url,
     token,
-    close: async () => {
-      child.kill('SIGTERM');
-      const [code, signal] = (await ended) as [number, null] | [null, NodeJS.Signals];
-      return code ?? signal;
+    close: async (signal = 'SIGTERM') => {
+      child.kill(signal);
+      const [code, killedBy] = (await ended) as [number, null] | [null, NodeJS.Signals];
+      return code ?? killedBy;
     },
     kill: async () => {
       child.kill('SIGKILL');

@@ -96,8 +96,8 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
     const stop = new AbortController();
     const onSignal = (): void =>
       stop.abort(new ReplayError('interrupted', 'the replay was interrupted; with --data-dir the same command goes on from there'));
-    process.once('SIGINT', onSignal);
-    process.once('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+    process.on('SIGTERM', onSignal);
     try {
       const jobs = paths.map((path) => ({ path, config, ...defined({ into: flags.into }) }));
       await replayInBatches(jobs, {

@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
@@ -82,6 +83,23 @@ describe('palimpsest serve', () => {
     expect((await send('', {}, 'PUT')).status).toBe(405);
     expect((await send('{"jsonrpc":')).status).toBe(400);
   });
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)('a server that is writing a file when %s comes ends as at any other time', async (signal) => {
+  // Whoever writes a file atomically listens for signals meanwhile, by this library, to remove the half of it.
+  const library = createRequire(createRequire(import.meta.url).resolve('write-file-atomic')).resolve('signal-exit');
+  const writing = join(root, 'writing.mjs');
+  await writeFile(
+    writing,
+    `import exits from ${JSON.stringify(library)};
+process.on('newListener', function begin(event) {
+  if (event !== '${signal}') return;
+  process.off('newListener', begin);
+  setImmediate(() => exits.onExit(() => undefined));
+});`,
+  );
+  const own = await startServe([], root, { NODE_OPTIONS: `--import=${writing}` });
+  expect(await own.close(signal)).toBe(0);
 });
 
 describe('the token of palimpsest serve', () => {

@@ -79,6 +79,11 @@ describe('requests to the HTTP server (decision H6)', () => {
     expect(refusal({ headers: { ...good, host } }, TOKEN)?.status).toBe(403);
   });
 
+  test('are refused with two Hosts, whichever comes first', () => {
+    const headersDistinct = { host: ['127.0.0.1:7390', 'evil.example.com'] };
+    expect(refusal({ headers: good, headersDistinct }, TOKEN)?.status).toBe(403);
+  });
+
   test.each([['https://evil.example.com'], ['null'], ['http://localhost.evil.example.com'], ['file://']])(
     'are refused with the Origin %s',
     (origin) => {

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from '@jest/globals';
+import { effort } from './effort.js';
+import type { Serve } from './mcp-clients.js';
+
+/** What a session beside an attack saw. */
+interface Beside {
+  /** When each read was asked, and how many milliseconds it took. */
+  readonly reads: readonly (readonly [number, number])[];
+  readonly wrong: readonly string[];
+  readonly lost: readonly string[];
+}
+
+/** A server under attack, and a folder inside its roots for the session beside the attacker's. */
+export interface Attacked {
+  readonly serve: Pick<Serve, 'url' | 'token'>;
+  readonly root: string;
+}
+
+/** The most that 95 of 100 reads beside an attack may take, on a machine that does nothing else. */
+const MOST_P95_MS = 100;
+const PAUSE_MS = 25;
+const SHOWN = 20;
+
+const isLong = effort(0, 1) === 1;
+const p95 = (all: readonly number[]): number => [...all].sort((a, b) => a - b)[Math.ceil(all.length * 0.95) - 1] ?? 0;
+
+/** Starts a session beside the attacker's; what it answers ends it and says what it saw. */
+async function besides({ serve, root }: Attacked): Promise<() => Promise<Beside>> {
+  const program = join(import.meta.dirname, '..', 'attack', 'second-session.mjs');
+  const child = spawn(process.execPath, [program, serve.url, join(root, 'beside'), String(PAUSE_MS)], {
+    env: { ...process.env, NODE_OPTIONS: '', PALIMPSEST_TEST_TOKEN: serve.token ?? '' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout });
+  await Promise.race([once(lines, 'line'), once(child, 'exit')]);
+  const last = once(lines, 'line') as Promise<[string]>;
+  return async () => {
+    child.stdin.end();
+    const [line] = await Promise.race([
+      last,
+      once(child, 'exit').then(([code]) => {
+        throw new Error(`the session beside the attack ended with ${code}`);
+      }),
+    ]);
+    return JSON.parse(line) as Beside;
+  };
+}
+
+/** What one attack tries, and what did not hold. */
+export class Attack {
+  #tried = 0;
+  readonly #broken: string[] = [];
+
+  /** How much is tried: the first figure in `npm test`, the second in `npm run test:attack`. */
+  size(short: number, long: number): number {
+    return effort(short, long);
+  }
+
+  /** Those of a list that are tried: every one in `npm run test:attack`, as many as said, spread over the list, in `npm test`. */
+  some<T>(all: readonly T[], short: number): readonly T[] {
+    const step = isLong ? 1 : Math.max(1, all.length / short);
+    return Array.from({ length: Math.floor(all.length / step) }, (_, n) => all[Math.floor(n * step)] as T);
+  }
+
+  /** One thing was tried; `broken` says what did not hold, undefined that it did. */
+  tried(what: string, broken: string | undefined): void {
+    this.#tried += 1;
+    if (broken !== undefined) this.#broken.push(`${what}: ${broken}`.slice(0, 1_000));
+  }
+
+  /** Writes the figures down for the table at the end of the run. Throws when nothing was tried, or when something did not hold. */
+  async end(name: string, from: number, beside: Beside | undefined): Promise<void> {
+    const times = beside?.reads.map(([, ms]) => ms) ?? [];
+    const figures = {
+      name,
+      from,
+      to: Date.now(),
+      tried: this.#tried,
+      held: this.#tried - this.#broken.length,
+      reads: times.length,
+      p95: p95(times),
+    };
+    const file = process.env.PALIMPSEST_ATTACK_FIGURES;
+    if (file !== undefined) await appendFile(file, `${JSON.stringify(figures)}\n`);
+    const failures = [...this.#broken];
+    if (this.#tried === 0) failures.push('nothing was tried');
+    if (beside?.reads.length === 0) failures.push('the session beside it read nothing');
+    failures.push(...(beside?.wrong ?? []).map((text) => `the session beside it was answered: ${text}`));
+    failures.push(...(beside?.lost ?? []).map((id) => `the session beside it lost ${id}`));
+    if (isLong && figures.p95 > MOST_P95_MS) failures.push(`the session beside it read with a p95 of ${figures.p95} ms`);
+    if (failures.length > 0) throw new Error(`${failures.length} of ${this.#tried} did not hold:\n${failures.slice(0, SHOWN).join('\n')}`);
+  }
+}
+
+/**
+ * A test that is an attack: everything that it tries has to hold. Where a server is attacked, another session reads on it meanwhile: nothing that was
+ * acknowledged to it may be lost, and in `npm run test:attack`, which runs one attack at a time, 95 of 100 reads take at most 100 ms.
+ */
+export function attack(name: string, run: (attack: Attack) => Promise<void>, attacked?: () => Attacked): void {
+  test(name, async () => {
+    const tries = new Attack();
+    const over = attacked === undefined ? undefined : await besides(attacked());
+    const from = Date.now();
+    await run(tries).catch((error: Error) => tries.tried('the attack itself', error.stack));
+    await tries.end(name, from, await over?.());
+  });
+}
+
+/** An attack that this machine cannot run. */
+attack.skip = (name: string, ..._run: readonly unknown[]): void => test.skip(name, () => undefined);
