@@ -55,7 +55,6 @@ const AMBIGUOUS: readonly (readonly string[])[] = [
 ];
 /** Chunked bodies that end where only some readers think. */
 const CHUNKS: readonly string[] = [
-  '0\r\n\r\nHIDDEN',
   '1\r\nZ\r\nQ\r\n\r\nHIDDEN',
   'FFFFFFFFFFFFFFFF1\r\nHIDDEN',
   '10000000000000000\r\nHIDDEN',
@@ -63,15 +62,13 @@ const CHUNKS: readonly string[] = [
   '+0\r\n\r\nHIDDEN',
   '0x0\r\n\r\nHIDDEN',
   '1 \r\nZ\r\n0\r\nX: HIDDEN',
-  '1;a="\r\nZ\r\n0\r\n\r\nHIDDEN',
   '1\rZ\r0\r\rHIDDEN',
-  '\r\n0\r\n\r\nHIDDEN',
   '1\r\nZZ0\r\n\r\nHIDDEN',
   '2\r\n0\r\n\r\nHIDDEN',
   'g\r\nHIDDEN',
 ];
-/** Lines that end in a line feed alone, which is no line end between chunks: nobody stands before the node's own socket, who could read them otherwise. */
-const FED: readonly string[] = ['1\nZ\n0\n\nHIDDEN', '1\r\nZ\r\n0\n\nHIDDEN'];
+/** The same, read one way by the node's front: nobody stands before its own socket who could read them otherwise. */
+const LENIENT: readonly string[] = ['1\nZ\n0\n\nHIDDEN', '1\r\nZ\r\n0\n\nHIDDEN', '1;a="\r\nZ\r\n0\r\n\r\nHIDDEN', '\r\n0\r\n\r\nHIDDEN'];
 /** Whole heads that are no requests. */
 const LINES: readonly string[] = [
   'POST PATH HTTP/1.1 \r\nHost: HOST\r\nContent-Length: 0, 1\r\n\r\nHIDDEN',
@@ -106,8 +103,7 @@ function requests({ to, path, head }: Target, hidden: string): readonly string[]
         return `${[...begin, ...lines.map((line) => line.replaceAll('LENGTH', String(body.length)))].join('\r\n')}\r\n\r\n${body}`;
       }),
     ),
-    // A body of one chunk that ends well is no attack: what follows it is the next request.
-    ...[...CHUNKS.slice(1), ...('port' in to ? FED : [])].map(
+    ...[...CHUNKS, ...('port' in to ? LENIENT : [])].map(
       (body) => `${[...begin, 'Transfer-Encoding: chunked'].join('\r\n')}\r\n\r\n${body.replace('HIDDEN', hidden)}`,
     ),
     ...LINES.map((text) => text.replace('PATH', path).replace('HOST', host).replace('HIDDEN', hidden)),

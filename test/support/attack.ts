@@ -88,12 +88,13 @@ export class Attack {
     const file = process.env.PALIMPSEST_ATTACK_FIGURES;
     if (file !== undefined) await appendFile(file, `${JSON.stringify(figures)}\n`);
     const failures = [...this.#broken];
+    if (failures.length > SHOWN) failures.splice(SHOWN, failures.length, `and ${failures.length - SHOWN} more`);
     if (this.#tried === 0) failures.push('nothing was tried');
     if (beside?.reads.length === 0) failures.push('the session beside it read nothing');
     failures.push(...(beside?.wrong ?? []).map((text) => `the session beside it was answered: ${text}`));
     failures.push(...(beside?.lost ?? []).map((id) => `the session beside it lost ${id}`));
-    if (isLong && figures.p95 > MOST_P95_MS) failures.push(`the session beside it read with a p95 of ${figures.p95} ms`);
-    if (failures.length > 0) throw new Error(`${failures.length} of ${this.#tried} did not hold:\n${failures.slice(0, SHOWN).join('\n')}`);
+    if (isLong && figures.p95 > MOST_P95_MS) failures.push(`of 100 reads beside it 5 took ${figures.p95} ms or more`);
+    if (failures.length > 0) throw new Error(`${figures.held} of ${figures.tried} held:\n${failures.slice(0, 2 * SHOWN).join('\n')}`);
   }
 }
 

@@ -61,11 +61,15 @@
         (update-in [:xtdb/query-engine :fn-allow-list] #(into ['front.bounded 'front.passing] %))
         (update-in [:xtdb/query-engine :batch-size] #(or % documents-at-once)))))
 
+(defn- checked [config]
+  (walk/postwalk-replace {'xtdb.rocksdb/->kv-store 'front.checked-store/->kv-store} config))
+
 (defn load-config
   "The configuration of this file: relative paths resolved against `data`, functions in queries limited whatever the file says of them,
-  documents counted and cached by size. Throws an exception of `invalid?`."
+  documents counted and cached by size, damage in RocksDB's files an error wherever it is met. Throws an exception of `invalid?`."
   [file data]
   (->> (read-map file)
        (resolve-paths data)
        only-pure-functions
-       bounded))
+       bounded
+       checked))

@@ -3,7 +3,8 @@
 
   XTDB resolves its modules by symbol while it starts. Naming them here puts them into the ahead-of-time build;
   a build that lacks one compiles it at each start, or fails."
-  (:require front.documents
+  (:require front.checked-store
+            front.documents
             xtdb.bus
             xtdb.cache
             xtdb.cache.lru

@@ -61,7 +61,7 @@
       (throw (ex-info (str "Warming up failed: " method " " target ": " (first (str/split-lines answer))) {})))))
 
 (defn- try-rocksdb! [^Path folder]
-  (let [store (fn [db-dir] {:kv-store {:xtdb/module 'xtdb.rocksdb/->kv-store, :db-dir (.toFile (.resolve folder ^String db-dir))}})]
+  (let [store (fn [db-dir] {:kv-store {:xtdb/module 'front.checked-store/->kv-store, :db-dir (.toFile (.resolve folder ^String db-dir))}})]
     (with-open [^Closeable node (xt/start-node {:xtdb/tx-log (store "log")
                                                 :xtdb/document-store (store "docs")
                                                 :xtdb/index-store (store "index")})]

@@ -1,0 +1,74 @@
+(ns front.checked-store
+  "RocksDB's store with iterators that throw where RocksDB could not read on. XTDB takes an iterator that has come to damage for one that has come to its end,
+  and would answer with what stands before it."
+  (:require [xtdb.checkpoint :as cp]
+            [xtdb.io :as xio]
+            [xtdb.kv :as kv]
+            [xtdb.rocksdb :as rocksdb]
+            [xtdb.system :as sys])
+  (:import (java.io Closeable)
+           (java.util Iterator Map)
+           (org.rocksdb RocksIterator)
+           (xtdb.kv KvSnapshotPrefixSupport)
+           (xtdb.rocksdb RocksKvIterator)))
+
+(set! *warn-on-reflection* true)
+
+(defn- or-damage
+  "What was found. Throws RocksDBException when nothing was found because it could not be read."
+  [^RocksKvIterator iterator found]
+  (when (nil? found)
+    (let [^Iterator all (.iterator (.values ^Map (.-is iterator)))]
+      (while (.hasNext all)
+        (.status ^RocksIterator (.next all)))))
+  found)
+
+(deftype ^:private CheckedIterator [^RocksKvIterator iterator]
+  kv/KvIterator
+  (seek [_ k] (or-damage iterator (kv/seek iterator k)))
+  (next [_] (or-damage iterator (kv/next iterator)))
+  (prev [_] (or-damage iterator (kv/prev iterator)))
+  (value [_] (kv/value iterator))
+  Closeable
+  (close [_] (.close iterator)))
+
+(deftype ^:private CheckedSnapshot [^Closeable snapshot]
+  kv/KvSnapshot
+  (new-iterator [_] (->CheckedIterator (kv/new-iterator snapshot)))
+  (get-value [_ k] (kv/get-value snapshot k))
+  KvSnapshotPrefixSupport
+  (newPrefixSeekOptimisedIterator [_] (->CheckedIterator (kv/new-prefix-seek-optimised-iterator snapshot)))
+  Closeable
+  (close [_] (.close snapshot)))
+
+(deftype ^:private CheckedTx [^Closeable tx]
+  kv/KvStoreTx
+  (new-tx-snapshot [_] (->CheckedSnapshot (kv/new-tx-snapshot tx)))
+  (abort-kv-tx [_] (kv/abort-kv-tx tx))
+  (commit-kv-tx [_] (kv/commit-kv-tx tx))
+  (put-kv [_ k v] (kv/put-kv tx k v))
+  Closeable
+  (close [_] (.close tx)))
+
+(defrecord ^:private CheckedStore [store]
+  kv/KvStoreWithReadTransaction
+  (begin-kv-tx [_] (->CheckedTx (kv/begin-kv-tx store)))
+  kv/KvStore
+  (new-snapshot [_] (->CheckedSnapshot (kv/new-snapshot store)))
+  (store [_ kvs] (kv/store store kvs))
+  (fsync [_] (kv/fsync store))
+  (compact [_] (kv/compact store))
+  (count-keys [_] (kv/count-keys store))
+  (db-dir [_] (kv/db-dir store))
+  (kv-name [_] (kv/kv-name store))
+  cp/CheckpointSource
+  (save-checkpoint [_ dir] (cp/save-checkpoint store dir))
+  Closeable
+  (close [_] (xio/try-close store)))
+
+(defn ->kv-store
+  "A store of `xtdb.rocksdb`, with the same options."
+  [options]
+  (->CheckedStore (rocksdb/->kv-store options)))
+
+(alter-meta! #'->kv-store merge (select-keys (meta #'rocksdb/->kv-store) [::sys/deps ::sys/args]))
