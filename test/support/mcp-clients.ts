@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -152,10 +152,16 @@ export async function startServe(
   };
 }
 
+/** Node forgets the listeners of a signal only when it collects garbage; the client gives all requests of a connection one signal. */
+const quietFetch: typeof fetch = (url, init) => {
+  if (init?.signal) setMaxListeners(0, init.signal);
+  return fetch(url, init);
+};
+
 /** Connects to a `palimpsest serve`. */
 export async function httpAgent(serve: Pick<Serve, 'url' | 'token'>): Promise<Agent> {
   const headers = serve.token === undefined ? {} : { authorization: `Bearer ${serve.token}` };
-  const transport = new StreamableHTTPClientTransport(new URL(serve.url), { requestInit: { headers } });
+  const transport = new StreamableHTTPClientTransport(new URL(serve.url), { requestInit: { headers }, fetch: quietFetch });
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport as Parameters<Client['connect']>[0]);
   return agentOf(client, transport);
