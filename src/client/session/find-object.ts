@@ -64,6 +64,8 @@ export async function loadObject(environment: SessionEnvironment, id: ObjectId, 
 }
 
 async function storedObject(store: ObjectStore, id: ObjectId, txId: number | undefined): Promise<LoadedObject | undefined> {
+  // The database would wait for a transaction that is still to come.
+  if (txId !== undefined && txId > ((await store.latestTransaction()) ?? -1)) return undefined;
   const snapshot = await (txId === undefined ? store.latest() : store.asOf({ txId }));
   const found = await snapshot.get(id);
   if (found === undefined) return undefined;

@@ -100,6 +100,7 @@ describe('what an agent gets wrong is answered by an error that says what to do'
     ],
     ['an edit of a missing file', 'edit', { path: 'nope.txt', edits: [{ oldText: 'a', newText: 'b' }] }, /"nope\.txt" does not exist/],
     ['a version that never was', 'read', { path: 'src/poem.txt', version: 0 }, /has nothing stored at version 0/],
+    ['a version to come', 'read', { path: 'src/poem.txt', version: 2 ** 40 }, /has nothing stored at version 1099511627776/],
   ] as const)('%s', async (_name, tool, args, pattern) => {
     expectFailure(await agent.call(tool, args), pattern);
   });
