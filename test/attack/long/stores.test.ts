@@ -1,8 +1,9 @@
-import { cp, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from '@jest/globals';
 import fc from 'fast-check';
 import { attack } from '../../support/attack.js';
+import { damage, damaged } from '../../support/damage.js';
 import { CONFIGS, privateFolder, runFront, startFront } from '../../support/front-process.js';
 import { readEdn, submitAndWait, Wire } from '../../support/wire.js';
 
@@ -38,8 +39,6 @@ afterAll(() => remove());
 /** A place in what a file of a table holds first. */
 const FIRST_BLOCK = 21;
 
-type Damage = { readonly part: number; readonly at: number; readonly kind: 'flip' | 'zeros' | 'cut' | 'gone' };
-
 async function files(data: string): Promise<readonly string[]> {
   const found = await Promise.all(
     ['golden', 'index'].map(async (store) => (await readdir(join(data, store))).map((name) => join(data, store, name))),
@@ -49,23 +48,6 @@ async function files(data: string): Promise<readonly string[]> {
     .filter(([, size]) => size > 0)
     .map(([path]) => path)
     .sort();
-}
-
-async function damage(path: string, { at, kind }: Damage): Promise<void> {
-  if (kind === 'gone') return rm(path);
-  const file = await open(path, 'r+');
-  const { size } = await file.stat();
-  const place = at % size;
-  if (kind === 'cut') await file.truncate(place);
-  else {
-    const bytes = Buffer.alloc(kind === 'zeros' ? Math.min(512, size - place) : 1);
-    if (kind === 'flip') {
-      await file.read(bytes, 0, 1, place);
-      bytes.writeUInt8(bytes.readUInt8() ^ (1 << (at % 8)));
-    }
-    await file.write(bytes, 0, bytes.length, place);
-  }
-  await file.close();
 }
 
 /** What is wrong with what a node answers out of a damaged store; undefined when all of it is right, or when it says that it is damaged. */
@@ -96,17 +78,17 @@ async function judge(data: string): Promise<string | undefined> {
 }
 
 attack('stores', async (tries) => {
-  const kinds = fc.constantFrom<Damage['kind']>('flip', 'flip', 'flip', 'zeros', 'cut', 'gone');
-  const damages = fc.sample(fc.record({ part: fc.nat(), at: fc.nat(), kind: kinds }), tries.size(2, 90));
+  const first = fc.sample(fc.nat(), 10).map((which) => ({ which, ending: '.sst', what: undefined }));
+  const any = fc.sample(fc.tuple(fc.nat(), damage), 90).map(([which, what]) => ({ which, ending: '', what }));
   const copy = join(dir, 'copy');
-  const first = fc.sample(fc.nat(), tries.size(1, 10)).map((part): Damage => ({ part, at: FIRST_BLOCK, kind: 'flip' }));
-  for (const one of [...first, ...damages]) {
+  for (const { which, ending, what } of [...first, ...any]) {
     await cp(join(dir, 'whole'), copy, { recursive: true, filter: (path) => !path.endsWith('/s') });
-    const all = await files(copy);
-    const some = one.at === FIRST_BLOCK ? all.filter((name) => name.endsWith('.sst')) : all;
-    const path = some[one.part % some.length] ?? '';
-    await damage(path, one);
-    tries.tried(`${one.kind} at ${one.at} of ${path.slice(copy.length)}`, await judge(copy));
+    const all = (await files(copy)).filter((path) => path.endsWith(ending));
+    const path = all[which % all.length] ?? '';
+    const bytes = await readFile(path);
+    if (what === undefined) bytes.writeUInt8(bytes.readUInt8(FIRST_BLOCK) ^ 1, FIRST_BLOCK);
+    await writeFile(path, what === undefined ? bytes : damaged(bytes, what));
+    tries.tried(`${JSON.stringify(what ?? FIRST_BLOCK).slice(0, 200)} in ${path.slice(copy.length)}`, await judge(copy));
     await rm(copy, { recursive: true });
   }
 });
