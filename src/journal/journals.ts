@@ -142,6 +142,14 @@ export async function* readableRecords(dataDir: string, owner: string): AsyncGen
   yield* readRecords({ folder, owner }, readable, () => true);
 }
 
+/** The records of a journal that are not known to be in the database, as far as they can be read, in order. Changes nothing; throws as `adoptJournal`. */
+export async function* waitingRecords(dataDir: string, owner: string): AsyncGenerator<JournalRecord> {
+  const folder = journalFolder(dataDir);
+  const { readable, waiting } = await readJournal(folder, owner, await listJournalFolder(folder));
+  const sequences = new Set(waiting.map(({ sequence }) => sequence));
+  yield* readRecords({ folder, owner }, readable, (sequence) => sequences.has(sequence));
+}
+
 /**
  * The state of a journal's files. `sound`, also where a living process is just writing; `torn`: the end of the last write of a dead process is missing,
  * which loses nothing; `corrupt`: records that were acknowledged cannot be read; `newer-format`; `unreadable`.

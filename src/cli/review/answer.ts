@@ -1,14 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readWrite } from '../../client/delivery/damaged-journal.js';
 import { localFilesystemId } from '../../filesystem/access/filesystem-id.js';
 import { MountTable } from '../../filesystem/access/mounts.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { type Point, Timeline } from '../../history/rebuild/timeline.js';
 import { type OpenStore, openStore } from '../../host/open-client.js';
 import { readMounts, readSettings, type Settings } from '../../host/settings.js';
-import { asideFiles, type InspectedJournal, inspectJournals, isBrokenJournal } from '../../journal/journals.js';
+import { asideFiles, type InspectedJournal, inspectJournals, isBrokenJournal, waitingRecords } from '../../journal/journals.js';
 import { nodeStatus } from '../../node/node-status.js';
-import type { ObjectId } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { parseSource } from '../../objects/source.js';
 import { clientFolder } from '../../process/data-folder.js';
 import { systemCode } from '../../process/system-error.js';
@@ -45,6 +46,8 @@ export interface Review {
   readonly notes: readonly string[];
   /** False where acknowledged steps cannot be read any more in the journals. */
   readonly isWhole: boolean;
+  /** How many acknowledged steps of a session wait in a journal. */
+  readonly waiting: ReadonlyMap<SessionId, number>;
   readonly dataDir: string;
   close(): Promise<void>;
 }
@@ -91,6 +94,19 @@ interface JournalNotes {
   readonly notes: readonly string[];
   /** False where acknowledged steps cannot be read any more. */
   readonly isWhole: boolean;
+  readonly waiting: ReadonlyMap<SessionId, number>;
+}
+
+/** How many steps of each session wait in some journals. */
+async function waitingSteps(folder: string, journals: readonly InspectedJournal[]): Promise<ReadonlyMap<SessionId, number>> {
+  const counts = new Map<SessionId, number>();
+  for (const { owner } of journals) {
+    for await (const { payload } of waitingRecords(folder, owner)) {
+      const write = readWrite(payload);
+      if (!(write instanceof Error)) counts.set(write.session, (counts.get(write.session) ?? 0) + 1);
+    }
+  }
+  return counts;
 }
 
 function waitingNote({ holder, pending }: InspectedJournal): string {
@@ -111,9 +127,11 @@ async function waitForJournals(folder: string): Promise<JournalNotes> {
   const aside = await asideFiles(folder);
   const broken = journals.filter(isBrokenJournal);
   const look = 'look at palimpsest journal salvage';
+  const waiting = journals.filter(isWaiting);
   return {
+    waiting: await waitingSteps(folder, waiting),
     notes: [
-      ...journals.filter(isWaiting).map(waitingNote),
+      ...waiting.map(waitingNote),
       ...broken.map(({ owner }) => `the journal ${owner} is damaged: steps that were acknowledged may be missing for ever; ${look}`),
       ...aside.map(
         ({ path }) => `${path} was damaged before all of it was delivered: steps that were acknowledged may be missing for ever; ${look}`,
@@ -137,11 +155,11 @@ export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Pr
   const { store, close } = await openPast(settings);
   try {
     const mounts = new MountTable({ mappings, defaultFilesystemId: await localFilesystemId(dataDir) });
-    const { notes, isWhole } = await waitForJournals(clientFolder(dataDir, settings.nodeUrl));
+    const journals = await waitForJournals(clientFolder(dataDir, settings.nodeUrl));
     const paths = {
       display: ({ path, filesystemId }: Parameters<Timeline['paths']['display']>[0]) => mounts.toDisplay(path, filesystemId),
     };
-    return { timeline: await Timeline.open(store, paths), notes, isWhole, dataDir, close };
+    return { timeline: await Timeline.open(store, paths), ...journals, dataDir, close };
   } catch (error) {
     await close();
     throw error;

@@ -57,10 +57,16 @@ function answerLines({ total, equal, keptOnly, unequal, unread }: AnswersReport)
   ];
 }
 
-function reportLines({ session, contexts, answers, parts, ok }: SessionVerification): readonly string[] {
+/** What was found of one session, with the acknowledged steps that no check could reach because they wait in a journal. */
+type Found = SessionVerification & { readonly waiting: number };
+
+function reportLines({ session, contexts, answers, parts, ok, waiting }: Found): readonly string[] {
   const damages = parts.damages.map(({ part, what, of }) => `          ${what.toUpperCase()} ${part} (${of})`);
   const whole = parts.damages.length === 0 ? 'all as they were written' : `${parts.damages.length} not as they were written`;
-  const lines = [...contextLines(contexts), ...answerLines(answers), `parts     ${parts.checked} checked, ${whole}`, ...damages];
+  const unchecked =
+    waiting === 0 ? [] : [`waiting   NOT CHECKED: ${waiting} acknowledged steps wait in a journal and are not in the database`];
+  const checked = `parts     ${parts.checked} checked, ${whole}`;
+  const lines = [...contextLines(contexts), ...answerLines(answers), checked, ...damages, ...unchecked];
   return [`session   ${session}: ${ok ? 'verified' : 'NOT VERIFIED'}`, ...lines].map(escapedLine);
 }
 
@@ -78,15 +84,17 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
     process.once('SIGINT', onInterrupt);
     try {
       const sessions = await sessionsOf(review, names, flags.all === true);
-      const found: SessionVerification[] = [];
+      const found: Found[] = [];
       for (const [i, session] of sessions.entries()) {
         const line = progressLine(session, sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '');
         const verified = await verifySession(review.timeline.store, session, { onProgress: line.report, signal: stop.signal });
         line.end();
-        found.push(verified);
-        if (flags.json !== true) console.log(reportLines(verified).join('\n'));
+        const waiting = review.waiting.get(verified.session) ?? 0;
+        found.push({ ...verified, ok: verified.ok && waiting === 0, waiting });
+        if (flags.json !== true) console.log(found.slice(-1).flatMap(reportLines).join('\n'));
       }
-      const ok = review.isWhole && found.every((session) => session.ok);
+      const isDelivered = flags.all !== true || review.waiting.size === 0;
+      const ok = review.isWhole && isDelivered && found.every((session) => session.ok);
       if (flags.json === true) console.log(escapedJson({ ok, sessions: found, notes: review.notes }));
       else {
         if (sessions.length === 0) console.log('no sessions');

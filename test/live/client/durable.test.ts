@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
 import { filesystemId } from '../../../src/objects/ids.js';
+import { clientFolder } from '../../../src/process/data-folder.js';
 import { testAddress, wholeRead } from '../../support/context.js';
 import { Road } from '../../support/road.js';
+import { runCli } from '../../support/run-cli.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
 describe('a client with a journal', () => {
@@ -74,6 +76,28 @@ describe('a client with a journal', () => {
     const third = await open();
     const again = await third.openSession({ id: session.id });
     expect(again.state.turns).toEqual(session.state.turns);
+  });
+
+  test('verify does not say of a session that it is verified while acknowledged steps of it wait in a journal', async () => {
+    const port = await Road.fromPort(root);
+    const dataDir = join(root, 'reviewed');
+    try {
+      await road.open();
+      const client = await open({ dataDir: clientFolder(dataDir, port.url) });
+      const session = await client.openSession();
+      await (await session.recordCall(call({ content: 'delivered' }))).applied;
+      const verify = () => runCli(['verify', session.id, '--data', dataDir], { XTDB_URL: port.url });
+      expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringContaining(`${session.id}: verified`) });
+      await road.close();
+      await session.recordCall(call({ content: 'acknowledged' }));
+      expect((await client.close()).unflushed).toBeGreaterThan(0);
+      const { code, stdout } = await verify();
+      expect(code).toBe(1);
+      expect(stdout).toContain(`${session.id}: NOT VERIFIED`);
+      expect(stdout).toMatch(/NOT CHECKED: \d acknowledged steps wait in a journal/);
+    } finally {
+      await port.close();
+    }
   });
 
   test('warns when its queue nears the bound, refuses beyond it with nothing written, and goes on once the database is back', async () => {
