@@ -9,6 +9,7 @@ import { testAddress, wholeRead } from '../../support/context.js';
 import { Road } from '../../support/road.js';
 import { runCli } from '../../support/run-cli.js';
 import { callReport as call } from '../../support/tracked-project.js';
+import { until } from '../../support/until.js';
 
 describe('a client with a journal', () => {
   let root: string;
@@ -55,9 +56,11 @@ describe('a client with a journal', () => {
     await road.open();
     const { outcomes } = await read.applied;
     expect([...outcomes.values()]).toEqual(['created']);
-    const back = await session.assemble();
+    const back = await until(
+      () => session.assemble(),
+      ({ record }) => record.basis !== undefined,
+    );
     expect(back.text).toBe(away.text);
-    expect(back.record.basis).toBeDefined();
     expect((await (await client.store.now()).steps(session.id)).map(({ seq }) => seq)).toEqual(Array.from({ length: 21 }, (_, i) => i + 1));
   });
 
