@@ -1,4 +1,4 @@
-import type { LayoutName } from '../assembly/assembly-record.js';
+import type { FrozenTail, LayoutName } from '../assembly/assembly-record.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { SessionAroundTail, SessionAssemblyRecord } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
@@ -51,11 +51,6 @@ export interface HandedOver extends HandedList {
 /** How long the database may take for a context: a model call waits. */
 const DATABASE_MS = 500;
 
-interface Pending {
-  readonly around: SessionAroundTail;
-  readonly results: SessionAroundTail['record']['tail'];
-}
-
 /**
  * A session whose context is what a harness's model sees (SSOT §5.1): follows the harness's own history, gives what the next list is made of, and keeps
  * the record of what was handed over. What the harness undid goes on in a branch: a fork at the last step that both share.
@@ -64,7 +59,8 @@ export class LoopSession {
   readonly #client: ContextClient;
   readonly #options: LoopOptions;
   #current: HarnessSession | undefined;
-  #pending: Pending | undefined;
+  /** The context that was given and not handed over yet. */
+  #pending: SessionAroundTail | undefined;
   /** Ends when the list is handed over that a model waits for. */
   #wait: () => void = () => undefined;
   #queue: Promise<unknown> = Promise.resolve();
@@ -106,7 +102,7 @@ export class LoopSession {
       const results = placed.filter((entry) => entry.kind === 'call' && entry.index >= from && entry.callId !== undefined);
       const tail = { turn: start.turn, results: results.flatMap(({ callId }) => callId ?? []) };
       const around = await this.#assemble(harness, tail);
-      this.#pending = { around, results: tail };
+      this.#pending = around;
       return contextOf(harness, { from, results, around });
     });
     context.then((made) => made ?? wait(), wait);
@@ -117,11 +113,12 @@ export class LoopSession {
   handed({ system, ...handed }: HandedOver): Promise<SessionAssemblyRecord | undefined> {
     const kept = this.#serial(async () => {
       const [harness, pending] = [this.#current, this.#pending];
-      if (harness === undefined || pending?.results === undefined) return undefined;
+      const tail = pending?.record.tail;
+      if (harness === undefined || pending === undefined || tail === undefined) return undefined;
       this.#pending = undefined;
       if (system !== undefined) await harness.setSystemPrompt(system);
-      const same = system === undefined || (system === '' ? null : system) === pending.around.system;
-      const { record } = same ? pending.around : await this.#assemble(harness, pending.results);
+      const same = system === undefined || (system === '' ? null : system) === pending.system;
+      const { record } = same ? pending : await this.#assemble(harness, tail);
       return harness.session.deliver(record, { delivered: this.#options.delivered, handed });
     });
     kept.then(this.#wait, this.#wait);
@@ -164,7 +161,7 @@ export class LoopSession {
     return this.#current;
   }
 
-  async #assemble(harness: HarnessSession, tail: NonNullable<Pending['results']>): Promise<SessionAroundTail> {
+  async #assemble(harness: HarnessSession, tail: FrozenTail): Promise<SessionAroundTail> {
     const { layout } = this.#options;
     const options = { optimistic: true, timeoutMs: DATABASE_MS, ...defined({ layout }) };
     return (await harness.session.assemble(options)).asAround(tail);

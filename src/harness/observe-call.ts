@@ -7,7 +7,7 @@ import { possibleNames } from '../foreign-tools/listed-names.js';
 import { patchedPaths } from '../foreign-tools/patch-envelope.js';
 import { isWholeRead } from '../foreign-tools/read-output.js';
 import { namedPaths, pathArgument, type ToolArguments } from '../foreign-tools/tool-arguments.js';
-import { foreignTool, type ListingFormat, type ToolForm } from '../foreign-tools/tool-table.js';
+import { foreignTool, type ListingFormat, type ToolKind } from '../foreign-tools/tool-table.js';
 import { DocumentError } from '../objects/errors.js';
 import { hashText } from '../objects/hashes.js';
 import { abridge, chunkText, isLargeText } from '../objects/large-text.js';
@@ -131,33 +131,19 @@ const shell: Observer = (observed) =>
 const read = byCommand(observeRead);
 const write = byCommand(observeWrite);
 
-/** What a call of each form means for files; wrapped tools obey the same rules [§5.1, §5.6]. */
-const OBSERVERS: Readonly<Record<ToolForm, Observer>> = {
-  'read-file': read,
-  'read-files': read,
-  'move-window': nothing,
-  'view-image': read,
-  'write-file': write,
-  'delete-file': write,
-  'move-file': write,
-  'edit-file': write,
-  'edit-or-create': write,
-  'edit-by-command': write,
-  'edit-notebook': write,
-  'undo-edit': write,
-  'apply-patch': (observed) => writtenPaths(patchPaths(observed.call.args), observed),
-  'list-folder': listing('listing'),
-  'list-tree': listing('listing'),
-  'find-files': listing('paths'),
-  'search-text': listing('matches'),
-  'search-index': listing('matches'),
-  'search-in-file': listing('matches'),
-  'run-shell': shell,
-  'run-code': shell,
-  'type-input': shell,
-  delegate: nothing,
-  unknown: nothing,
+const BY_KIND: Readonly<Partial<Record<ToolKind, Observer>>> = {
+  read,
+  write,
+  edit: write,
+  patch: (observed) => writtenPaths(patchPaths(observed.call.args), observed),
 };
+
+/** What a call of a tool means for files; wrapped tools obey the same rules [§5.1, §5.6]. */
+function observerOf({ form, kind, lists }: ReturnType<typeof foreignTool>): Observer {
+  if (form === 'move-window') return nothing;
+  if (lists !== undefined) return lists === 'words' ? shell : listing(lists);
+  return BY_KIND[kind] ?? nothing;
+}
 
 /** The most of a text that is kept whole (decision C6), in bytes. */
 const WHOLE_TEXT_BYTES = 64 * 1024 * 1024;
@@ -207,7 +193,7 @@ export async function observeCall(call: CallItem, context: ObservationContext): 
   if (call.status === 'fail') return NOTHING;
   const observed = { ...context, call, cwd: folderOf(call, context.files) };
   const brought = await carried(observed);
-  const seen = await OBSERVERS[foreignTool(call.tool).form](observed);
+  const seen = await observerOf(foreignTool(call.tool))(observed);
   const known = new Set(brought.readings.map(sourceKey));
   const activated = new Set(seen.readings.filter(({ activate }) => activate).map(sourceKey));
   // A source that both name is read once.

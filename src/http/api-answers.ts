@@ -4,7 +4,8 @@ import type { ReportedCall, VerbReport } from '../harness/record-call.js';
 import type { MessagesReport } from '../harness/reported-chat.js';
 import { reportedTime } from '../store/object-store.js';
 import { defined } from '../values/defined.js';
-import type { AnswerBody } from './api-schemas.js';
+import { ANSWERS, type AnswerBody } from './api-schemas.js';
+import { wireShape } from './wire-shape.js';
 
 /** A session as it is answered. */
 export function sessionAnswer({ session }: HarnessSession, resumed: boolean): AnswerBody<'Session'> {
@@ -14,44 +15,23 @@ export function sessionAnswer({ session }: HarnessSession, resumed: boolean): An
 
 /** The list of sessions as it is answered. */
 export function sessionsAnswer(sessions: readonly SessionSummary[]): AnswerBody<'Sessions'> {
-  return {
-    sessions: sessions.map(({ id, turns, steps, lastActivity, parent, openHere }) => ({
-      id,
-      turns,
-      steps,
-      last_activity: lastActivity.toISOString(),
-      ...(parent === undefined ? {} : { parent: { session: parent.session, at: parent.seq } }),
-      open_here: openHere,
-    })),
-  };
-}
-
-function reportAnswer({ recorded, known, notice, notes }: MessagesReport) {
-  return {
-    recorded: recorded.map(({ index, kind, callId }) => ({ index, kind, ...defined({ call_id: callId }) })),
-    known,
-    notice: notice ?? null,
-    notes: [...notes],
-  };
+  const shown = sessions.map(({ parent, ...session }) => ({
+    ...session,
+    ...(parent === undefined ? {} : { parent: { ...parent, at: parent.seq } }),
+  }));
+  return wireShape(ANSWERS.Sessions, { sessions: shown });
 }
 
 const place = ({ session }: HarnessSession) => ({ turn: session.state.turn, step: session.state.seq });
 
 /** What became of reported messages, and where the session stands. */
 export function messagesAnswer(harness: HarnessSession, report: MessagesReport): AnswerBody<'MessagesReport'> {
-  return { ...reportAnswer(report), ...place(harness) };
+  return wireShape(ANSWERS.MessagesReport, { ...report, ...place(harness) });
 }
 
 /** What became of reported calls, and where the session stands. */
 export function toolCallsAnswer(harness: HarnessSession, calls: readonly ReportedCall[]): AnswerBody<'ToolCallsReport'> {
-  const answers = calls.map(({ callId, outcome, files, collapsed, notes }) => ({
-    call_id: callId,
-    outcome,
-    files,
-    collapsed: [...collapsed],
-    notes: [...notes],
-  }));
-  return { calls: answers, ...place(harness) };
+  return wireShape(ANSWERS.ToolCallsReport, { calls, ...place(harness) });
 }
 
 function recordAnswer({ options, basis, sections, blocks, ...others }: DeliveredRecord): AnswerBody<'TurnContext'>['record'] {
@@ -66,7 +46,7 @@ function recordAnswer({ options, basis, sections, blocks, ...others }: Delivered
 
 /** A context as it is answered, with what became of the messages that were sent along; null where none were. */
 export function contextAnswer(context: TurnContext, report: MessagesReport | undefined): AnswerBody<'TurnContext'> {
-  const common = { record: recordAnswer(context.record), report: report === undefined ? null : reportAnswer(report) };
+  const common = { record: recordAnswer(context.record), report: wireShape(ANSWERS.TurnContext.shape.report, report ?? null) };
   if (context.format === 'text') return { format: context.format, text: context.text, ...common };
   const messages = context.messages.map(({ parts, ...message }) => ({ ...message, parts: [...parts] }));
   return { format: context.format, system: context.system, messages, ...common };

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
+import type { HarnessSession } from '../harness/harness-session.js';
 import type { Backend } from '../host/backend.js';
 import type { Logger } from '../host/log.js';
 import type { ServerSettings } from '../host/settings.js';
@@ -45,14 +46,15 @@ const read = <N extends RequestName>(name: N, body: unknown): RequestBody<N> => 
 
 const turnOf = ({ turn }: { readonly turn?: string | undefined }) => (turn === undefined ? {} : { turnRef: turn });
 
-const verb =
-  (name: Verb) =>
+const onSession =
+  <N extends RequestName, B>(name: N, work: (session: HarnessSession, body: RequestBody<N>) => Promise<B>) =>
   ({ sessions, id, body }: Exchange) =>
-    sessions.use(id, async (session) => {
-      const { ids, call_id: callId, ...rest } = read('Verb', body);
-      const report = await session.verb(name, ids, { ...turnOf(rest), ...defined({ callId }) });
-      return { body: verbAnswer(report) };
-    });
+    sessions.use(id, async (session) => ({ body: await work(session, read(name, body)) }));
+
+const verb = (name: Verb) =>
+  onSession('Verb', async (session, { ids, call_id: callId, ...rest }) =>
+    verbAnswer(await session.verb(name, ids, { ...turnOf(rest), ...defined({ callId }) })),
+  );
 
 const HANDLERS: Handlers = {
   openSession: async ({ sessions, body }) => {
@@ -70,34 +72,23 @@ const HANDLERS: Handlers = {
     await sessions.close(id);
     return { body: { id, closed: true } };
   },
-  setSystemPrompt: ({ sessions, id, body }) =>
-    sessions.use(id, async (session) => {
-      await session.setSystemPrompt(read('SystemPrompt', body).text);
-      return { body: sessionAnswer(session, session.session.state.seq > 0) };
-    }),
-  reportMessages: ({ sessions, id, body }) =>
-    sessions.use(id, async (session) => {
-      const { messages, mode = 'append', ...rest } = read('Messages', body);
-      return { body: messagesAnswer(session, await session.reportMessages(messages, { mode, ...turnOf(rest) })) };
-    }),
-  reportToolCalls: ({ sessions, id, body }) =>
-    sessions.use(id, async (session) => {
-      const { calls, ...rest } = read('ToolCalls', body);
-      const reported = [];
-      for (const call of calls) reported.push(await session.reportToolCall(call, turnOf(rest)));
-      return { body: toolCallsAnswer(session, reported) };
-    }),
-  beginTurn: ({ sessions, id, body }) =>
-    sessions.use(id, async (session) => {
-      const { format = 'text', strict, short_ids: shortIds, messages, mode = 'append', ...rest } = read('Context', body);
-      const { report, ...context } = await session.beginTurn({
-        format,
-        mode,
-        ...turnOf(rest),
-        ...defined({ strict, shortIds, messages }),
-      });
-      return { body: contextAnswer(context, report) };
-    }),
+  setSystemPrompt: onSession('SystemPrompt', async (session, { text }) => {
+    await session.setSystemPrompt(text);
+    return sessionAnswer(session, session.session.state.seq > 0);
+  }),
+  reportMessages: onSession('Messages', async (session, { messages, mode = 'append', ...rest }) =>
+    messagesAnswer(session, await session.reportMessages(messages, { mode, ...turnOf(rest) })),
+  ),
+  reportToolCalls: onSession('ToolCalls', async (session, { calls, ...rest }) => {
+    const reported = [];
+    for (const call of calls) reported.push(await session.reportToolCall(call, turnOf(rest)));
+    return toolCallsAnswer(session, reported);
+  }),
+  beginTurn: onSession('Context', async (session, { short_ids: shortIds, strict, messages, mode = 'append', format = 'text', ...rest }) => {
+    const options = { format, mode, ...turnOf(rest), ...defined({ strict, shortIds, messages }) };
+    const { report, ...context } = await session.beginTurn(options);
+    return contextAnswer(context, report);
+  }),
   activate: verb('activate'),
   deactivate: verb('deactivate'),
   pin: verb('pin'),
@@ -167,7 +158,7 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes }: Harness
     if (question !== undefined) {
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
       const ask = async () => answerReviewRequest(question.id, { client: await sessions.client(), query: searchParams }, response);
-      return questions[question.operation.kind].run(ask, goneSignal(response));
+      return questions[question.operation.kind ?? 'short'].run(ask, goneSignal(response));
     }
     const there = operationsAt(pathname);
     if (there.length === 0)

@@ -2,24 +2,29 @@ import { z } from 'zod';
 import { defined } from '../values/defined.js';
 import { ANSWERS, type AnswerName, REQUESTS, type RequestName } from './api-schemas.js';
 import type { QuestionKind } from './question-queue.js';
-import { REVIEW_ANSWERS, REVIEW_PARAMETERS, type ReviewAnswerName, type ReviewVerb } from './review-schemas.js';
+import { REVIEW_ANSWERS, REVIEW_PARAMETERS, type ReviewAnswerName } from './review-schemas.js';
 
-/** One operation of the interface: what the router matches and the OpenAPI document lists. */
-export interface ApiOperation {
-  readonly method: 'GET' | 'POST' | 'PUT';
+interface ListedOperation {
   /** `{id}` stands for a session. */
   readonly path: string;
   readonly summary: string;
-  readonly request?: RequestName;
-  readonly answer: AnswerName;
-  /** Statuses of success; the first is the usual one. */
-  readonly statuses: readonly number[];
-  /** For what only asks, whatever session is open: waits for its turn. */
+  /** The JSON that is answered; null for plain text. */
+  readonly answer: AnswerName | ReviewAnswerName | null;
+  /** Statuses of success, the usual one first; 200 alone where absent. */
+  readonly statuses?: readonly number[];
+  /** The queue in which it waits for its turn. */
   readonly kind?: QuestionKind;
 }
 
+/** One operation of the interface: what the router matches and the OpenAPI document lists. Only one that just asks has a queue. */
+export interface ApiOperation extends ListedOperation {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly request?: RequestName;
+  readonly answer: AnswerName;
+}
+
 const verb = (name: string, summary: string) =>
-  ({ method: 'POST', path: `/v1/sessions/{id}/${name}`, summary, request: 'Verb', answer: 'VerbReport', statuses: [200] }) as const;
+  ({ method: 'POST', path: `/v1/sessions/{id}/${name}`, summary, request: 'Verb', answer: 'VerbReport' }) as const;
 
 /** All operations by their OpenAPI ids. */
 export const OPERATIONS = {
@@ -31,15 +36,14 @@ export const OPERATIONS = {
     answer: 'Session',
     statuses: [201, 200],
   },
-  listSessions: { method: 'GET', path: '/v1/sessions', summary: 'List all sessions', answer: 'Sessions', statuses: [200], kind: 'short' },
-  getSession: { method: 'GET', path: '/v1/sessions/{id}', summary: 'An open session', answer: 'Session', statuses: [200] },
+  listSessions: { method: 'GET', path: '/v1/sessions', summary: 'List all sessions', answer: 'Sessions', kind: 'short' },
+  getSession: { method: 'GET', path: '/v1/sessions/{id}', summary: 'An open session', answer: 'Session' },
   closeSession: {
     method: 'POST',
     path: '/v1/sessions/{id}/close',
     summary: 'Close a session, which pauses it',
     request: 'Nothing',
     answer: 'Closed',
-    statuses: [200],
   },
   setSystemPrompt: {
     method: 'PUT',
@@ -47,7 +51,6 @@ export const OPERATIONS = {
     summary: 'Set the system prompt',
     request: 'SystemPrompt',
     answer: 'Session',
-    statuses: [200],
   },
   reportMessages: {
     method: 'POST',
@@ -55,7 +58,6 @@ export const OPERATIONS = {
     summary: 'Report messages, with their tool calls and results',
     request: 'Messages',
     answer: 'MessagesReport',
-    statuses: [200],
   },
   reportToolCalls: {
     method: 'POST',
@@ -63,7 +65,6 @@ export const OPERATIONS = {
     summary: 'Report finished tool calls',
     request: 'ToolCalls',
     answer: 'ToolCallsReport',
-    statuses: [200],
   },
   beginTurn: {
     method: 'POST',
@@ -71,7 +72,6 @@ export const OPERATIONS = {
     summary: 'Begin a turn or step: the context of the next model call',
     request: 'Context',
     answer: 'TurnContext',
-    statuses: [200],
   },
   activate: verb('activate', 'Load objects into the active set'),
   deactivate: verb('deactivate', 'Remove objects from the active set'),
@@ -86,64 +86,31 @@ export type OperationId = keyof typeof OPERATIONS;
 export const OPENAPI_PATH = '/v1/openapi.json';
 
 /** A question about the past: a GET whose parameters stand in the query of its address. */
-export interface ReviewOperation {
-  readonly path: string;
-  readonly summary: string;
-  readonly parameters: ReviewVerb;
-  /** The JSON that is answered; null for plain text. */
+export interface ReviewOperation extends ListedOperation {
   readonly answer: ReviewAnswerName | null;
-  /** Which queue it waits in. */
-  readonly kind: QuestionKind;
 }
 
 /** All questions by their OpenAPI ids; the command line has the same by the same names. */
 export const REVIEW_OPERATIONS = {
-  log: {
-    path: '/v1/log',
-    summary: 'The turns of a session, or the latest of all, or the versions of an object',
-    parameters: 'log',
-    answer: 'Log',
-    kind: 'short',
-  },
-  show: { path: '/v1/show', summary: 'An object at a moment', parameters: 'show', answer: 'Show', kind: 'short' },
-  cat: { path: '/v1/cat', summary: "An object's text at a moment, as it is", parameters: 'cat', answer: null, kind: 'short' },
-  diff: {
-    path: '/v1/diff',
-    summary: 'How an object or a session changed between two moments',
-    parameters: 'diff',
-    answer: 'Diff',
-    kind: 'short',
-  },
+  log: { path: '/v1/log', summary: 'The turns of a session, or the latest of all, or the versions of an object', answer: 'Log' },
+  show: { path: '/v1/show', summary: 'An object at a moment', answer: 'Show' },
+  cat: { path: '/v1/cat', summary: "An object's text at a moment, as it is", answer: null },
+  diff: { path: '/v1/diff', summary: 'How an object or a session changed between two moments', answer: 'Diff' },
   pastContext: {
     path: '/v1/context',
     summary: 'The context of a session as it was handed out, or as it stood at a moment',
-    parameters: 'context',
     answer: 'PastContext',
-    kind: 'short',
   },
-  who: { path: '/v1/who', summary: 'Which sessions saw an object, and when', parameters: 'who', answer: 'Who', kind: 'short' },
-  query: { path: '/v1/query', summary: 'A Datalog query, read-only and limited', parameters: 'query', answer: 'Query', kind: 'short' },
+  who: { path: '/v1/who', summary: 'Which sessions saw an object, and when', answer: 'Who' },
+  query: { path: '/v1/query', summary: 'A Datalog query, read-only and limited', answer: 'Query' },
   verify: {
     path: '/v1/verify',
     summary: 'Whether what was handed out of a session can be made again from the database, byte for byte; stops when its client goes away',
-    parameters: 'verify',
     answer: 'Verify',
     kind: 'long',
   },
-  reportList: {
-    path: '/v1/report/list',
-    summary: 'The contexts of a session with their sizes',
-    parameters: 'report',
-    answer: 'ReportList',
-    kind: 'long',
-  },
-  reportDetail: {
-    path: '/v1/report/detail',
-    summary: 'One context by section and object',
-    parameters: 'report',
-    answer: 'ReportDetail',
-    kind: 'short',
-  },
+  reportList: { path: '/v1/report/list', summary: 'The contexts of a session with their sizes', answer: 'ReportList', kind: 'long' },
+  reportDetail: { path: '/v1/report/detail', summary: 'One context by section and object', answer: 'ReportDetail' },
 } as const satisfies Readonly<Record<string, ReviewOperation>>;
 
 /** A question by its OpenAPI id. */
@@ -167,17 +134,20 @@ function schemas(): JsonMap {
   return Object.fromEntries([...requests, ...answers, ...past]);
 }
 
-function operation(id: string, { path, summary, request, answer, statuses }: ApiOperation): JsonMap {
-  const successes = statuses.map((status) => [status, { description: summary, content: json(answer) }]);
+/** What the document says of any operation; `more` is what it is asked with. */
+function operation(id: string, { summary, answer, statuses = [200] }: ListedOperation, more: JsonMap): JsonMap {
+  const content = answer === null ? { 'text/plain': { schema: { type: 'string' } } } : json(answer);
+  const successes = Object.fromEntries(statuses.map((status) => [status, { description: summary, content }]));
   const problem = { description: 'A problem', content: json('Problem', 'application/problem+json') };
+  return { operationId: id, summary, ...more, responses: { ...successes, default: problem } };
+}
+
+function requestOf({ path, request }: ApiOperation): JsonMap {
   return {
-    operationId: id,
-    summary,
     ...(path.includes('{id}')
       ? { parameters: [{ name: 'id', in: 'path', required: true, description: 'The session', schema: { type: 'string' } }] }
       : {}),
     ...(request === undefined ? {} : { requestBody: { required: !REQUESTS[request].safeParse({}).success, content: json(request) } }),
-    responses: { ...Object.fromEntries(successes), default: problem },
   };
 }
 
@@ -193,26 +163,16 @@ function queryParameters(schema: z.ZodType): readonly JsonMap[] {
   }));
 }
 
-function question(id: string, { summary, parameters, answer }: ReviewOperation): JsonMap {
-  const content = answer === null ? { 'text/plain': { schema: { type: 'string' } } } : json(answer);
-  return {
-    operationId: id,
-    summary,
-    parameters: queryParameters(REVIEW_PARAMETERS[parameters]),
-    responses: {
-      200: { description: summary, content },
-      default: { description: 'A problem', content: json('Problem', 'application/problem+json') },
-    },
-  };
-}
-
 /** The OpenAPI 3.1 document of the interface, made from the schemas that requests and answers are checked with. */
 export function openApiDocument(version: string): JsonMap {
   const paths: Record<string, Record<string, JsonMap>> = {};
   for (const [id, given] of Object.entries(OPERATIONS)) {
-    paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: operation(id, given) };
+    paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: operation(id, given, requestOf(given)) };
   }
-  for (const [id, given] of Object.entries(REVIEW_OPERATIONS)) paths[given.path] = { ...paths[given.path], get: question(id, given) };
+  for (const [id, given] of Object.entries(REVIEW_OPERATIONS)) {
+    const parameters = queryParameters(REVIEW_PARAMETERS[id as ReviewOperationId]);
+    paths[given.path] = { ...paths[given.path], get: operation(id, given, { parameters }) };
+  }
   return {
     openapi: '3.1.0',
     info: {

@@ -1,5 +1,5 @@
 import type { DisplayPaths } from '../assembly/metadata.js';
-import type { ContextLedger, ReportedContext } from '../history/ask/context-report.js';
+import type { ContextLedger, ContextList, ReportedContext } from '../history/ask/context-report.js';
 import type { ObjectDiff, SessionDiff } from '../history/ask/diff.js';
 import type { LoggedVersion } from '../history/ask/object-log.js';
 import type { ObjectView } from '../history/ask/object-view.js';
@@ -10,236 +10,125 @@ import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
 import type { PastContext } from '../history/rebuild/past-context.js';
 import type { Point } from '../history/rebuild/timeline.js';
 import type { SessionVerification } from '../history/verify/verify-session.js';
-import type { ObjectId, SessionId } from '../objects/ids.js';
+import type { ObjectId } from '../objects/ids.js';
 import { reportedTime } from '../store/object-store.js';
-import type { VersionTimes } from '../store/queries.js';
 import type { VersionText } from '../store/texts.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
-import type { ReviewAnswer } from './review-schemas.js';
+import { REVIEW_ANSWERS, type ReviewAnswer } from './review-schemas.js';
+import { wireShape } from './wire-shape.js';
 
-/** A basis as it is answered. */
-function basisAnswer({ validTime, txId, txTime }: Basis): ReviewAnswer<'Log'>['basis'] {
-  return { valid_time: reportedTime(validTime)?.toISOString() ?? null, tx_id: txId ?? null, tx_time: txTime?.toISOString() ?? null };
+const shownBasis = ({ validTime, txId, txTime }: Basis) => ({ validTime: reportedTime(validTime), txId, txTime });
+
+function shownPoint({ basis, place }: Point) {
+  return { basis: shownBasis(basis), place: place === undefined ? undefined : { ...place, step: place.seq } };
 }
 
-const timesAnswer = ({ validTime, txTime, txId }: VersionTimes) => ({
-  valid_time: validTime.toISOString(),
-  tx_time: txTime.toISOString(),
-  tx_id: txId,
-});
-
-const placeAnswer = ({ place }: Point) => (place === undefined ? null : { session: place.session, turn: place.turn, step: place.seq });
-
-function turnAnswer({ session, turn, rule, ref, firstStep, lastStep, from, to, known, messages, calls, changes }: LoggedTurn) {
+function shownTurn({ rule, known, messages, calls, ...turn }: LoggedTurn) {
   return {
-    session,
-    turn,
-    opened_by: rule ?? null,
-    ref: ref ?? null,
-    first_step: firstStep,
-    last_step: lastStep,
-    from: from.toISOString(),
-    to: to.toISOString(),
-    tx_time: known?.txTime.toISOString() ?? null,
-    tx_id: known?.txId ?? null,
-    messages: messages.map(({ seq, role, text }) => ({ step: seq, role, text })),
-    calls: calls.map(({ seq, fileRefs, ...call }) => ({ step: seq, ...call, file_refs: [...fileRefs] })),
-    changes: {
-      index: [...changes.index],
-      activate: [...changes.activate],
-      deactivate: [...changes.deactivate],
-      pin: [...changes.pin],
-      unpin: [...changes.unpin],
-    },
+    ...turn,
+    openedBy: rule,
+    txTime: known?.txTime,
+    txId: known?.txId,
+    messages: messages.map((message) => ({ ...message, step: message.seq })),
+    calls: calls.map((call) => ({ ...call, step: call.seq })),
   };
-}
-
-function versionAnswer(version: LoggedVersion) {
-  const { number, type, state, chars, contentHash, fileHash, objectHash } = version;
-  const hashes = { content_hash: contentHash, file_hash: fileHash, object_hash: objectHash };
-  return { number, type: type ?? null, state, ...timesAnswer(version), chars, ...hashes };
 }
 
 /** The log of a session, or of an object. */
 export function logAnswer(
   basis: Basis,
-  found: { readonly turns: readonly LoggedTurn[] } | { readonly versions: readonly LoggedVersion[] },
+  { turns, versions }: { readonly turns?: readonly LoggedTurn[]; readonly versions?: readonly LoggedVersion[] },
 ): ReviewAnswer<'Log'> {
-  const turns = 'turns' in found ? found.turns.map(turnAnswer) : null;
-  return { basis: basisAnswer(basis), turns, versions: 'versions' in found ? found.versions.map(versionAnswer) : null };
+  return wireShape(REVIEW_ANSWERS.Log, { basis: shownBasis(basis), turns: turns?.map(shownTurn), versions });
 }
 
-function viewAnswer(view: ObjectView, paths: DisplayPaths) {
+function shownVersion(view: ObjectView, paths: DisplayPaths) {
   const { source } = view.version;
-  const shown = source === null ? null : paths.display(source);
-  return { gone: view.gone, number: view.number, ...timesAnswer(view.times), place: placeAnswer(view.point), display: shown };
+  const display = source === null ? undefined : paths.display(source);
+  return { ...view, ...view.times, place: shownPoint(view.point).place, display };
 }
 
 /** An object at a moment, with its whole text where there is one. */
 export function showAnswer(view: ObjectView, text: VersionText | undefined, paths: DisplayPaths): ReviewAnswer<'Show'> {
-  return {
-    basis: basisAnswer(view.point.basis),
-    object: { ...(view.version as unknown as Record<string, unknown>) },
-    version: viewAnswer(view, paths),
-    text: text?.text ?? null,
+  return wireShape(REVIEW_ANSWERS.Show, {
+    basis: shownBasis(view.point.basis),
+    object: view.version as unknown as Readonly<Record<string, unknown>>,
+    version: shownVersion(view, paths),
+    text: text?.text,
     whole: text?.whole ?? true,
-  };
+  });
 }
 
-function textDiffAnswer(diff: TextDiff) {
-  const { equal, added, removed, hunks } = diff;
-  const shown = hunks?.map((hunk) => ({
-    old_start: hunk.oldStart,
-    old_lines: hunk.oldLines,
-    new_start: hunk.newStart,
-    new_lines: hunk.newLines,
-    lines: unifiedLines({ ...diff, hunks: [hunk] }).slice(1),
-  }));
-  return { equal, added, removed, hunks: shown ?? null };
+function shownDiff(diff: TextDiff) {
+  const hunks = diff.hunks?.map((hunk) => ({ ...hunk, lines: unifiedLines({ ...diff, hunks: [hunk] }).slice(1) }));
+  return { ...diff, hunks };
 }
-
-const pointAnswer = (point: Point) => ({ basis: basisAnswer(point.basis), place: placeAnswer(point) });
 
 /** How an object changed. */
 export function objectDiffAnswer({ id, before, after, diff }: ObjectDiff, paths: DisplayPaths): ReviewAnswer<'Diff'> {
   const side = ({ point, view }: ObjectDiff['before']) => ({
-    ...pointAnswer(point),
-    version: view === undefined ? null : viewAnswer(view, paths),
+    ...shownPoint(point),
+    version: view === undefined ? undefined : shownVersion(view, paths),
   });
-  return { object: { id, before: side(before), after: side(after), diff: textDiffAnswer(diff) }, session: null };
+  return wireShape(REVIEW_ANSWERS.Diff, { object: { id, before: side(before), after: side(after), diff: shownDiff(diff) } });
 }
 
 /** How a session changed. */
 export function sessionDiffAnswer({ session, from, to, sets, active }: SessionDiff): ReviewAnswer<'Diff'> {
-  const set = ({ added, removed }: SessionDiff['sets']['index']) => ({ added: [...added], removed: [...removed] });
-  return {
-    object: null,
-    session: {
-      id: session,
-      from: pointAnswer(from),
-      to: pointAnswer(to),
-      sets: { index: set(sets.index), pool: set(sets.pool), active: set(sets.active), pinned: set(sets.pinned) },
-      active: active.map(({ id, change, charsBefore, charsAfter, diff }) => ({
-        id,
-        change,
-        chars_before: charsBefore,
-        chars_after: charsAfter,
-        diff: diff === undefined ? null : textDiffAnswer(diff),
-      })),
-    },
-  };
+  const changes = active.map((change) => ({ ...change, diff: change.diff === undefined ? undefined : shownDiff(change.diff) }));
+  const shown = { id: session, from: shownPoint(from), to: shownPoint(to), sets, active: changes };
+  return wireShape(REVIEW_ANSWERS.Diff, { session: shown });
 }
 
 /** Who saw an object. */
 export function whoAnswer(basis: Basis, object: ObjectId, sightings: readonly Sighting[]): ReviewAnswer<'Who'> {
-  return {
-    basis: basisAnswer(basis),
-    object,
-    sessions: sightings.map(({ session, known, touched, active, versions, isActive, isPinned }) => ({
-      session,
-      known_from: { turn: known.turn, step: known.seq, at: known.at.toISOString() },
-      touched: [...touched],
-      active: [...active],
-      versions: versions.map(({ txId, validTime, turns }) => ({ tx_id: txId, valid_time: validTime.toISOString(), turns: [...turns] })),
-      is_active: isActive,
-      is_pinned: isPinned,
-    })),
-  };
+  const sessions = sightings.map((sighting) => ({ ...sighting, knownFrom: { ...sighting.known, step: sighting.known.seq } }));
+  return wireShape(REVIEW_ANSWERS.Who, { basis: shownBasis(basis), object, sessions });
 }
 
 /** What a query found. */
-export function queryAnswer(basis: Basis, { columns, rows, limit, isCut }: QueryAnswer): ReviewAnswer<'Query'> {
-  return { basis: basisAnswer(basis), columns: [...columns], rows: rows.map((row) => [...row]), limit, is_cut: isCut };
+export function queryAnswer(basis: Basis, found: QueryAnswer): ReviewAnswer<'Query'> {
+  return wireShape(REVIEW_ANSWERS.Query, { basis: shownBasis(basis), ...found });
 }
 
 /** Records keep no transaction time. */
-const contextBasis = ({ basis }: PastContext) => basisAnswer({ ...basis, txTime: undefined });
+const shownContext = (context: PastContext) => ({ ...context, basis: shownBasis({ ...context.basis, txTime: undefined }) });
 
 /** A context of the past, in whole. */
 export function pastContextAnswer(context: PastContext): ReviewAnswer<'PastContext'> {
-  const { session, turn, step, source, delivered, renderer, sha256, matches, text } = context;
-  const how = { source, renderer, delivered: delivered ?? null, sha256, matches: matches ?? null };
-  return { basis: contextBasis(context), session, turn, step, ...how, text };
+  return wireShape(REVIEW_ANSWERS.PastContext, shownContext(context));
 }
 
-function assemblyAnswer({ context, ledger }: ReportedContext): ReviewAnswer<'ReportDetail'>['assembly'] {
-  const { turn, step, source, delivered, sha256 } = context;
-  return {
-    turn,
-    step,
-    basis: contextBasis(context),
-    recorded: source === 'record',
-    delivered: delivered ?? null,
-    sha256,
-    total: ledger.total,
-    sections: ledger.sections.map((section) => ({ ...section })),
-  };
-}
+const shownReport = ({ context, ledger }: ReportedContext) => ({
+  ...shownContext(context),
+  ...ledger,
+  recorded: context.source === 'record',
+});
 
 /** The ledgers of a session's contexts, without their objects. */
-export function reportListAnswer(session: SessionId, tokenizer: string, reported: readonly ReportedContext[]): ReviewAnswer<'ReportList'> {
-  return { session, tokenizer, assemblies: reported.map(assemblyAnswer) };
+export function reportListAnswer({ reported, ...list }: ContextList): ReviewAnswer<'ReportList'> {
+  return wireShape(REVIEW_ANSWERS.ReportList, { ...list, assemblies: reported.map(shownReport) });
 }
 
-const objectAnswer = ({ id, name, type, active, rawChars, shown, line, block }: ContextLedger['objects'][number]) => ({
-  id,
-  name,
-  type,
-  active,
-  raw_chars: rawChars,
-  shown_chars: shown.chars,
-  shown_tokens: shown.tokens,
-  line,
-  block: block ?? null,
+const shownObject = (object: ContextLedger['objects'][number]) => ({
+  ...object,
+  shownChars: object.shown.chars,
+  shownTokens: object.shown.tokens,
 });
 
 /** The ledger of one context. */
 export function reportDetailAnswer(reported: ReportedContext): ReviewAnswer<'ReportDetail'> {
   const { context, ledger } = reported;
-  return {
+  return wireShape(REVIEW_ANSWERS.ReportDetail, {
+    ...ledger,
     session: context.session,
-    tokenizer: ledger.tokenizer,
-    assembly: assemblyAnswer(reported),
-    objects: ledger.objects.map(objectAnswer),
-    raw_chars: ledger.rawChars,
-    shown_chars: ledger.total.chars,
-  };
+    assembly: shownReport(reported),
+    objects: ledger.objects.map(shownObject),
+    shownChars: ledger.total.chars,
+  });
 }
 
 /** What was found when a session was verified. */
-export function verifyAnswer({ session, ok, contexts, answers, parts }: SessionVerification): ReviewAnswer<'Verify'> {
-  return {
-    session,
-    ok,
-    contexts: {
-      total: contexts.total,
-      equal: contexts.equal,
-      inherited: contexts.inherited,
-      by_delivery: { ...contexts.byDelivery },
-      handed_lists: contexts.handedLists,
-      unequal: contexts.unequal.map(({ session: of, turn, step, at, delivered, sha256, cause, why, rebuilt, section, object, line }) => ({
-        session: of,
-        turn,
-        step,
-        at: at.toISOString(),
-        delivered,
-        sha256,
-        cause,
-        why,
-        rebuilt: rebuilt ?? null,
-        section: section ?? null,
-        object: object ?? null,
-        line: line ?? null,
-      })),
-    },
-    answers: {
-      read: answers.unread !== true,
-      total: answers.total,
-      equal: answers.equal,
-      from_others: answers.fromOthers,
-      kept_only: answers.keptOnly,
-      unequal: answers.unequal.map(({ turn, step, call, sha256, cause, why }) => ({ turn, step, call, sha256, cause, why })),
-    },
-    parts: { checked: parts.checked, damages: parts.damages.map(({ part, what, of }) => ({ part, what, of })) },
-  };
+export function verifyAnswer({ answers, ...found }: SessionVerification): ReviewAnswer<'Verify'> {
+  return wireShape(REVIEW_ANSWERS.Verify, { ...found, answers: { ...answers, read: answers.unread !== true } });
 }

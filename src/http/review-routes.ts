@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ContextClient } from '../client/session/context-client.js';
-import { askContext, askContexts, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../history/ask/ask.js';
+import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../history/ask/ask.js';
 import { requireText } from '../history/ask/object-view.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { Timeline } from '../history/rebuild/timeline.js';
@@ -21,14 +21,11 @@ import {
   verifyAnswer,
   whoAnswer,
 } from './review-answers.js';
-import { REVIEW_PARAMETERS, type ReviewAnswer, type ReviewParameters } from './review-schemas.js';
+import { REVIEW_PARAMETERS, type ReviewAnswer, type ReviewAnswerName, type ReviewParameters } from './review-schemas.js';
 
-type Operations = typeof REVIEW_OPERATIONS;
-type ParametersOf<Id extends ReviewOperationId> = ReviewParameters<Operations[Id]['parameters']>;
-type AnswerOf<Id extends ReviewOperationId> = Operations[Id]['answer'] extends infer Name extends keyof AnswersByName
-  ? AnswersByName[Name]
+type AnswerOf<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['answer'] extends infer Name extends ReviewAnswerName
+  ? ReviewAnswer<Name>
   : string;
-type AnswersByName = { readonly [Name in NonNullable<Operations[ReviewOperationId]['answer']>]: ReviewAnswer<Name> };
 /** Where a question is answered from, and what may be answered. */
 interface Asked {
   readonly timeline: Timeline;
@@ -36,25 +33,15 @@ interface Asked {
 }
 
 type Handlers = {
-  readonly [Id in ReviewOperationId]: (asked: Asked, parameters: ParametersOf<Id>, signal: AbortSignal) => Promise<AnswerOf<Id>>;
+  readonly [Id in ReviewOperationId]: (asked: Asked, parameters: ReviewParameters<Id>, signal: AbortSignal) => Promise<AnswerOf<Id>>;
 };
 
 /** Turns and versions that one answer holds where nobody says how many. */
 const LISTED = 100;
 
-const moment = ({
-  at,
-  valid_time: validTime,
-  tx,
-}: {
-  readonly at?: string | undefined;
-  readonly valid_time?: string | undefined;
-  readonly tx?: string | undefined;
-}) => ({
-  at,
-  validTime,
-  tx,
-});
+const moment = ({ at, valid_time: validTime, tx }: Omit<ReviewParameters<'pastContext'>, 'session'>) => ({ at, validTime, tx });
+
+const milliseconds = (seconds: number | undefined): number | undefined => (seconds === undefined ? undefined : seconds * 1_000);
 
 const HANDLERS: Handlers = {
   log: async ({ timeline, access }, { session, object, limit = LISTED, ...when }) => {
@@ -91,28 +78,21 @@ const HANDLERS: Handlers = {
   },
   query: async ({ timeline, access }, { query, session, limit, timeout, args, ...when }) => {
     access.requireShared();
-    const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
-    const { point, answer } = await askQuery(timeline, query, { session, limit, timeoutMs, args, ...moment(when) });
+    const asked = { session, limit, timeoutMs: milliseconds(timeout), args, ...moment(when) };
+    const { point, answer } = await askQuery(timeline, query, asked);
     return queryAnswer(point.basis, answer);
   },
   verify: async ({ timeline }, { session, timeout }, signal) => {
     const { askVerify } = await import('../history/verify/verify-session.js');
-    return verifyAnswer(
-      await askVerify(timeline.store, session, { signal, timeoutMs: timeout === undefined ? undefined : timeout * 1_000 }),
-    );
+    return verifyAnswer(await askVerify(timeline.store, session, { signal, timeoutMs: milliseconds(timeout) }));
   },
-  reportList: async ({ timeline }, { session: name, limit }) => {
-    const [{ reportList }, { TOKENIZER }] = await Promise.all([
-      import('../history/ask/context-report.js'),
-      import('../history/ask/token-count.js'),
-    ]);
-    const { session, contexts } = await askContexts(timeline, name, {});
-    return reportListAnswer(session, TOKENIZER, await reportList(contexts, session, limit));
+  reportList: async ({ timeline }, { session, limit }) => {
+    const { reportList } = await import('../history/ask/context-report.js');
+    return reportListAnswer(await reportList(timeline, session, limit));
   },
-  reportDetail: async ({ timeline }, { session: name, ...when }) => {
+  reportDetail: async ({ timeline }, { session, ...when }) => {
     const { reportDetail } = await import('../history/ask/context-report.js');
-    const { session, when: asked, contexts } = await askContexts(timeline, name, moment(when));
-    return reportDetailAnswer(await reportDetail(contexts, session, asked));
+    return reportDetailAnswer(await reportDetail(timeline, session, moment(when)));
   },
 };
 
@@ -132,8 +112,8 @@ export async function answerReviewRequest(
   { client, query }: { readonly client: ContextClient; readonly query: URLSearchParams },
   response: ServerResponse,
 ): Promise<void> {
-  const { parameters, answer } = REVIEW_OPERATIONS[id];
-  const asked = readParameters(REVIEW_PARAMETERS[parameters], query);
+  const { answer } = REVIEW_OPERATIONS[id];
+  const asked = readParameters(REVIEW_PARAMETERS[id], query);
   const timeline = await Timeline.open(await client.delivered(), client.files);
   const signal = goneSignal(response);
   const access = new ReviewAccess(client, timeline);

@@ -16,6 +16,8 @@ const clocks = {
 const inSession = sessionName.optional().describe('Whose turns are meant, and whose objects are looked through');
 const limit = z.coerce.number().int().min(1).max(100_000).optional();
 const range = z.string().max(250).optional().describe('A..B, each as `at`; a bare number is a turn');
+// Each context is made again and counted.
+const report = z.strictObject({ session: sessionName, limit: z.coerce.number().int().min(1).max(200).optional(), ...clocks });
 
 /** The parameters of questions about the past, in the query of their address. */
 export const REVIEW_PARAMETERS = {
@@ -28,7 +30,7 @@ export const REVIEW_PARAMETERS = {
     range,
     context: z.coerce.number().int().min(0).max(1_000).optional(),
   }),
-  context: z.strictObject({ session: sessionName, ...clocks }),
+  pastContext: z.strictObject({ session: sessionName, ...clocks }),
   who: z.strictObject({ object: objectName, session: inSession }),
   query: z.strictObject({
     query: z.string().min(1).max(20_000).describe('Datalog as EDN'),
@@ -42,8 +44,8 @@ export const REVIEW_PARAMETERS = {
     session: sessionName,
     timeout: z.coerce.number().positive().max(600).optional().describe('Seconds; 60 where absent'),
   }),
-  // Each context is made again and counted.
-  report: z.strictObject({ session: sessionName, limit: z.coerce.number().int().min(1).max(200).optional(), ...clocks }),
+  reportList: report,
+  reportDetail: report,
 } as const;
 
 const basis = z

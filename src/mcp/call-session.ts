@@ -76,13 +76,11 @@ export interface CallSession {
  */
 export class CallSessions {
   readonly #backend: Backend;
-  readonly #mostAtRest: number;
   /** The one that was used last comes last. */
   readonly #held = new Map<string | undefined, HeldSession>();
 
-  constructor(backend: Backend, mostAtRest = MOST_AT_REST) {
+  constructor(backend: Backend) {
     this.#backend = backend;
-    this.#mostAtRest = mostAtRest;
   }
 
   /** The session of a call, borrowed once for all calls that name it. Rejects with what opening it throws. */
@@ -116,7 +114,7 @@ export class CallSessions {
   #done(ended: HeldSession): void {
     ended.running -= 1;
     const resting = [...this.#held].filter(([known, { running }]) => known !== undefined && running === 0);
-    for (const [known, held] of resting.slice(0, Math.max(0, resting.length - this.#mostAtRest))) {
+    for (const [known, held] of resting.slice(0, Math.max(0, resting.length - MOST_AT_REST))) {
       if (!held.leaving) void this.#putAway(known, held);
     }
   }

@@ -12,8 +12,11 @@ export class StoreError extends CodedError<StoreErrorCode> {
   override readonly name = 'StoreError';
 }
 
+/** What reading throws for what is not in the database as it was written. */
+export type DamageError = StoreError | DocumentError;
+
 /** Whether an error says that the database does not hold what was written to it, rather than that it could not be asked. */
-export function isDamage(error: unknown): error is StoreError | DocumentError {
+export function isDamage(error: unknown): error is DamageError {
   return error instanceof StoreError || error instanceof DocumentError;
 }
 

@@ -78,7 +78,7 @@ function commonPrefix(one: string, two: string): number {
 
 function row(name: string, { calls, times }: Measured): string {
   const texts = calls.map(({ messages }) => JSON.stringify(messages));
-  const tokens = texts.map((text) => countTokens(text).tokens);
+  const tokens = texts.map((text) => countTokens(text));
   const prefixes = texts.slice(1).map((text, i) => commonPrefix(texts[i] as string, text) / (texts[i]?.length ?? 1));
   const late = times.filter(({ objects }) => objects >= 200).map(({ ms }) => ms);
   const ms = (part: number, of: readonly number[]): string => (of.length === 0 ? '-' : quantile(of, part).toFixed(1));

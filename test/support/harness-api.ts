@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { Agent, request } from 'undici';
 import { ANSWERS, type AnswerBody } from '../../src/http/api-schemas.js';
-import { OPERATIONS, type OperationId } from '../../src/http/operations.js';
+import { type ApiOperation, OPERATIONS, type OperationId } from '../../src/http/operations.js';
 import type { Serve } from './mcp-clients.js';
 
 export interface HttpAnswer {
@@ -40,9 +40,9 @@ export class HarnessApi {
 
   /** Calls an operation that must succeed; the answer is checked against its schema, which refuses what it does not list. */
   async call<Id extends OperationId>(id: Id, session?: string, body?: unknown): Promise<AnswerBody<(typeof OPERATIONS)[Id]['answer']>> {
-    const { method, path, answer, statuses } = OPERATIONS[id];
+    const { method, path, answer, statuses = [200] }: ApiOperation = OPERATIONS[id];
     const { status, body: got, type } = await this.send(path.replace('{id}', encodeURIComponent(session ?? '')), { method, body });
-    if (!(statuses as readonly number[]).includes(status)) throw new Error(`${id} answered ${status}: ${JSON.stringify(got)}`);
+    if (!statuses.includes(status)) throw new Error(`${id} answered ${status}: ${JSON.stringify(got)}`);
     expect(type).toBe('application/json');
     const parsed = ANSWERS[answer].parse(got);
     expect(parsed).toEqual(got);

@@ -1,4 +1,4 @@
-import { askContext, askContexts } from '../../history/ask/ask.js';
+import { askContext } from '../../history/ask/ask.js';
 import type { ContextLedger, ObjectEntry, ReportedContext } from '../../history/ask/context-report.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
 import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from '../../http/review-answers.js';
@@ -101,16 +101,12 @@ export async function contextAction(reference: string, flags: ReviewFlags): Prom
 /** `report list <session>` */
 export async function reportListAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const { session, contexts } = await askContexts(timeline, reference, flags);
-    const [{ reportList }, { TOKENIZER }] = await Promise.all([
-      import('../../history/ask/context-report.js'),
-      import('../../history/ask/token-count.js'),
-    ]);
-    const reported = await reportList(contexts, session, flags.limit);
+    const { reportList } = await import('../../history/ask/context-report.js');
+    const list = await reportList(timeline, reference, flags.limit);
     return {
-      lines: (colours) => reportLines(reported, colours),
-      holds: `tokens by ${TOKENIZER}, counted piece by piece`,
-      json: reportListAnswer(session, TOKENIZER, reported),
+      lines: (colours) => reportLines(list.reported, colours),
+      holds: `tokens by ${list.tokenizer}, counted piece by piece`,
+      json: reportListAnswer(list),
     };
   });
 }
@@ -118,9 +114,8 @@ export async function reportListAction(reference: string, flags: ReviewFlags): P
 /** `report detail <session>[@when]` */
 export async function reportDetailAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const { session, when, contexts } = await askContexts(timeline, reference, flags);
     const { reportDetail } = await import('../../history/ask/context-report.js');
-    const reported = await reportDetail(contexts, session, when);
+    const reported = await reportDetail(timeline, reference, flags);
     return {
       lines: (colours) => [...headLines(reported.context, colours), ...ledgerLines(reported.ledger, colours)],
       holds: `tokens by ${reported.ledger.tokenizer}, counted piece by piece`,

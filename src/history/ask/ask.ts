@@ -2,7 +2,7 @@ import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/id
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { type PastContext, PastContexts } from '../rebuild/past-context.js';
-import type { Point, Timeline, When } from '../rebuild/timeline.js';
+import type { Point, Timeline } from '../rebuild/timeline.js';
 import { diffObject, diffSession, type ObjectDiff, pointBefore, type SessionDiff } from './diff.js';
 import { findSubject, requireObject } from './find-object.js';
 import { type LoggedVersion, objectLog } from './object-log.js';
@@ -131,22 +131,9 @@ export async function askQuery(
   return { point, answer: await runQuery(point.snapshot, query, { limit, timeoutMs, args }) };
 }
 
-/** A session whose contexts are asked for, and when. */
-export interface AskedContexts {
-  readonly session: SessionId;
-  readonly when: When;
-  readonly contexts: PastContexts;
-}
-
-/** The contexts of a session; its name may carry a moment. */
-export async function askContexts(timeline: Timeline, reference: string, text: MomentText): Promise<AskedContexts> {
-  const { name, moment } = parseReference(reference);
-  const session = await requireSession(timeline.present, name);
-  return { session, when: askedMoment(text, moment), contexts: new PastContexts(timeline) };
-}
-
 /** The context of a session at a moment. */
 export async function askContext(timeline: Timeline, reference: string, text: MomentText): Promise<PastContext> {
-  const { session, when, contexts } = await askContexts(timeline, reference, text);
-  return contexts.at(session, when);
+  const { name, moment } = parseReference(reference);
+  const session = await requireSession(timeline.present, name);
+  return new PastContexts(timeline).at(session, askedMoment(text, moment));
 }

@@ -4,7 +4,11 @@ import type { SectionName } from '../../assembly/assembly-record.js';
 import { type AssemblyInput, chatLines, layoutOf } from '../../assembly/layout.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
-import type { PastContext, PastContexts } from '../rebuild/past-context.js';
+import { requireSession } from '../rebuild/find-session.js';
+import { type PastContext, PastContexts } from '../rebuild/past-context.js';
+import type { Timeline } from '../rebuild/timeline.js';
+import { askContext } from './ask.js';
+import { type MomentText, parseReference } from './reference.js';
 import { countTokens, TOKENIZER } from './token-count.js';
 
 /** How large something is in a context. */
@@ -46,7 +50,7 @@ const NOTHING: ShownSize = { chars: 0, tokens: 0 };
 /** A piece of a section with the line end behind it. */
 function sizeOf(piece: string): ShownSize {
   const text = `${piece}\n`;
-  return { chars: text.length, tokens: countTokens(text).tokens };
+  return { chars: text.length, tokens: countTokens(text) };
 }
 
 const sum = (sizes: readonly ShownSize[]): ShownSize =>
@@ -98,23 +102,28 @@ async function withLedger(context: PastContext): Promise<ReportedContext> {
 }
 
 /** The ledger of one context. */
-export async function reportDetail(
-  contexts: PastContexts,
-  session: SessionId,
-  when: Parameters<PastContexts['at']>[1],
-): Promise<ReportedContext> {
-  return withLedger(await contexts.at(session, when));
+export async function reportDetail(timeline: Timeline, reference: string, text: MomentText): Promise<ReportedContext> {
+  return withLedger(await askContext(timeline, reference, text));
+}
+
+/** The ledgers of a session's contexts. */
+export interface ContextList {
+  readonly session: SessionId;
+  readonly tokenizer: typeof TOKENIZER;
+  readonly reported: readonly ReportedContext[];
 }
 
 /**
  * The ledgers of a session's contexts, the newest first: of every one that was handed out and a record kept of, or, where there is no record, as they
  * stood at the end of each turn.
  */
-export async function reportList(contexts: PastContexts, session: SessionId, limit = LISTED): Promise<readonly ReportedContext[]> {
+export async function reportList(timeline: Timeline, reference: string, limit = LISTED): Promise<ContextList> {
+  const session = await requireSession(timeline.present, parseReference(reference).name);
+  const contexts = new PastContexts(timeline);
   const records = (await contexts.records(session)).slice(-limit);
-  const turns = records.length > 0 ? [] : (await contexts.timeline.turns(session)).slice(-limit);
+  const turns = records.length > 0 ? [] : (await timeline.turns(session)).slice(-limit);
   const reported: ReportedContext[] = [];
   for (const proof of records) reported.unshift(await withLedger(await contexts.ofRecord(proof)));
   for (const { turn } of turns) reported.unshift(await withLedger(await contexts.at(session, { moment: { kind: 'turn', turn } })));
-  return reported;
+  return { session, tokenizer: TOKENIZER, reported };
 }

@@ -26,20 +26,9 @@ const FIND_FUNCTIONS: ReadonlySet<string> = new Set('pull sum min max count coun
 /** What joins clauses. */
 const JOINS: ReadonlySet<string> = new Set(['not', 'or', 'and', 'not-join', 'or-join']);
 
-/** Where a list stands in a query. */
-export type Position = 'find' | 'clause' | 'call';
-
-const ALLOWED: Readonly<Record<Position, ReadonlySet<string>>> = { find: FIND_FUNCTIONS, clause: JOINS, call: CLAUSE_FUNCTIONS };
-
-/** Whether a name may stand at the head of a list there. Names with a namespace never may: resolving one loads code. */
-function isAllowed(name: string, position: Position): boolean {
-  return ALLOWED[position].has(name);
-}
-
-/** The names that may stand there, for messages. */
-function allowedNames(position: Position): string {
-  return [...ALLOWED[position]].join(' ');
-}
+/** What may stand at the head of a list, by where the list stands in a query. Names with a namespace never may: resolving one loads code. */
+const ALLOWED = { find: FIND_FUNCTIONS, clause: JOINS, call: CLAUSE_FUNCTIONS } as const;
+type Position = keyof typeof ALLOWED;
 
 /** A query of a reviewer, read into data and checked; nothing in it calls what is not on the list. */
 export interface ParsedQuery {
@@ -67,7 +56,7 @@ const malformed = (why: string, cause?: unknown): HistoryError =>
 function refused(name: string, position: Position): HistoryError {
   return new HistoryError(
     'query-refused',
-    `the query calls ${JSON.stringify(name)}, which is not allowed; allowed there: ${allowedNames(position)}`,
+    `the query calls ${JSON.stringify(name)}, which is not allowed; allowed there: ${[...ALLOWED[position]].join(' ')}`,
   );
 }
 
@@ -107,7 +96,7 @@ function checkCalls(value: EdnValue, position: Position, rules: ReadonlySet<stri
     const [head, ...rest] = value.items;
     if (!(head instanceof EdnSymbol)) throw malformed('a list begins with the name of what it calls');
     const isRule = position === 'clause' && rules.has(head.name);
-    if (!isRule && !isAllowed(head.name, position)) throw refused(head.name, position);
+    if (!isRule && !ALLOWED[position].has(head.name)) throw refused(head.name, position);
     // What a pull pattern holds names attributes, and calls nothing.
     if (head.name === 'pull') return;
     for (const part of rest) checkCalls(part, isRule ? 'call' : position, rules);
@@ -121,10 +110,6 @@ function checkCalls(value: EdnValue, position: Position, rules: ReadonlySet<stri
   } else if (value instanceof EdnSet) {
     for (const part of value.items) checkCalls(part, position, rules);
   } else if (value instanceof EdnTagged) checkCalls(value.value, position, rules);
-}
-
-function checkClauses(clauses: readonly EdnValue[], rules: ReadonlySet<string>): void {
-  for (const clause of clauses) checkCalls(clause, 'clause', rules);
 }
 
 function ruleNames(rules: readonly EdnValue[]): ReadonlySet<string> {
@@ -189,21 +174,21 @@ export function parseQuery(text: string): ParsedQuery {
   const [rules, orderBy] = [vector(parts, 'rules'), directions(parts)];
   const names = ruleNames(rules ?? []);
   for (const element of [...find, ...(orderBy ?? []).map(([ordered]) => ordered)]) checkCalls(element, 'find', names);
-  checkClauses(where, names);
-  for (const rule of rules ?? []) checkClauses((rule as readonly EdnValue[]).slice(1), names);
+  const clauses = [...where, ...(rules ?? []).flatMap((rule) => (rule as readonly EdnValue[]).slice(1))];
+  for (const clause of clauses) checkCalls(clause, 'clause', names);
   return { find, in: vector(parts, 'in'), where, rules, orderBy, limit: count(parts, 'limit'), offset: count(parts, 'offset') };
 }
 
 /** The names of a query's columns, as they are written. */
 export function columnNames({ find }: ParsedQuery): readonly string[] {
   const nameOf = (value: EdnValue): string => {
-    if (value instanceof EdnSymbol) return value.name;
+    if (value instanceof EdnSymbol || value instanceof Keyword) return value.name;
     if (value instanceof EdnList)
       return value.items
         .filter((item) => !Array.isArray(item))
         .map(nameOf)
         .join(' ');
-    return value instanceof Keyword ? kw(value.name).name : String(value);
+    return String(value);
   };
   return find.map(nameOf);
 }

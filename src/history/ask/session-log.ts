@@ -3,7 +3,6 @@ import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/id
 import type { SetChanges } from '../../objects/sets.js';
 import type { Step, TurnRule } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { begins, type Timeline, type TurnSpan, turnSpans } from '../rebuild/timeline.js';
 
 /** A tool call as a log shows it. */
@@ -61,28 +60,17 @@ export interface LogOptions {
 /** From so many turns on a session is read whole, once. */
 const MANY_TURNS = 500;
 
-function sumOf(steps: readonly Step[], pick: (changes: SetChanges) => readonly ObjectId[] | undefined): readonly ObjectId[] {
-  return [...new Set(steps.flatMap(({ changes }) => pick(changes) ?? []))];
-}
-
 /** The changes of some steps together. */
 function changesOf(steps: readonly Step[]): Required<SetChanges> {
-  return {
-    index: sumOf(steps, ({ index }) => index),
-    activate: sumOf(steps, ({ activate }) => activate),
-    deactivate: sumOf(steps, ({ deactivate }) => deactivate),
-    pin: sumOf(steps, ({ pin }) => pin),
-    unpin: sumOf(steps, ({ unpin }) => unpin),
-  };
+  const of = (name: keyof SetChanges): readonly ObjectId[] => [...new Set(steps.flatMap(({ changes }) => changes[name] ?? []))];
+  return { index: of('index'), activate: of('activate'), deactivate: of('deactivate'), pin: of('pin'), unpin: of('unpin') };
 }
-
-const callIds = (steps: readonly Step[]): readonly ObjectId[] => steps.flatMap(({ call }) => (call === undefined ? [] : [call.id]));
 
 type Calls = ReadonlyMap<string, Omit<LoggedCall, 'seq'>>;
 
-/** The calls of some steps by id; those that the database does not hold are absent. */
-async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[]): Promise<Calls> {
-  const heads = await snapshot.heads(callIds(steps));
+/** The calls of some turns by id; those that the database does not hold are absent. */
+async function callsOf({ present }: Timeline, spans: readonly TurnSpan[]): Promise<Calls> {
+  const heads = await present.heads(spans.flatMap(({ steps }) => steps.flatMap(({ call }) => call?.id ?? [])));
   return new Map(
     [...heads].map(([id, { document, marks }]) => [
       id,
@@ -131,12 +119,6 @@ function loggedTurn({ session, span }: FoundTurn, calls: Calls, known: VersionTi
     changes: changesOf(steps),
   };
 }
-
-const callsOf = ({ present }: Timeline, spans: readonly TurnSpan[]): Promise<Calls> =>
-  readCalls(
-    present,
-    spans.flatMap(({ steps }) => steps),
-  );
 
 /**
  * Some turns of a session with their calls, read by one query if they are not given, and times: one seek for each turn, as only a look-up of its own tells a

@@ -6,12 +6,6 @@ import { counted } from '../../values/counted.js';
 /** What tokens are counted with; recorded beside every count, since another vocabulary counts differently. */
 export const TOKENIZER = 'gpt-tokenizer/o200k_base';
 
-/** A number of tokens, with what they were counted by. */
-export interface TokenCount {
-  readonly tokenizer: typeof TOKENIZER;
-  readonly tokens: number;
-}
-
 /**
  * Longest run of characters between two spaces, or of spaces, that is counted in one piece. Merging takes time in the square of such a run: one of
  * 100,000 equal characters costs seconds. Cutting runs changes a count by less than a token for each cut.
@@ -62,13 +56,11 @@ function count(text: string): number {
  * The tokens of a text. Takes time in proportion to its length whatever it holds, about 0.2 s for a megabyte of code, and remembers counts by the
  * text's hash. Loading this module loads a vocabulary (some 0.2 s): import it where it is needed, not at start-up.
  */
-export function countTokens(text: string): TokenCount {
+export function countTokens(text: string): number {
   const sound = text.isWellFormed() ? text : text.toWellFormed();
-  if (sound.length < CACHED_FROM) return { tokenizer: TOKENIZER, tokens: count(sound) };
+  if (sound.length < CACHED_FROM) return count(sound);
   const key = hashText(sound);
-  const known = counts.get(key);
-  if (known !== undefined) return { tokenizer: TOKENIZER, tokens: known };
-  const tokens = count(sound);
+  const tokens = counts.get(key) ?? count(sound);
   counts.set(key, tokens);
-  return { tokenizer: TOKENIZER, tokens };
+  return tokens;
 }

@@ -1,9 +1,9 @@
 import { hashText } from '../../objects/hashes.js';
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import type { AnswerPiece, AnswerProof, Step } from '../../objects/step.js';
-import { isDamage, isMissingPart } from '../../store/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { FoundVersion, StoreSnapshot } from '../../store/store-snapshot.js';
+import { damageKind, orDamage } from './verify-parts.js';
 
 /** An answer that is made from what is stored and is not what the agent was given. */
 export interface AnswerMismatch {
@@ -70,10 +70,6 @@ async function otherTexts({ store, present }: Database, step: Answered): Promise
 
 type Verdict = 'equal' | 'kept-only' | Pick<AnswerMismatch, 'cause' | 'why'>;
 
-function damage(error: Error): Verdict {
-  return { cause: isMissingPart(error) ? 'missing-part' : 'damaged', why: error.message };
-}
-
 async function verdictOn(database: Database, step: Answered, call: FoundVersion | undefined): Promise<Verdict> {
   const { id, answer } = step.call;
   if (call === undefined) return { cause: 'missing-part', why: `the call ${JSON.stringify(id)} is not in the database` };
@@ -91,42 +87,14 @@ async function verdictOn(database: Database, step: Answered, call: FoundVersion 
 /** The calls of some steps; one by one where some of them are damaged, so that the others are still compared. */
 async function callsOf(present: StoreSnapshot, steps: readonly Answered[]): Promise<ReadonlyMap<ObjectId, FoundVersion | Error>> {
   const ids = steps.map(({ call }) => call.id);
-  try {
-    return await present.getMany(ids);
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-  }
+  const all = await orDamage(present.getMany(ids));
+  if (!(all instanceof Error)) return all;
   const found = new Map<ObjectId, FoundVersion | Error>();
   for (const id of ids) {
-    try {
-      const version = await present.get(id);
-      if (version !== undefined) found.set(id, version);
-    } catch (error) {
-      if (!isDamage(error)) throw error;
-      found.set(id, error);
-    }
+    const call = await orDamage(present.get(id));
+    if (call !== undefined) found.set(id, call);
   }
   return found;
-}
-
-async function verdict(database: Database, step: Answered, call: FoundVersion | Error | undefined): Promise<Verdict> {
-  if (call instanceof Error) return damage(call);
-  try {
-    return await verdictOn(database, step, call);
-  } catch (error) {
-    if (isDamage(error)) return damage(error);
-    throw error;
-  }
-}
-
-/** The steps of a session that have an answer; undefined when they cannot be read. */
-async function answeredSteps(present: StoreSnapshot, session: SessionId): Promise<readonly Answered[] | undefined> {
-  try {
-    return (await present.steps(session)).filter(isAnswered);
-  } catch (error) {
-    if (isDamage(error)) return undefined;
-    throw error;
-  }
 }
 
 /**
@@ -139,8 +107,9 @@ export async function verifyAnswers(
   onProgress: (done: number, total: number) => void,
 ): Promise<AnswersReport> {
   const { present } = database;
-  const steps = await answeredSteps(present, session);
-  if (steps === undefined) return { total: 0, equal: 0, fromOthers: 0, keptOnly: 0, unequal: [], unread: true };
+  const all = await orDamage(present.steps(session));
+  if (all instanceof Error) return { total: 0, equal: 0, fromOthers: 0, keptOnly: 0, unequal: [], unread: true };
+  const steps = all.filter(isAnswered);
   const unequal: AnswerMismatch[] = [];
   let [equal, fromOthers, keptOnly] = [0, 0, 0];
   for (let first = 0; first < steps.length; first += AT_ONCE) {
@@ -148,7 +117,9 @@ export async function verifyAnswers(
     const page = steps.slice(first, first + AT_ONCE);
     const calls = await callsOf(present, page);
     for (const step of page) {
-      const found = await verdict(database, step, calls.get(step.call.id));
+      const call = calls.get(step.call.id);
+      const read = call instanceof Error ? call : await orDamage(verdictOn(database, step, call));
+      const found = read instanceof Error ? { cause: damageKind(read, 'missing-part'), why: read.message } : read;
       if (found === 'equal') {
         equal += 1;
         if (othersOf(step).length > 0) fromOthers += 1;

@@ -3,7 +3,7 @@ import { hashText } from '../../objects/hashes.js';
 import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import { keptArgsHash } from '../../objects/kept-args.js';
 import type { Step } from '../../objects/step.js';
-import { isDamage, isMissingPart } from '../../store/errors.js';
+import { type DamageError, isDamage, isMissingPart } from '../../store/errors.js';
 import { contentPartHash } from '../../store/head.js';
 import { stepId } from '../../store/step-part.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
@@ -33,16 +33,26 @@ export function namedIn(message: string): string | undefined {
   );
 }
 
+/** What is read, or the error that says what of it is missing or damaged. Rejects with every other error. */
+export function orDamage<T>(reading: Promise<T>): Promise<T | DamageError> {
+  return reading.catch((error: unknown) => {
+    if (isDamage(error)) return error;
+    throw error;
+  });
+}
+
+/** What is wrong with what could not be read; the caller has a word of its own for what is not there. */
+export function damageKind<M extends string>(error: Error, missing: M): M | 'damaged' {
+  return isMissingPart(error) ? missing : 'damaged';
+}
+
 /** Objects whose hashes cover what their session's steps say. */
 async function checkHeads(present: StoreSnapshot, session: SessionId): Promise<readonly PartDamage[]> {
   const damages: PartDamage[] = [];
-  for (const id of [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)]) {
-    try {
-      if ((await present.get(id)) === undefined) damages.push({ part: id, what: 'missing', of: session });
-    } catch (error) {
-      if (!isDamage(error)) throw error;
-      damages.push({ part: id, what: isMissingPart(error) ? 'missing' : 'damaged', of: error.message });
-    }
+  for (const part of [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)]) {
+    const found = await orDamage(present.get(part));
+    if (found === undefined) damages.push({ part, what: 'missing', of: session });
+    else if (found instanceof Error) damages.push({ part, what: damageKind(found, 'missing'), of: found.message });
   }
   return damages;
 }
@@ -121,8 +131,8 @@ export async function verifyParts(checked: CheckedSession): Promise<PartsReport>
     steps = now;
   } catch (error) {
     if (!isDamage(error)) throw error;
-    const what = isMissingPart(error) ? 'missing' : 'damaged';
-    return { checked: 3, damages: [...damages, { part: namedIn(error.message) ?? chatObjectId(session), what, of: error.message }] };
+    const part = namedIn(error.message) ?? chatObjectId(session);
+    return { checked: 3, damages: [...damages, { part, what: damageKind(error, 'missing'), of: error.message }] };
   }
   const texts = await textsOf(checked, steps);
   for (const [hash, what] of await present.damagedTexts([...texts.keys()])) {

@@ -87,8 +87,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
   });
   const log = dataDir === undefined ? memoryContextLog() : await openContextLog(dataDir, identity.session, hashText(canonicalJson(config)));
   const counter = config.tokens ? await import('../../history/ask/token-count.js') : undefined;
-  const countTokens = counter && ((text: string) => counter.countTokens(text).tokens);
-  const engine = new ReplayEngine({ client, clock, identity, config, log, ...defined({ countTokens, signal }) });
+  const engine = new ReplayEngine({ client, clock, identity, config, log, ...defined({ countTokens: counter?.countTokens, signal }) });
   const losses = new LossList();
   let bytes = 0;
   let entries = 0;
