@@ -15,12 +15,22 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Logger } from '../host/log.js';
 import { defined } from '../values/defined.js';
+import { isDeeperThan } from '../values/json-depth.js';
 
 /** The longest result that is sent, in bytes of its JSON: both sides close a connection on a line of 10 MiB. */
 const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
 
 /** Bytes reserved for everything of a result but its texts: its `_meta` holds some ids and numbers. */
 const RESERVED_BYTES = 1024 * 1024;
+
+/** The deepest nesting of a message: whatever walks a request may recurse. */
+const DEEPEST_MESSAGE = 512;
+
+/** Why a message that nests too deep is not read; undefined for one that does not. */
+export function tooDeep(message: unknown): string | undefined {
+  if (!isDeeperThan(message, DEEPEST_MESSAGE)) return undefined;
+  return `The message nests deeper than ${DEEPEST_MESSAGE} levels; nothing was done. Send deeper data as text.`;
+}
 
 /** One call as the protocol brings it. */
 export interface Exchange {

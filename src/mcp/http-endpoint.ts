@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { type EventStore, StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { ErrorCode, isJSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
 import type { Logger } from '../host/log.js';
+import { tooDeep } from './adapter.js';
 
 /** What serves one client. */
 export interface ServedConnection {
@@ -42,6 +44,20 @@ const MOST_CLIENTS = 128;
 function answer(response: ServerResponse, { status, code = -32_000, message, headers }: Refused): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
   response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }));
+}
+
+/** Answers messages that nest too deep with an error instead of passing them on to the server that the transport is connected to. */
+function refuseDeepMessages(transport: StreamableHTTPServerTransport, log: Logger): void {
+  const receive = transport.onmessage;
+  transport.onmessage = (message, extra) => {
+    const deep = tooDeep(message);
+    if (deep === undefined) receive?.(message, extra);
+    else if (isJSONRPCRequest(message)) {
+      transport
+        .send({ jsonrpc: '2.0', id: message.id, error: { code: ErrorCode.InvalidRequest, message: deep } })
+        .catch((error: unknown) => log.debug({ err: error }, 'a refusal was not delivered'));
+    }
+  };
 }
 
 /** MCP over streamable HTTP at `/mcp`: several clients at once, by their MCP session ids, each with a server of its own. */
@@ -123,6 +139,7 @@ export class HttpEndpoint {
       connection.close().catch((error: unknown) => log.warn({ err: error }, 'a connection did not close cleanly'));
     };
     await connection.server.connect(transport as Parameters<Server['connect']>[0]);
+    refuseDeepMessages(transport, log);
     return client;
   }
 

@@ -1,12 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, type JSONRPCMessage, JSONRPCMessageSchema, JSONRPCRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { isDeeperThan } from '../values/json-depth.js';
+import { tooDeep } from './adapter.js';
 
 /** The longest line that is read; a long `write` comes as one. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024;
-/** The deepest nesting that is read: whatever walks a request may recurse. */
-const DEEPEST_MESSAGE = 512;
 /** What is kept of each end of a line that is too long: one of them holds the id of its request. */
 const END_BYTES = 1_024;
 const LINE_END = 0x0a;
@@ -139,8 +137,9 @@ export class StdioTransport implements Transport {
       readonly method?: unknown;
     };
     const canAnswer = method !== undefined && (typeof id === 'string' || Number.isSafeInteger(id));
-    if (isDeeperThan(value, DEEPEST_MESSAGE)) {
-      this.#refuse(canAnswer ? id : null, ErrorCode.InvalidRequest, `The message nests deeper than ${DEEPEST_MESSAGE} levels.`);
+    const deep = tooDeep(value);
+    if (deep !== undefined) {
+      this.#refuse(canAnswer ? id : null, ErrorCode.InvalidRequest, deep);
       return;
     }
     const parsed = JSONRPCMessageSchema.safeParse(value);

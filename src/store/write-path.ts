@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { counted } from '../values/counted.js';
+import { defined } from '../values/defined.js';
 import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
@@ -75,10 +77,11 @@ interface Submitted<Result> extends Written<Result> {
   readonly plan: Plan<Result>;
 }
 
-/** How often a plan is made again when others keep changing what it decided by. */
-const CONFLICTS = 8;
+/** How often the same operations are refused before they are given up: whoever keeps changing what a plan decided by makes it decide something else. */
+const SAME_REFUSED = 8;
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 1_000;
+const LONGEST_CONFLICT_PAUSE_MS = 250;
 /** Transactions of the pipeline whose outcome is not known yet. */
 const MOST_IN_FLIGHT = 16;
 
@@ -123,8 +126,9 @@ export class WritePath {
   }
 
   /**
-   * Writes after everything asked for before in this lane. Rejects with StoreError `conflict` when guards keep failing, with what the plan throws, or,
-   * unless it is persistent, with the XtdbError that kept the outcome from being learned.
+   * Writes after everything asked for before in this lane. Refused by a guard, it is planned again for as long as the plan changes with what others write;
+   * then it rejects with StoreError `conflict`. Rejects with what the plan throws, too, or, unless it is persistent, with the XtdbError that kept the
+   * outcome from being learned.
    */
   write<Result>(lane: string, plan: Plan<Result>, options: WriteOptions = {}): Promise<Written<Result>> {
     if (this.#closed) return Promise.reject(closedError());
@@ -223,13 +227,14 @@ export class WritePath {
       } catch (error) {
         if (!(error instanceof XtdbError) || !this.#retries(error, true, attempt)) throw error;
         onOutage?.(error);
-        await this.#pause(pauseMs, error);
+        await this.#pause(pauseMs, 'the database could not be reached', error);
       }
     }
   }
 
   async #attempt<Result>(plan: Plan<Result>, { persistent = false, onOutage }: WriteOptions): Promise<Written<Result>> {
-    let conflicts = 0;
+    let refused: readonly TxOp[] | undefined;
+    let same = 0;
     let pauseMs = FIRST_PAUSE_MS;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -237,20 +242,21 @@ export class WritePath {
         if (ops.length === 0) return { result, txId: undefined };
         const txId = await this.#commit(ops);
         if (txId !== undefined) return { result, txId };
-        conflicts += 1;
-        pauseMs = FIRST_PAUSE_MS;
+        same = isDeepStrictEqual(ops, refused) ? same + 1 : 1;
+        refused = ops;
       } catch (error) {
         if (!(error instanceof XtdbError) || !this.#retries(error, persistent, attempt)) throw error;
         onOutage?.(error);
-        if (persistent) await this.#pause(pauseMs, error);
+        if (persistent) await this.#pause(pauseMs, 'the database could not be reached', error);
         pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+        continue;
       }
-      if (conflicts >= CONFLICTS) {
-        throw new StoreError(
-          'conflict',
-          `another writer changed what this write was guarded by ${CONFLICTS} times in a row; read again and retry`,
-        );
+      if (same >= SAME_REFUSED) {
+        throw new StoreError('conflict', `what this write is guarded by did not hold ${same} times in a row; read again and retry`);
       }
+      // Random, so that two writers who met do not meet again.
+      await this.#pause(Math.random() * pauseMs, 'others kept changing what it was guarded by');
+      pauseMs = Math.min(pauseMs * 2, LONGEST_CONFLICT_PAUSE_MS);
     }
   }
 
@@ -277,11 +283,11 @@ export class WritePath {
     return error.outcomeUnknown && PASSES[error.code] && attempt === 1;
   }
 
-  async #pause(ms: number, cause: XtdbError): Promise<void> {
+  async #pause(ms: number, why: string, cause?: XtdbError): Promise<void> {
     try {
       await delay(ms, undefined, { signal: this.#stop.signal });
     } catch {
-      throw new StoreError('closed', 'the client was closed while the database could not be reached', { cause });
+      throw new StoreError('closed', `the client was closed while ${why}`, defined({ cause }));
     }
   }
 }

@@ -31,15 +31,15 @@ export interface Writer {
 }
 
 /**
- * The writer of a client that shares the database with others. Writes that hold readings of the same file go one after another, in whichever lanes they are (decision
- * C11): each decides against what the one before it left, so that a change that a session made and a tracker saw is one version (decision C12). Mentions
- * need no order: they are put only where nothing is.
+ * The writer of a client that shares the database with others. Writes that hold the same file, read or mentioned, go one after another, in whichever lanes
+ * they are (decision C11): each decides against what the one before it left, so that a change that a session made and a tracker saw is one version
+ * (decision C12), and a listing of new files is not refused for each of them that another session reads meanwhile.
  */
 export class SharedWriter implements Writer {
   readonly acknowledgesAtOnce = false;
   readonly ownFiles = undefined;
   readonly #writes: WritePath;
-  /** The end of the last write that holds a reading of a file. */
+  /** The end of the last write that holds a file. */
   readonly #last = new Map<ObjectId, Promise<void>>();
 
   constructor(writes: WritePath) {
@@ -51,8 +51,8 @@ export class SharedWriter implements Writer {
   }
 
   write({ write, lane, plan }: PlannedWrite, options: WriteOptions): Promise<Written<WriteResult>> {
-    const ids = write.files.flatMap((file) => (file.kind === 'read' ? [fileObjectId(file.source)] : []));
-    const before = Promise.all(ids.flatMap((id) => this.#last.get(id) ?? []));
+    const ids = new Set(write.files.map(({ source }) => fileObjectId(source)));
+    const before = Promise.all(new Set([...ids].map((id) => this.#last.get(id))));
     const inOrder: Plan<WriteResult> = async (attempt) => {
       await before;
       return plan(attempt);

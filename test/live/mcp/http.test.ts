@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
 
 let root: string;
@@ -82,6 +83,26 @@ describe('palimpsest serve', () => {
     expect((await fetch(new URL('/', serve.url), { headers: bearer() })).status).toBe(404);
     expect((await send('', {}, 'PUT')).status).toBe(405);
     expect((await send('{"jsonrpc":')).status).toBe(400);
+  });
+
+  test('a request that nests deeper than 512 levels is refused, however deep, and records nothing; the connection goes on', async () => {
+    const agent = await httpAgent(serve);
+    try {
+      const headers = { 'mcp-session-id': String((agent.transport as StreamableHTTPClientTransport).sessionId) };
+      for (const levels of [600, 100_000]) {
+        const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`;
+        const call = `{"jsonrpc":"2.0","id":"deep","method":"tools/call","params":{"name":"ls","arguments":{"deep":${deep}}}}`;
+        const answer = await (await send(call, headers)).text();
+        expect(JSON.parse(/^data: (.*"deep".*)$/m.exec(answer)?.[1] ?? answer)).toEqual({
+          jsonrpc: '2.0',
+          id: 'deep',
+          error: { code: -32_600, message: expect.stringContaining('deeper than 512 levels') },
+        });
+      }
+      expect((await agent.call('context')).text).not.toContain('tool=ls');
+    } finally {
+      await agent.close();
+    }
   });
 });
 
