@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, utimes } from 'node:fs/promises';
+import { mkdir, readFile, rm, statfs, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identifySelf, type ProcessIdentity } from '../process/process-identity.js';
@@ -83,6 +83,8 @@ export function restartDelayMs(crashesInARow: number): number {
 
 /** Crashes in a row without ever being ready after which another try is pointless. */
 const GIVE_UP_AFTER = 3;
+/** Bytes that a node needs to begin anew: what it writes out of its memory, and its logs. */
+const LEAST_ROOM = 16_777_216;
 /** Exit code for a full disk, on which no state file can be written. */
 export const NO_SPACE_EXIT = 28;
 
@@ -132,7 +134,10 @@ class Supervision {
     this.#log.write(`${new Date().toISOString()} supervisor: ${message}\n`);
   }
 
-  async #runOnce(plan: LaunchPlan): Promise<{ readonly exit: FrontExit; readonly readyForMs: number | undefined }> {
+  /** One run of the JVM; `isReplaced` says that it was ended here because its indexer was dead. */
+  async #runOnce(
+    plan: LaunchPlan,
+  ): Promise<{ readonly exit: FrontExit; readonly readyForMs: number | undefined; readonly isReplaced: boolean }> {
     const { tmpDir } = dataFolderAt(plan.dataDir);
     await rm(tmpDir, { recursive: true, force: true });
     await mkdir(tmpDir, { recursive: true, mode: 0o700 });
@@ -140,6 +145,8 @@ class Supervision {
     if (plan.socketPath !== null) await rm(plan.socketPath, { force: true });
     let readyAt: number | undefined;
     let over = false;
+    let isReplaced = false;
+    const ended = new AbortController();
     const front: FrontProcess = startFront(plan, {
       env: this.#options.env,
       log: this.#log,
@@ -156,21 +163,43 @@ class Supervision {
             : this.#set({ phase: 'ready', address, version: line.version, indexing: null });
         });
       },
+      onIngesterFailed: () => {
+        // It still answers questions, from what it had indexed: it is ended only when the next one can do better.
+        this.#say('the indexer of the node is dead; it is started again as soon as there is room on its disk');
+        void this.#untilRoom(AbortSignal.any([this.#options.stop, ended.signal])).then((hasRoom) => {
+          isReplaced = hasRoom;
+          if (hasRoom) end();
+        });
+      },
     });
     let killTimer: NodeJS.Timeout | undefined;
+    const end = (): void => {
+      front.kill('SIGTERM');
+      killTimer ??= setTimeout(() => front.kill('SIGKILL'), TIME_LIMITS.frontStopMs);
+    };
     const onStop = (): void => {
       void this.#set({ phase: 'stopping' });
-      front.kill('SIGTERM');
-      killTimer = setTimeout(() => front.kill('SIGKILL'), TIME_LIMITS.frontStopMs);
+      end();
     };
     this.#options.stop.addEventListener('abort', onStop, { once: true });
     if (this.#options.stop.aborted) onStop();
     void front.identity.then((identity) => identity && this.#set({ jvm: identity }));
     const exit = await front.ended;
     over = true;
+    ended.abort();
     clearTimeout(killTimer);
     this.#options.stop.removeEventListener('abort', onStop);
-    return { exit, readyForMs: readyAt === undefined ? undefined : performance.now() - readyAt };
+    return { exit, readyForMs: readyAt === undefined ? undefined : performance.now() - readyAt, isReplaced };
+  }
+
+  /** Waits until the disk of the data folder has room for a node to work; false when it is given up before. */
+  async #untilRoom(signal: AbortSignal): Promise<boolean> {
+    for (let look = 2; !signal.aborted; look++) {
+      const { bavail, bsize } = await statfs(this.#plan.dataDir).catch(() => ({ bavail: 0, bsize: 0 }));
+      if (bavail * bsize >= LEAST_ROOM) return true;
+      await delay(Math.min(restartDelayMs(look), TIME_LIMITS.longestRoomLookMs), undefined, { signal }).catch(() => undefined);
+    }
+    return false;
   }
 
   async run(): Promise<number> {
@@ -180,16 +209,25 @@ class Supervision {
     let plan = this.#plan;
     await this.#set({});
     for (;;) {
-      const { exit, readyForMs } = await this.#runOnce(plan);
+      const { exit, readyForMs, isReplaced } = await this.#runOnce(plan);
       const wasReady = readyForMs !== undefined;
       wasEverReady ||= wasReady;
       const frontExit = { code: exit.code, signal: exit.signal, at: new Date().toISOString() };
-      const verdict = judgeFrontExit(exit, { wasReady, dataDir: plan.dataDir });
+      const verdict: ExitVerdict = isReplaced
+        ? { kind: 'crashed', reason: 'its indexer was dead' }
+        : judgeFrontExit(exit, { wasReady, dataDir: plan.dataDir });
       if (stop.aborted || verdict.kind === 'clean') {
         this.#say(stop.aborted ? 'stopped' : 'the node ended by itself (idle)');
         return this.#leave();
       }
       crashes = (readyForMs ?? 0) >= TIME_LIMITS.healthyMs ? 1 : crashes + 1;
+      if (wasEverReady && verdict.kind === 'failed' && verdict.error.code === 'no-space') {
+        this.#say(`${verdict.error.message} It is started again as soon as there is room`);
+        await this.#set({ phase: 'restarting', jvm: null, indexing: null, frontExit, restarts: this.#state.restarts + 1 });
+        await delay(restartDelayMs(crashes), undefined, { signal: stop }).catch(() => undefined);
+        if (await this.#untilRoom(stop)) continue;
+        return this.#leave();
+      }
       const hopeless = !wasEverReady && crashes >= GIVE_UP_AFTER;
       if (verdict.kind === 'failed' || hopeless) {
         const failure =
@@ -223,7 +261,8 @@ class Supervision {
 }
 
 /**
- * Runs the node of a plan until it is told to stop or ends by itself: writes the state file, keeps the log, starts the JVM again after a crash.
+ * Runs the node of a plan until it is told to stop or ends by itself: writes the state file, keeps the log, starts the JVM again after a crash, and when its indexer
+ * is dead as soon as there is room.
  * Resolves to the exit code of this process: 0 after a clean end, else 1 or, on a full disk, 28 (the state file says why, where it could be written).
  */
 export async function superviseNode(options: SuperviseOptions): Promise<number> {

@@ -30,6 +30,8 @@ export const TIME_LIMITS = {
   firstRestartMs: 500,
   /** The longest pause between two starts. */
   longestRestartMs: 30_000,
+  /** The longest pause between two looks at whether a full disk has room again. */
+  longestRoomLookMs: 5_000,
   /** How often a supervisor marks its installation as used. */
   touchMs: 86_400_000,
   /** How long an installation stays in the cache although nothing has started from it. */

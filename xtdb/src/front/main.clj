@@ -26,6 +26,7 @@
 
 (def ^:private usage-code 64)
 (def ^:private progress-ms 200)
+(def ^:private watch-ms 250)
 
 (defn- exit! [code]
   (flush)
@@ -89,17 +90,23 @@
   (.close ^Closeable lanes)
   (.close ^Closeable node))
 
+(defn- watch! [thread-name done?]
+  (doto (Thread. (fn []
+                   (loop []
+                     (Thread/sleep (long watch-ms))
+                     (when-not (done?) (recur))))
+                 ^String thread-name)
+    (.setDaemon true)
+    (.start)))
+
 (defn- watch-idle! [{:keys [activity]} seconds stop]
   (when (pos? seconds)
-    (doto (Thread. (fn []
-                     (loop []
-                       (Thread/sleep 250)
-                       (if (activity/idle-for? activity seconds)
-                         (deliver stop :idle)
-                         (recur))))
-                   "front-idle")
-      (.setDaemon true)
-      (.start))))
+    (watch! "front-idle" #(when (activity/idle-for? activity seconds) (deliver stop :idle)))))
+
+(defn- watch-ingester!
+  "Says once that the indexer is dead: whoever supervises this process starts it again when there is room."
+  [{:keys [node]}]
+  (watch! "front-ingester" #(when (starting/ingester-failed? node) (ready/say-failed!) true)))
 
 (defn- on-signal!
   "SIGTERM and SIGINT end in a clean close and exit code 0."
@@ -131,7 +138,8 @@
     (on-signal! stop closed)
     (when (wait-until-ready! front stop)
       (ready/say! (:listening front))
-      (watch-idle! front (:idle-exit flags) stop))
+      (watch-idle! front (:idle-exit flags) stop)
+      (watch-ingester! front))
     (log/info "Stopping:" (name @stop))
     (try
       (close-front! front)

@@ -34,3 +34,9 @@
   [{:keys [indexed of]}]
   (println (json-text (array-map :starting true, :indexed (long indexed), :of (long of))))
   (flush))
+
+(defn say-failed!
+  "Prints that the indexer of the node is dead."
+  []
+  (println (json-text (array-map :ingesterFailed true)))
+  (flush))

@@ -9,7 +9,9 @@
   [tx]
   (inc (::xt/tx-id tx -1)))
 
-(defn- ingester-failed? [node]
+(defn ingester-failed?
+  "Whether the indexer of a node is dead: it answers out of stale data and takes no more writes until it is started again."
+  [node]
   (let [status (xt/status node)]
     (boolean (some status [:ingester-failed? :xtdb.tx/ingester-failed?]))))
 
