@@ -33,11 +33,17 @@ const STATE_LINES: Readonly<Record<JournalState, (journal: InspectedJournal) => 
   unreadable: ({ reason }) => `cannot be read: ${reason}`,
 };
 
-function nodeLines(node: NodeStatusReport): readonly string[] {
-  if (!node.running) return [`node      not running${node.failure === null ? '' : `; the last start failed: ${node.failure.message}`}`];
-  const state = node.ingesterFailed ? 'HAS STOPPED INDEXING: stop and start it' : node.answers ? 'answers' : 'does not answer';
+function nodeLines(node: NodeStatusReport, trouble: string | undefined): readonly string[] {
+  const troubled = trouble === undefined ? [] : [`          ${trouble}`];
+  if (!node.running) {
+    return [`node      not running${node.failure === null ? '' : `; the last start failed: ${node.failure.message}`}`, ...troubled];
+  }
+  const state = node.answers ? 'answers' : 'does not answer';
   const watched = node.supervised ? '' : '; NOT SUPERVISED, it will not be started again after a crash';
-  return [`node      ${node.profile}, ${node.phase}, ${state}${watched} (${node.users} processes use it, ${node.restarts} restarts)`];
+  return [
+    `node      ${node.profile}, ${node.phase}, ${state}${watched} (${node.users} processes use it, ${node.restarts} restarts)`,
+    ...troubled,
+  ];
 }
 
 function journalLines(journals: readonly InspectedJournal[], now: number): readonly string[] {
@@ -84,8 +90,9 @@ function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
 }
 
 async function examine(flags: DoctorFlags): Promise<void> {
-  const [{ inspectDataFolder }, { readSettings }] = await Promise.all([
+  const [{ inspectDataFolder }, { writeTrouble }, { readSettings }] = await Promise.all([
     import('../host/inspect-data-folder.js'),
+    import('../node/node-status.js'),
     import('../host/settings.js'),
   ]);
   const { dataDir } = readSettings(process.env, flags).node;
@@ -106,7 +113,14 @@ async function examine(flags: DoctorFlags): Promise<void> {
       ...folderLines(folder, now),
     ]);
     const format = formatTrouble === null ? [] : [`          NOT USED: ${formatTrouble}`];
-    const lines = [`data      ${dataDir}`, ...format, ...nodeLines(node), ...folderLines(own, now), ...loopLines(loops), ...foreign];
+    const lines = [
+      `data      ${dataDir}`,
+      ...format,
+      ...nodeLines(node, writeTrouble(node)),
+      ...folderLines(own, now),
+      ...loopLines(loops),
+      ...foreign,
+    ];
     console.log(lines.map(escapedLine).join('\n'));
   }
   if (!healthy) process.exitCode = 1;

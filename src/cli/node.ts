@@ -50,26 +50,30 @@ async function startNode(flags: NodeFlags): Promise<void> {
   else console.log(`XTDB ${version ?? ''} (${profile}) ${how}: ${addressText(address)}`);
 }
 
-function describeStatus(status: NodeStatusReport): string {
-  if (!status.running)
-    return `No node runs on ${status.dataDir}.${status.failure === null ? '' : `\nThe last start failed: ${status.failure.message}`}`;
-  const health = status.ingesterFailed ? 'its indexer has FAILED' : status.answers ? 'answers' : 'does not answer';
+function describeStatus(status: NodeStatusReport, trouble: string | undefined): string {
+  const troubled = trouble === undefined ? [] : [`writes      ${trouble}`];
+  if (!status.running) {
+    const failed = status.failure === null ? [] : [`The last start failed: ${status.failure.message}`];
+    return [`No node runs on ${status.dataDir}.`, ...failed, ...troubled].join('\n');
+  }
+  const health = status.answers ? 'answers' : 'does not answer';
   const behind = status.indexing === null ? '' : `, ${status.indexing.indexed} of ${status.indexing.of} transactions indexed`;
   const lines = [
     `XTDB ${status.version ?? '?'} (${status.profile}) on ${status.dataDir}: ${status.phase}${behind}, ${health}`,
     `address     ${addressText(status.address)}`,
     `processes   JVM ${status.pid ?? 'none'}, supervisor ${status.supervised ? status.supervisorPid : 'gone'}`,
     `since       ${status.startedAt}, ${status.restarts} restarts, ${status.users} users`,
+    ...troubled,
   ];
   return lines.join('\n');
 }
 
 /** Exit code 0 when the node answers, 3 otherwise. */
 async function showStatus(flags: NodeFlags): Promise<void> {
-  const { nodeStatus } = await import('../node/node-status.js');
+  const { hasFailedWrites, nodeStatus, writeTrouble } = await import('../node/node-status.js');
   const status = await nodeStatus((await settingsOf(flags)).dataDir);
-  console.log(flags.json ? JSON.stringify(status) : describeStatus(status));
-  if (!status.running || !status.answers || status.ingesterFailed) process.exitCode = 3;
+  console.log(flags.json ? JSON.stringify(status) : describeStatus(status, writeTrouble(status)));
+  if (!status.running || !status.answers || hasFailedWrites(status)) process.exitCode = 3;
 }
 
 /** A node that does not run is no failure. */

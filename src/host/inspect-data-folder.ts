@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type AsideFile, asideFiles, type InspectedJournal, inspectJournals, isBrokenJournal } from '../journal/journals.js';
 import { type LockOwner, sessionLockOwners } from '../lease/session-lock.js';
 import { checkDataFormat } from '../node/data-folder.js';
-import { type NodeStatusReport, nodeStatus } from '../node/node-status.js';
+import { hasFailedWrites, type NodeStatusReport, nodeStatus } from '../node/node-status.js';
 import { remoteFolders } from '../process/data-folder.js';
 import { type LoopTrouble, loopTroubles, type TrackerReport, trackerReports } from '../process/process-reports.js';
 import { messageOf } from '../values/thrown.js';
@@ -30,7 +30,7 @@ export interface InspectedDataFolder {
   readonly loops: readonly LoopTrouble[];
   /** Why this version must not use the folder: its format is newer, or nothing says which one it is; null where it may. */
   readonly formatTrouble: string | null;
-  /** False when the format is not known, the node has stopped indexing or runs unsupervised, or a journal is damaged or cannot be read. */
+  /** False when the format is not known, the node takes no more writes, runs on a full disk or unsupervised, or a journal is damaged or cannot be read. */
   readonly healthy: boolean;
 }
 
@@ -65,6 +65,6 @@ export async function inspectDataFolder(dataDir: string): Promise<InspectedDataF
     loopTroubles(dataDir),
   ]);
   const isBroken = [own, ...remote].some(({ journals, aside }) => aside.length > 0 || journals.some(isBrokenJournal));
-  const isNodeBroken = node.running && (node.ingesterFailed || !node.supervised);
+  const isNodeBroken = node.running && (hasFailedWrites(node) || node.isDiskFull || !node.supervised);
   return { node, own, remote, loops, formatTrouble, healthy: formatTrouble === null && !isBroken && !isNodeBroken };
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, constants, copyFile, link, mkdir, open, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, link, mkdir, open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { draftOf } from '../process/drafts.js';
 import { acquireLock, type LockFile, livingLockOwner, lockFilesAmong } from '../process/lock.js';
 import { namesIn, type OwnedFile } from '../process/owned-file.js';
 import { identifySelf, processIdentitySchema } from '../process/process-identity.js';
@@ -46,14 +47,20 @@ const ASIDE = /^(\d{6,15}-[0-9a-f]{8})-(\d{1,15})\.wal\.(?:\d+\.)?damaged$/;
  */
 export async function keepAside(path: string, { isChanged }: { readonly isChanged: boolean }): Promise<void> {
   const { ino } = await stat(path);
-  for (let n = 1; ; n++) {
-    const name = n === 1 ? `${path}.damaged` : `${path}.${n}.damaged`;
-    try {
-      return await (isChanged ? copyFile(path, name, constants.COPYFILE_EXCL) : link(path, name));
-    } catch (error) {
-      if (systemCode(error) !== 'EEXIST') throw error;
-      if ((await stat(name)).ino === ino) return;
+  const source = isChanged ? await draftOf(path) : path;
+  try {
+    if (isChanged) await copyFile(path, source);
+    for (let n = 1; ; n++) {
+      const name = n === 1 ? `${path}.damaged` : `${path}.${n}.damaged`;
+      try {
+        return await link(source, name);
+      } catch (error) {
+        if (systemCode(error) !== 'EEXIST') throw error;
+        if ((await stat(name)).ino === ino) return;
+      }
     }
+  } finally {
+    if (isChanged) await rm(source, { force: true });
   }
 }
 

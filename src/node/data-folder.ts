@@ -1,21 +1,25 @@
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, realpath, rm, statfs, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
 import { z } from 'zod';
+import { remoteFolders } from '../process/data-folder.js';
+import { draftOf, removeDeadDrafts } from '../process/drafts.js';
 import { LockTimeoutError } from '../process/lock.js';
-import { namesIn, textOf } from '../process/owned-file.js';
+import { namesIn, replaceFile, textOf } from '../process/owned-file.js';
 import { systemCode } from '../process/system-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';
 import { NodeError } from './errors.js';
-import { makePrivate } from './private-folder.js';
+import { isOwnEntry, makePrivate } from './private-folder.js';
 
 /**
  * The format of what lies in the data folder that this version writes; it reads those before it too. 2: parts have ids of their own (decision 0012).
  * The marker says so before anything of the format is written, so that no earlier version meets what it cannot read.
  */
 const DATA_FORMAT = 2;
+
+/** Where in a data folder the database lies. */
+const DATABASE_FOLDERS: readonly string[] = ['golden', 'index'];
 
 /** The places in one data folder. */
 export interface DataFolder {
@@ -131,7 +135,7 @@ export async function checkDataFormat(dir: string): Promise<number | undefined> 
     throw nodeFailure(dir, error);
   });
   if (text !== undefined) return checkedFormat(text, markerOf(dir));
-  const found = (await namesIn(dir)).filter((name) => name === 'golden' || name === 'index');
+  const found = (await namesIn(dir)).filter((name) => DATABASE_FOLDERS.includes(name));
   if (found.length === 0) return undefined;
   throw new NodeError(
     'data-corrupt',
@@ -139,11 +143,22 @@ export async function checkDataFormat(dir: string): Promise<number | undefined> 
   );
 }
 
-const writeMarker = (path: string): Promise<void> => writeFileAtomic(path, `${JSON.stringify({ format: DATA_FORMAT })}\n`, { mode: 0o600 });
+const writeMarker = (path: string): Promise<void> => replaceFile(path, `${JSON.stringify({ format: DATA_FORMAT })}\n`, { flush: true });
+
+/** Where in a data folder, and in those for nodes that someone else runs, files appear whole. */
+const DRAFTED_FOLDERS = ['users', 'trackers', 'loops', 'sessions', 'journal'] as const;
+
+/** Removes what killed processes left half-made in a data folder. Touches nothing that a living process makes, and nothing that is not ours. Never rejects. */
+export async function sweepDataFolder(dir: string): Promise<void> {
+  await removeDeadDrafts(dir, { isOurs: isOwnEntry });
+  const remote = await namesIn(remoteFolders(dir)).catch(() => []);
+  const folders = [dir, ...remote.map((name) => join(remoteFolders(dir), name))];
+  await Promise.all(folders.flatMap((folder) => DRAFTED_FOLDERS.map((name) => removeDeadDrafts(join(folder, name)))));
+}
 
 /**
- * Closes a data folder that exists, and all that is kept in it, to everybody but its owner, and checks its format. For whoever writes there before the node is asked
- * for.
+ * Closes a data folder that exists, and all that is kept in it, to everybody but its owner, checks its format, and removes what killed processes left half-made. For whoever
+ * writes there before the node is asked for.
  * @throws {NodeError} `data-newer`, `data-corrupt`; `data-unwritable` when it belongs to another user, its modes cannot be changed, or it is a shared folder that is used for other things too
  */
 export async function protectDataFolder(dataDir: string): Promise<void> {
@@ -151,7 +166,9 @@ export async function protectDataFolder(dataDir: string): Promise<void> {
   if (folder === undefined) return;
   try {
     await makePrivate(folder.dir);
-    if ((await lstat(folder.dir)).isDirectory()) await checkDataFormat(folder.dir);
+    if (!(await lstat(folder.dir)).isDirectory()) return;
+    await checkDataFormat(folder.dir);
+    await sweepDataFolder(folder.dir);
   } catch (error) {
     throw nodeFailure(folder.dir, error);
   }
@@ -170,7 +187,7 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
     await mkdir(join(folder.dir, 'logs'), { recursive: true, mode: 0o700 });
     await mkdir(folder.usersDir, { recursive: true, mode: 0o700 });
     // An existing folder may have lost its write permission since.
-    const probe = join(folder.usersDir, `.probe-${process.pid}`);
+    const probe = await draftOf(join(folder.usersDir, 'probe'));
     await writeFile(probe, 'x', { mode: 0o600 });
     await rm(probe, { force: true });
     if ((await checkDataFormat(folder.dir)) !== DATA_FORMAT) await writeMarker(markerOf(folder.dir));
@@ -178,6 +195,17 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   } catch (error) {
     throw nodeFailure(wanted, error);
   }
+}
+
+/** Bytes that a node needs to begin anew: what it writes out of its memory, and its logs. */
+export const LEAST_ROOM = 16_777_216;
+
+/** How many bytes are free for a node's data: the least of the disks that its database lies on. Undefined where the folder cannot be looked at. */
+export async function freeBytes(dataDir: string): Promise<number | undefined> {
+  const places = [dataDir, ...DATABASE_FOLDERS.map((name) => join(dataDir, name))];
+  const found = await Promise.all(places.map((place) => statfs(place).catch(() => undefined)));
+  const free = found.flatMap((disk) => (disk === undefined ? [] : [disk.bavail * disk.bsize]));
+  return free.length === 0 ? undefined : Math.min(...free);
 }
 
 /** Longest path that a unix socket takes everywhere: `sun_path` has 104 bytes on macOS, 108 on Linux, a final NUL included. */

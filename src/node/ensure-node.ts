@@ -1,5 +1,5 @@
 import { namedLockOwner, withNamedLock } from '../process/lock.js';
-import { type DataFolder, nodeFailure, openDataFolder } from './data-folder.js';
+import { type DataFolder, nodeFailure, openDataFolder, sweepDataFolder } from './data-folder.js';
 import { NodeError } from './errors.js';
 import {
   countUsers,
@@ -28,7 +28,7 @@ async function checkIngester(folder: DataFolder, node: RunningNode): Promise<Run
   if (answer?.ingesterFailed === true) {
     throw new NodeError(
       'ingester-failed',
-      `The node of ${folder.dir} answers, but its indexer has failed: it would serve stale data. Restart it (palimpsest node stop, then start); if it fails again, see palimpsest node logs.`,
+      `The node of ${folder.dir} answers, but its indexer has failed: it would serve stale data. Its supervisor starts it again as soon as its disk has room; see palimpsest node status and palimpsest node logs.`,
     );
   }
   return answer === undefined ? undefined : node;
@@ -98,6 +98,7 @@ async function findOrStart(
     if (node !== undefined) return { node, started: false };
     // Now and then is enough, and a start is slow anyway.
     await removeDeadUsers(folder);
+    await sweepDataFolder(folder.dir);
     return { node: await startNode(folder, options), started: true };
   });
 }

@@ -4,6 +4,7 @@ import { access, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile }
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { z } from 'zod';
+import { draftOf, removeDeadDrafts } from '../process/drafts.js';
 import { withNamedLock } from '../process/lock.js';
 import { systemCode } from '../process/system-error.js';
 import { messageOf } from '../values/thrown.js';
@@ -200,13 +201,14 @@ async function build({ dir, key }: Place, files: FrontFiles, options: InstallOpt
   const names = (await readdir(join(dir, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
   const jars = [FRONT_JAR, ...names.map((name) => join('lib', name))];
   options.onProgress?.('Making the class-data archive (first start only) …');
+  await removeDeadDrafts(tmpdir(), { isOurs: (name) => name.startsWith('palimpsest.'), recursive: true });
   const archive = await makeArchive(
     {
       java: options.java,
       jars: jars.map((jar) => join(dir, jar)),
       configFile: options.memoryConfig,
       // A short path, since a socket lies in it.
-      workDir: join(tmpdir(), `palimpsest-${randomUUID().slice(0, 8)}`),
+      workDir: await draftOf(join(tmpdir(), 'palimpsest')),
       archive: join(dir, ARCHIVE),
     },
     options.signal,

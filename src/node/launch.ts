@@ -133,8 +133,8 @@ export function parseStartingLine(line: string): Indexing | undefined {
   }
 }
 
-/** The line with which a node says that its indexer is dead. */
-const FAILED_LINE = '{"ingesterFailed":true}';
+/** The line with which a node says that it takes no more writes. */
+const FAILED_LINE = '{"failed":true}';
 
 /** How the JVM ended and what it said last. */
 export interface FrontExit {
@@ -155,7 +155,7 @@ export interface FrontProcess {
 
 const TAIL_LINES = 60;
 
-/** Starts the JVM of a plan, its output going to the log; `onIndexing` is called as its index grows, `onReady` when it says it is ready, `onIngesterFailed` when its indexer is dead. */
+/** Starts the JVM of a plan, its output going to the log; `onIndexing` is called as its index grows, `onReady` when it says it is ready, `onFailed` when it takes no more writes. */
 export function startFront(
   plan: LaunchPlan,
   options: {
@@ -163,7 +163,7 @@ export function startFront(
     readonly log: LogFile;
     onIndexing(indexing: Indexing): void;
     onReady(line: ReadyLine): void;
-    onIngesterFailed(): void;
+    onFailed(): void;
   },
 ): FrontProcess {
   const child = spawn(plan.java, [...frontArguments(plan)], {
@@ -182,7 +182,7 @@ export function startFront(
   createInterface({ input: child.stdout }).on('line', (line) => {
     const indexing = parseStartingLine(line);
     if (indexing !== undefined) return options.onIndexing(indexing);
-    if (line === FAILED_LINE) return options.onIngesterFailed();
+    if (line === FAILED_LINE) return options.onFailed();
     const ready = parseReadyLine(line);
     if (ready === undefined) note(line);
     else options.onReady(ready);

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { findDataFolder } from './data-folder.js';
+import { findDataFolder, freeBytes, LEAST_ROOM } from './data-folder.js';
 import { readLogTail } from './log-file.js';
 import {
   countUsers,
@@ -20,19 +20,26 @@ export interface ProbeAnswer {
   readonly version: string | undefined;
   /** True when its indexer is dead: it still answers queries, from stale data, and takes no more writes. */
   readonly ingesterFailed: boolean;
+  /** True when its store has refused a write: it takes no more until it is started again. */
+  readonly storeFailed: boolean;
 }
 
 const statusSchema = z.looseObject({
   version: z.string().optional(),
   'ingesterFailed?': z.boolean().nullish(),
   ingesterFailed: z.boolean().nullish(),
+  'storeFailed?': z.boolean().nullish(),
 });
 
 /** Reads the body of `/_xtdb/status` as JSON; undefined when it is none. */
 export function parseStatus(body: string): ProbeAnswer | undefined {
   try {
     const status = statusSchema.parse(JSON.parse(body));
-    return { version: status.version, ingesterFailed: (status['ingesterFailed?'] ?? status.ingesterFailed) === true };
+    return {
+      version: status.version,
+      ingesterFailed: (status['ingesterFailed?'] ?? status.ingesterFailed) === true,
+      storeFailed: status['storeFailed?'] === true,
+    };
   } catch {
     return undefined;
   }
@@ -65,12 +72,15 @@ export type NodeStatusReport =
   | {
       readonly running: false;
       readonly dataDir: string;
+      readonly isDiskFull: boolean;
       /** Why the last start failed; null when it did not. */
       readonly failure: { readonly code: string; readonly message: string } | null;
     }
   | {
       readonly running: true;
       readonly dataDir: string;
+      /** Whether its disk has too little room for it to be started again. */
+      readonly isDiskFull: boolean;
       readonly phase: NodePhase;
       /** Pid of the JVM; null while none runs. */
       readonly pid: number | null;
@@ -88,22 +98,40 @@ export type NodeStatusReport =
       /** Whether it answers just now. */
       readonly answers: boolean;
       readonly ingesterFailed: boolean;
+      readonly storeFailed: boolean;
       /** How far the index of a node that starts has come; null once it is ready. */
       readonly indexing: Indexing | null;
     };
 
+/** Whether a node takes no more writes until its supervisor has started it again, which it does as soon as there is room. */
+export const hasFailedWrites = (status: NodeStatusReport): boolean => status.running && (status.ingesterFailed || status.storeFailed);
+
+/** What is the matter with the writes of a node and what to do, for people; undefined when nothing is. */
+export function writeTrouble(status: NodeStatusReport): string | undefined {
+  const room = `Free at least ${LEAST_ROOM / 1_048_576} MiB on the disk of ${status.dataDir}`;
+  if (!hasFailedWrites(status)) return status.isDiskFull ? `ITS DISK IS FULL. ${room}, or it will take no more writes` : undefined;
+  const failed = status.running && status.ingesterFailed ? 'HAS STOPPED INDEXING' : 'TAKES NO MORE WRITES';
+  if (status.running && !(status.supervised && status.profile === 'rocksdb'))
+    return `${failed}: stop it, then start it (palimpsest node stop, palimpsest node start)`;
+  return status.isDiskFull
+    ? `${failed}: its disk is full. ${room}: then it is started again by itself, and what was acknowledged meanwhile is delivered`
+    : `${failed}: it is being started again`;
+}
+
 /** Looks at the node of a data folder without changing anything there. */
 export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
   const folder = await findDataFolder(dataDir);
-  if (folder === undefined) return { running: false, dataDir: resolve(dataDir), failure: null };
+  if (folder === undefined) return { running: false, dataDir: resolve(dataDir), isDiskFull: false, failure: null };
   const { kind, state } = await readLiveness(folder);
-  if (kind === 'none') return { running: false, dataDir: folder.dir, failure: state?.failure ?? null };
+  const isDiskFull = ((await freeBytes(folder.dir)) ?? LEAST_ROOM) < LEAST_ROOM;
+  if (kind === 'none') return { running: false, dataDir: folder.dir, isDiskFull, failure: state?.failure ?? null };
   const isReady = state.phase === 'ready' && state.address !== null;
   const answer: ProbeAnswer | undefined =
     isReady && state.address !== null ? await probeNode(state.address, TIME_LIMITS.statusProbeMs) : undefined;
   return {
     running: true,
     dataDir: folder.dir,
+    isDiskFull,
     phase: state.phase,
     pid: state.jvm?.pid ?? null,
     supervisorPid: state.supervisor.pid,
@@ -117,6 +145,7 @@ export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
     users: await countUsers(folder),
     answers: answer !== undefined,
     ingesterFailed: answer?.ingesterFailed ?? false,
+    storeFailed: answer?.storeFailed ?? false,
     indexing: state.indexing ?? null,
   };
 }

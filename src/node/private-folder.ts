@@ -31,7 +31,8 @@ const LOST_AND_FOUND = 'lost+found';
 const OTHERS = 0o077;
 const STICKY = 0o1000;
 
-const isOwnEntry = (name: string): boolean => OWN_ENTRIES.has(name) || [...OWN_ENTRIES].some((own) => name.startsWith(`${own}.`));
+/** Whether an entry of a data folder's top is one that this program makes there, or a draft of one. */
+export const isOwnEntry = (name: string): boolean => OWN_ENTRIES.has(name) || [...OWN_ENTRIES].some((own) => name.startsWith(`${own}.`));
 
 function foreign(path: string, dir: string): NodeError {
   const what = path === dir ? `The data folder ${dir}` : `${path}, in the data folder ${dir},`;

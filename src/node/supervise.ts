@@ -1,8 +1,8 @@
-import { mkdir, readFile, rm, statfs, utimes } from 'node:fs/promises';
+import { mkdir, readFile, rm, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identifySelf, type ProcessIdentity } from '../process/process-identity.js';
-import { dataFolderAt } from './data-folder.js';
+import { dataFolderAt, freeBytes, LEAST_ROOM } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { type FrontExit, type FrontProcess, type LaunchPlan, type ReadyLine, startFront } from './launch.js';
 import { type LogFile, openLogFile } from './log-file.js';
@@ -83,8 +83,6 @@ export function restartDelayMs(crashesInARow: number): number {
 
 /** Crashes in a row without ever being ready after which another try is pointless. */
 const GIVE_UP_AFTER = 3;
-/** Bytes that a node needs to begin anew: what it writes out of its memory, and its logs. */
-const LEAST_ROOM = 16_777_216;
 /** Exit code for a full disk, on which no state file can be written. */
 export const NO_SPACE_EXIT = 28;
 
@@ -134,7 +132,7 @@ class Supervision {
     this.#log.write(`${new Date().toISOString()} supervisor: ${message}\n`);
   }
 
-  /** One run of the JVM; `isReplaced` says that it was ended here because its indexer was dead. */
+  /** One run of the JVM; `isReplaced` says that it was ended here because it took no more writes. */
   async #runOnce(
     plan: LaunchPlan,
   ): Promise<{ readonly exit: FrontExit; readonly readyForMs: number | undefined; readonly isReplaced: boolean }> {
@@ -163,9 +161,11 @@ class Supervision {
             : this.#set({ phase: 'ready', address, version: line.version, indexing: null });
         });
       },
-      onIngesterFailed: () => {
+      onFailed: () => {
+        // The next one would have nothing of what this one holds.
+        if (plan.profile === 'memory') return;
         // It still answers questions, from what it had indexed: it is ended only when the next one can do better.
-        this.#say('the indexer of the node is dead; it is started again as soon as there is room on its disk');
+        this.#say('the indexer or the store of the node has failed; it is started again as soon as there is room on its disk');
         void this.#untilRoom(AbortSignal.any([this.#options.stop, ended.signal])).then((hasRoom) => {
           isReplaced = hasRoom;
           if (hasRoom) end();
@@ -195,8 +195,8 @@ class Supervision {
   /** Waits until the disk of the data folder has room for a node to work; false when it is given up before. */
   async #untilRoom(signal: AbortSignal): Promise<boolean> {
     for (let look = 2; !signal.aborted; look++) {
-      const { bavail, bsize } = await statfs(this.#plan.dataDir).catch(() => ({ bavail: 0, bsize: 0 }));
-      if (bavail * bsize >= LEAST_ROOM) return true;
+      const free = (await freeBytes(this.#plan.dataDir)) ?? 0;
+      if (free >= LEAST_ROOM && !signal.aborted) return true;
       await delay(Math.min(restartDelayMs(look), TIME_LIMITS.longestRoomLookMs), undefined, { signal }).catch(() => undefined);
     }
     return false;
@@ -214,7 +214,7 @@ class Supervision {
       wasEverReady ||= wasReady;
       const frontExit = { code: exit.code, signal: exit.signal, at: new Date().toISOString() };
       const verdict: ExitVerdict = isReplaced
-        ? { kind: 'crashed', reason: 'its indexer was dead' }
+        ? { kind: 'crashed', reason: 'it took no more writes' }
         : judgeFrontExit(exit, { wasReady, dataDir: plan.dataDir });
       if (stop.aborted || verdict.kind === 'clean') {
         this.#say(stop.aborted ? 'stopped' : 'the node ended by itself (idle)');
@@ -262,7 +262,7 @@ class Supervision {
 
 /**
  * Runs the node of a plan until it is told to stop or ends by itself: writes the state file, keeps the log, starts the JVM again after a crash, and when its indexer
- * is dead as soon as there is room.
+ * or its store has failed as soon as there is room.
  * Resolves to the exit code of this process: 0 after a clean end, else 1 or, on a full disk, 28 (the state file says why, where it could be written).
  */
 export async function superviseNode(options: SuperviseOptions): Promise<number> {

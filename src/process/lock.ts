@@ -3,6 +3,7 @@ import { link, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { CodedError } from '../values/coded-error.js';
+import { draftOf } from './drafts.js';
 import { createWholeFile, livingOwner, livingOwnerIn, namesIn, type OwnedFile, type OwnerSchema, ownedFile, textOf } from './owned-file.js';
 import { identifySelf, type ProcessIdentity, processIdentitySchema } from './process-identity.js';
 import { systemCode } from './system-error.js';
@@ -135,7 +136,7 @@ async function removeDead(path: string, seen: string): Promise<void> {
   const guarded = await acquireLock(guard, await ownToken());
   if ('heldBy' in guarded) return;
   try {
-    const aside = `${path}.${randomUUID()}`;
+    const aside = await draftOf(path);
     if ((await textOf(path)) !== seen) return;
     await rename(path, aside);
     if ((await textOf(aside)) !== seen) await link(aside, path).catch(() => undefined);

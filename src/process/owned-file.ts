@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { readFileSync, truncateSync, unlinkSync } from 'node:fs';
-import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
 import type { z } from 'zod';
+import { draftOf, removeDeadDrafts } from './drafts.js';
 import { isAlive, type ProcessIdentity } from './process-identity.js';
 import { systemCode } from './system-error.js';
 
@@ -28,9 +27,9 @@ export interface OwnedFile {
  * Throws what the system throws.
  */
 export async function createWholeFile(path: string, content: string): Promise<boolean> {
-  const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, content, { mode: 0o600, flag: 'wx' });
+  const draft = await draftOf(path);
   try {
+    await writeFile(draft, content, { mode: 0o600, flag: 'wx' });
     // A link, unlike a rename, leaves the name to whoever was first.
     await link(draft, path);
     return true;
@@ -118,9 +117,6 @@ export async function namesIn(folder: string): Promise<readonly string[]> {
   });
 }
 
-/** A minute: nobody takes longer to give a draft its name. */
-const DRAFT_MS = 60_000;
-
 /** What the JSON files of a folder say, as far as they have this form; files that are half-made or gone meanwhile are passed over. */
 export async function readJsonFiles<T>(folder: string, schema: z.ZodType<T>): Promise<readonly T[]> {
   const files = (await namesIn(folder)).filter((name) => name.endsWith('.json'));
@@ -139,14 +135,20 @@ export async function livingOwners<Owner extends ProcessIdentity>(folder: string
 export async function removeDeadFiles<Owner extends ProcessIdentity>(folder: string, schema: OwnerSchema<Owner>): Promise<void> {
   for (const name of await namesIn(folder)) {
     const path = join(folder, name);
-    const isNeeded = name.endsWith('.json')
-      ? (await livingOwner(path, schema).catch(() => undefined)) !== undefined
-      : Date.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Date.now()) < DRAFT_MS;
-    if (!isNeeded) await rm(path, { force: true });
+    const isDead = name.endsWith('.json') && (await livingOwner(path, schema).catch(() => undefined)) === undefined;
+    if (isDead) await rm(path, { force: true });
   }
+  await removeDeadDrafts(folder);
 }
 
-/** Replaces a file in one step, for its user alone. What it says is of use only while its process lives, so it need not outlive a loss of power. */
-export async function replaceFile(path: string, content: string): Promise<void> {
-  await writeFileAtomic(path, content, { mode: 0o600, fsync: false });
+/** Replaces a file in one step, for its user alone; with `flush` what it says outlives a loss of power. Throws what the system throws. */
+export async function replaceFile(path: string, content: string, { flush = false }: { readonly flush?: boolean } = {}): Promise<void> {
+  const draft = await draftOf(path);
+  try {
+    await writeFile(draft, content, { mode: 0o600, flag: 'wx', flush });
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
 }

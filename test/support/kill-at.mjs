@@ -4,8 +4,8 @@ import { syncBuiltinESMExports } from 'node:module';
 
 /**
  * Loaded into a program with `--import`: kills it with SIGKILL at an exact place of its own work, however fast it and the machine are.
- * PALIMPSEST_KILL_AT is `WHAT WHEN N`: the N-th `line` that it writes to an open file (a kept measure) or the N-th `record` of its journal, `before` or
- * `after` that write.
+ * PALIMPSEST_KILL_AT is `WHAT WHEN N`: the N-th `line` that it writes to an open file (a kept measure), the N-th `record` of its journal, or the N-th `name`
+ * that a whole file gets by a link or a rename, `before` or `after` that.
  */
 const [what, when, count] = (process.env.PALIMPSEST_KILL_AT ?? '').split(' ');
 let left = Number(count);
@@ -23,6 +23,14 @@ fs.writevSync = (...args) => {
   passed('record', 'after');
   return written;
 };
+for (const call of ['link', 'rename']) {
+  const named = fs.promises[call];
+  fs.promises[call] = async (...args) => {
+    passed('name', 'before');
+    await named(...args);
+    passed('name', 'after');
+  };
+}
 syncBuiltinESMExports();
 
 const file = await open(new URL(import.meta.url));

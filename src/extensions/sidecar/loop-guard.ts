@@ -1,10 +1,11 @@
-import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RenderedMessage } from '../../assembly/render-messages.js';
 import type { LoopContext } from '../../harness/loop-session.js';
 import type { HandedList } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
+import { replaceFile } from '../../process/owned-file.js';
 import type { LoopTrouble } from '../../process/process-reports.js';
 import { messageOf } from '../../values/thrown.js';
 import type { Calls } from './protocol.js';
@@ -39,8 +40,7 @@ export class TroubleFile {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     if (!this.#begun) await this.#forgetOld();
     this.#begun = true;
-    await writeFile(`${path}.new`, JSON.stringify(trouble), { mode: 0o600 });
-    await rename(`${path}.new`, path);
+    await replaceFile(path, JSON.stringify(trouble));
   }
 
   async #forgetOld(): Promise<void> {

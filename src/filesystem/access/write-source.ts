@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { hashBytes } from '../../objects/hashes.js';
 import type { CanonicalPath, Sha256 } from '../../objects/ids.js';
+import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
 import { systemCode } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { entryPath, irregularKind, notRegularError, openFileInside, openFolderInside } from './open-inside.js';
@@ -40,7 +40,7 @@ interface Folder {
 /**
  * Writes a file by its canonical path, missing parent folders included.
  * Atomic: the bytes go to a temporary file in the same folder, reach the disk, and take the name in one step; a reader sees the old file or
- * the new one, a crash leaves one of them. The mode and, where allowed, the owner stay; other hard links of the old file keep its content.
+ * the new one, a crash leaves one of them (and the temporary file, which the next write in that folder removes). The mode and, where allowed, the owner stay; other hard links of the old file keep its content.
  * A folder swapped for a link meanwhile is not followed, a link put at the name itself is replaced, not written through.
  * @throws {SourceError} is-directory, not-regular, no-permission, outside-roots, io – the file cannot be written there; exists, changed-underneath – what
  *   stands there is not what was expected; not-text – the text cannot be written exactly
@@ -116,7 +116,8 @@ async function replaceFile(
   expected: SourceWrite['expected'],
 ): Promise<WrittenSource> {
   const target = entryPath(folder.handle, folder.path, posix.basename(path));
-  const temporary = entryPath(folder.handle, folder.path, `.palimpsest-${randomBytes(8).toString('hex')}.tmp`);
+  await removeDeadDrafts(entryPath(folder.handle, folder.path, ''), { isOurs: (name) => name.startsWith('.palimpsest') });
+  const temporary = await draftOf(entryPath(folder.handle, folder.path, '.palimpsest'));
   const before = await writableTarget(target, shown);
   try {
     const mtimeMs = await writeTemporary(temporary, bytes, before);

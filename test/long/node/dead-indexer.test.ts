@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createContextClient } from '../../../src/host/open-client.js';
-import { nodeStatus } from '../../../src/node/node-status.js';
+import { openDataFolder } from '../../../src/node/data-folder.js';
+import { type NodeStatusReport, nodeStatus } from '../../../src/node/node-status.js';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { canMount, mountSmall, unmount } from '../../support/disk-tricks.js';
+import { runCli } from '../../support/run-cli.js';
 import { callReport } from '../../support/tracked-project.js';
 import { until } from '../../support/until.js';
 
@@ -18,10 +21,26 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-(canMount() ? test : test.skip)(
-  'an indexer that died on a full disk is started again when there is room, and what was acknowledged meanwhile is delivered',
-  async () => {
-    mountSmall(dataDir, '120m');
+const running = (status: NodeStatusReport) => {
+  if (!status.running) throw new Error('no node runs');
+  return status;
+};
+
+/** Where the full disk lies in the data folder, what fails there first, and how that is named. */
+const DISKS = [
+  { full: '', failed: /TAKES NO MORE WRITES|HAS STOPPED INDEXING/, what: 'a store that refuses writes on a full disk' },
+  { full: 'index', failed: /HAS STOPPED INDEXING/, what: 'an indexer that died on a full disk' },
+];
+
+(canMount() ? test : test.skip).each(DISKS)(
+  '$what is started again when there is room, and what was acknowledged meanwhile is delivered',
+  async ({ full, failed }) => {
+    const disk = join(dataDir, full);
+    if (full !== '') {
+      await openDataFolder(dataDir);
+      await mkdir(disk);
+    }
+    mountSmall(disk, '120m');
     // The journal lies where there is room: only the database stands on the full disk.
     await mkdir(join(dataDir, 'journal'));
     mountSmall(join(dataDir, 'journal'), '80m');
@@ -29,31 +48,40 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
       const harness = await createContextClient({ dataDir, roots: [folder], cwd: folder, track: false });
       const { client } = harness;
       const session = await client.openSession();
-      const { applied } = await session.recordCall(callReport({ tool: 'bash', content: 'before' }));
-      await applied;
-      const before = await nodeStatus(dataDir);
-      const filler = join(dataDir, 'filler');
+      const report = (content: string) => session.recordCall(callReport({ tool: 'bash', content }));
+      await (await report('before')).applied;
+      const before = running(await nodeStatus(dataDir));
+      const filler = join(disk, 'filler');
       await writeFile(filler, Buffer.alloc(120_000_000)).catch(() => undefined);
-      const dead = async () => {
-        await session.recordCall(callReport({ tool: 'bash', content: Array.from({ length: 20_000 }, () => Math.random()).join() }));
-        const status = await nodeStatus(dataDir);
-        return status.running && (status.ingesterFailed || status.phase !== 'ready');
-      };
-      await until(dead, (isDead) => isDead);
-      await rm(filler);
-      await until(
-        () => nodeStatus(dataDir),
-        (now) => now.running && before.running && now.restarts > before.restarts && now.answers && !now.ingesterFailed,
+      const broken = await until(
+        async () => {
+          if (client.status.outage === undefined) await report(randomBytes(100_000).toString('base64'));
+          return running(await nodeStatus(dataDir));
+        },
+        (now) => now.storeFailed || now.ingesterFailed,
       );
+      expect(broken).toMatchObject({ pid: before.pid, restarts: 0, isDiskFull: true, answers: true });
+      for (let i = 0; i < 5; i++) await report(`meanwhile ${i}`);
+      const [status, doctor] = await Promise.all(
+        [['node', 'status'], ['doctor']].map((command) => runCli([...command, '--data', dataDir])),
+      );
+      expect([status?.code, doctor?.code]).toEqual([3, 1]);
+      for (const said of [status?.stdout, doctor?.stdout]) expect(said).toMatch(failed);
+      for (const said of [status?.stdout, doctor?.stdout]) expect(said).toContain(`Free at least 16 MiB on the disk of ${dataDir}`);
+      await rm(filler);
+      const mended = await until(
+        async () => running(await nodeStatus(dataDir)),
+        (now) => now.restarts > 0 && now.answers,
+      );
+      expect(mended).toMatchObject({ phase: 'ready', ingesterFailed: false, storeFailed: false, isDiskFull: false });
       await client.backpressure(0, 120_000);
-      const after = await session.recordCall(callReport({ tool: 'bash', content: 'after' }));
-      await after.applied;
+      await (await report('after')).applied;
       expect((await (await client.snapshot()).steps(session.id)).length).toBe(session.state.seq);
       expect(await harness.close()).toEqual({ unflushed: 0 });
     } finally {
       await stopNode(dataDir);
       unmount(join(dataDir, 'journal'));
-      unmount(dataDir);
+      unmount(disk);
     }
   },
 );

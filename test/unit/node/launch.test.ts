@@ -68,8 +68,13 @@ describe('what the node says', () => {
   });
 
   test('a dead indexer is seen in the status, and HTML is no status', () => {
-    expect(parseStatus('{"version":"1.24.3","ingesterFailed?":true}')).toEqual({ version: '1.24.3', ingesterFailed: true });
-    expect(parseStatus('{"version":"1.24.3","ingesterFailed?":false}')?.ingesterFailed).toBe(false);
+    expect(parseStatus('{"version":"1.24.3","ingesterFailed?":true}')).toEqual({
+      version: '1.24.3',
+      ingesterFailed: true,
+      storeFailed: false,
+    });
+    const stored = { ingesterFailed: false, storeFailed: true };
+    expect(parseStatus('{"version":"1.24.3","ingesterFailed?":false,"storeFailed?":true}')).toMatchObject(stored);
     expect(parseStatus('<html></html>')).toBeUndefined();
   });
 });

@@ -54,6 +54,7 @@
    :room (room/open)
    :lanes (lanes/open)
    :starting (starting/since node)
+   :store-failed (promise)
    :read-only? (:read-only flags)})
 
 (defn- listen! [context flags]
@@ -103,10 +104,10 @@
   (when (pos? seconds)
     (watch! "front-idle" #(when (activity/idle-for? activity seconds) (deliver stop :idle)))))
 
-(defn- watch-ingester!
-  "Says once that the indexer is dead: whoever supervises this process starts it again when there is room."
-  [{:keys [node]}]
-  (watch! "front-ingester" #(when (starting/ingester-failed? node) (ready/say-failed!) true)))
+(defn- watch-writes!
+  "Says once that the indexer or the store takes no more writes: whoever supervises this process starts it again when there is room."
+  [{:keys [node store-failed]}]
+  (watch! "front-writes" #(when (or (realized? store-failed) (starting/ingester-failed? node)) (ready/say-failed!) true)))
 
 (defn- on-signal!
   "SIGTERM and SIGINT end in a clean close and exit code 0."
@@ -139,7 +140,7 @@
     (when (wait-until-ready! front stop)
       (ready/say! (:listening front))
       (watch-idle! front (:idle-exit flags) stop)
-      (watch-ingester! front))
+      (watch-writes! front))
     (log/info "Stopping:" (name @stop))
     (try
       (close-front! front)

@@ -36,7 +36,7 @@
   (flush))
 
 (defn say-failed!
-  "Prints that the indexer of the node is dead."
+  "Prints that the node takes no more writes."
   []
-  (println (json-text (array-map :ingesterFailed true)))
+  (println (json-text (array-map :failed true)))
   (flush))

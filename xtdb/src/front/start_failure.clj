@@ -14,7 +14,9 @@
 (defn- messages [e]
   (str/join " | " (keep ex-message (causes e))))
 
-(defn- rocksdb? [e]
+(defn rocksdb?
+  "Whether an exception comes from RocksDB."
+  [e]
   (some #(str/starts-with? (.getName (class %)) "org.rocksdb.") (causes e)))
 
 (def lock-held-code 75)

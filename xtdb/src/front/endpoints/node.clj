@@ -4,9 +4,11 @@
             [xtdb.api :as xt]))
 
 (defn status
-  "GET /status: 500 only where XTDB's wire has it, with an inactive Kafka; 503 while the index is behind the log, with how far it has come."
-  [{:keys [node starting]} _]
-  (let [status (xt/status node)
+  "GET /status: 500 only where XTDB's wire has it, with an inactive Kafka; 503 while the index is behind the log, with how far it has come.
+  A store that has refused a write is named."
+  [{:keys [node starting store-failed]} _]
+  (let [status (cond-> (xt/status node)
+                 (realized? store-failed) (assoc :front/store-failed? true))
         behind (starting)]
     (cond
       behind {:status 503, :headers {"Retry-After" "1"}, :body (assoc status :front/starting behind)}

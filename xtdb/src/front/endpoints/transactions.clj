@@ -6,6 +6,7 @@
             [front.refusal :as refusal]
             [front.rows :as rows]
             [front.shape :as shape]
+            [front.start-failure :as start-failure]
             [front.tx-guard :as tx-guard]
             [xtdb.api :as xt]))
 
@@ -17,13 +18,23 @@
     (mapv json-ops/from-json tx-ops)
     tx-ops))
 
+(defn- submit!
+  "Submits; says so where the store refuses: RocksDB takes no more writes after one that failed, until it is opened again."
+  [{:keys [node store-failed]} tx-ops options]
+  (try
+    (xt/submit-tx node tx-ops options)
+    (catch Throwable e
+      (when (start-failure/rocksdb? e)
+        (deliver store-failed true))
+      (throw e))))
+
 (defn submit
   "POST /submit-tx: 202 with the receipt once the transaction is in the log. That is not a commit."
-  [{:keys [node]} {:keys [body body-type]}]
+  [context {:keys [body body-type]}]
   (let [tx-ops (ops-of body body-type)
         options (::xt/submit-tx-opts body)]
     (tx-guard/check! tx-ops options)
-    (let [receipt (xt/submit-tx node tx-ops options)]
+    (let [receipt (submit! context tx-ops options)]
       {:status 202, :body receipt, :last-modified (::xt/tx-time receipt)})))
 
 (defn committed
