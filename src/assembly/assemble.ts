@@ -2,8 +2,6 @@ import { hashTexts } from '../objects/hashes.js';
 import { type AssemblyRecord, type BlockPlace, RENDERER_VERSION, type SectionName } from './assembly-record.js';
 import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from './layout.js';
 
-export type { AssemblyRecord } from './assembly-record.js';
-
 /** A section that is not empty. */
 export interface AssemblySection {
   readonly name: SectionName;

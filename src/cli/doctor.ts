@@ -99,12 +99,10 @@ async function examine(flags: DoctorFlags): Promise<void> {
   const { node, own, remote, loops, formatTrouble, healthy } = await inspectDataFolder(dataDir);
   if (flags.json) {
     const all = [own, ...remote];
-    const [journals, aside, sessions, trackers] = [
-      all.flatMap((folder) => folder.journals),
-      all.flatMap((folder) => folder.aside),
-      all.flatMap((folder) => folder.sessions),
-      all.flatMap((folder) => folder.trackers),
-    ];
+    const journals = all.flatMap((folder) => folder.journals);
+    const aside = all.flatMap((folder) => folder.aside);
+    const sessions = all.flatMap((folder) => folder.sessions);
+    const trackers = all.flatMap((folder) => folder.trackers);
     console.log(escapedJson({ dataDir, healthy, formatTrouble, node, journals, aside, sessions, trackers, loops }));
   } else {
     const now = Date.now();

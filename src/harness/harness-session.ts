@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { AssembleOptions, SessionAssemblyRecord } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
@@ -52,7 +53,7 @@ export class HarnessSession {
   readonly #client: ContextClient;
   readonly #settings: HarnessSettings;
   readonly #chat: ReportedChat;
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #serial = pLimit(1);
 
   constructor(client: ContextClient, session: ContextSession, settings: HarnessSettings) {
     this.#client = client;
@@ -120,12 +121,6 @@ export class HarnessSession {
   /** Pauses the session [§3.6]: it can be opened again and goes on where it stood. Idempotent. */
   close(): Promise<void> {
     return this.#serial(() => this.#client.closeSession(this.session));
-  }
-
-  #serial<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#queue.then(work);
-    this.#queue = done.catch(() => undefined);
-    return done;
   }
 
   async #assemble({ format = 'text', strict, shortIds }: Pick<TurnOptions, 'format' | 'strict' | 'shortIds'>): Promise<TurnContext> {

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { FrozenTail, LayoutName } from '../assembly/assembly-record.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { SessionAroundTail, SessionAssemblyRecord } from '../client/session/assemble-session.js';
@@ -63,7 +64,7 @@ export class LoopSession {
   #pending: SessionAroundTail | undefined;
   /** Ends when the list is handed over that a model waits for. */
   #wait: () => void = () => undefined;
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #serial = pLimit(1);
 
   constructor(client: ContextClient, options: LoopOptions) {
     this.#client = client;
@@ -99,11 +100,18 @@ export class LoopSession {
       const from = tailStart(history.messages);
       const start = placed.find(({ index, role }) => index === from && role === 'user');
       if (from === undefined || start === undefined) return undefined;
-      const results = placed.filter((entry) => entry.kind === 'call' && entry.index >= from && entry.callId !== undefined);
-      const tail = { turn: start.turn, results: results.flatMap(({ callId }) => callId ?? []) };
-      const around = await this.#assemble(harness, tail);
+      const results = placed.flatMap(({ kind, index, callId }) =>
+        kind === 'call' && index >= from && callId !== undefined ? [{ index, callId }] : [],
+      );
+      const around = await this.#assemble(harness, { turn: start.turn, results: results.map(({ callId }) => callId) });
       this.#pending = around;
-      return contextOf(harness, { from, results, around });
+      const references = results.flatMap(({ index, callId }) => {
+        const text = around.references.get(callId);
+        return text === undefined ? [] : [{ index, text }];
+      });
+      const { index: pool, active } = harness.session.state.sets;
+      const { before, after } = around;
+      return { session: harness.id, from, before, after, references, pool: pool.length, active: active.length };
     });
     context.then((made) => made ?? wait(), wait);
     return context;
@@ -150,12 +158,6 @@ export class LoopSession {
     });
   }
 
-  #serial<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#queue.then(work);
-    this.#queue = done.catch(() => undefined);
-    return done;
-  }
-
   #opened(): HarnessSession {
     if (this.#current === undefined) throw new Error(`the session ${this.#options.id} has not begun: its first model call opens it`);
     return this.#current;
@@ -192,22 +194,4 @@ export class LoopSession {
   #wrap(session: ContextSession): HarnessSession {
     return new HarnessSession(this.#client, session, this.#options);
   }
-}
-
-/** A context around the part of a list that stays. */
-interface AroundList {
-  readonly from: number;
-  /** The results in that part. */
-  readonly results: readonly PlacedEntry[];
-  readonly around: SessionAroundTail;
-}
-
-function contextOf(harness: HarnessSession, { from, results, around }: AroundList): LoopContext {
-  const { sets } = harness.session.state;
-  const references = results.flatMap(({ index, callId }) => {
-    const text = callId === undefined ? undefined : around.references.get(callId);
-    return text === undefined ? [] : [{ index, text }];
-  });
-  const { before, after } = around;
-  return { session: harness.id, from, before, after, references, pool: sets.index.length, active: sets.active.length };
 }

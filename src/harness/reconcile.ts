@@ -83,30 +83,19 @@ class Pool {
   }
 }
 
-function commonPrefix(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): number {
-  let length = 0;
-  for (; length < known.length && length < sent.length; length++) {
-    const [left, right] = [known[length], sent[length]];
-    if (left === undefined || right === undefined || !sameEntry(left, right)) break;
+/** How many pairs of entries, from the first on, are the same. */
+function sameRun(pairAt: (i: number) => readonly [known: HistoryEntry | undefined, sent: HistoryEntry | undefined]): number {
+  for (let run = 0; ; run++) {
+    const [known, sent] = pairAt(run);
+    if (known === undefined || sent === undefined || !sameEntry(known, sent)) return run;
   }
-  return length;
-}
-
-/** How many entries that end before `end` agree with the end of the known ones. */
-function runBefore(known: readonly HistoryEntry[], sent: readonly HistoryEntry[], end: number): number {
-  let run = 0;
-  for (; run < known.length && run < end; run++) {
-    const [left, right] = [known[known.length - 1 - run], sent[end - 1 - run]];
-    if (left === undefined || right === undefined || !sameEntry(left, right)) break;
-  }
-  return run;
 }
 
 /** Where the end of what is known stands in what was sent: the longest run, the earliest of equal ones. */
 function tailOf(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): { readonly end: number; readonly run: number } {
   let best = { end: 0, run: 0 };
   for (let end = 1; end <= sent.length; end++) {
-    const run = runBefore(known, sent, end);
+    const run = sameRun((i) => [known[known.length - 1 - i], sent[end - 1 - i]]);
     if (run > best.run) best = { end, run };
   }
   return best;
@@ -155,7 +144,7 @@ const newOnes = (matched: Found['matched']): readonly number[] => matched.flatMa
  * Pure; linear where the history only grew.
  */
 export function reconcile(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Reconciled {
-  const kept = commonPrefix(known, sent);
+  const kept = sameRun((i) => [known[i], sent[i]]);
   const [before, after] = [known.slice(kept), sent.slice(kept)];
   if (before.length === 0) {
     return { fresh: after.map((_, i) => kept + i), matched: [...places(kept), ...after.map(() => undefined)], notice: undefined };

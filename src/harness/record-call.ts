@@ -52,14 +52,12 @@ export async function findKnownCall(session: ContextSession, call: CallItem): Pr
   return undefined;
 }
 
-/** How a call is recorded: what its files are judged by, and what else is known of it. */
-interface CallReporting {
-  readonly context: ObservationContext;
-  readonly extras: CallExtras;
-}
-
 /** Records a reported call with what it did to files [§5.1, §5.7]. */
-export async function recordItem(session: ContextSession, call: CallItem, { context, extras }: CallReporting): Promise<ReportedCall> {
+export async function recordItem(
+  session: ContextSession,
+  call: CallItem,
+  { context, extras }: { readonly context: ObservationContext; readonly extras: CallExtras },
+): Promise<ReportedCall> {
   const { shown, turnRef, startedAt } = extras;
   const { readings, mentions, notes } = await observeCall(call, context);
   const { callId, collapsed, applied } = await session.recordCall({

@@ -8,6 +8,7 @@ import { DocumentError } from '../objects/errors.js';
 import { SessionError, type SessionErrorCode } from '../session/errors.js';
 import { CodedError } from '../values/coded-error.js';
 import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
+import type { AnswerBody } from './api-schemas.js';
 
 /** What is wrong with one place of a request. */
 export interface ProblemPlace {
@@ -17,14 +18,7 @@ export interface ProblemPlace {
 }
 
 /** A problem as it is answered [RFC 9457]; `code` is what callers branch on. */
-export interface Problem {
-  readonly type: string;
-  readonly title: string;
-  readonly status: number;
-  readonly detail: string;
-  readonly code: string;
-  readonly errors?: readonly ProblemPlace[];
-}
+export type Problem = AnswerBody<'Problem'>;
 
 /** Codes of the interface itself, with their status and title; all other codes come from the errors of the rooms below. */
 const OWN = {
@@ -149,7 +143,7 @@ export function problemOf(error: unknown): Problem {
   const [status, title] = known;
   const code = String((error as { readonly code?: unknown }).code);
   const problem = { type: `urn:palimpsest:problem:${code}`, title, status, detail: error.message, code };
-  return error instanceof ApiError && error.places.length > 0 ? { ...problem, errors: error.places } : problem;
+  return error instanceof ApiError && error.places.length > 0 ? { ...problem, errors: [...error.places] } : problem;
 }
 
 /** Answers with a problem. */

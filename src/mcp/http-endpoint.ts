@@ -5,17 +5,12 @@ import { type EventStore, StreamableHTTPServerTransport } from '@modelcontextpro
 import { ErrorCode, isJSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
 import type { Logger } from '../host/log.js';
 import { tooDeep } from './adapter.js';
-
-/** What serves one client. */
-export interface ServedConnection {
-  readonly server: Server;
-  close(): Promise<void>;
-}
+import type { Connection } from './connection.js';
 
 /** How MCP is served over HTTP. */
 export interface HttpEndpointOptions {
   /** Makes a server for each client: sharing one would let clients see each other's answers. */
-  readonly connect: () => ServedConnection;
+  readonly connect: () => Pick<Connection, 'server' | 'close'>;
   readonly log: Logger;
   /** The longest body of a request. */
   readonly mostBodyBytes: number;
@@ -25,7 +20,7 @@ export interface HttpEndpointOptions {
 
 interface Client {
   readonly transport: StreamableHTTPServerTransport;
-  readonly connection: ServedConnection;
+  readonly connection: Pick<Connection, 'server' | 'close'>;
   lastUsed: number;
   /** Requests and streams that are open. */
   open: number;

@@ -92,8 +92,11 @@ export class StdioTransport implements Transport {
   }
 
   /** Resolves when the message is written, or waits in the output. */
-  send(message: JSONRPCMessage): Promise<void> {
-    return this.#write(message);
+  send(message: unknown): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#output.write(`${JSON.stringify(message)}\n`)) resolve();
+      else this.#output.once('drain', resolve);
+    });
   }
 
   async close(): Promise<void> {
@@ -155,13 +158,6 @@ export class StdioTransport implements Transport {
 
   #refuse(id: unknown, code: number, message: string): void {
     this.onerror?.(new Error(message));
-    void this.#write({ jsonrpc: '2.0', id, error: { code, message } });
-  }
-
-  #write(message: unknown): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#output.write(`${JSON.stringify(message)}\n`)) resolve();
-      else this.#output.once('drain', resolve);
-    });
+    void this.send({ jsonrpc: '2.0', id, error: { code, message } });
   }
 }

@@ -5,7 +5,6 @@ import '../../src/cli/review/context.js';
 import '../../src/history/ask/token-count.js';
 import '../../src/cli/review/log.js';
 import '../../src/cli/review/object.js';
-import '../../src/cli/review/query.js';
 import { reviewCommands } from '../../src/cli/review/commands.js';
 import type { CliResult } from './run-cli.js';
 

@@ -1,14 +1,16 @@
 import { listSessions } from '../../client/session/open-session.js';
-import { askTurns, askVersions, askWho } from '../../history/ask/ask.js';
+import { askQuery, askTurns, askVersions, askWho } from '../../history/ask/ask.js';
 import type { LoggedVersion } from '../../history/ask/object-log.js';
 import { askedMoment } from '../../history/ask/reference.js';
+import type { QueryAnswer } from '../../history/ask/run-query.js';
 import type { Sighting } from '../../history/ask/seen-by.js';
 import type { LoggedCall, LoggedTurn } from '../../history/ask/session-log.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/timeline.js';
 import { sessionsAnswer } from '../../http/api-answers.js';
-import { logAnswer, whoAnswer } from '../../http/review-answers.js';
+import { logAnswer, queryAnswer, whoAnswer } from '../../http/review-answers.js';
 import { sessionLockOwners } from '../../lease/session-lock.js';
+import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { type Colours, columns, escapedLine, firstLine } from '../output.js';
 import type { ReviewFlags } from './answer.js';
@@ -27,24 +29,15 @@ function callLine({ seq, tool, status, args, chars, id }: LoggedCall, colours: C
   return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.cyan(escapedLine(tool))} ${firstLine(args, TEXT_WIDTH)}${state} ${colours.dim(`${chars} chars ${shortName(id)}`)}`;
 }
 
-type ChangeName = keyof LoggedTurn['changes'];
-const CHANGES: Readonly<Record<Exclude<ChangeName, 'index'>, string>> = {
-  activate: '+active',
-  deactivate: '-active',
-  pin: '+pinned',
-  unpin: '-pinned',
-};
+const CHANGES = { index: '+index', activate: '+active', deactivate: '-active', pin: '+pinned', unpin: '-pinned' } as const;
 
 function changeLines({ changes }: LoggedTurn, nameOf: NameOf, colours: Colours): readonly string[] {
-  const found = changes.index.length === 0 ? [] : [`    ${colours.dim('      +index')}  ${names(changes.index, nameOf)}`];
-  const sets = (Object.keys(CHANGES) as (keyof typeof CHANGES)[]).flatMap((name) => {
-    const ids = changes[name];
-    if (ids.length === 0) return [];
+  return (Object.keys(CHANGES) as (keyof typeof CHANGES)[]).flatMap((name) => {
+    if (changes[name].length === 0) return [];
     const label = CHANGES[name];
-    const colour = label.startsWith('+') ? colours.green : colours.red;
-    return [`    ${colour(label.padStart(12))}  ${names(ids, nameOf)}`];
+    const colour = name === 'index' ? colours.dim : label.startsWith('+') ? colours.green : colours.red;
+    return [`    ${colour(label.padStart(12))}  ${names(changes[name], nameOf)}`];
   });
-  return [...found, ...sets];
 }
 
 /** One turn: a headline, both times, what was said and called, what became of the sets. */
@@ -86,16 +79,11 @@ const idsOf = (turns: readonly LoggedTurn[]): readonly ObjectId[] => turns.flatM
 /** The turns of a session that are listed without `--limit`: the transaction of each turn takes a look-up of its own. */
 const LISTED_TURNS = 100;
 
-async function logTurns(
-  timeline: Timeline,
-  session: string | undefined,
-  { object, limit, at, validTime, tx }: ReviewFlags,
-): Promise<Answer> {
-  const isBounded = session !== undefined && limit === undefined;
-  const found = await askTurns(timeline, { session, object, limit: isBounded ? LISTED_TURNS + 1 : limit, at, validTime, tx });
-  const isCut = isBounded && found.turns.length > LISTED_TURNS;
-  const { point } = found;
-  const turns = isCut ? found.turns.slice(0, LISTED_TURNS) : found.turns;
+async function logTurns(timeline: Timeline, session: string | undefined, flags: ReviewFlags): Promise<Answer> {
+  const isBounded = session !== undefined && flags.limit === undefined;
+  const { point, turns: found } = await askTurns(timeline, { ...flags, session, ...(isBounded ? { limit: LISTED_TURNS + 1 } : {}) });
+  const isCut = isBounded && found.length > LISTED_TURNS;
+  const turns = isCut ? found.slice(0, LISTED_TURNS) : found;
   const nameOf = await namesFor(timeline, idsOf(turns));
   return {
     lines: (colours) => (turns.length === 0 ? ['no turns'] : turns.flatMap((turn) => turnLines(turn, nameOf, colours))),
@@ -105,8 +93,8 @@ async function logTurns(
   };
 }
 
-async function logVersions(timeline: Timeline, object: string, { session, limit, at, validTime, tx }: ReviewFlags): Promise<Answer> {
-  const { point, versions } = await askVersions(timeline, { session, object, limit, at, validTime, tx });
+async function logVersions(timeline: Timeline, object: string, flags: ReviewFlags): Promise<Answer> {
+  const { point, versions } = await askVersions(timeline, { ...flags, object });
   return {
     lines: (colours) => (versions.length === 0 ? ['no versions then'] : versions.flatMap((version) => versionLines(version, colours))),
     holds: pointText(point),
@@ -172,5 +160,30 @@ export async function sessionsAction(flags: ReviewFlags): Promise<void> {
       holds: pointText(point),
       json: { ...sessionsAnswer(shown), open: [...owners].map(([session, pid]) => ({ session, pid })) },
     };
+  });
+}
+
+const cell = (value: Json): string => escapedLine(typeof value === 'string' ? value : JSON.stringify(value));
+
+/** The rows that a query found. */
+function rowLines({ columns: headings, rows, limit, isCut }: QueryAnswer, colours: Colours): readonly string[] {
+  const table = columns(
+    headings,
+    rows.map((row) => row.map(cell)),
+    colours,
+  );
+  const cut = isCut ? [colours.yellow(`# cut at ${limit} rows: there are more (--limit, or :limit in the query)`)] : [];
+  return [...table, colours.dim(`# ${rows.length} rows`), ...cut];
+}
+
+/** `query '<datalog>'` */
+export async function queryAction(
+  text: string,
+  { at, asOf, validTime, tx, session, limit, args, timeout, ...flags }: ReviewFlags,
+): Promise<void> {
+  const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
+  await answerReview(flags, async ({ timeline }) => {
+    const { point, answer } = await askQuery(timeline, text, { at: at ?? asOf, validTime, tx, session, limit, args, timeoutMs });
+    return { lines: (colours) => rowLines(answer, colours), holds: pointText(point), json: queryAnswer(point.basis, answer) };
   });
 }

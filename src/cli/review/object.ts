@@ -2,7 +2,6 @@ import { askDiff, askObject } from '../../history/ask/ask.js';
 import type { ActiveDiff, DiffSide, ObjectDiff, SessionDiff, SetDiff } from '../../history/ask/diff.js';
 import { type ObjectView, requireText } from '../../history/ask/object-view.js';
 import { type TextDiff, unifiedLines } from '../../history/ask/text-diff.js';
-import type { Timeline } from '../../history/rebuild/timeline.js';
 import { objectDiffAnswer, sessionDiffAnswer, showAnswer } from '../../http/review-answers.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { VersionText } from '../../store/texts.js';
@@ -23,27 +22,22 @@ function fieldLines(version: ObjectVersion): readonly string[] {
   });
 }
 
-const MORE: Readonly<Partial<Record<ObjectVersion['type'], (version: ObjectVersion) => readonly string[]>>> = {
-  session: (version) =>
-    version.type !== 'session'
-      ? []
-      : (['session_index', 'active_set', 'pinned_set'] as const).flatMap((set) => [
-          '',
-          `${set}:`,
-          ...version[set].map((id) => `  ${escapedLine(id)}`),
-        ]),
-  chat: (version) =>
-    version.type !== 'chat'
-      ? []
-      : version.turns.flatMap(({ turn, messages }) => [
-          '',
-          `turn ${turn}`,
-          ...messages.flatMap(({ role, text, toolcall_refs = [] }) => [
-            `${escapedLine(role)}: ${escapedText(text)}`,
-            ...toolcall_refs.map((id) => `  toolcall ${escapedLine(id)}`),
-          ]),
-        ]),
-};
+/** What an object of the infrastructure holds. */
+function memberLines(version: ObjectVersion): readonly string[] {
+  if (version.type === 'session') {
+    const sets = ['session_index', 'active_set', 'pinned_set'] as const;
+    return sets.flatMap((set) => ['', `${set}:`, ...version[set].map((id) => `  ${escapedLine(id)}`)]);
+  }
+  if (version.type !== 'chat') return [];
+  return version.turns.flatMap(({ turn, messages }) => [
+    '',
+    `turn ${turn}`,
+    ...messages.flatMap(({ role, text, toolcall_refs = [] }) => [
+      `${escapedLine(role)}: ${escapedText(text)}`,
+      ...toolcall_refs.map((id) => `  toolcall ${escapedLine(id)}`),
+    ]),
+  ]);
+}
 
 /** An object at a moment, as it is printed. */
 interface ShownObject {
@@ -72,7 +66,7 @@ function objectLines({ view, display, text, withContent }: ShownObject, colours:
     `${'known'.padEnd(WIDTH)} ${shownTime(times.txTime)}, transaction ${times.txId}`,
     ...fieldLines(version),
     ...HASHES.map((name) => colours.dim(`${name.padEnd(WIDTH)} ${version[name] ?? 'null'}`)),
-    ...(withContent ? (MORE[version.type]?.(version) ?? []) : []),
+    ...(withContent ? memberLines(version) : []),
     ...content,
   ];
 }
@@ -140,13 +134,10 @@ function sessionDiffLines({ session, from, to, sets, active }: SessionDiff, styl
   ];
 }
 
-const viewOf = (timeline: Timeline, object: string, { session, at, validTime, tx }: ReviewFlags): Promise<ObjectView> =>
-  askObject(timeline, { session, object, at, validTime, tx });
-
 /** `show <object>[@when]` */
 export async function showAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const view = await viewOf(timeline, reference, flags);
+    const view = await askObject(timeline, { ...flags, object: reference });
     const text = flags.content === false ? undefined : await view.text();
     const { source } = view.version;
     const display = source === null ? undefined : timeline.paths.display(source);
@@ -161,7 +152,7 @@ export async function showAction(reference: string, flags: ReviewFlags): Promise
 /** `cat <object>[@when]`: to a pipe or file the exact bytes, to a terminal with control characters as escapes. */
 export async function catAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    const view = await viewOf(timeline, reference, flags);
+    const view = await askObject(timeline, { ...flags, object: reference });
     const { text, whole } = await requireText(view);
     if (!whole) process.stderr.write('# only the head and the tail of this text were kept\n');
     return { lines: () => [escapedText(text)], exact: text, json: showAnswer(view, { text, whole }, timeline.paths) };

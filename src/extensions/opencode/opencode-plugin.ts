@@ -2,12 +2,10 @@ import { z } from 'zod';
 import type { Verb } from '../../session/verb-outcome.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';
 import type { LoopGuard } from '../sidecar/loop-guard.js';
-import { type Started, startSidecar } from '../sidecar/start.js';
+import { startSidecar } from '../sidecar/start.js';
 import type { OpencodeHooks, OpencodeInfo, OpencodeInput, OpencodeMessage, OpencodePart, OpencodeTool } from './opencode-api.js';
 import { answeredList, opencodeList, StreamedMessages } from './opencode-messages.js';
 
-/** How long the end of the program waits for what was said last to be delivered. */
-const END_MS = 5_000;
 const COMMAND = 'palimpsest';
 /** The call that makes a title has a prompt of its own and is no turn. */
 const SIDE_PROMPT = /^You are a title generator\b/;
@@ -26,13 +24,13 @@ interface OpencodeSession {
 }
 
 class OpencodeLoop {
-  readonly #started: Started;
+  readonly #guard: LoopGuard;
   readonly #input: OpencodeInput;
   readonly #sessions = new Map<string, OpencodeSession>();
-  readonly #streamed = new StreamedMessages();
+  readonly streamed = new StreamedMessages();
 
-  constructor(started: Started, input: OpencodeInput) {
-    this.#started = started;
+  constructor(guard: LoopGuard, input: OpencodeInput) {
+    this.#guard = guard;
     this.#input = input;
   }
 
@@ -46,7 +44,7 @@ class OpencodeLoop {
     session.own = compacting ? undefined : [...messages];
     // What is summed up is the harness's own history.
     if (!session.on || compacting) return;
-    const passage = await this.#started.loop.passAhead(() => opencodeList(id, messages, session.system));
+    const passage = await this.#guard.passAhead(() => opencodeList(id, messages, session.system));
     if (passage === undefined) return;
     session.handed = passage.messages;
     messages.splice(0, messages.length, ...passage.messages);
@@ -63,25 +61,20 @@ class OpencodeLoop {
     session.handed = undefined;
     system[0] = `${system[0] ?? ''}\n\n${GUIDE}`;
     session.system = system.join('\n');
-    await this.#started.loop.handOver(id, handed, session.system);
+    await this.#guard.handOver(id, handed, session.system);
   }
 
   expect(id: string, callId: string): void {
-    if (this.#sessions.get(id)?.on === true) this.#started.loop.expect(id, callId);
-  }
-
-  /** Takes in a part of a message as it is now. */
-  updatedPart(part: OpencodePart): void {
-    this.#streamed.part(part);
+    if (this.#sessions.get(id)?.on === true) this.#guard.expect(id, callId);
   }
 
   /** Reports a message at once when the model has completed it, because nothing may come after it. */
   updated(info: OpencodeInfo): void {
-    const message = this.#streamed.completed(info);
+    const message = this.streamed.completed(info);
     const session = this.#sessions.get(info.sessionID);
     if (message === undefined || session?.on !== true || session.own === undefined) return;
     const list = answeredList(session.own, message);
-    if (list !== undefined) this.#started.loop.follow(opencodeList(info.sessionID, list, session.system).list);
+    if (list !== undefined) this.#guard.follow(opencodeList(info.sessionID, list, session.system).list);
   }
 
   /** Reports what was said after the last model call. */
@@ -89,7 +82,7 @@ class OpencodeLoop {
     const session = this.#sessions.get(id);
     if (session?.on !== true) return;
     const { data } = await this.#input.client.session.messages({ path: { id } });
-    if (data !== undefined) this.#started.loop.follow(opencodeList(id, data, session.system).list);
+    if (data !== undefined) this.#guard.follow(opencodeList(id, data, session.system).list);
   }
 
   async turn(id: string, wanted: string): Promise<void> {
@@ -97,17 +90,7 @@ class OpencodeLoop {
     const on = wanted.trim() !== 'off';
     if (on === session.on) return;
     session.on = on;
-    await this.#started.loop.toggled(id, on);
-  }
-
-  async verb(call: Parameters<LoopGuard['verb']>[0]): Promise<string> {
-    const { text, ok } = await this.#started.loop.verb(call);
-    if (!ok) throw new Error(text.replace(/^Error: /, ''));
-    return text;
-  }
-
-  end(): Promise<void> {
-    return this.#started.sidecar.end(END_MS);
+    await this.#guard.toggled(id, on);
   }
 
   #session(id: string): OpencodeSession {
@@ -127,26 +110,26 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
   };
   // OpenCode runs in a runtime of its own; the sidecar needs Node.
   const where = { extension: import.meta.url, node: 'node', env: process.env, notify };
-  const started = startSidecar({ what: 'opencode', cwd, roots: [cwd] }, where);
-  await started.loop.warmUp();
-  const loop = new OpencodeLoop(started, input);
+  const guard = startSidecar({ what: 'opencode', cwd, roots: [cwd] }, where);
+  await guard.warmUp();
+  const loop = new OpencodeLoop(guard, input);
   const args = { ids: z.array(z.string().min(1)).min(1).describe(IDS) };
   const tools = Object.entries(VERBS).map(([verb, description]): [string, OpencodeTool] => [
     verb,
     {
       description,
       args,
-      execute: ({ ids }, { sessionID, callID = '' }) => loop.verb({ session: sessionID, verb: verb as Verb, ids, callId: callID }),
+      execute: ({ ids }, { sessionID, callID = '' }) => guard.verb({ session: sessionID, verb: verb as Verb, ids, callId: callID }),
     },
   ]);
   return {
-    dispose: () => loop.end(),
+    dispose: () => guard.end(),
     config: async (config) => {
       const template = 'Palimpsest was turned $ARGUMENTS for this session. Answer with one word: ok';
       config.command = { ...config.command, [COMMAND]: { template, description: 'Turn the context that Palimpsest assembles on or off' } };
     },
     event: async ({ event: { type, properties } }) => {
-      if (type === 'message.part.updated') loop.updatedPart(properties.part as OpencodePart);
+      if (type === 'message.part.updated') loop.streamed.part(properties.part as OpencodePart);
       if (type === 'message.updated') loop.updated(properties.info as OpencodeInfo);
       if (type === 'session.idle') await loop.idle(String(properties.sessionID));
     },

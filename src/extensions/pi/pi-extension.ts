@@ -2,13 +2,12 @@ import { basename } from 'node:path';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';
-import { type Started, startSidecar } from '../sidecar/start.js';
+import type { LoopGuard } from '../sidecar/loop-guard.js';
+import { startSidecar } from '../sidecar/start.js';
 import type { PiContext, PiExtensionApi, PiMessage } from './pi-api.js';
 import { piList } from './pi-messages.js';
 
 const STATUS = 'palimpsest';
-/** How long the end of a session waits for what was said last to be delivered. */
-const END_MS = 5_000;
 /** A token is about four characters of the texts that agents work with. */
 const CHARS_PER_TOKEN = 4;
 
@@ -19,21 +18,17 @@ export function sessionOfFile(path: string | undefined): string | undefined {
 
 /** One session of pi. */
 class PiSession {
-  readonly #started: Started;
+  readonly loop: LoopGuard;
   readonly id: string;
   readonly #parent: string | undefined;
   #system: string | undefined;
   #messages: readonly PiMessage[] = [];
   on = true;
 
-  constructor(started: Started, id: string, parent: string | undefined) {
-    this.#started = started;
+  constructor(loop: LoopGuard, id: string, parent: string | undefined) {
+    this.loop = loop;
     this.id = id;
     this.#parent = parent;
-  }
-
-  get loop(): Started['loop'] {
-    return this.#started.loop;
   }
 
   prompt(own: string): string | undefined {
@@ -67,10 +62,6 @@ class PiSession {
     await this.loop.toggled(this.id, on);
   }
 
-  end(): Promise<void> {
-    return this.#started.sidecar.end(END_MS);
-  }
-
   #list() {
     const parent = this.#parent === undefined ? {} : { parent: this.#parent };
     return piList(this.id, this.#messages, { ...parent, ...defined({ system: this.#system }) });
@@ -85,10 +76,10 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
     const { cwd, sessionManager, ui } = context;
     const notify = (line: string): void => ui.notify(line, 'warning');
     const where = { extension: import.meta.url, node: process.execPath, env: process.env, notify };
-    const started = startSidecar({ what: 'pi', cwd, roots: [cwd] }, where);
-    session = new PiSession(started, sessionManager.getSessionId(), sessionOfFile(sessionManager.getHeader()?.parentSession));
+    const loop = startSidecar({ what: 'pi', cwd, roots: [cwd] }, where);
+    session = new PiSession(loop, sessionManager.getSessionId(), sessionOfFile(sessionManager.getHeader()?.parentSession));
     ui.setStatus(STATUS, 'palimpsest: on');
-    await started.loop.warmUp();
+    await loop.warmUp();
     return undefined;
   });
   pi.on('before_agent_start', ({ systemPrompt }) => {
@@ -104,7 +95,7 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
     return undefined;
   });
   pi.on('session_shutdown', async () => {
-    await session?.end();
+    await session?.loop.end();
     session = undefined;
     return undefined;
   });
@@ -122,8 +113,7 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
       parameters,
       execute: async (callId, { ids }) => {
         if (session === undefined) throw new Error('there is no session');
-        const { text, ok } = await session.loop.verb({ session: session.id, verb: verb as Verb, ids, callId });
-        if (!ok) throw new Error(text.replace(/^Error: /, ''));
+        const text = await session.loop.verb({ session: session.id, verb: verb as Verb, ids, callId });
         return { content: [{ type: 'text', text }], details: {} };
       },
     });

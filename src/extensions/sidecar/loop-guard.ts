@@ -51,6 +51,9 @@ export class TroubleFile {
   }
 }
 
+/** How long the end of a session or of a program waits for what was said last to be delivered. */
+const END_MS = 5_000;
+
 /** A list of a harness's own messages, and what ours are in it. */
 export interface HarnessList<M> {
   readonly list: WholeList;
@@ -169,19 +172,25 @@ export class LoopGuard {
     this.#options.sidecar.call('expect', { session, callId }).catch(() => undefined);
   }
 
-  /** One of the agent's own tools [§3.3]; a failure is its answer. */
-  async verb(call: Calls['verb']['params']): Promise<Calls['verb']['result']> {
-    try {
-      return await withTimeout(this.#options.sidecar.call('verb', call), 5 * this.#options.limitMs);
-    } catch (error) {
-      return { text: `Error: ${call.verb} is not available at the moment: ${reasonOf(error)}`, ok: false };
-    }
+  /** One of the agent's own tools [§3.3]: its answer. Rejects with a failure, which the harness marks as one. */
+  async verb(call: Calls['verb']['params']): Promise<string> {
+    const answer = withTimeout(this.#options.sidecar.call('verb', call), 5 * this.#options.limitMs);
+    const { text, ok } = await answer.catch((error: unknown) => {
+      throw new Error(`${call.verb} is not available at the moment: ${reasonOf(error)}`);
+    });
+    if (!ok) throw new Error(text.replace(/^Error: /, ''));
+    return text;
   }
 
   /** Notes that the user turned Palimpsest off or on. */
   async toggled(session: string, on: boolean): Promise<void> {
     const event = { kind: on ? 'resumed' : 'paused' } as const;
     await withTimeout(this.#options.sidecar.call('event', { session, event }), this.#options.limitMs).catch(() => undefined);
+  }
+
+  /** Ends the sidecar; what it still delivers, it delivers by itself. */
+  end(): Promise<void> {
+    return this.#options.sidecar.end(END_MS);
   }
 
   async #passage<M>(own: HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {

@@ -6,12 +6,6 @@ import { LoopGuard, type LoopGuardOptions, TroubleFile } from './loop-guard.js';
 import type { Beginning } from './protocol.js';
 import { SidecarProcess } from './sidecar-process.js';
 
-/** What an extension works with. */
-export interface Started {
-  readonly sidecar: SidecarProcess;
-  readonly loop: LoopGuard;
-}
-
 /** Where an extension runs, and how it reaches its user. */
 export interface Surroundings {
   /** The URL of the built extension; the program of the sidecar lies in the same folder. */
@@ -36,19 +30,18 @@ function layoutOf({ layout }: LoopSettings, notify: Surroundings['notify']): Pic
   return {};
 }
 
-/** Starts the sidecar of a harness. */
-export function startSidecar(what: Beginning, { extension, node, env, notify }: Surroundings): Started {
+/** Starts the sidecar of a harness: gives what asks it on behalf of the harness. */
+export function startSidecar(what: Beginning, { extension, node, env, notify }: Surroundings): LoopGuard {
   const settings = loopSettings(env);
   const beginning = { ...what, ...layoutOf(settings, notify) };
   const program = fileURLToPath(new URL('./sidecar.js', extension));
   const sidecar = new SidecarProcess({ node: settings.node ?? node, program, env, beginning });
   sidecar.start();
-  const loop = new LoopGuard({
+  return new LoopGuard({
     sidecar,
     trouble: new TroubleFile(settings.dataDir, beginning.what),
     limitMs: settings.limitMs,
     notify,
     ...timesTo(settings.timesFile),
   });
-  return { sidecar, loop };
 }

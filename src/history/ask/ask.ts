@@ -18,6 +18,10 @@ export interface Question extends MomentText {
   readonly limit?: number | undefined;
 }
 
+interface ObjectQuestion extends Question {
+  readonly object: string;
+}
+
 /** Turns that are shown where no session is named. */
 const LATEST = 20;
 
@@ -49,27 +53,27 @@ export async function askTurns(
   return { point, turns };
 }
 
+/** The object that is named, and the moment that is asked for: a turn is one of the session that is named, else of the one that it belongs to. */
+async function objectAt(timeline: Timeline, { session: of, object, ...text }: ObjectQuestion) {
+  const { name, moment } = parseReference(object);
+  const session = await sessionIn(timeline, of);
+  const id = await objectNamed(timeline, name, session);
+  return { id, point: await timeline.find(askedMoment(text, moment), session ?? (await ownSession(timeline.present, id))) };
+}
+
 /** The versions of an object up to a moment, newest first. */
 export async function askVersions(
   timeline: Timeline,
-  { session: of, object, limit, ...text }: Question & { readonly object: string },
+  question: ObjectQuestion,
 ): Promise<{ readonly id: ObjectId; readonly point: Point; readonly versions: readonly LoggedVersion[] }> {
-  const { name, moment } = parseReference(object);
-  const session = await sessionIn(timeline, of);
-  const id = await objectNamed(timeline, name, session);
-  const point = await timeline.find(askedMoment(text, moment), session ?? (await ownSession(timeline.present, id)));
-  return { id, point, versions: await objectLog(point.snapshot, id, limit) };
+  const { id, point } = await objectAt(timeline, question);
+  return { id, point, versions: await objectLog(point.snapshot, id, question.limit) };
 }
 
 /** An object at a moment; a turn is one of the session that is named, else of the session that the object belongs to by itself. */
-export async function askObject(
-  timeline: Timeline,
-  { session: of, object, ...text }: Question & { readonly object: string },
-): Promise<ObjectView> {
-  const { name, moment } = parseReference(object);
-  const session = await sessionIn(timeline, of);
-  const id = await objectNamed(timeline, name, session);
-  return viewAt(timeline, id, await timeline.find(askedMoment(text, moment), session ?? (await ownSession(timeline.present, id))));
+export async function askObject(timeline: Timeline, question: ObjectQuestion): Promise<ObjectView> {
+  const { id, point } = await objectAt(timeline, question);
+  return viewAt(timeline, id, point);
 }
 
 /** How an object or a session changed. */

@@ -25,10 +25,6 @@ function ambiguous(name: string, candidates: readonly string[]): HistoryError {
 /** Whether a path is the one asked for, or ends in it at a folder. */
 const fits = (path: string, wanted: string): boolean => path === wanted || path.endsWith(`/${wanted}`);
 
-function pathLike(name: string): string {
-  return name.replace(/^\.\//, '').replace(/\/+$/, '');
-}
-
 /** Where a name is looked up: in which snapshot, and among which objects; among all where absent. */
 interface Candidates {
   readonly snapshot: StoreSnapshot;
@@ -36,7 +32,7 @@ interface Candidates {
 }
 
 async function byPath({ snapshot, members }: Candidates, name: string, { paths: shown }: ObjectSearch): Promise<ObjectId | undefined> {
-  const wanted = pathLike(name);
+  const wanted = name.replace(/^\.\//, '').replace(/\/+$/, '');
   if (wanted === '') return undefined;
   const files = (await snapshot.sources())
     .filter(({ id }) => members === undefined || members.has(id))

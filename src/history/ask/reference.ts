@@ -3,27 +3,15 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { looksLikeMoment, type Moment, NOW, parseMoment, parseTime } from '../rebuild/moment.js';
 import type { When } from '../rebuild/timeline.js';
 
-/** What is asked about, and for when, where the reference says so. */
-export interface Reference {
-  readonly name: string;
-  readonly moment: Moment | undefined;
-}
-
 /**
  * Splits `NAME@MOMENT` at its last `@`, where a moment follows: names and paths may hold an `@` themselves.
  * @throws {HistoryError} `malformed-moment` for what begins like a moment and is none
  */
-export function parseReference(text: string): Reference {
+export function parseReference(text: string): { readonly name: string; readonly moment: Moment | undefined } {
   const at = text.lastIndexOf('@');
   const suffix = text.slice(at + 1);
   if (at <= 0 || !looksLikeMoment(suffix)) return { name: text, moment: undefined };
   return { name: text.slice(0, at), moment: parseMoment(suffix) };
-}
-
-/** Two moments that are compared; without a beginning, what stood just before the end. */
-export interface MomentRange {
-  readonly from: Moment | undefined;
-  readonly to: Moment;
 }
 
 /** A bare number is a turn where turns are meant. */
@@ -32,10 +20,10 @@ function momentOf(text: string): Moment {
 }
 
 /**
- * Reads `A..B`, `A..` (until now) and `..B`; a bare number is a turn.
+ * Reads two moments that are compared, `A..B`, `A..` (until now) and `..B` (from just before B); a bare number is a turn.
  * @throws {HistoryError} `malformed-moment`
  */
-export function parseRange(text: string): MomentRange {
+export function parseRange(text: string): { readonly from: Moment | undefined; readonly to: Moment } {
   const [from = '', to = '', ...more] = text.split('..');
   if (!text.includes('..') || more.length > 0 || (from === '' && to === ''))
     throw new HistoryError(

@@ -41,17 +41,8 @@ interface Asked {
   readonly versions: readonly VersionTimes[];
 }
 
-interface Activity {
-  readonly touched: readonly number[];
-  readonly active: readonly number[];
-  /** Turns at whose end it was active. */
-  readonly endedActive: readonly TurnSpan[];
-  readonly known: Sighting['known'] | undefined;
-  readonly isActive: boolean;
-  readonly isPinned: boolean;
-}
-
-function activityOf(turns: readonly TurnSpan[], object: ObjectId): Activity {
+/** What a session's turns did with an object; `endedActive` are those at whose end it was active. */
+function activityOf(turns: readonly TurnSpan[], object: ObjectId) {
   let [active, pinned] = [false, false];
   let known: Sighting['known'] | undefined;
   const [touchedIn, activeIn, ended]: [number[], number[], TurnSpan[]] = [[], [], []];

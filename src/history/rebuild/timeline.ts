@@ -183,11 +183,8 @@ export class Timeline {
     if (typeof known === 'number' && known > (latest ?? -1)) {
       throw new HistoryError('beyond-end', `there is no transaction ${known} yet: the last one is ${latest ?? 'none'}`);
     }
-    return {
-      ...defined({ validTime: valid }),
-      ...(typeof known === 'number' ? { txId: known } : {}),
-      ...(known instanceof Date ? { txTime: known } : {}),
-    };
+    const clock = known instanceof Date ? { txTime: known } : { txId: known };
+    return defined({ validTime: valid, ...clock });
   }
 
   async #at(asked: AskedBasis): Promise<StoreSnapshot> {

@@ -75,14 +75,8 @@ function causeOf(error: unknown): Finding {
   throw error;
 }
 
-interface Difference {
-  readonly section: string;
-  readonly line: number;
-  readonly object?: string;
-}
-
 /** Where two renderings of a context part. */
-function firstDifference(ours: Rendered, theirs: Rendered): Difference | undefined {
+function firstDifference(ours: Rendered, theirs: Rendered): Pick<Finding, 'section' | 'line' | 'object'> | undefined {
   const others = new Map(theirs.sections.map(({ name, text }) => [name as string, text]));
   const names = [...new Set([...ours.sections, ...theirs.sections].map(({ name }) => name as string))];
   for (const name of names) {
