@@ -14,6 +14,7 @@ describe('where settings come from', () => {
         cacheDir: join(homedir(), '.cache', 'palimpsest'),
       },
       nodeUrl: undefined,
+      shareSessions: false,
     });
     expect(
       readSettings({ XDG_DATA_HOME: '/d', XDG_CACHE_HOME: '/c', XDG_RUNTIME_DIR: '/r', JAVA_HOME: '/j', XTDB_URL: 'http://h:3000' }, {}),
