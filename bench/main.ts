@@ -4,7 +4,6 @@
  */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { XtdbClient } from '../src/xtdb/xtdb-client.js';
 import { measureAssembling } from './cases/assembling.js';
 import { measureHistory } from './cases/history.js';
 import { measureListing } from './cases/listing.js';
@@ -22,6 +21,7 @@ import { keepResults, writeReport } from './report.js';
 import type { CaseResult } from './results.js';
 import { FULL, QUICK } from './sizes.js';
 import { benchFolder, Workshop } from './workshop.js';
+import { LogClient } from './written-documents.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
@@ -50,7 +50,7 @@ async function openReaders(workshop: Workshop, dataDir: string): Promise<Readers
   await Promise.all([ours.initialize(), whole.initialize(), peer.initialize()]);
   const client = await workshop.client(node, dataDir);
   const session = await client.openSession({ id: 'bench-library' });
-  const xtdb = new XtdbClient(node.address);
+  const xtdb = new LogClient(node.address);
   const library = { client, session, signal: new AbortController().signal, turnRef: 'bench' };
   const close = async (): Promise<void> => {
     await Promise.all([ours.close(), whole.close(), peer.close(), xtdb.close()]);

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { EdnMap } from '../src/edn/values.js';
+import { EdnMap, type EdnValue, elements, Keyword } from '../src/edn/values.js';
+import type { NodeAddress } from '../src/xtdb/address.js';
 import { type StoredDocument, toDocument } from '../src/xtdb/documents.js';
-import { encodeTransaction, type TxLogEntry, type TxOp } from '../src/xtdb/transactions.js';
-import type { XtdbClient } from '../src/xtdb/xtdb-client.js';
+import { XtdbHttp } from '../src/xtdb/http.js';
+import { encodeTransaction, readReceipt, type TxOp } from '../src/xtdb/transactions.js';
+import { XtdbClient } from '../src/xtdb/xtdb-client.js';
 import { type Answer, callOf } from './stdio-server.js';
 
 /** One transaction of the log: what it put. */
@@ -14,17 +16,49 @@ export interface WrittenTransaction {
   readonly bytes: number;
 }
 
-function asPut({ op, args: [document, validTime] }: NonNullable<TxLogEntry['ops']>[number]): readonly Extract<TxOp, { op: 'put' }>[] {
-  if (op !== 'put' || !(document instanceof EdnMap)) return [];
-  return [{ op, doc: toDocument(document), ...(validTime instanceof Date ? { validTime } : {}) }];
+/** A client that can also read the log of transactions. */
+export class LogClient extends XtdbClient {
+  readonly #log: XtdbHttp;
+
+  constructor(address: NodeAddress | (() => Promise<NodeAddress>)) {
+    super(address);
+    this.#log = new XtdbHttp(address, { connections: 1, maxRequestBytes: 1024, maxAnswerBytes: 1024 ** 3 });
+  }
+
+  /** The id of the latest transaction that was submitted, indexed or not; undefined on an empty node. */
+  async latestSubmittedTx(): Promise<number | undefined> {
+    const answer = await this.#log.send({ method: 'GET', path: '/latest-submitted-tx', accept: 'application/edn', timeoutMs: 60_000 });
+    const txId = answer instanceof EdnMap ? answer.get('xtdb.api/tx-id') : undefined;
+    return typeof txId === 'number' ? txId : undefined;
+  }
+
+  /** The indexed transactions after one, with their operations. */
+  async entriesAfter(txId: number | undefined): Promise<readonly EdnValue[]> {
+    const submitted = await this.latestSubmittedTx();
+    if (submitted !== undefined) await this.awaitOutcome(submitted);
+    const params = { 'after-tx-id': txId, 'with-ops?': true };
+    return (
+      elements(await this.#log.send({ method: 'GET', path: '/tx-log', params, accept: 'application/transit+json', timeoutMs: 60_000 })) ??
+      []
+    );
+  }
+
+  override async close(): Promise<void> {
+    await Promise.all([super.close(), this.#log.close()]);
+  }
+}
+
+function asPut(operation: EdnValue): readonly Extract<TxOp, { op: 'put' }>[] {
+  const [op, document, validTime] = elements(operation) ?? [];
+  if (!(op instanceof Keyword) || op.name !== 'xtdb.api/put' || !(document instanceof EdnMap)) return [];
+  return [{ op: 'put', doc: toDocument(document), ...(validTime instanceof Date ? { validTime } : {}) }];
 }
 
 /** What the transactions after one put, in order. */
-export async function writtenAfter(xtdb: XtdbClient, afterTxId: number | undefined): Promise<readonly WrittenTransaction[]> {
-  const entries = await xtdb.txLog({ withOps: true, ...(afterTxId === undefined ? {} : { afterTxId }), timeoutMs: 60_000 });
-  return entries.map(({ txId, ops }) => {
-    const puts = (ops ?? []).flatMap(asPut);
-    return { txId, puts, bytes: puts.length === 0 ? 0 : Buffer.byteLength(encodeTransaction(puts)) };
+export async function writtenAfter(xtdb: LogClient, afterTxId: number | undefined): Promise<readonly WrittenTransaction[]> {
+  return (await xtdb.entriesAfter(afterTxId)).map((entry) => {
+    const puts = (entry instanceof EdnMap ? (elements(entry.get('xtdb.api/tx-ops')) ?? []) : []).flatMap(asPut);
+    return { txId: readReceipt(entry).txId, puts, bytes: puts.length === 0 ? 0 : Buffer.byteLength(encodeTransaction(puts)) };
   });
 }
 
@@ -39,7 +73,7 @@ export async function untilStored(xtdb: XtdbClient, call: string | undefined): P
 }
 
 /** What the transaction of one call puts. */
-export async function captureWrite(xtdb: XtdbClient, work: () => Promise<Answer>): Promise<WrittenTransaction> {
+export async function captureWrite(xtdb: LogClient, work: () => Promise<Answer>): Promise<WrittenTransaction> {
   const before = await xtdb.latestSubmittedTx();
   const call = callOf(await work());
   await untilStored(xtdb, call);

@@ -101,8 +101,9 @@ try {
 
   heading('History of the edited file, both times');
   const { id } = await reviewer.files.locate(edited);
-  for (const { validTime, txTime, txId, version } of await (await reviewer.store.now()).history(id)) {
-    const about = version?.type === 'file' ? `${version.char_count} characters, object_hash ${version.object_hash.slice(0, 12)}…` : 'gone';
+  for (const { validTime, txTime, txId, document } of await (await reviewer.store.now()).historyOfHeads(id)) {
+    const about =
+      document === undefined ? 'gone' : `${document.char_count} characters, object_hash ${String(document.object_hash).slice(0, 12)}…`;
     console.log(`   valid ${validTime.toISOString()}  known ${txTime.toISOString()} (transaction ${txId})  ${about}`);
   }
 

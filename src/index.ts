@@ -89,7 +89,7 @@ export type { SessionState } from './session/session-state.js';
 export { DEFAULT_POLICY, type StepPolicy } from './session/step-policy.js';
 export { StoreError, type StoreErrorCode } from './store/errors.js';
 export type { ObjectStore } from './store/object-store.js';
-export type { FoundVersion, HistoryVersion, StoreSnapshot } from './store/store-snapshot.js';
+export type { FoundVersion, StoreSnapshot } from './store/store-snapshot.js';
 export type { VersionText } from './store/texts.js';
 export type { NodeAddress } from './xtdb/address.js';
 export type { Basis } from './xtdb/db-snapshot.js';

@@ -127,7 +127,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
   );
   const versionSamples = await interleave(
     [
-      { name: 'whole history', prepare: async () => async () => ({ bytes: (await (await reader.snapshot()).history(id)).length }) },
+      { name: 'whole history', prepare: async () => async () => ({ bytes: (await (await reader.snapshot()).historyOfHeads(id)).length }) },
       {
         name: 'one version in the middle',
         prepare: async (round) => async () => {

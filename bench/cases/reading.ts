@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import type { ToolContext } from '../../src/tools/tool.js';
-import type { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { makeFiles, settleDisk } from '../fixtures.js';
 import { type Contender, interleave, type Outcome } from '../interleave.js';
 import { type CaseResult, type CountedCase, type Goal, medianOf, type TimedCase } from '../results.js';
 import { runTool } from '../run-tool.js';
 import { residentMiB, type StdioServer } from '../stdio-server.js';
 import type { Workshop } from '../workshop.js';
-import { captureWrite, freshCopy, untilStored, type WrittenTransaction } from '../written-documents.js';
+import { captureWrite, freshCopy, type LogClient, untilStored, type WrittenTransaction } from '../written-documents.js';
 
 const OURS = 'palimpsest read';
 const WHOLE = 'palimpsest read, whole text answered';
@@ -35,7 +34,7 @@ export interface Readers {
   readonly peer: StdioServer;
   readonly library: ToolContext;
   /** A connection to the node beside all of them. */
-  readonly xtdb: XtdbClient;
+  readonly xtdb: LogClient;
 }
 
 const WARM_UP = 3;

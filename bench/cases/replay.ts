@@ -5,12 +5,11 @@ import { join } from 'node:path';
 import { parseReplayConfig } from '../../src/lab/replay/replay-config.js';
 import { openReplayDatabase } from '../../src/lab/replay/replay-database.js';
 import { replayFile } from '../../src/lab/report/replay-file.js';
-import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { median } from '../quantile.js';
 import { makeRecording } from '../recordings.js';
 import type { CaseResult } from '../results.js';
 import { projectFolder, type Workshop } from '../workshop.js';
-import { freshCopy, writtenAfter } from '../written-documents.js';
+import { freshCopy, LogClient, writtenAfter } from '../written-documents.js';
 
 const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest');
 
@@ -19,7 +18,7 @@ async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
   const { calls, rounds } = workshop.sizes.replay;
   const made = await makeRecording(join(workshop.files, 'speed.jsonl'), { calls }, 20, 4_000);
   const database = await openReplayDatabase(undefined, { cacheDir, onProgress: workshop.tell });
-  const xtdb = new XtdbClient(database.address);
+  const xtdb = new LogClient(database.address);
   const replayed: number[] = [];
   const bare: number[] = [];
   let transactions = 0;

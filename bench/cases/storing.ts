@@ -1,12 +1,11 @@
 import { stopNode } from '../../src/index.js';
-import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { makeProject, settleDisk } from '../fixtures.js';
 import { storeBytes } from '../folder-size.js';
 import type { CaseResult } from '../results.js';
 import { runTool } from '../run-tool.js';
 import { script } from '../script.js';
 import type { Workshop } from '../workshop.js';
-import { type WrittenTransaction, writtenAfter } from '../written-documents.js';
+import { LogClient, type WrittenTransaction, writtenAfter } from '../written-documents.js';
 
 const STEP_BYTES = 12 * 1_024;
 
@@ -49,7 +48,7 @@ async function runScript(workshop: Workshop, dataDir: string): Promise<readonly 
     else await runTool(action.tool, action.args, context);
   }
   await client.close();
-  const xtdb = new XtdbClient(node.address);
+  const xtdb = new LogClient(node.address);
   try {
     return await writtenAfter(xtdb, undefined);
   } finally {

@@ -74,12 +74,6 @@ export function plainSets({ index, active, pinned }: LiveSets): SessionSets {
   return { index: index.toArray(), active: active.toArray(), pinned: pinned.toArray() };
 }
 
-/** A tool result that became fresh in a turn: by being made, or by an explicit activation (decision D4). */
-export interface WindowEntry {
-  readonly turn: number;
-  readonly id: ObjectId;
-}
-
 /** For each turn the tool results that became fresh in it, the newest last; one entry for each result and turn. */
 export type ResultWindow = List<OrderedSet<ObjectId>>;
 
@@ -99,14 +93,6 @@ export function windowAfter(window: ResultWindow, turn: number, fresh: readonly 
 export function newestResults(window: ResultWindow, turn: number, count: number): readonly ObjectId[] {
   const results = window.get(turn - 1);
   return results === undefined ? [] : results.toSeq().reverse().take(count).toArray();
-}
-
-/** Every entry, oldest turn first. */
-export function windowEntries(window: ResultWindow): readonly WindowEntry[] {
-  // Turns without results leave holes in the list.
-  return window
-    .toArray()
-    .flatMap((results: OrderedSet<ObjectId> | undefined, i) => (results?.toArray() ?? []).map((id) => ({ turn: i + 1, id })));
 }
 
 /** What one step brought into the chat: what a harness's own history is compared with (decision F1). */

@@ -16,9 +16,7 @@ import {
   plainSets,
   type ResultWindow,
   setsAfter,
-  type WindowEntry,
   windowAfter,
-  windowEntries,
 } from './session-fold.js';
 
 interface Folded {
@@ -116,10 +114,6 @@ export class SessionState {
   }
   get pinnedIds(): readonly ObjectId[] {
     return this.folded.sets.pinned.toArray();
-  }
-  /** Which tool results became fresh in which turn, oldest first (decision D4). */
-  get window(): readonly WindowEntry[] {
-    return windowEntries(this.folded.results);
   }
 
   /** Whether an object is in the session index. */

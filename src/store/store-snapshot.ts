@@ -4,7 +4,7 @@ import { chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import { type ObjectId, type SessionId, type Sha256, sessionId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
-import { type SessionSets, SetsFold } from '../objects/sets.js';
+import type { SessionSets } from '../objects/sets.js';
 import type { FilesystemSource, Source } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
 import { chatVersion, sessionVersion } from '../objects/versions.js';
@@ -32,15 +32,6 @@ export interface Head {
 export interface FoundVersion {
   readonly version: ObjectVersion;
   readonly marks: HeadMarks;
-}
-
-/** One entry of an object's history; `version` is undefined where the entity was deleted from the database. */
-export interface HistoryVersion {
-  readonly version: ObjectVersion | undefined;
-  readonly marks: HeadMarks;
-  readonly validTime: Date;
-  readonly txTime: Date;
-  readonly txId: number;
 }
 
 /** One entry of an object's history by its head; `document` is undefined where the entity was deleted from the database. */
@@ -79,29 +70,6 @@ function setFields(sets: SessionSets): Fields {
 function chatFields(session: SessionId, turns: readonly Turn[]): Fields {
   const { turns: sealed, toolcall_refs } = chatVersion(session, turns);
   return { turns: sealed, toolcall_refs };
-}
-
-/** A chat or session, and the steps that its versions are folded from. */
-interface FoldedObject {
-  readonly type: 'chat' | 'session';
-  readonly session: SessionId;
-  readonly steps: readonly Step[];
-}
-
-/** The folded fields of a chat or session as they stood after each of some steps, in one pass over the steps. */
-function foldedAt({ type, session, steps }: FoldedObject, bounds: readonly number[]): ReadonlyMap<number, Fields> {
-  const fields = new Map<number, Fields>();
-  const fold = new SetsFold();
-  let chat = NO_CHAT;
-  let next = 0;
-  for (const bound of [...new Set(bounds)].sort((a, b) => a - b)) {
-    for (let step = steps[next]; step !== undefined && step.seq <= bound; step = steps[++next]) {
-      if (type === 'chat') chat = chatAfter(chat, step);
-      else fold.apply(step.changes);
-    }
-    fields.set(bound, type === 'chat' ? chatFields(session, turnsOf(chat)) : setFields(fold.sets()));
-  }
-  return fields;
 }
 
 /**
@@ -170,20 +138,6 @@ export class StoreSnapshot {
     return (await this.getMany([id])).get(id as ObjectId);
   }
 
-  /** Every version of an object up to this basis, oldest first; empty for an unknown id. */
-  async history(id: string): Promise<readonly HistoryVersion[]> {
-    const entries = await this.#db.history(id, { order: 'asc', withDocs: true, withCorrections: true });
-    const documents = entries.flatMap(({ document }) => (document !== undefined && isHead(document) ? [document] : []));
-    const texts = await this.#contents(documents);
-    const folded = await this.#foldedHistory(id, documents);
-    return entries.map(({ document, validTime, txTime, txId }) => {
-      const moment = { validTime, txTime, txId };
-      if (document === undefined || !isHead(document)) return { ...moment, version: undefined, marks: {} };
-      const marks = marksOf(document);
-      return { ...moment, marks, version: fromStored(document, textOf(document, texts), folded.get(marks.upto ?? 0)) };
-    });
-  }
-
   /**
    * The heads of an object's versions up to this basis, oldest first, or of the newest ones alone: neither texts nor steps are read, no hash is checked.
    * Empty for an unknown id.
@@ -191,8 +145,7 @@ export class StoreSnapshot {
   async historyOfHeads(id: string, newest = Number.POSITIVE_INFINITY): Promise<readonly HistoryHead[]> {
     const times = Number.isFinite(newest) ? await this.versions(id) : [];
     const from = times.at(-newest)?.validTime;
-    const options = { order: 'asc', withDocs: true, withCorrections: true, ...defined({ from }) } as const;
-    const entries = (await this.#db.history(id, options)).slice(Number.isFinite(newest) ? -newest : 0);
+    const entries = (await this.#db.history(id, { withDocs: true, ...defined({ from }) })).slice(Number.isFinite(newest) ? -newest : 0);
     const before = Math.max(0, times.length - entries.length);
     return entries.map(({ document, validTime, txTime, txId }, i) => {
       const head = document !== undefined && isHead(document) ? document : undefined;
@@ -237,7 +190,7 @@ export class StoreSnapshot {
 
   /** The times of every version of an object up to this basis, oldest first, without reading the versions. */
   async versions(id: string): Promise<readonly VersionTimes[]> {
-    const entries = await this.#db.history(id, { order: 'asc', withCorrections: true });
+    const entries = await this.#db.history(id);
     return entries.map(({ validTime, txTime, txId }) => ({ validTime, txTime, txId }));
   }
 
@@ -301,15 +254,6 @@ export class StoreSnapshot {
 
   #contents(documents: readonly StoredDocument[]): Promise<ReadonlyMap<Sha256, string>> {
     return this.#texts.many(documents.map(contentPartHash).filter((hash) => hash !== undefined));
-  }
-
-  async #foldedHistory(id: string, documents: readonly StoredDocument[]): Promise<ReadonlyMap<number, Fields>> {
-    const first = documents[0];
-    if (first === undefined || !isFolded(first)) return new Map();
-    const bounds = documents.map((document) => marksOf(document).upto ?? 0);
-    const session = sessionOf(id);
-    const steps = await this.#steps.steps(await lineageFrom(this.#db, session, marksOf(first).parent));
-    return foldedAt({ type: first.type as 'chat' | 'session', session, steps }, bounds);
   }
 
   /** At a turn's ends the stored hashes are checked; inside a turn a reader gets head plus steps, sealed afresh (decision G4). */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
+import { defineTool, type Performed, type Work } from './define-tool.js';
 import { frame, headerLine, headerValue, remaining, shownId } from './framing.js';
 import { type CommandEnd, runCommand } from './run-command.js';
-import { type Tool, ToolError } from './tool.js';
+import { ToolError } from './tool.js';
 
 const DEFAULT_SECONDS = 50;
 const MOST_SECONDS = 600;
@@ -45,13 +45,10 @@ function endText({ why, exitCode, killedBy }: CommandEnd, seconds: number): stri
   return exitCode === 0 ? undefined : `Command exited with code ${exitCode ?? 'unknown'}.`;
 }
 
-function workingFolder(work: Work): Promise<string> {
-  return work.client.files.locate(work.client.files.cwd).then(({ location }) => location.path);
-}
-
 async function perform(command: string, seconds: number, work: Work): Promise<Performed> {
   if (command.includes('\0')) throw new ToolError('invalid-arguments', 'the command holds a NUL character.', { next: 'Leave it out.' });
-  const cwd = await workingFolder(work);
+  const { files } = work.client;
+  const cwd = (await files.locate(files.cwd)).location.path;
   const end = await runCommand({ command, cwd, timeoutMs: seconds * 1000, signal: work.signal, mostBytes: KEPT_BYTES });
   const output = end.output.toWellFormed();
   const ending = endText(end, seconds);
@@ -80,15 +77,10 @@ async function perform(command: string, seconds: number, work: Work): Promise<Pe
 }
 
 /** `bash`: arbitrary execution by design, so it is offered only when allowed. */
-export function bashTool(settings: ToolSettings): Tool {
-  return defineTool(
-    {
-      name: 'bash',
-      description: 'Run a shell command in the working folder. Shows the last lines of its output; all of it stays readable by id.',
-      shape: SHAPE,
-      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-      perform: ({ command, timeout = DEFAULT_SECONDS }, work) => perform(command, timeout, work),
-    },
-    settings,
-  );
-}
+export const bashTool = defineTool({
+  name: 'bash',
+  description: 'Run a shell command in the working folder. Shows the last lines of its output; all of it stays readable by id.',
+  shape: SHAPE,
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  perform: ({ command, timeout = DEFAULT_SECONDS }, work) => perform(command, timeout, work),
+});

@@ -89,14 +89,11 @@ async function perform(lastShown: LastShown, asked: Asked, work: Work): Promise<
 /** `context`: what is in the pool and active now, with sizes; with `full` the assembled text [§4]. */
 export function contextTool(settings: ToolSettings): Tool {
   const lastShown: LastShown = new WeakMap();
-  return defineTool(
-    {
-      name: 'context',
-      description: 'Show what your context holds: active objects with sizes, then all known ones.',
-      shape: SHAPE,
-      annotations: { readOnlyHint: true, openWorldHint: false },
-      perform: ({ full = false, offset = 1, column = 1 }, work) => perform(lastShown, { full, start: { offset, column } }, work),
-    },
-    settings,
-  );
+  return defineTool({
+    name: 'context',
+    description: 'Show what your context holds: active objects with sizes, then all known ones.',
+    shape: SHAPE,
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    perform: ({ full = false, offset = 1, column = 1 }, work) => perform(lastShown, { full, start: { offset, column } }, work),
+  })(settings);
 }

@@ -44,11 +44,6 @@ export interface ToolDefinition<Shape extends ArgumentShape> {
   perform(args: ParsedArguments<Shape>['values'], work: Work): Promise<Performed>;
 }
 
-/** A failed call, with what it nevertheless learned about files. */
-function failedPerformance(text: string, learned: Pick<Performed, 'readings' | 'mentions' | 'plan'> = {}): Performed {
-  return { content: text, status: 'fail', show: () => text, ...learned };
-}
-
 /** Keys that belong to the way a call was sent, not to the call. */
 const TRANSPORT_KEYS: ReadonlySet<string> = new Set(['wait_for_previous', 'session']);
 
@@ -60,14 +55,10 @@ function recordableArgs(raw: unknown): { readonly [key: string]: Json } {
   return given as { readonly [key: string]: Json };
 }
 
-function asNotes(remarks: readonly string[]): readonly string[] {
-  return remarks.map((remark) => `[${remark}]`);
-}
-
 async function perform<Shape extends ArgumentShape>(definition: ToolDefinition<Shape>, raw: unknown, work: Work): Promise<Performed> {
   const { values, remarks } = parseArguments(definition.name, definition.shape, raw);
   work.signal.throwIfAborted();
-  const notes = asNotes(remarks);
+  const notes = remarks.map((remark) => `[${remark}]`);
   if (notes.length === 0) return definition.perform(values, work);
   const taken = notes.reduce((sum, note) => sum + note.length + 1, 0);
   const limits = { chars: work.limits.chars - taken, lines: work.limits.lines - notes.length };
@@ -99,10 +90,10 @@ async function unrecorded(error: unknown, performed: Performed, work: Work): Pro
   };
 }
 
-/** Makes a tool: reads the arguments, performs, records the call as an object, answers within the limits. */
-export function defineTool<Shape extends ArgumentShape>(definition: ToolDefinition<Shape>, settings: ToolSettings): Tool {
+/** Makes a tool, once its settings are given: reads the arguments, performs, records the call as an object, answers within the limits. */
+export function defineTool<Shape extends ArgumentShape>(definition: ToolDefinition<Shape>): (settings: ToolSettings) => Tool {
   const { name, description, annotations } = definition;
-  return {
+  return (settings) => ({
     name,
     description,
     annotations,
@@ -117,7 +108,8 @@ export function defineTool<Shape extends ArgumentShape>(definition: ToolDefiniti
         performed = await perform(definition, raw, work);
       } catch (error) {
         const { message, next } = await describeFailure(error, work);
-        performed = failedPerformance(failureText(message, next), error instanceof ToolError ? error.learned : {});
+        const text = failureText(message, next);
+        performed = { content: text, status: 'fail', show: () => text, ...(error instanceof ToolError ? error.learned : {}) };
       }
       const { content, status = 'ok', show, readings, mentions, plan } = performed;
       try {
@@ -135,5 +127,5 @@ export function defineTool<Shape extends ArgumentShape>(definition: ToolDefiniti
         return unrecorded(error, performed, work);
       }
     },
-  };
+  });
 }

@@ -3,11 +3,9 @@ import { z } from 'zod';
 import { type DirectoryEntry, type EntryKind, listDirectory } from '../filesystem/access/list-directory.js';
 import { ignoredNames } from '../filesystem/search/ignore-rules.js';
 import { findFiles, walkFiles } from '../filesystem/search/walk.js';
-import type { ToolSettings } from './define-tool.js';
 import { treeLines } from './folder-tree.js';
 import { shownName } from './framing.js';
 import { asGiven, discover, listingTool, reachablePlace } from './listing.js';
-import type { Tool } from './tool.js';
 
 const FOLDER = z.string().min(1).optional().describe('Folder (default: the working folder)');
 
@@ -22,117 +20,101 @@ function entryLine({ name, kind, target }: DirectoryEntry): string {
 }
 
 /** `ls`: one folder, everything in it; its files that are not ignored enter the pool [§5.6, decision C7]. */
-export function lsTool(settings: ToolSettings): Tool {
-  return listingTool(
-    {
-      name: 'ls',
-      description: 'List a folder, hidden files included. "/" marks folders, "@" links. Files listed become known to your context, unread.',
-      shape: { path: FOLDER, limit: z.int().min(1).optional().describe(`Most entries (default ${MOST_ENTRIES})`) },
-      list: async ({ path = '.', limit = MOST_ENTRIES }, work) => {
-        const folder = await reachablePlace(path, work);
-        const at = folder.location.path;
-        const { roots } = work.client.files.access;
-        const { entries, unaddressable } = await listDirectory(roots, at, { signal: work.signal, shown: path });
-        const shown = entries.slice(0, limit);
-        const ignored = await ignoredNames(
-          at,
-          shown.map(({ name, kind }) => ({ name, isFolder: kind === 'directory' })),
-        );
-        const named = shown.filter(({ name, kind, addressable }) => kind === 'file' && addressable && !ignored.has(name));
-        const paths = named.map(({ name }) => posix.join(at, name));
-        const { mentions, note } = await discover(folder, paths, work);
-        return {
-          fields: { path: folder.display, entries: entries.length },
-          lines: shown.map(entryLine),
-          none: '(empty folder)',
-          notes: [
-            entries.length > shown.length
-              ? `[${entries.length - shown.length} more entries. Continue: ls with limit=${entries.length}]`
-              : undefined,
-            notUtf8(unaddressable),
-            note,
-          ],
-          mentions,
-          meta: { path: folder.display, entries: entries.length },
-        };
-      },
-    },
-    settings,
-  );
-}
+export const lsTool = listingTool({
+  name: 'ls',
+  description: 'List a folder, hidden files included. "/" marks folders, "@" links. Files listed become known to your context, unread.',
+  shape: { path: FOLDER, limit: z.int().min(1).optional().describe(`Most entries (default ${MOST_ENTRIES})`) },
+  list: async ({ path = '.', limit = MOST_ENTRIES }, work) => {
+    const folder = await reachablePlace(path, work);
+    const at = folder.location.path;
+    const { roots } = work.client.files.access;
+    const { entries, unaddressable } = await listDirectory(roots, at, { signal: work.signal, shown: path });
+    const shown = entries.slice(0, limit);
+    const ignored = await ignoredNames(
+      at,
+      shown.map(({ name, kind }) => ({ name, isFolder: kind === 'directory' })),
+    );
+    const named = shown.filter(({ name, kind, addressable }) => kind === 'file' && addressable && !ignored.has(name));
+    const paths = named.map(({ name }) => posix.join(at, name));
+    const { mentions, note } = await discover(folder, paths, work);
+    return {
+      fields: { path: folder.display, entries: entries.length },
+      lines: shown.map(entryLine),
+      none: '(empty folder)',
+      notes: [
+        entries.length > shown.length
+          ? `[${entries.length - shown.length} more entries. Continue: ls with limit=${entries.length}]`
+          : undefined,
+        notUtf8(unaddressable),
+        note,
+      ],
+      mentions,
+    };
+  },
+});
 
 const MOST_FOUND = 1_000;
 
 /** `find`: files by glob, ignore rules honoured. */
-export function findTool(settings: ToolSettings): Tool {
-  return listingTool(
-    {
-      name: 'find',
-      description: 'Find files by glob. Ignored files (.gitignore) and .git are skipped.',
-      shape: {
-        pattern: z.string().min(1).describe('Glob: *.ts (any folder), src/**/*.{ts,js}'),
-        path: z.string().min(1).optional().describe('Folder to search (default: the working folder)'),
-        limit: z.int().min(1).max(100_000).optional().describe(`Most files (default ${MOST_FOUND})`),
-      },
-      list: async ({ pattern, path = '.', limit = MOST_FOUND }, work) => {
-        const folder = await reachablePlace(path, work);
-        const { roots } = work.client.files.access;
-        const found = await findFiles(roots, folder.location.path, { pattern, limit, signal: work.signal, shown: path });
-        const { mentions, note } = await discover(folder, found.paths, work);
-        return {
-          fields: { path: folder.display, files: found.paths.length },
-          lines: found.paths.map((file) => shownName(asGiven(folder, file))),
-          none: `No files below ${shownName(path)} match ${shownName(pattern)}.`,
-          notes: [
-            found.truncated ? `[There are more than ${limit} files. Narrow the pattern or give a larger limit.]` : undefined,
-            found.timedOut ? '[The search took too long and was stopped; narrow the path.]' : undefined,
-            notUtf8(found.unaddressable),
-            note,
-          ],
-          mentions,
-          meta: { path: folder.display, files: found.paths.length, truncated: found.truncated || found.timedOut },
-        };
-      },
-    },
-    settings,
-  );
-}
+export const findTool = listingTool({
+  name: 'find',
+  description: 'Find files by glob. Ignored files (.gitignore) and .git are skipped.',
+  shape: {
+    pattern: z.string().min(1).describe('Glob: *.ts (any folder), src/**/*.{ts,js}'),
+    path: z.string().min(1).optional().describe('Folder to search (default: the working folder)'),
+    limit: z.int().min(1).max(100_000).optional().describe(`Most files (default ${MOST_FOUND})`),
+  },
+  list: async ({ pattern, path = '.', limit = MOST_FOUND }, work) => {
+    const folder = await reachablePlace(path, work);
+    const { roots } = work.client.files.access;
+    const found = await findFiles(roots, folder.location.path, { pattern, limit, signal: work.signal, shown: path });
+    const { mentions, note } = await discover(folder, found.paths, work);
+    return {
+      fields: { path: folder.display, files: found.paths.length },
+      lines: found.paths.map((file) => shownName(asGiven(folder, file))),
+      none: `No files below ${shownName(path)} match ${shownName(pattern)}.`,
+      notes: [
+        found.truncated ? `[There are more than ${limit} files. Narrow the pattern or give a larger limit.]` : undefined,
+        found.timedOut ? '[The search took too long and was stopped; narrow the path.]' : undefined,
+        notUtf8(found.unaddressable),
+        note,
+      ],
+      mentions,
+      truncated: found.truncated || found.timedOut,
+    };
+  },
+});
 
 const DEFAULT_DEPTH = 3;
 const MOST_WALKED = 50_000;
 
 /** `tree`: the files below a folder, indented, ignore rules honoured. */
-export function treeTool(settings: ToolSettings): Tool {
-  return listingTool(
-    {
-      name: 'tree',
-      description: 'Show the files below a folder as an indented tree. Ignored files (.gitignore) and .git are skipped.',
-      shape: {
-        path: FOLDER,
-        depth: z.int().min(1).max(100).optional().describe(`Levels shown (default ${DEFAULT_DEPTH}); deeper folders are counted`),
-      },
-      list: async ({ path = '.', depth = DEFAULT_DEPTH }, work) => {
-        const folder = await reachablePlace(path, work);
-        const at = folder.location.path;
-        const walked = await walkFiles(work.client.files.access.roots, at, { limit: MOST_WALKED, signal: work.signal, shown: path });
-        const { lines, named } = treeLines(walked.paths, depth, shownName);
-        const paths = named.map((file) => posix.join(at, file));
-        const { mentions, note } = await discover(folder, paths, work);
-        return {
-          fields: { path: folder.display, files: walked.paths.length },
-          lines,
-          none: `No files below ${shownName(path)}.`,
-          notes: [
-            walked.truncated ? `[There are more than ${MOST_WALKED} files; the rest is left out. Name a deeper folder.]` : undefined,
-            walked.timedOut ? '[The walk took too long and was stopped; name a deeper folder.]' : undefined,
-            notUtf8(walked.unaddressable),
-            note,
-          ],
-          mentions,
-          meta: { path: folder.display, files: walked.paths.length, truncated: walked.truncated || walked.timedOut },
-        };
-      },
-    },
-    settings,
-  );
-}
+export const treeTool = listingTool({
+  name: 'tree',
+  description: 'Show the files below a folder as an indented tree. Ignored files (.gitignore) and .git are skipped.',
+  shape: {
+    path: FOLDER,
+    depth: z.int().min(1).max(100).optional().describe(`Levels shown (default ${DEFAULT_DEPTH}); deeper folders are counted`),
+  },
+  list: async ({ path = '.', depth = DEFAULT_DEPTH }, work) => {
+    const folder = await reachablePlace(path, work);
+    const at = folder.location.path;
+    const walked = await walkFiles(work.client.files.access.roots, at, { limit: MOST_WALKED, signal: work.signal, shown: path });
+    const { lines, named } = treeLines(walked.paths, depth, shownName);
+    const paths = named.map((file) => posix.join(at, file));
+    const { mentions, note } = await discover(folder, paths, work);
+    return {
+      fields: { path: folder.display, files: walked.paths.length },
+      lines,
+      none: `No files below ${shownName(path)}.`,
+      notes: [
+        walked.truncated ? `[There are more than ${MOST_WALKED} files; the rest is left out. Name a deeper folder.]` : undefined,
+        walked.timedOut ? '[The walk took too long and was stopped; name a deeper folder.]' : undefined,
+        notUtf8(walked.unaddressable),
+        note,
+      ],
+      mentions,
+      truncated: walked.truncated || walked.timedOut,
+    };
+  },
+});

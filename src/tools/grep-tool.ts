@@ -2,10 +2,8 @@ import { z } from 'zod';
 import type { FoundLine } from '../filesystem/search/search-task.js';
 import { searchText } from '../filesystem/search/search-text.js';
 import { defined } from '../values/defined.js';
-import type { ToolSettings } from './define-tool.js';
 import { shownName } from './framing.js';
 import { asGiven, discover, listingTool, reachablePlace } from './listing.js';
-import type { Tool } from './tool.js';
 
 const DEFAULT_LIMIT = 100;
 
@@ -34,38 +32,33 @@ function resultLines(found: readonly FoundLine[], nameOf: (path: string) => stri
 }
 
 /** `grep`: lines of files by regular expression, ignore rules honoured. */
-export function grepTool(settings: ToolSettings): Tool {
-  return listingTool(
-    {
-      name: 'grep',
-      description: 'Search file contents, line by line. Ignored files (.gitignore), .git and binary files are skipped.',
-      shape: SHAPE,
-      list: async ({ pattern, path = '.', glob, ignoreCase = false, literal = false, context = 0, limit = DEFAULT_LIMIT }, work) => {
-        const place = await reachablePlace(path, work);
-        const options = { ignoreCase, literal, context, limit, signal: work.signal, shown: path, ...defined({ glob }) };
-        const found = await searchText(work.client.files.access.roots, place.location.path, { pattern, ...options });
-        const paths = [...new Set(found.lines.map((line) => line.path))];
-        const names = new Map(paths.map((one) => [one, shownName(asGiven(place, one))]));
-        const { mentions, note } = await discover(place, paths, work);
-        return {
-          fields: { path: place.display, matches: found.matches, files: paths.length },
-          lines: resultLines(found.lines, (one) => names.get(one) ?? one, context > 0),
-          none: 'No matches found.',
-          notes: [
-            found.truncated
-              ? `[There are more than ${found.matches} matches. Narrow the pattern, path or glob, or give a larger limit.]`
-              : undefined,
-            found.timedOut ? '[The search took too long and was stopped; narrow the path or glob.]' : undefined,
-            found.skipped > 0
-              ? `[${found.skipped} lines or files were too long or have names that are not UTF-8, and were left out.]`
-              : undefined,
-            note,
-          ],
-          mentions,
-          meta: { path: place.display, matches: found.matches, files: paths.length, truncated: found.truncated || found.timedOut },
-        };
-      },
-    },
-    settings,
-  );
-}
+export const grepTool = listingTool({
+  name: 'grep',
+  description: 'Search file contents, line by line. Ignored files (.gitignore), .git and binary files are skipped.',
+  shape: SHAPE,
+  list: async ({ pattern, path = '.', glob, ignoreCase = false, literal = false, context = 0, limit = DEFAULT_LIMIT }, work) => {
+    const place = await reachablePlace(path, work);
+    const options = { ignoreCase, literal, context, limit, signal: work.signal, shown: path, ...defined({ glob }) };
+    const found = await searchText(work.client.files.access.roots, place.location.path, { pattern, ...options });
+    const paths = [...new Set(found.lines.map((line) => line.path))];
+    const names = new Map(paths.map((one) => [one, shownName(asGiven(place, one))]));
+    const { mentions, note } = await discover(place, paths, work);
+    return {
+      fields: { path: place.display, matches: found.matches, files: paths.length },
+      lines: resultLines(found.lines, (one) => names.get(one) ?? one, context > 0),
+      none: 'No matches found.',
+      notes: [
+        found.truncated
+          ? `[There are more than ${found.matches} matches. Narrow the pattern, path or glob, or give a larger limit.]`
+          : undefined,
+        found.timedOut ? '[The search took too long and was stopped; narrow the path or glob.]' : undefined,
+        found.skipped > 0
+          ? `[${found.skipped} lines or files were too long or have names that are not UTF-8, and were left out.]`
+          : undefined,
+        note,
+      ],
+      mentions,
+      truncated: found.truncated || found.timedOut,
+    };
+  },
+});

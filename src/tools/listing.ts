@@ -14,9 +14,11 @@ import { pageOf } from './page.js';
 import type { Tool } from './tool.js';
 
 /** What a tool that lists something found. */
-interface Listing extends Pick<Performed, 'mentions' | 'meta'> {
-  /** Fields of the header, after the call's own id. */
-  readonly fields: Readonly<Record<string, string | number | undefined>>;
+interface Listing extends Pick<Performed, 'mentions'> {
+  /** Fields of the header, after the call's own id, and of the answer's data. */
+  readonly fields: Readonly<Record<string, string | number>>;
+  /** Whether a limit left something out, for a tool that says so in its data. */
+  readonly truncated?: boolean;
   readonly lines: readonly string[];
   /** Said when there are no lines. */
   readonly none: string;
@@ -26,7 +28,7 @@ interface Listing extends Pick<Performed, 'mentions' | 'meta'> {
 
 /** The output of a listing tool: all lines are stored, as many as fit are shown, the rest is read by the call's own id. */
 function performedListing(tool: string, listing: Listing, work: Work): Performed {
-  const { fields, lines, none, mentions, meta } = listing;
+  const { fields, lines, none, mentions, truncated } = listing;
   const notes = listing.notes.filter((note) => note !== undefined);
   const content = lines.length === 0 ? none : lines.join('\n');
   const show = (callId: Parameters<Performed['show']>[0]): string => {
@@ -40,7 +42,8 @@ function performedListing(tool: string, listing: Listing, work: Work): Performed
   return {
     content: [content, ...notes].join('\n'),
     show,
-    ...defined({ mentions, meta }),
+    meta: { ...fields, ...defined({ truncated }) },
+    ...defined({ mentions }),
   };
 }
 
@@ -50,18 +53,15 @@ interface ListingDefinition<Shape extends ArgumentShape> extends Pick<ToolDefini
 }
 
 /** Makes a tool that only looks and lists. */
-export function listingTool<Shape extends ArgumentShape>(definition: ListingDefinition<Shape>, settings: ToolSettings): Tool {
-  const { name, description, shape } = definition;
-  return defineTool(
-    {
-      name,
-      description,
-      shape,
-      annotations: { readOnlyHint: true, openWorldHint: false },
-      perform: async (args, work) => performedListing(name, await definition.list(args, work), work),
-    },
-    settings,
-  );
+export function listingTool<Shape extends ArgumentShape>({
+  list,
+  ...definition
+}: ListingDefinition<Shape>): (settings: ToolSettings) => Tool {
+  return defineTool({
+    ...definition,
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    perform: async (args, work) => performedListing(definition.name, await list(args, work), work),
+  });
 }
 
 /**

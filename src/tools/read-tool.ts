@@ -110,23 +110,20 @@ const SHAPE = {
 
 /** `read` [§3.3, decision D8]. */
 export function readTool(settings: ToolSettings): Tool {
-  return defineTool(
-    {
-      name: 'read',
-      description: `Read a text file, or any known object by id: old tool output, older file versions. Shows up to ${settings.limits.lines} lines / ${settings.limits.chars} characters; continue with offset. A file read whole becomes active context.`,
-      shape: SHAPE,
-      annotations: { readOnlyHint: true, openWorldHint: false },
-      perform: async ({ path, id, offset = 1, limit, column = 1, version }, work) => {
-        const start = { offset, limit, column };
-        const wanted = { version, start };
-        if (id !== undefined) return readObject(id, wanted, work);
-        if (path === undefined)
-          throw new ToolError('invalid-arguments', 'read needs a path or an id.', { next: 'For example: read path=README.md' });
-        const file = await work.client.files.locate(path, { mustExist: false });
-        if (version !== undefined) return readStored(file.id, wanted, work);
-        return readFile(file, { start, call: { path } }, work);
-      },
+  return defineTool({
+    name: 'read',
+    description: `Read a text file, or any known object by id: old tool output, older file versions. Shows up to ${settings.limits.lines} lines / ${settings.limits.chars} characters; continue with offset. A file read whole becomes active context.`,
+    shape: SHAPE,
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    perform: async ({ path, id, offset = 1, limit, column = 1, version }, work) => {
+      const start = { offset, limit, column };
+      const wanted = { version, start };
+      if (id !== undefined) return readObject(id, wanted, work);
+      if (path === undefined)
+        throw new ToolError('invalid-arguments', 'read needs a path or an id.', { next: 'For example: read path=README.md' });
+      const file = await work.client.files.locate(path, { mustExist: false });
+      if (version !== undefined) return readStored(file.id, wanted, work);
+      return readFile(file, { start, call: { path } }, work);
     },
-    settings,
-  );
+  })(settings);
 }

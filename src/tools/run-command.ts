@@ -17,8 +17,6 @@ export interface CommandEnd {
   readonly exitCode: number | null;
   readonly killedBy: NodeJS.Signals | null;
   readonly why: 'exited' | 'timeout' | 'cancelled';
-  /** Bytes in the middle of the output that were not kept. */
-  readonly dropped: number;
 }
 
 /** Keeps the beginning and the end of a stream of bytes. */
@@ -52,12 +50,11 @@ class Capture {
     }
   }
 
-  end(): { readonly output: string; readonly dropped: number } {
+  end(): string {
     const head = Buffer.concat(this.#head);
     const tail = Buffer.concat(this.#tail);
-    if (this.#dropped === 0) return { output: Buffer.concat([head, tail]).toString('utf8'), dropped: 0 };
-    const text = `${cutBefore(head.toString('utf8'), this.#most)}\n[... ${this.#dropped} bytes of output dropped ...]\n${tail.toString('utf8')}`;
-    return { output: text, dropped: this.#dropped };
+    if (this.#dropped === 0) return Buffer.concat([head, tail]).toString('utf8');
+    return `${cutBefore(head.toString('utf8'), this.#most)}\n[... ${this.#dropped} bytes of output dropped ...]\n${tail.toString('utf8')}`;
   }
 }
 
@@ -115,7 +112,7 @@ export function runCommand(options: CommandOptions): Promise<CommandEnd> {
     });
     child.once('close', (exitCode, killedBy) => {
       settle();
-      resolve({ ...capture.end(), exitCode, killedBy, why });
+      resolve({ output: capture.end(), exitCode, killedBy, why });
     });
   });
 }

@@ -174,17 +174,14 @@ const SHAPE = {
 
 /** `activate`, `deactivate`, `pin`, `unpin` [§3.3, decisions D1 to D7]; several ids in one call are one step. */
 export function verbTool(verb: Verb, settings: ToolSettings): Tool {
-  return defineTool(
-    {
-      name: verb,
-      description: WORDS[verb].description,
-      shape: SHAPE,
-      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-      perform: async ({ ids }, work) => {
-        const references = await Promise.all(ids.map((id) => knownReference(id, work)));
-        return performVerb(await work.session.planVerb(verb, [...new Set(references)], work.signal), work);
-      },
+  return defineTool({
+    name: verb,
+    description: WORDS[verb].description,
+    shape: SHAPE,
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    perform: async ({ ids }, work) => {
+      const references = await Promise.all(ids.map((id) => knownReference(id, work)));
+      return performVerb(await work.session.planVerb(verb, [...new Set(references)], work.signal), work);
     },
-    settings,
-  );
+  })(settings);
 }

@@ -3,10 +3,10 @@ import type { LocatedFile } from '../client/file-access.js';
 import { unreachableError } from '../filesystem/access/access.js';
 import { writeSource } from '../filesystem/access/write-source.js';
 import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
-import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
+import { defineTool, type Performed, type Work } from './define-tool.js';
 import { headerLine, shownId, shownName } from './framing.js';
 import { type Readable, requireReadable } from './read-file.js';
-import { type Tool, ToolError } from './tool.js';
+import { ToolError } from './tool.js';
 
 interface Written {
   readonly text: string;
@@ -48,21 +48,16 @@ async function write(path: string, text: string, work: Work): Promise<Performed>
 }
 
 /** `write`: a whole file, atomically, indexed from the disk afterwards. */
-export function writeTool(settings: ToolSettings): Tool {
-  return defineTool(
-    {
-      name: 'write',
-      description: 'Write a file: create it or replace all of it. Use edit to change a part.',
-      shape: {
-        path: z.string().min(1).describe('File to write; missing folders are made'),
-        content: z.string().describe('The whole new text'),
-      },
-      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-      perform: ({ path, content }, work) => write(path, content, work),
-    },
-    settings,
-  );
-}
+export const writeTool = defineTool({
+  name: 'write',
+  description: 'Write a file: create it or replace all of it. Use edit to change a part.',
+  shape: {
+    path: z.string().min(1).describe('File to write; missing folders are made'),
+    content: z.string().describe('The whole new text'),
+  },
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  perform: ({ path, content }, work) => write(path, content, work),
+});
 
 function wholeText(reading: Readable, path: string): string {
   if (reading.kind === 'text') return reading.content;
@@ -97,18 +92,13 @@ const EDIT = z.object({
 });
 
 /** `edit`: exact replacements, all or none, indexed from the disk afterwards. */
-export function editTool(settings: ToolSettings): Tool {
-  return defineTool(
-    {
-      name: 'edit',
-      description: 'Replace exact texts in a file, all or none. Each oldText must stand exactly once; line ends are kept.',
-      shape: {
-        path: z.string().min(1).describe('File to change'),
-        edits: z.array(EDIT).min(1).max(200).describe('Replacements, each matched against the original'),
-      },
-      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
-      perform: ({ path, edits }, work) => edit(path, edits, work),
-    },
-    settings,
-  );
-}
+export const editTool = defineTool({
+  name: 'edit',
+  description: 'Replace exact texts in a file, all or none. Each oldText must stand exactly once; line ends are kept.',
+  shape: {
+    path: z.string().min(1).describe('File to change'),
+    edits: z.array(EDIT).min(1).max(200).describe('Replacements, each matched against the original'),
+  },
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  perform: ({ path, edits }, work) => edit(path, edits, work),
+});

@@ -43,14 +43,8 @@ export const triple = (entity: EdnSymbol, attribute: AttributeName, value?: EdnS
 /** `[(name ?a ?b)]`, such as `[(>= ?n ?lo)]`. */
 export const predicate = (name: string, ...args: readonly EdnSymbol[]): readonly EdnValue[] => [list(sym(name), ...args)];
 
-/** `(count ?e)`, `(max ?n)` and their like. */
-export const aggregate = (name: string, variable: EdnSymbol): EdnList => list(sym(name), variable);
-
 /** `[?x ...]`: one binding for each member of an argument that is a vector. */
 export const each = (variable: EdnSymbol): readonly EdnValue[] => [variable, ELLIPSIS];
-
-/** `[[?x ?y]]`: one binding for each tuple of an argument that is a vector of tuples. */
-export const relation = (...variables: readonly EdnSymbol[]): readonly EdnValue[] => [[...variables]];
 
 const PULL = sym('pull');
 const STAR = sym('*');

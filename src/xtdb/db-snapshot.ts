@@ -2,7 +2,7 @@ import { EdnMap, EdnTagged, type EdnValue, elements, sym } from '../edn/values.j
 import { type DatalogQuery, distinctRows, each, encodeQuery, pull } from './datalog.js';
 import { type StoredDocument, toDocument } from './documents.js';
 import { XtdbError } from './errors.js';
-import type { HttpRequest, Param, XtdbHttp } from './http.js';
+import type { HttpRequest, XtdbHttp } from './http.js';
 import type { RequestOptions } from './requests.js';
 import { entityId, readReceipt } from './transactions.js';
 
@@ -26,16 +26,11 @@ export interface HistoryEntry {
   readonly deleted: boolean;
 }
 
-/** Which part of a history to read, and how. */
+/** Which part of a history to read. */
 export interface HistoryOptions extends RequestOptions {
-  readonly order: 'asc' | 'desc';
   readonly withDocs?: boolean;
-  /** Also the versions that a later transaction replaced at their very valid time. */
-  readonly withCorrections?: boolean;
   /** Versions that begin at this valid time or later. The version already in force then is not among them. */
   readonly from?: Date;
-  /** Versions that begin before this valid time. */
-  readonly to?: Date;
 }
 
 /** Which version of an entity is current in a database value. */
@@ -105,31 +100,37 @@ export class DbSnapshot {
     args: readonly EdnValue[] = [],
     options: RequestOptions = {},
   ): Promise<readonly (readonly EdnValue[])[]> {
-    return distinctRows(await this.#rows(query, args, options));
+    return distinctRows(await this.bag(query, args, options));
   }
 
   /** The rows of a query as the database gives them, equal ones repeated: what a limit counts. */
-  bag(query: DatalogQuery, args: readonly EdnValue[] = [], options: RequestOptions = {}): Promise<readonly (readonly EdnValue[])[]> {
-    return this.#rows(query, args, options);
+  async bag(query: DatalogQuery, args: readonly EdnValue[] = [], options: RequestOptions = {}): Promise<readonly (readonly EdnValue[])[]> {
+    const text = encodeQuery(query, args);
+    const answer = await this.#send({ method: 'POST', path: '/query', body: { type: 'application/edn', text }, accept: TRANSIT }, options);
+    const rows = elements(answer)?.map((row) => elements(row));
+    if (rows === undefined || !rows.every((row) => row !== undefined)) {
+      throw new XtdbError('bad-response', 'The database answered a query with something that is no list of rows.');
+    }
+    return rows;
   }
 
   /**
-   * The versions of an entity up to this snapshot's moment, by valid time. Documents come with each version if `withDocs` is set.
-   * An entity that is unknown or was evicted has none.
+   * The versions of an entity up to this snapshot's moment, by valid time, also those that a later transaction replaced at their very valid time. Documents
+   * come with each version if `withDocs` is set. An entity that is unknown or was evicted has none.
    */
-  async history(id: string, options: HistoryOptions): Promise<readonly HistoryEntry[]> {
+  async history(id: string, { withDocs = false, from, ...options }: HistoryOptions = {}): Promise<readonly HistoryEntry[]> {
     const params = {
       eid: entityId(id),
       history: true,
-      'sort-order': options.order,
-      'with-docs': options.withDocs === true,
-      'with-corrections': options.withCorrections === true,
-      ...historyBounds(options),
+      'sort-order': 'asc',
+      'with-docs': withDocs,
+      'with-corrections': true,
+      'start-valid-time': from,
     };
     const value = await this.#send({ method: 'GET', path: '/entity', params, accept: TRANSIT }, options);
     const entries = elements(value);
     if (entries === undefined) throw new XtdbError('bad-response', 'The database answered with something that is no history.');
-    return entries.map((entry) => readHistoryEntry(entry, options.withDocs === true));
+    return entries.map((entry) => readHistoryEntry(entry, withDocs));
   }
 
   /** Which version of an entity is current. */
@@ -145,7 +146,7 @@ export class DbSnapshot {
     const e = sym('?e');
     let rows: readonly (readonly EdnValue[])[];
     try {
-      rows = await this.#rows({ find: [e, pull(e)], in: [each(e)] }, [ids], options);
+      rows = await this.bag({ find: [e, pull(e)], in: [each(e)] }, [ids], options);
     } catch (error) {
       if (!(error instanceof XtdbError) || error.code !== 'too-large' || ids.length === 1) throw error;
       const half = Math.ceil(ids.length / 2);
@@ -156,24 +157,6 @@ export class DbSnapshot {
     for (const [id, document] of rows) {
       if (typeof id === 'string' && document !== null && document !== undefined) found.set(id, toDocument(document));
     }
-  }
-
-  async #rows(query: DatalogQuery, args: readonly EdnValue[], options: RequestOptions): Promise<readonly (readonly EdnValue[])[]> {
-    const text = encodeQuery(query, args);
-    const answer = await this.#send(
-      {
-        method: 'POST',
-        path: '/query',
-        body: { type: 'application/edn', text },
-        accept: TRANSIT,
-      },
-      options,
-    );
-    const rows = elements(answer)?.map((row) => elements(row));
-    if (rows === undefined || !rows.every((row) => row !== undefined)) {
-      throw new XtdbError('bad-response', 'The database answered a query with something that is no list of rows.');
-    }
-    return rows;
   }
 
   async #send(request: Omit<HttpRequest, 'timeoutMs' | 'signal'>, options: RequestOptions): Promise<EdnValue | undefined> {
@@ -192,14 +175,6 @@ export class DbSnapshot {
     return latest === undefined ? answer : ask(BEFORE_FIRST_TX);
   }
 }
-
-/** XTDB takes the start as inclusive and the end as exclusive in the direction of reading; times have milliseconds. */
-function historyBounds({ order, from, to }: HistoryOptions): Readonly<Record<string, Param>> {
-  if (order === 'asc') return { 'start-valid-time': from, 'end-valid-time': to };
-  return { 'start-valid-time': justBefore(to), 'end-valid-time': justBefore(from) };
-}
-
-const justBefore = (time: Date | undefined): Date | undefined => (time === undefined ? undefined : new Date(time.getTime() - 1));
 
 function readHistoryEntry(value: EdnValue, withDocs: boolean): HistoryEntry {
   const deleted = ABSENT_HASH.test(readHash(value));

@@ -1,18 +1,10 @@
-import { EdnMap, elements } from '../edn/values.js';
+import { EdnMap } from '../edn/values.js';
 import type { NodeAddress } from './address.js';
 import { type Basis, DbSnapshot } from './db-snapshot.js';
 import { XtdbError } from './errors.js';
 import { XtdbHttp } from './http.js';
 import { askOnceIndexed, type NodeStatus, type RequestOptions, readStatus } from './requests.js';
-import {
-  encodeTransaction,
-  readLogEntry,
-  readReceipt,
-  type TxLogEntry,
-  type TxOp,
-  type TxOutcome,
-  type TxReceipt,
-} from './transactions.js';
+import { encodeTransaction, readReceipt, type TxOp, type TxOutcome, type TxReceipt } from './transactions.js';
 
 /** How a client behaves; every value has a default. */
 export interface XtdbClientOptions {
@@ -24,14 +16,6 @@ export interface XtdbClientOptions {
   readonly maxRequestBytes?: number;
   /** The largest answer, in bytes (256 MiB). */
   readonly maxAnswerBytes?: number;
-}
-
-/** What to read of the transaction log. */
-export interface TxLogOptions extends RequestOptions {
-  /** Only transactions after this one. */
-  readonly afterTxId?: number;
-  /** With the operations and their documents. */
-  readonly withOps?: boolean;
 }
 
 /** How a transaction is executed. */
@@ -154,38 +138,6 @@ export class XtdbClient {
       ...this.#limits(options),
     });
     return answer === undefined ? undefined : readReceipt(answer);
-  }
-
-  /** The id of the latest transaction that was submitted, indexed or not; undefined on an empty node. */
-  async latestSubmittedTx(options: RequestOptions = {}): Promise<number | undefined> {
-    const answer = await this.#http.send({
-      method: 'GET',
-      path: '/latest-submitted-tx',
-      accept: 'application/edn',
-      ...this.#limits(options),
-    });
-    const txId = answer instanceof EdnMap ? answer.get('xtdb.api/tx-id') : undefined;
-    if (answer !== undefined && typeof txId !== 'number') throw new XtdbError('bad-response', 'The node names no latest transaction.');
-    return typeof txId === 'number' ? txId : undefined;
-  }
-
-  /** The committed transactions that are indexed, in their order, this client's own included. */
-  async txLog(options: TxLogOptions = {}): Promise<readonly TxLogEntry[]> {
-    const limits = this.#limits(options);
-    if (this.#latestOwnTx !== undefined) {
-      const request = { method: 'GET', path: '/latest-completed-tx', accept: 'application/edn', signal: options.signal } as const;
-      await askOnceIndexed(this.#http, request, { txId: this.#latestOwnTx, timeoutMs: limits.timeoutMs });
-    }
-    const answer = await this.#http.send({
-      method: 'GET',
-      path: '/tx-log',
-      params: { 'after-tx-id': options.afterTxId, 'with-ops?': options.withOps === true },
-      accept: 'application/transit+json',
-      ...limits,
-    });
-    const entries = elements(answer);
-    if (entries === undefined) throw new XtdbError('bad-response', 'GET /_xtdb/tx-log: the answer is no list.');
-    return entries.map(readLogEntry);
   }
 
   /** Ends every connection and every request under way. Idempotent. */

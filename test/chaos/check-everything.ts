@@ -10,6 +10,7 @@ import { hashBytes, hashText } from '../../src/objects/hashes.js';
 import { chatObjectId, type FilesystemId, type ObjectId, type SessionId, sessionObjectId } from '../../src/objects/ids.js';
 import { triple } from '../../src/xtdb/datalog.js';
 import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
+import { historyOf } from '../support/object-history.js';
 import { type AcknowledgedCall, type AcknowledgedContext, type Line, lineMarks } from './acknowledged.js';
 import { checkSession, type SessionFindings } from './check-session.js';
 import { FILE_NAMES } from './workload-plan.js';
@@ -69,7 +70,7 @@ interface FileFindings {
 
 /** Every version of a file restores, none repeats the one before it, and every acknowledged reading is among them. */
 async function checkFile(client: ContextClient, id: ObjectId, read: ReadonlySet<string>): Promise<FileFindings> {
-  const history = await (await client.store.now()).history(id);
+  const history = await historyOf(await client.store.now(), id);
   const problems: string[] = [];
   const hashes = new Set(history.map(({ version }) => version?.file_hash ?? null));
   for (const hash of read)
@@ -120,7 +121,7 @@ async function checkDisk(client: ContextClient, root: string, met: ReadonlySet<O
     if (bytes === undefined && !met.has(id)) return { problems: [], unmet: had === null ? 0 : 1 };
     const problems = had === there ? [] : [`${name}: on disk ${there}, in the database ${had}`];
     // A stub was never read: nothing of it is left to be told as gone.
-    if (bytes === undefined && stored !== undefined && stored.marks.gone !== true && (await snapshot.history(id)).length > 1)
+    if (bytes === undefined && stored !== undefined && stored.marks.gone !== true && (await historyOf(snapshot, id)).length > 1)
       problems.push(`${name}: not on disk, and its last version does not say so`);
     return { problems, unmet: 0 };
   });

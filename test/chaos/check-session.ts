@@ -7,7 +7,8 @@ import type { Step } from '../../src/objects/step.js';
 import { applyStep, emptySession, type SessionState } from '../../src/session/session-state.js';
 import type { ObjectStore } from '../../src/store/object-store.js';
 import { stepId } from '../../src/store/step-part.js';
-import type { HistoryVersion, StoreSnapshot } from '../../src/store/store-snapshot.js';
+import type { StoreSnapshot } from '../../src/store/store-snapshot.js';
+import { type HistoryVersion, historyOf } from '../support/object-history.js';
 import type { AcknowledgedCall, Line } from './acknowledged.js';
 import { missingSteps } from './check-resume.js';
 
@@ -58,10 +59,10 @@ interface Pair {
 /** A step and its call were written once, in one transaction, with the content that was told. */
 async function checkStep(snapshot: StoreSnapshot, step: Step, told: AcknowledgedCall | undefined): Promise<Pair> {
   const name = stepId(step.session, step.seq);
-  const parts = await snapshot.history(name);
+  const parts = await historyOf(snapshot, name);
   const problems = parts.length === 1 ? [] : [`${name} has ${parts.length} versions`];
   if (step.call === undefined) return { problems, versions: 0 };
-  const history = await snapshot.history(step.call.id);
+  const history = await historyOf(snapshot, step.call.id);
   const [only] = history;
   if (history.length !== 1 || only?.version?.type !== 'toolcall') problems.push(`call ${step.call.id} has ${history.length} versions`);
   else {
@@ -80,7 +81,7 @@ const turnsIn = ({ version }: HistoryVersion): readonly Turn[] => (version?.type
 /** Every version of chat, session and prompt restores; a turn that was closed is the same in every later version. */
 async function checkHeads(snapshot: StoreSnapshot, session: SessionId, state: SessionState, prompts: readonly string[]): Promise<Pair> {
   const [chats, sessions, system] = await Promise.all(
-    [chatObjectId, sessionObjectId, systemPromptObjectId].map((idOf) => snapshot.history(idOf(session))),
+    [chatObjectId, sessionObjectId, systemPromptObjectId].map((idOf) => historyOf(snapshot, idOf(session))),
   );
   const problems: string[] = [];
   const all = [...(chats ?? []), ...(sessions ?? []), ...(system ?? [])];

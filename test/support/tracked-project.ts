@@ -7,6 +7,7 @@ import type { ContextClient, ContextClientOptions } from '../../src/client/sessi
 import type { ContextSession } from '../../src/client/session/context-session.js';
 import { type FilesystemId, filesystemId, type ObjectId } from '../../src/objects/ids.js';
 import { openClient, wholeRead } from './context.js';
+import { historyOf } from './object-history.js';
 import { until } from './until.js';
 
 /** A call as a tool reports it, with what a test says of it. */
@@ -21,7 +22,7 @@ export const callReport = (report: Partial<CallReport> = {}): CallReport => ({
 
 /** The contents of all versions of an object, oldest first; null where a version has none. */
 export async function contentsOf(client: ContextClient, id: ObjectId | undefined): Promise<readonly (string | null | undefined)[]> {
-  const history = await (await client.store.now()).history(id ?? '');
+  const history = await historyOf(await client.store.now(), id ?? '');
   return history.map(({ version }) => version?.content);
 }
 

@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { print } from '../../src/edn/print.js';
+import { type EdnValue, kw, kwMap } from '../../src/edn/values.js';
 import type { NodeAddress } from '../../src/xtdb/address.js';
+import { XtdbHttp } from '../../src/xtdb/http.js';
+import { readReceipt, type TxReceipt } from '../../src/xtdb/transactions.js';
 import { XtdbClient, type XtdbClientOptions } from '../../src/xtdb/xtdb-client.js';
 
 /** Where the suite's node listens. */
@@ -14,3 +18,19 @@ export const openTestClient = (options: XtdbClientOptions = {}): XtdbClient => n
 
 /** A prefix for ids that no other test uses: all tests share one database. */
 export const uniquePrefix = (): string => `t-${randomUUID()}:`;
+
+/** Commits an operation of XTDB that the client never makes, such as `delete` and `evict`, on the suite's node. */
+export async function executeForeign(operation: 'put' | 'delete' | 'evict', ...args: readonly EdnValue[]): Promise<TxReceipt> {
+  const http = new XtdbHttp(testNodeAddress(), { connections: 1, maxRequestBytes: 1_000_000, maxAnswerBytes: 1_000_000 });
+  const client = openTestClient();
+  try {
+    const text = print(kwMap({ 'tx-ops': [[kw(`xtdb.api/${operation}`), ...args]] }));
+    const body = { type: 'application/edn', text } as const;
+    const answer = await http.send({ method: 'POST', path: '/submit-tx', body, accept: 'application/edn', timeoutMs: 30_000 });
+    const receipt = readReceipt(answer);
+    await client.awaitOutcome(receipt.txId);
+    return receipt;
+  } finally {
+    await Promise.all([http.close(), client.close()]);
+  }
+}

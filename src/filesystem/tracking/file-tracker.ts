@@ -22,7 +22,7 @@ export interface FileTrackerOptions {
    * afterwards, and drops what it read when the answer is false.
    */
   readonly onChange: (source: FilesystemSource, isStill: StillAtRest) => Promise<void>;
-  /** Called when an attached source is orphaned or the other way round; the first state is that of `state` once `track` resolved. */
+  /** Called when an attached source is orphaned or the other way round; the first state is that of `state` once `trackMany` resolved. */
   readonly onState?: (source: FilesystemSource, state: TrackerState) => void;
   /** Called with one line for the user: a limit of the system, a change that could not be taken up. */
   readonly onNotice?: (message: string) => void;
@@ -107,12 +107,10 @@ export class FileTracker {
     this.#scheduleSweep();
   }
 
-  /** Resolves when the source is attached or found to be orphaned; no change from then on is missed. Nothing happens for one that is tracked already. */
-  track(source: FilesystemSource, known?: KnownContent): Promise<void> {
-    return this.trackMany([known === undefined ? { source } : { source, known }]);
-  }
-
-  /** Tracks many sources; `expected` says that they are the first of about so many. */
+  /**
+   * Tracks many sources; `expected` says that they are the first of about so many. Resolves when each is attached or found to be orphaned; no change from then
+   * on is missed. Nothing happens for one that is tracked already.
+   */
   async trackMany(requests: Iterable<TrackRequest>, expected = 0): Promise<void> {
     if (this.#closing !== undefined) return;
     this.#expected = Math.max(this.#expected, expected);
@@ -154,10 +152,6 @@ export class FileTracker {
     if (folder.files.size > 0) return;
     this.#folders.delete(key);
     this.#leave(folder);
-  }
-
-  untrackMany(sources: Iterable<FilesystemSource>): void {
-    for (const source of sources) this.untrack(source);
   }
 
   /** Undefined for a source that is not tracked. */

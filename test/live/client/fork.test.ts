@@ -13,6 +13,8 @@ import { stepId } from '../../../src/store/step-part.js';
 import type { StoreSnapshot } from '../../../src/store/store-snapshot.js';
 import type { Basis } from '../../../src/xtdb/db-snapshot.js';
 import { openClient, wholeRead } from '../../support/context.js';
+import { historyOf } from '../../support/object-history.js';
+import { windowOf } from '../../support/result-window.js';
 
 const call = (report: Partial<CallReport> = {}): CallReport => ({
   tool: 'bash',
@@ -37,7 +39,13 @@ async function calls(session: ContextSession, count: number, report: Partial<Cal
 const say = (session: ContextSession, role: 'user' | 'assistant', text: string) => session.reportMessage({ role, text });
 
 /** What a session is, without its name. */
-const contents = ({ turns, sets, window, seq, turn }: SessionState) => ({ turns, sets, window, seq, turn });
+const contents = (state: SessionState) => ({
+  turns: state.turns,
+  sets: state.sets,
+  window: windowOf(state),
+  seq: state.seq,
+  turn: state.turn,
+});
 
 /** The session at a step, folded anew from what the database holds. */
 async function foldedTo(snapshot: StoreSnapshot, session: ContextSession, seq: number): Promise<SessionState> {
@@ -49,7 +57,7 @@ async function foldedTo(snapshot: StoreSnapshot, session: ContextSession, seq: n
 async function expectTrueHistory(client: ContextClient, session: ContextSession): Promise<void> {
   const snapshot = await client.store.now();
   for (const id of [chatObjectId(session.id), sessionObjectId(session.id)]) {
-    const history = await snapshot.history(id);
+    const history = await historyOf(snapshot, id);
     expect(history.length).toBeGreaterThan(0);
     for (const { version, marks } of history) {
       const state = await foldedTo(snapshot, session, marks.upto ?? -1);
@@ -119,7 +127,7 @@ describe('a fork of a session [decision F2]', () => {
     expect(steps.map(({ session, seq }) => [session, seq])).toEqual(Array.from({ length: 31 }, (_, i) => [fork.id, i + 1]));
     const written = await (await client.store.now()).times([1, 31].flatMap((seq) => [stepId(parent.id, seq), stepId(fork.id, seq)]));
     expect([...written.keys()]).toEqual([1, 31].map((seq) => stepId(parent.id, seq)));
-    const history = await (await client.store.now()).history(sessionObjectId(parent.id));
+    const history = await historyOf(await client.store.now(), sessionObjectId(parent.id));
     expect(history.every(({ marks }) => marks.epoch === 1)).toBe(true);
   });
 

@@ -11,6 +11,7 @@ import { filesystemId, sessionObjectId } from '../../../src/objects/ids.js';
 import { SNAPSHOT_EVERY, stepId } from '../../../src/store/step-part.js';
 import { openClient, wholeRead } from '../../support/context.js';
 import { FormerIds } from '../../support/former-ids.js';
+import { historyOf } from '../../support/object-history.js';
 import { callReport } from '../../support/tracked-project.js';
 import { openTestClient } from '../../support/xtdb.js';
 
@@ -65,7 +66,7 @@ describe('a database that a version before data format 2 wrote', () => {
     const before = await work(former);
     const { id } = before;
     const then = await former.store.latest();
-    const versions = (await then.history(sessionObjectId(id))).map(({ version }) => version);
+    const versions = (await historyOf(then, sessionObjectId(id))).map(({ version }) => version);
     const said = [await then.steps(id), await then.sets(id), versions];
     const { text } = await before.assemble();
     await former.close();
@@ -77,7 +78,7 @@ describe('a database that a version before data format 2 wrote', () => {
     expect([
       steps,
       await there.sets(id),
-      (await there.history(sessionObjectId(id))).slice(0, versions.length).map(({ version }) => version),
+      (await historyOf(there, sessionObjectId(id))).slice(0, versions.length).map(({ version }) => version),
     ]).toEqual(said);
     const lineage = await there.lineage(id);
     if (lineage === undefined) throw new Error(`${id} is not there`);

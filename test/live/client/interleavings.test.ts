@@ -9,10 +9,10 @@ import type { CallReport, VerbPlan } from '../../../src/client/session/call-repo
 import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { filesystemId } from '../../../src/objects/ids.js';
-import type { HistoryVersion } from '../../../src/store/store-snapshot.js';
 import { XtdbError } from '../../../src/xtdb/errors.js';
 import { ContextModel, type ModelCall, type ModelFile } from '../../support/context-model.js';
 import { effort } from '../../support/effort.js';
+import { type HistoryVersion, historyOf } from '../../support/object-history.js';
 import { Road } from '../../support/road.js';
 
 const FILES = ['a.ts', 'b.ts', 'c.md', 'd'] as const;
@@ -276,7 +276,7 @@ class World {
       expect(again?.text).toBe(assembled);
       const prompt = (await snapshot.get(`system_prompt:${id}`))?.version.content;
       expect({ id, prompt }).toEqual({ id, prompt: this.model.session(id).prompt });
-      for (const call of this.model.session(id).calls) expect(await snapshot.history(call)).toHaveLength(1);
+      for (const call of this.model.session(id).calls) expect(await historyOf(snapshot, call)).toHaveLength(1);
     }
     expect(
       (await this.client.listSessions())
@@ -284,7 +284,7 @@ class World {
         .map(({ id }) => id)
         .sort(),
     ).toEqual(this.#ids.slice(2).sort());
-    for (const id of this.#pathOf.keys()) await this.#compareFile(id, await snapshot.history(id));
+    for (const id of this.#pathOf.keys()) await this.#compareFile(id, await historyOf(snapshot, id));
   }
 
   async #compareFile(id: string, history: readonly HistoryVersion[]): Promise<void> {

@@ -8,6 +8,7 @@ import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { adoptableJournals } from '../../../src/journal/journals.js';
 import { filesystemId, systemPromptObjectId } from '../../../src/objects/ids.js';
+import { historyOf } from '../../support/object-history.js';
 import { Road } from '../../support/road.js';
 import { until } from '../../support/until.js';
 
@@ -62,7 +63,7 @@ describe('a journal whose records the database has already', () => {
     await road.open();
     await applied;
     const snapshot = await first.store.now();
-    const before = await snapshot.history(systemPromptObjectId(session.id));
+    const before = await historyOf(snapshot, systemPromptObjectId(session.id));
 
     const second = await open(copy);
     const resumed = await second.openSession({ id: session.id });
@@ -72,7 +73,7 @@ describe('a journal whose records the database has already', () => {
     const third = await open(join(root, 'third'));
     const known = (await third.listSessions()).filter(({ id }) => id.startsWith(session.id));
     expect(known.map(({ id }) => id)).toEqual([session.id]);
-    const after = await (await third.store.now()).history(systemPromptObjectId(session.id));
+    const after = await historyOf(await third.store.now(), systemPromptObjectId(session.id));
     expect(after.map(({ version, txId }) => [version?.content, txId])).toEqual(before.map(({ version, txId }) => [version?.content, txId]));
     expect(await adoptableJournals(copy)).toEqual([]);
   });
@@ -106,7 +107,7 @@ describe('a journal whose records the database has already', () => {
     const second = await open(copy);
     const resumed = await second.openSession({ id: session.id });
     expect(resumed.state.seq).toBe(3);
-    const prompts = await (await second.store.now()).history(systemPromptObjectId(session.id));
+    const prompts = await historyOf(await second.store.now(), systemPromptObjectId(session.id));
     expect(prompts.map(({ version }) => version?.content)).toEqual([null, 'one', 'two', 'three']);
     const known = (await second.listSessions()).filter(({ id }) => id.startsWith(session.id));
     expect(known.map(({ id }) => id)).toEqual([session.id]);

@@ -8,6 +8,7 @@ import type { ContextSession } from '../../../src/client/session/context-session
 import { hashText } from '../../../src/objects/hashes.js';
 import { chatObjectId, sessionObjectId } from '../../../src/objects/ids.js';
 import { countRequests, mentions, openClient, wholeRead } from '../../support/context.js';
+import { historyOf } from '../../support/object-history.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
 /** Records a call and waits for what the database made of it. */
@@ -41,7 +42,7 @@ describe('a session at work', () => {
     const changed = await record(session, call({ readings: [await wholeRead(client, 'a.ts')], content: 'two' }));
     expect([first, again, changed].map(({ outcomes }) => [...outcomes.values()])).toEqual([['created'], ['unchanged'], ['updated']]);
     const [id] = [...first.outcomes.keys()];
-    const history = await (await client.store.now()).history(id ?? '');
+    const history = await historyOf(await client.store.now(), id ?? '');
     expect(history.map(({ version }) => version?.content)).toEqual(['one', 'two']);
     expect(session.state.sets.index).toEqual([id, first.callId, again.callId, changed.callId]);
     expect(session.state.isActive(id as never)).toBe(true);
@@ -133,8 +134,8 @@ describe('a session at work', () => {
     const reading = await wholeRead(client, 'dated.ts');
     const { outcomes, callId } = await record(session, call({ readings: [reading] }));
     const snapshot = await client.store.now();
-    const [version] = await snapshot.history([...outcomes.keys()][0] ?? '');
-    const [step] = await snapshot.history(callId);
+    const [version] = await historyOf(snapshot, [...outcomes.keys()][0] ?? '');
+    const [step] = await historyOf(snapshot, callId);
     expect(version?.validTime.getTime()).toBe(reading.reading.kind === 'text' ? reading.reading.mtimeMs : 0);
     expect(step?.validTime.getTime()).toBeGreaterThanOrEqual(before);
   });
@@ -196,7 +197,7 @@ describe('a session at work', () => {
     }
     await client.closeSession(session);
     const snapshot = await client.store.now();
-    const chats = await snapshot.history(chatObjectId(session.id));
+    const chats = await historyOf(snapshot, chatObjectId(session.id));
     expect(chats.map(({ version, marks }) => [version?.type === 'chat' && version.turn_count, marks.upto])).toEqual([
       [0, 0],
       [1, 1],
@@ -206,7 +207,7 @@ describe('a session at work', () => {
       [3, 5],
       [3, 6],
     ]);
-    expect(await snapshot.history(sessionObjectId(session.id))).toHaveLength(7);
+    expect(await historyOf(snapshot, sessionObjectId(session.id))).toHaveLength(7);
     session = await client.openSession({ id: session.id });
     expect(session.state.turn).toBe(3);
   });

@@ -9,6 +9,7 @@ import { writeSource } from '../../../src/filesystem/access/write-source.js';
 import { canonicalPath, filesystemId, type ObjectId } from '../../../src/objects/ids.js';
 import { mentions, wholeRead } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
+import { historyOf } from '../../support/object-history.js';
 import { Road } from '../../support/road.js';
 import { callReport, contentsOf, looksOf, TrackedProject, versionsOf } from '../../support/tracked-project.js';
 import { until } from '../../support/until.js';
@@ -143,7 +144,7 @@ describe('tracked sources', () => {
       (changed) => changed.length === count,
     );
     const transactions = new Set(
-      (await Promise.all(ids.map(async (id) => (await (await client.store.now()).history(id)).map(({ txId }) => txId)))).flat(),
+      (await Promise.all(ids.map(async (id) => (await historyOf(await client.store.now(), id)).map(({ txId }) => txId)))).flat(),
     );
     expect(transactions.size).toBeLessThan(60);
   });

@@ -11,6 +11,7 @@ import type { ObjectId, SessionId } from '../../../src/objects/ids.js';
 import type { Lineage } from '../../../src/store/lineage.js';
 import { countRequests, openClient, wholeRead } from '../../support/context.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
+import { historyOf } from '../../support/object-history.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { runCli } from '../../support/run-cli.js';
 
@@ -170,7 +171,7 @@ describe('questions about a longer session', () => {
   test('a log of versions, read from heads alone, says what the versions themselves say', async () => {
     const { present } = await Timeline.open(await client.delivered());
     for (const id of [file, `chat:${session}` as ObjectId, `system_prompt:${session}` as ObjectId]) {
-      const whole = (await present.history(id)).map(({ version, validTime, txId }, i) => ({
+      const whole = (await historyOf(present, id)).map(({ version, validTime, txId }, i) => ({
         number: i + 1,
         validTime,
         txId,

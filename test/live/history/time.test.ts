@@ -7,6 +7,7 @@ import { filesystemSource } from '../../../src/objects/source.js';
 import { indexedFile } from '../../../src/objects/versions.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import type { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { historyOf } from '../../support/object-history.js';
 import { openTestClient } from '../../support/xtdb.js';
 
 interface Written {
@@ -112,7 +113,7 @@ describe('an object with 1,000 versions [decision F7]', () => {
 
   test('has a history that names every version that was ever current, corrections included', async () => {
     const snapshot = await store.asOf({ validTime: new Date(FIRST + MOMENTS), txId: all.at(-1)?.txId as number });
-    const history = await snapshot.history(id);
+    const history = await historyOf(snapshot, id);
     const listed = history.map(({ version, validTime, txId }) => [version?.content, validTime.getTime(), txId]);
     // Of several of one moment in one transaction only the last was ever there.
     const lasting = all.filter(

@@ -15,7 +15,7 @@ import { chunkId } from '../../../src/store/texts.js';
 import { testAddress, wholeRead } from '../../support/context.js';
 import { Road } from '../../support/road.js';
 import { callReport } from '../../support/tracked-project.js';
-import { openTestClient } from '../../support/xtdb.js';
+import { executeForeign, openTestClient } from '../../support/xtdb.js';
 
 describe('what was handed out to a model', () => {
   let root: string;
@@ -273,7 +273,7 @@ describe('what was handed out to a model', () => {
         what: 'rewritten',
         of: session.id,
       });
-      await xtdb.execute([{ op: 'evict', id: String(file) }]);
+      await executeForeign('evict', String(file));
       const { contexts, ok } = await verifySession((await reviewer()).store, session.id);
       expect(ok).toBe(false);
       expect(contexts).toMatchObject({ total: 1, equal: 0, unequal: [{ step: 2, sha256: record.sha256, section: 'pool' }] });

@@ -3,6 +3,7 @@ import type { ContextClient } from '../../../src/client/session/context-client.j
 import type { ReplayReport } from '../../../src/lab/report/replay-report.js';
 import { type ObjectId, sessionId } from '../../../src/objects/ids.js';
 import { countRequests, openClient } from '../../support/context.js';
+import { historyOf } from '../../support/object-history.js';
 import { config, longRecording, RecordingLines, recordingFolder, replay } from '../../support/replays.js';
 
 let recordings: Awaited<ReturnType<typeof recordingFolder>>;
@@ -69,7 +70,7 @@ describe('a replayed session', () => {
     const report = await run(new RecordingLines().user('look').reads('toolu_1', '/etc/hostname', 'recorded\n').says('seen'));
     const { sets, all } = await objects(report);
     expect(all[0]).toMatchObject({ content: 'recorded\n', source: { filesystemId: expect.stringMatching(/^replay-/) } });
-    const [version] = await (await reviewer.snapshot()).history(sets.index[0] as ObjectId);
+    const [version] = await historyOf(await reviewer.snapshot(), sets.index[0] as ObjectId);
     expect(version?.validTime.toISOString()).toBe('2026-01-05T09:00:03.000Z');
   });
 

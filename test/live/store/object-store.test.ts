@@ -9,6 +9,7 @@ import { ObjectStore } from '../../../src/store/object-store.js';
 import { chunkId } from '../../../src/store/texts.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { countRequests, testAddress } from '../../support/context.js';
+import { historyOf } from '../../support/object-history.js';
 
 const filesystem = filesystemId(`fs-${randomUUID()}`);
 const sourceOf = (path: string) => filesystemSource(filesystem, canonicalPath(path));
@@ -62,7 +63,7 @@ describe('versions in and out of the database', () => {
       { version: deletedFile(sourceOf('/history.ts')), marks: { gone: true }, validTime: new Date(Date.UTC(2026, 1, 4)) },
     ]);
     const id = versions[0]?.['xt/id'] ?? '';
-    const history = await (await store.now()).history(id);
+    const history = await historyOf(await store.now(), id);
     expect(history.map(({ version }) => version?.content)).toEqual([null, 'one', 'two', null]);
     expect(history.map(({ marks }) => marks.gone)).toEqual([undefined, undefined, undefined, true]);
     expect(history.slice(0, 3).map(({ validTime }) => validTime)).toEqual(times);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { openClient } from '../../support/context.js';
 import { type Agent, type Answer, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
+import { historyOf } from '../../support/object-history.js';
 
 let root: string;
 let remove: () => Promise<void>;
@@ -41,7 +42,7 @@ const idIn = ({ text }: Answer): string => /id=(\S+?)[ \]]/.exec(text)?.[1] ?? '
 async function transactionsOf(id: string): Promise<readonly number[]> {
   const client = await openClient(root);
   try {
-    return (await (await client.store.now()).history(id)).map(({ txId }) => txId);
+    return (await historyOf(await client.store.now(), id)).map(({ txId }) => txId);
   } finally {
     await client.close();
   }

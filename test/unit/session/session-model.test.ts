@@ -7,6 +7,7 @@ import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import type { StepPolicy } from '../../../src/session/step-policy.js';
 import { applyChanges, withStep } from '../../support/plain-folds.js';
+import { windowOf } from '../../support/result-window.js';
 import { type Happening, NaiveSession } from './naive-session.js';
 
 const file = fc.nat(11).map((n) => objectId(`file-${n}`));
@@ -88,7 +89,7 @@ describe('random sessions', () => {
           expect(after.turns).toEqual(model.turns.map(({ messages }, i) => ({ turn: i + 1, messages })));
           expect([after.turn, after.turnRule, after.turnRef]).toEqual([model.turns.length, model.turn.rule, model.turn.ref]);
           expect([after.lastAt, step.at]).toEqual([model.lastAt, model.lastAt]);
-          expect(after.window).toEqual(model.turns.flatMap(({ fresh }, i) => fresh.map((id) => ({ turn: i + 1, id }))));
+          expect(windowOf(after)).toEqual(model.turns.map(({ fresh }) => fresh));
         });
       }),
       { numRuns: 150 },
@@ -153,10 +154,10 @@ describe('random sessions', () => {
         const { state, steps } = run(list, rules, () => undefined);
         const stored: readonly Step[] = JSON.parse(JSON.stringify(steps));
         const again = stored.reduce(applyStep, emptySession(SID));
-        expect([again.sets, again.turns, again.window, again.seq, again.turn, again.turnRef, again.lastAt]).toEqual([
+        expect([again.sets, again.turns, windowOf(again), again.seq, again.turn, again.turnRef, again.lastAt]).toEqual([
           state.sets,
           state.turns,
-          state.window,
+          windowOf(state),
           state.seq,
           state.turn,
           state.turnRef,

@@ -5,6 +5,7 @@ import { SessionError } from '../../../src/session/errors.js';
 import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
+import { windowOf } from '../../support/result-window.js';
 
 const SID = sessionId('s1');
 const step = (more: Partial<Step>): Step => ({
@@ -30,7 +31,7 @@ describe('folding steps (decision G3)', () => {
   test('an empty session has met nothing and stands before its first turn', () => {
     const state = emptySession(SID);
     expect([state.seq, state.turn, state.lastAt, state.turnRef, state.turnRule]).toEqual([0, 0, 0, undefined, undefined]);
-    expect([state.sets, state.turns, state.window]).toEqual([{ index: [], active: [], pinned: [] }, [], []]);
+    expect([state.sets, state.turns, windowOf(state)]).toEqual([{ index: [], active: [], pinned: [] }, [], []]);
   });
 
   test('a gap, a repeat and a foreign step are refused', () => {

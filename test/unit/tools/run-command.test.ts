@@ -52,8 +52,8 @@ describe('a shell command', () => {
   });
 
   test('keeps the beginning and the end of more output than can be kept', async () => {
-    const { output, dropped } = await run('seq 1 100000', { mostBytes: 2_000 });
-    expect(dropped).toBeGreaterThan(500_000);
+    const { output } = await run('seq 1 100000', { mostBytes: 2_000 });
+    expect(Number(/\[\.\.\. (\d+) bytes of output dropped/.exec(output)?.[1])).toBeGreaterThan(500_000);
     expect(output.startsWith('1\n2\n')).toBe(true);
     expect(output.endsWith('99999\n100000\n')).toBe(true);
     expect(output.length).toBeLessThan(100_000);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { EdnMap, EdnSet, type EdnValue, kw, sym } from '../../../src/edn/values.js';
-import { aggregate, distinctRows, each, encodeQuery, predicate, pull, relation, triple } from '../../../src/xtdb/datalog.js';
+import { EdnMap, EdnSet, type EdnValue, kw, list, sym } from '../../../src/edn/values.js';
+import { distinctRows, each, encodeQuery, predicate, pull, triple } from '../../../src/xtdb/datalog.js';
 import { XtdbError } from '../../../src/xtdb/errors.js';
 
 const e = sym('?e');
@@ -11,8 +11,8 @@ describe('a query', () => {
   test('is written from data, with its values as arguments', () => {
     const text = encodeQuery(
       {
-        find: [e, n, pull(e), pull(e, ['type', 'xt/id']), aggregate('max', n)],
-        in: [sym('?s'), each(e), relation(e, n)],
+        find: [e, n, pull(e), pull(e, ['type', 'xt/id']), list(sym('max'), n)],
+        in: [sym('?s'), each(e), [[e, n]]],
         where: [triple(e, 'session_ref', sym('?s')), triple(e, 'seq', n), triple(e, 'gone'), predicate('>=', n, sym('?lo'))],
         orderBy: [[n, 'desc']],
         limit: 5,

@@ -71,8 +71,6 @@ describe('answers that are complete but not what was asked for', () => {
     ['db', (client: XtdbClient) => client.db()],
     ['status', (client: XtdbClient) => client.status()],
     ['latest-completed-tx', (client: XtdbClient) => client.latestCompletedTx()],
-    ['latest-submitted-tx', (client: XtdbClient) => client.latestSubmittedTx()],
-    ['tx-log', (client: XtdbClient) => client.txLog()],
   ] as const)('%s', async (path, call) => {
     const { client } = await clientOf({ [path]: [path === 'submit-tx' ? 202 : 200, '"hello"'] });
     await expect(call(client)).rejects.toMatchObject({ code: 'bad-response' });

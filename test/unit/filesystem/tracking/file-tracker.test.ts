@@ -30,7 +30,7 @@ describe('what counts as a change', () => {
   test('a file that is not there yet is told when it comes', async () => {
     const one = await temp();
     const path = join(one.folder.inside, 'later.txt');
-    await one.tracker.track(one.source(path));
+    await one.tracker.trackMany([{ source: one.source(path) }]);
     expect(one.tracker.state(one.source(path))).toBe('attached');
     await writeFile(path, 'now');
     await one.until(() => one.told.length === 1);
@@ -123,7 +123,7 @@ describe('where nothing can be watched', () => {
     await one.tracker.trackMany([{ source: foreign }, { source: outside }]);
     expect([one.tracker.state(foreign), one.tracker.state(outside)]).toEqual(['orphaned', 'orphaned']);
     expect(one.tracker.status()).toEqual({ attached: 0, orphaned: 2, folders: 0, sweptFolders: 0 });
-    one.tracker.untrackMany([foreign, outside]);
+    for (const source of [foreign, outside]) one.tracker.untrack(source);
     expect(one.tracker.state(foreign)).toBeUndefined();
   });
 
@@ -221,7 +221,7 @@ describe('limits of the system', () => {
     if (a === undefined || b === undefined || c === undefined) throw new Error('three files were made');
     await one.tracker.trackMany([a], 10);
     await one.tracker.trackMany([b], 11);
-    await one.tracker.track(c.source);
+    await one.tracker.trackMany([{ source: c.source }]);
     expect(kinds).toEqual(['chokidar', 'plain', 'plain']);
   });
 
@@ -263,8 +263,8 @@ describe('the end of tracking', () => {
       },
     });
     const [path = ''] = await one.trackFiles('a.txt');
-    one.tracker.untrackMany([one.source(path)]);
-    await one.tracker.track(one.source(path));
+    one.tracker.untrack(one.source(path));
+    await one.tracker.trackMany([{ source: one.source(path) }]);
     await writeFile(path, 'second');
     await one.until(() => one.told.length === 1);
     expect(watched.sort()).toEqual(['close', 'open', 'open']);
@@ -300,7 +300,11 @@ describe('the end of tracking', () => {
     expect(closed).toBe(false);
     release();
     await closing;
-    await Promise.all([one.tracker.close(), writeFile(paths[0] ?? '', 'third'), one.tracker.track(one.source(paths[0] ?? ''))]);
+    await Promise.all([
+      one.tracker.close(),
+      writeFile(paths[0] ?? '', 'third'),
+      one.tracker.trackMany([{ source: one.source(paths[0] ?? '') }]),
+    ]);
     expect(seen).toHaveLength(1);
     expect(one.tracker.status()).toEqual({ attached: 0, orphaned: 0, folders: 0, sweptFolders: 0 });
   });
