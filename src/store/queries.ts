@@ -4,7 +4,7 @@ import { type ObjectId, type SessionId, sessionObjectId } from '../objects/ids.j
 import { FIELDS } from '../objects/object-type.js';
 import { parseSource, type Source } from '../objects/source.js';
 import { type DatalogQuery, each, predicate, pull, triple } from '../xtdb/datalog.js';
-import type { DbSnapshot } from '../xtdb/db-snapshot.js';
+import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
 import { type StoredDocument, toAttribute, toDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
 
@@ -29,12 +29,6 @@ const EXISTING: DatalogQuery = { find: [e], in: [each(e)], where: [triple(e, 'xt
 
 /** What names the session of a part that stands at a step. */
 type SessionRef = 'session_ref' | 'assembly_ref';
-
-const fromStep = (attribute: SessionRef): DatalogQuery => ({
-  find: [e, pull(e)],
-  in: [ref, from],
-  where: [triple(e, attribute, ref), triple(e, 'seq', seq), predicate('>=', seq, from)],
-});
 
 const betweenSteps = (attribute: SessionRef): DatalogQuery => ({
   find: [e, pull(e)],
@@ -71,11 +65,7 @@ export interface SessionRow extends TimedDocument {
 }
 
 /** When a version became true, as far as is known, and when the database learned it [decision F7]. */
-export interface VersionTimes {
-  readonly validTime: Date;
-  readonly txTime: Date;
-  readonly txId: number;
-}
+export type VersionTimes = EntityTx;
 
 /** Ids a query; documents of heads are small. */
 const HEADS_AT_ONCE = 500;
@@ -107,13 +97,7 @@ export async function existingIds(db: DbSnapshot, ids: readonly string[]): Promi
 /** The times of the current versions under many ids; ids that the database does not know are absent. */
 export async function readTimes(db: DbSnapshot, ids: readonly string[]): Promise<ReadonlyMap<string, VersionTimes>> {
   const found = await pLimit(TIMES_AT_ONCE).map(ids, async (one) => ({ one, times: await db.entityTx(one) }));
-  return new Map(
-    found.flatMap(({ one, times }) => {
-      if (times === undefined) return [];
-      const { validTime, txTime, txId } = times;
-      return [[one, { validTime, txTime, txId }] as const];
-    }),
-  );
+  return new Map(found.flatMap(({ one, times }) => (times === undefined ? [] : [[one, times] as const])));
 }
 
 /** Every session of the database: id, marks, number of turns. */
@@ -137,11 +121,8 @@ export interface WantedParts {
 
 /** The parts at some steps of a session, in no order. */
 export async function partsAtSteps(db: DbSnapshot, { attribute, session, first, last }: WantedParts): Promise<readonly StoredDocument[]> {
-  const object = sessionObjectId(session);
-  const isBounded = Number.isFinite(last);
-  return documents(
-    await (isBounded ? db.query(betweenSteps(attribute), [object, first, last]) : db.query(fromStep(attribute), [object, first])),
-  );
+  const bounds = [first, Math.min(last, Number.MAX_SAFE_INTEGER)];
+  return documents(await db.query(betweenSteps(attribute), [sessionObjectId(session), ...bounds]));
 }
 
 /** The snapshot parts of a session, in no order. */

@@ -35,14 +35,11 @@ export interface FoundVersion {
 }
 
 /** One entry of an object's history by its head; `document` is undefined where the entity was deleted from the database. */
-export interface HistoryHead {
+export interface HistoryHead extends VersionTimes {
   /** From 1, in the order of valid time. */
   readonly number: number;
   readonly document: StoredDocument | undefined;
   readonly marks: HeadMarks;
-  readonly validTime: Date;
-  readonly txTime: Date;
-  readonly txId: number;
 }
 
 /** What the heads of a session say without its steps. */

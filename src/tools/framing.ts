@@ -56,7 +56,8 @@ export function remaining(limits: OutputLimits, chars: number, lines = 2): Outpu
   return { chars: Math.max(64, limits.chars - chars), lines: Math.max(1, limits.lines - lines) };
 }
 
-function linesIn(text: string): number {
+/** How many lines a text has; an end of line at its end begins no further one. */
+export function linesIn(text: string): number {
   let lines = 1;
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
   return text.endsWith('\n') ? lines - 1 : lines;

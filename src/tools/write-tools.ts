@@ -4,7 +4,7 @@ import { unreachableError } from '../filesystem/access/access.js';
 import { writeSource } from '../filesystem/access/write-source.js';
 import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
 import { defineTool, type Performed, type Work } from './define-tool.js';
-import { headerLine, shownId, shownName } from './framing.js';
+import { headerLine, linesIn, shownId, shownName } from './framing.js';
 import { type Readable, requireReadable } from './read-file.js';
 import { ToolError } from './tool.js';
 
@@ -29,20 +29,13 @@ async function performed(file: LocatedFile, { text, fileHash, said, effect, meta
   };
 }
 
-function countLines(text: string): number {
-  if (text === '') return 0;
-  let lines = 1;
-  for (let at = text.indexOf('\n'); at >= 0 && at < text.length - 1; at = text.indexOf('\n', at + 1)) lines++;
-  return lines;
-}
-
 async function write(path: string, text: string, work: Work): Promise<Performed> {
   const { files } = work.client;
   const file = await files.locate(path, { mustExist: false });
   if (!file.location.reachable) throw unreachableError(path);
   work.signal.throwIfAborted();
   const { created, fileHash } = await writeSource(files.access.roots, file.location.path, { content: text, shown: path });
-  const lines = countLines(text);
+  const lines = text === '' ? 0 : linesIn(text);
   const said = `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.`;
   return performed(file, { text, fileHash, said, effect: `The file ${shownName(path)} was written.`, meta: { created } }, work);
 }

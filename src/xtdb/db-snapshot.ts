@@ -16,10 +16,7 @@ export interface Basis {
 }
 
 /** One version in an entity's history. */
-export interface HistoryEntry {
-  readonly txId: number;
-  readonly txTime: Date;
-  readonly validTime: Date;
+export interface HistoryEntry extends EntityTx {
   /** `undefined` if documents were not asked for, and for a deletion. */
   readonly document: StoredDocument | undefined;
   /** True if the entity ended here. */
@@ -33,13 +30,11 @@ export interface HistoryOptions extends RequestOptions {
   readonly from?: Date;
 }
 
-/** Which version of an entity is current in a database value. */
+/** When the version of an entity became true, as far as is known, and when the database learned it [decision F7]. */
 export interface EntityTx {
-  readonly txId: number;
-  readonly txTime: Date;
   readonly validTime: Date;
-  /** XTDB's own hash of the document; not one of the five hashes of the object model. */
-  readonly contentHash: string;
+  readonly txTime: Date;
+  readonly txId: number;
 }
 
 /** What bulk answers travel in. */
@@ -139,7 +134,7 @@ export class DbSnapshot {
       { method: 'GET', path: '/entity-tx', params: { eid: entityId(id) }, accept: 'application/edn' },
       options,
     );
-    return value === undefined ? undefined : { ...readVersion(value), contentHash: readHash(value) };
+    return value === undefined ? undefined : readVersion(value);
   }
 
   async #entityBatch(ids: readonly string[], found: Map<string, StoredDocument>, options: RequestOptions): Promise<void> {
@@ -189,10 +184,11 @@ function readHistoryEntry(value: EdnValue, withDocs: boolean): HistoryEntry {
   };
 }
 
-function readVersion(value: EdnValue): Omit<EntityTx, 'contentHash'> {
+function readVersion(value: EdnValue): EntityTx {
   const validTime = value instanceof EdnMap ? value.get('xtdb.api/valid-time') : undefined;
   if (!(validTime instanceof Date)) throw new XtdbError('bad-response', 'A version came without its valid time.');
-  return { ...readReceipt(value), validTime };
+  const { txTime, txId } = readReceipt(value);
+  return { validTime, txTime, txId };
 }
 
 function readHash(value: EdnValue): string {

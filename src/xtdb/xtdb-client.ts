@@ -1,4 +1,4 @@
-import { EdnMap } from '../edn/values.js';
+import { EdnMap, type EdnValue } from '../edn/values.js';
 import type { NodeAddress } from './address.js';
 import { type Basis, DbSnapshot } from './db-snapshot.js';
 import { XtdbError } from './errors.js';
@@ -51,7 +51,7 @@ export class XtdbClient {
 
   /** What the node says of itself. Answers also when it has stopped indexing: look at `ingesterFailed`. */
   async status(options: RequestOptions = {}): Promise<NodeStatus> {
-    return readStatus(await this.#http.send({ method: 'GET', path: '/status', accept: 'application/edn', ...this.#limits(options) }));
+    return readStatus(await this.#get('/status', options));
   }
 
   /** Submits a transaction. The receipt is no commit. Never sent twice; if the receipt was lost, the error's `outcomeUnknown` is true. */
@@ -131,18 +131,17 @@ export class XtdbClient {
 
   /** The latest transaction that is indexed; undefined on an empty node. */
   async latestCompletedTx(options: RequestOptions = {}): Promise<TxReceipt | undefined> {
-    const answer = await this.#http.send({
-      method: 'GET',
-      path: '/latest-completed-tx',
-      accept: 'application/edn',
-      ...this.#limits(options),
-    });
+    const answer = await this.#get('/latest-completed-tx', options);
     return answer === undefined ? undefined : readReceipt(answer);
   }
 
   /** Ends every connection and every request under way. Idempotent. */
   close(): Promise<void> {
     return this.#http.close();
+  }
+
+  #get(path: string, options: RequestOptions): Promise<EdnValue | undefined> {
+    return this.#http.send({ method: 'GET', path, accept: 'application/edn', ...this.#limits(options) });
   }
 
   #limits(options: RequestOptions): { readonly timeoutMs: number; readonly signal: AbortSignal | undefined } {

@@ -97,7 +97,7 @@ test('the latest indexed transaction is known', async () => {
 
 describe('the node', () => {
   test('says what it is and that its indexer runs', async () => {
-    expect(await client.status()).toMatchObject({ version: '1.24.3', ingesterFailed: false, indexVersion: 22 });
+    expect(await client.status()).toEqual({ version: '1.24.3', ingesterFailed: false });
   });
 });
 
