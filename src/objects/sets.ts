@@ -25,36 +25,21 @@ export interface SetChanges {
 export const EMPTY_SETS: SessionSets = Object.freeze({ index: [], active: [], pinned: [] });
 
 /**
- * Folds many steps' changes into sets in time linear in the changes; removals come before additions (decision D1). Mutable on purpose and
- * never shared: `sets()` gives immutable copies.
+ * The sets after many steps' changes, in time linear in the changes; removals come before additions (decision D1).
  * @throws {DocumentError} for what would become active or pinned outside the index
  */
-export class SetsFold {
-  readonly #index: Set<ObjectId>;
-  readonly #active: Set<ObjectId>;
-  readonly #pinned: Set<ObjectId>;
-
-  constructor(start: SessionSets = EMPTY_SETS) {
-    this.#index = new Set(start.index);
-    this.#active = new Set(start.active);
-    this.#pinned = new Set(start.pinned);
-  }
-
-  apply(changes: SetChanges): this {
-    for (const id of changes.index ?? []) this.#index.add(id);
-    for (const id of changes.deactivate ?? []) this.#active.delete(id);
-    for (const id of changes.unpin ?? []) this.#pinned.delete(id);
-    for (const id of changes.activate ?? []) this.#active.add(this.#known(id));
-    for (const id of changes.pin ?? []) this.#pinned.add(this.#known(id));
-    return this;
-  }
-
-  sets(): SessionSets {
-    return { index: [...this.#index], active: [...this.#active], pinned: [...this.#pinned] };
-  }
-
-  #known(id: ObjectId): ObjectId {
-    if (this.#index.has(id)) return id;
+export function foldSets(start: SessionSets, changes: Iterable<SetChanges>): SessionSets {
+  const [index, active, pinned] = [new Set(start.index), new Set(start.active), new Set(start.pinned)];
+  const known = (id: ObjectId): ObjectId => {
+    if (index.has(id)) return id;
     throw new DocumentError('invalid-value', `${quoted(id)} would become active or pinned without being in the session index`);
+  };
+  for (const change of changes) {
+    for (const id of change.index ?? []) index.add(id);
+    for (const id of change.deactivate ?? []) active.delete(id);
+    for (const id of change.unpin ?? []) pinned.delete(id);
+    for (const id of change.activate ?? []) active.add(known(id));
+    for (const id of change.pin ?? []) pinned.add(known(id));
   }
+  return { index: [...index], active: [...active], pinned: [...pinned] };
 }

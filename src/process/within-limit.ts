@@ -29,18 +29,18 @@ export function endsWithin(work: Promise<unknown>, limitMs: number): Promise<boo
 }
 
 /**
- * Asks every `everyMs` milliseconds (40 if left out) until the answer is not undefined; undefined when `limitMs` have passed first. Rejects with an
+ * Asks every 40 milliseconds until the answer is not undefined; undefined when `limitMs` have passed first. Rejects with an
  * `AbortError` when the signal fires. Only for conditions of other processes, which give no event that could be awaited.
  */
 export async function pollUntil<T>(
   ask: () => Promise<T | undefined>,
-  limits: { readonly limitMs: number; readonly everyMs?: number; readonly signal?: AbortSignal | undefined },
+  limits: { readonly limitMs: number; readonly signal?: AbortSignal | undefined },
 ): Promise<T | undefined> {
   const deadline = performance.now() + limits.limitMs;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
     if (performance.now() >= deadline) return undefined;
-    await delay(limits.everyMs ?? 40, undefined, defined({ signal: limits.signal }));
+    await delay(40, undefined, defined({ signal: limits.signal }));
   }
 }

@@ -1,5 +1,5 @@
 import type { PartId, SessionId } from '../objects/ids.js';
-import { EMPTY_SETS, type SessionSets, SetsFold } from '../objects/sets.js';
+import { foldSets, type SessionSets } from '../objects/sets.js';
 import type { Step } from '../objects/step.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
@@ -150,10 +150,12 @@ export class StepReader {
     const snapshots = await this.#snapshots(lineage);
     const last = snapshots.at(-1);
     const index = snapshots.flatMap(({ indexed }) => indexed);
-    const fold = new SetsFold(last === undefined ? EMPTY_SETS : { index, active: last.active, pinned: last.pinned });
     const steps = await this.steps(lineage, { first: (last?.seq ?? 0) + 1 });
-    for (const step of steps) fold.apply(step.changes);
-    return { sets: fold.sets(), seq: steps.at(-1)?.seq ?? last?.seq ?? 0, indexedAtSnapshot: index.length };
+    const sets = foldSets(
+      { index, active: last?.active ?? [], pinned: last?.pinned ?? [] },
+      steps.map(({ changes }) => changes),
+    );
+    return { sets, seq: steps.at(-1)?.seq ?? last?.seq ?? 0, indexedAtSnapshot: index.length };
   }
 
   /** The snapshots that a session's sets build on: its own and those that its ancestors made before it left them. */

@@ -5,6 +5,7 @@ import { DocumentError } from '../objects/errors.js';
 import { SessionError } from '../session/errors.js';
 import { defined } from '../values/defined.js';
 import { similarNames } from '../values/similar-names.js';
+import { messageOf } from '../values/thrown.js';
 import { headerValue } from './framing.js';
 import { didYouMean, similarPaths } from './require-object.js';
 import { type ToolContext, ToolError } from './tool.js';
@@ -73,6 +74,6 @@ export async function describeFailure(error: unknown, call: ToolContext): Promis
     return { message: 'another process has taken this session over.', next: 'Call again to take it back and go on from where it stands.' };
   }
   if (isAbort(error)) return { message: 'the call was cancelled before it was done.' };
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return { message: /[.!?]$/.test(message) ? message : `${message}.` };
 }

@@ -2,6 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { setTimeout } from 'node:timers/promises';
 import type { Dispatcher, Pool } from 'undici';
 import type { EdnValue } from '../edn/values.js';
+import { codeOf } from '../values/thrown.js';
+import { unlessAborted } from '../values/unless-aborted.js';
 import { describeAddress, type NodeAddress } from './address.js';
 import { interpretAnswer, type MediaType } from './answers.js';
 import { XtdbError } from './errors.js';
@@ -167,7 +169,7 @@ export class XtdbHttp {
     this.#running.add(end);
     request.signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      const connection = await abortable(this.#connect(), controller.signal);
+      const connection = await unlessAborted(this.#connect(), controller.signal);
       timer = globalThis.setTimeout(() => end('timeout'), request.timeoutMs);
       progress.sent = true;
       return await this.#exchange(connection, outgoing, controller.signal);
@@ -263,7 +265,7 @@ export class XtdbHttp {
     if (ending === 'aborted') return new XtdbError('aborted', `${what}: aborted by the caller.`, { cause: request.signal?.reason });
     if (ending === 'closed') return new XtdbError('closed', `${what}: the client was closed before the answer came.`);
     if (error instanceof XtdbError) return error;
-    const code = errorCode(error);
+    const code = codeOf(error) ?? '';
     if (
       (error instanceof Error && error.name === 'HTTPParserError') ||
       code.startsWith('UND_ERR_RES') ||
@@ -277,13 +279,10 @@ export class XtdbHttp {
   }
 }
 
-const errorCode = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : '';
-
 /** True unless it is certain that the node refused the submission or never saw it. */
 function mayHaveBeenTaken(failure: XtdbError): boolean {
   if (failure.status !== undefined) return failure.status < 300 || failure.status >= 500 ? failure.status !== 503 : false;
-  return failure.code !== 'unreachable' || !NOT_SENT.has(errorCode(failure.cause));
+  return failure.code !== 'unreachable' || !NOT_SENT.has(codeOf(failure.cause) ?? '');
 }
 
 function queryString(params: Readonly<Record<string, Param>>): string {
@@ -293,14 +292,4 @@ function queryString(params: Readonly<Record<string, Param>>): string {
       : [`${encodeURIComponent(name)}=${encodeURIComponent(value instanceof Date ? value.toISOString() : String(value))}`],
   );
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
-}
-
-/** The promise's outcome, or a rejection as soon as the signal fires; the promise itself runs on. */
-function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

@@ -2,6 +2,7 @@ import type { StillAtRest } from '../../filesystem/tracking/change-queue.js';
 import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
+import { unlessAborted } from '../../values/unless-aborted.js';
 import type { Outbox } from '../delivery/outbox.js';
 import { type FileAccess, fileObjectId } from '../file-access.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
@@ -32,21 +33,6 @@ interface Asked {
 interface Round {
   readonly sources: Map<ObjectId, Asked>;
   readonly done: Promise<void>;
-}
-
-/** Resolves as the promise does, or rejects with the abort's reason as soon as that comes. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let onAbort: () => void = () => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }
 
 /**

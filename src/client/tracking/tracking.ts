@@ -8,6 +8,7 @@ import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
+import { messageOf } from '../../values/thrown.js';
 import { fileObjectId } from '../file-access.js';
 import { type IndexEnvironment, SourceIndexer } from './index-sources.js';
 import { filesToReconcile, type KnownFile, type OrphanedFile } from './reconcile-sources.js';
@@ -59,8 +60,6 @@ const KNOWN: { readonly [Kind in SourceReading['kind']]: KnownFrom<Kind> } = {
 
 /** Settled changes that may wait for one transaction together. */
 const CHANGES_AT_ONCE = 256;
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
  * The trackers of a client [§5.8]: one for all its sessions, on every source that one of them has read, never on stubs (decision C11). A change becomes a
@@ -214,6 +213,6 @@ export class SourceTracking {
   }
 
   #notice(what: string, error: unknown): void {
-    this.#options.onNotice?.(`${what}: ${reasonOf(error)}`);
+    this.#options.onNotice?.(`${what}: ${messageOf(error)}`);
   }
 }

@@ -104,11 +104,6 @@ export class ChangeQueue<File extends QueuedFile> {
     this.#begin(file, undefined);
   }
 
-  /** Whether a file is being waited for or reported at the moment. */
-  holds(file: File): boolean {
-    return this.#waiting.has(file);
-  }
-
   /** Forgets a file: a report under way ends, no other follows. */
   drop(file: File): void {
     const waiting = this.#waiting.get(file);

@@ -1,5 +1,5 @@
 import type { ObjectId, SessionId } from '../../objects/ids.js';
-import { EMPTY_SETS, type SessionSets, SetsFold } from '../../objects/sets.js';
+import { EMPTY_SETS, foldSets, type SessionSets } from '../../objects/sets.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { StoredValue } from '../../xtdb/documents.js';
@@ -82,9 +82,11 @@ async function setsAt(timeline: Timeline, session: SessionId, { place, snapshot 
     const head = await snapshot.heads([`session:${session}`]);
     return head.size === 0 ? EMPTY_SETS : (await snapshot.sets(session)).sets;
   }
-  const fold = new SetsFold();
-  for (const { seq, changes } of await timeline.steps(session)) if (seq <= place.seq) fold.apply(changes);
-  return fold.sets();
+  const steps = (await timeline.steps(session)).filter(({ seq }) => seq <= place.seq);
+  return foldSets(
+    EMPTY_SETS,
+    steps.map(({ changes }) => changes),
+  );
 }
 
 function setDiff(before: readonly ObjectId[], after: readonly ObjectId[]): SetDiff {

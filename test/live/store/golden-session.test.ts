@@ -9,7 +9,7 @@ import {
   sessionId,
   sessionObjectId,
 } from '../../../src/objects/ids.js';
-import { SetsFold } from '../../../src/objects/sets.js';
+import { EMPTY_SETS, foldSets } from '../../../src/objects/sets.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 import type { Step } from '../../../src/objects/step.js';
 import { chatVersion, fileStub, indexedFile, sessionVersion, systemPromptVersion, toolcallVersion } from '../../../src/objects/versions.js';
@@ -79,7 +79,10 @@ describe('the golden session comes back from the database as SSOT documents [dec
     xtdb = new XtdbClient(testAddress());
     store = new ObjectStore(xtdb);
     const turns = steps.reduce(withStep, [] as ReturnType<typeof withStep>);
-    const sets = steps.reduce((fold, step) => fold.apply(step.changes), new SetsFold()).sets();
+    const sets = foldSets(
+      EMPTY_SETS,
+      steps.map(({ changes }) => changes),
+    );
     await store.putMany([
       { version: a },
       { version: b },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type ObjectId, objectId } from '../../../src/objects/ids.js';
-import { EMPTY_SETS, type SessionSets, type SetChanges, SetsFold } from '../../../src/objects/sets.js';
+import { EMPTY_SETS, foldSets, type SessionSets, type SetChanges } from '../../../src/objects/sets.js';
 import { applyChanges } from '../../support/plain-folds.js';
 
 const ids = (...names: string[]) => names.map(objectId);
@@ -42,8 +42,7 @@ describe('changes of the sets (decision D1)', () => {
   test('give the same sets one by one as in a fold over all of them', () => {
     fc.assert(
       fc.property(fc.array(lawful, { maxLength: 12 }), (list) => {
-        const fold = list.reduce((all, change) => all.apply(change), new SetsFold());
-        expect(fold.sets()).toEqual(list.reduce(applyChanges, EMPTY_SETS));
+        expect(foldSets(EMPTY_SETS, list)).toEqual(list.reduce(applyChanges, EMPTY_SETS));
       }),
     );
   });
@@ -51,7 +50,7 @@ describe('changes of the sets (decision D1)', () => {
   test('that activate or pin what is not in the index are refused, by both ways', () => {
     for (const change of [{ activate: ids('x') }, { pin: ids('x') }]) {
       expect(() => applyChanges(EMPTY_SETS, change)).toThrow(/"x"/);
-      expect(() => new SetsFold().apply(change)).toThrow(/"x"/);
+      expect(() => foldSets(EMPTY_SETS, [change])).toThrow(/"x"/);
     }
   });
 
