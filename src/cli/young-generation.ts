@@ -20,7 +20,7 @@ export function limitYoungGeneration(bytes: number): void {
 }
 
 /** How much the old part of the heap grows before it is collected again, percent of what is in use. V8's own measure is up to 300. */
-const OLD_GROWTH_PERCENT = 50;
+const OLD_GROWTH_PERCENT = 25;
 
 /** Keeps garbage that outlives the young part of the heap, as what waits for a database does, from being several times what is in use. */
 export function collectOldGarbageSoon(): void {

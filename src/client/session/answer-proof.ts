@@ -55,6 +55,9 @@ function matchAt(answer: string, from: number, sources: readonly PieceSource[]):
   return best;
 }
 
+/** A part of a text for itself: what `slice` gives is a view that keeps the whole text for as long as the part is kept. */
+const copied = (text: string, from: number, to: number): string => JSON.parse(JSON.stringify(text.slice(from, to)));
+
 /**
  * An answer as pieces of what is stored anyway and the little that is its own: header, hints. Pieces begin at lines of the answer. Undefined when
  * too much of it is its own; then only its hash is kept. `joinPieces` gives the answer back.
@@ -65,7 +68,7 @@ export function answerPieces(answer: string, sources: readonly PieceSource[]): r
   let begun = 0;
   let at = 0;
   const endOwn = (): void => {
-    if (at > begun) pieces.push(answer.slice(begun, at));
+    if (at > begun) pieces.push(copied(answer, begun, at));
   };
   while (at < answer.length) {
     const match = matchAt(answer, at, sources);

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { answerPieces, type PieceSource } from '../../../../src/client/session/answer-proof.js';
@@ -18,6 +20,24 @@ describe('the pieces of an answer [decision E7]', () => {
     const pieces = answerPieces(answer, [{ text: output }]);
     expect(pieces).toEqual(['[bash id=c1 lines=1-200/200]\n', { at: 0, chars: output.length }, '\n[a hint]']);
     expect(joined(answer, [{ text: output }])).toBe(answer);
+  });
+
+  test('keep nothing of the answer that they are of', () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const used = (): number => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = used();
+    const kept = Array.from({ length: 60 }, (_, i) => {
+      const content = Buffer.alloc(1_000_000, `${i}, some line of text\n`).toString('latin1');
+      // As an answer that went through the protocol: one text, no tree of its parts.
+      const answer = Buffer.from(`[file id=${'f'.repeat(40)}-${i} path=src/some-file.txt]\n${content}`, 'latin1').toString('latin1');
+      return answerPieces(answer, [{ text: content }]);
+    });
+    expect(used() - before).toBeLessThan(20_000_000);
+    expect(kept.flat()).toHaveLength(120);
   });
 
   test('name the other object that a stretch is of', () => {
