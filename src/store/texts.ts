@@ -49,7 +49,7 @@ export class TextCache {
   readonly #stored: LRUCache<string, true>;
 
   /** `maxUnits` bounds the sum of the texts' lengths in UTF-16 units. */
-  constructor(maxUnits = 4 * 1_048_576) {
+  constructor(maxUnits = 8 * 1_048_576) {
     this.#texts = new LRUCache({ maxSize: maxUnits, sizeCalculation: (text) => text.length + 64 });
     this.#stored = new LRUCache(counted(100_000));
   }

@@ -62,7 +62,7 @@ export class KnownVersions {
   readonly #journaled = new PendingVersions();
 
   /** `maxUnits` bounds the sum of the recent contents' lengths in UTF-16 units. */
-  constructor(metadata: MetadataCache, maxUnits = 4 * 1_048_576) {
+  constructor(metadata: MetadataCache, maxUnits = 8 * 1_048_576) {
     this.#metadata = metadata;
     this.#recent = new LRUCache({ maxSize: maxUnits, sizeCalculation: ({ version }) => (version.content?.length ?? 0) + 1_024 });
   }

@@ -72,7 +72,7 @@ export interface ContextClientOptions extends FileAccessOptions {
    * does, and without a journal steps are acknowledged before they are committed.
    */
   readonly soleWriter?: boolean;
-  /** How much text a client keeps at hand, in UTF-16 units for each of two caches: recent versions, and texts by their hash; 4 Mi where absent. */
+  /** How much text a client keeps at hand, in UTF-16 units for each of two caches: recent versions, and texts by their hash; 8 Mi where absent. */
   readonly keptUnits?: number;
   /** Milliseconds since 1970; the machine's clock when absent. */
   readonly clock?: () => number;
