@@ -21,6 +21,7 @@ describe('where settings come from', () => {
     ).toEqual({
       node: { dataDir: '/d/palimpsest', profile: 'rocksdb', cacheDir: '/c/palimpsest', runtimeDir: '/r', javaHome: '/j' },
       nodeUrl: 'http://h:3000',
+      shareSessions: false,
     });
   });
 
