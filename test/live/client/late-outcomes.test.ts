@@ -71,12 +71,12 @@ describe('the answer about a transaction comes after that about a later one', ()
     const held = proxy.holdNext();
     const mention = await one.recordCall(call({ tool: 'list', mentions: await mentions(client, ['a.ts']) }));
     await held.caught;
+    // Writes of one client that hold the same file go one after another: the read waits for what became of the mention.
     const read = await other.recordCall(call({ readings: [await wholeRead(client, 'a.ts')], content: 'the text' }));
-    await read.applied;
     const before = await other.assemble();
     expect(before.text).toContain(`char_count=${'the text'.length}`);
     held.release();
-    await mention.applied;
+    await Promise.all([mention.applied, read.applied]);
     expect((await other.assemble()).text).toBe(before.text);
   });
 
