@@ -43,21 +43,28 @@ interface SessionLoss {
   readonly session: SessionId;
   /** Numbers of steps that are missing between readable ones. */
   readonly steps: readonly Range[];
-  /** The last readable step; steps after it may be lost too. */
+  /** The first and the last readable step, 0 where none is: steps before and after these may be lost too. */
+  readonly first: number;
   readonly last: number;
 }
 
 /** The sessions that a damaged journal shows, with the steps that are missing in it. */
 function sessionLosses({ writes }: Pick<DamagedJournal, 'writes'>): readonly SessionLoss[] {
-  const sessions = new Map<SessionId, { readonly steps: Range[]; last: number | undefined }>();
+  const sessions = new Map<SessionId, { readonly steps: Range[]; first: number; last: number | undefined }>();
   for (const { session, step } of writes) {
-    const known = sessions.get(session) ?? { steps: [], last: undefined };
+    const known = sessions.get(session) ?? { steps: [], first: 0, last: undefined };
     sessions.set(session, known);
     if (step === undefined) continue;
     if (known.last !== undefined && step.seq > known.last + 1) known.steps.push([known.last + 1, step.seq - 1]);
+    if (known.last === undefined) known.first = step.seq;
     known.last = step.seq;
   }
-  return [...sessions].map(([session, { steps, last = 0 }]) => ({ session, steps, last }));
+  return [...sessions].map(([session, { steps, first, last = 0 }]) => ({ session, steps, first, last }));
+}
+
+/** Where steps of a session may be lost besides those that are missing between readable ones. */
+function perhapsLost({ session, first, last }: SessionLoss): string {
+  return `steps of session ${session}${first > 1 ? ` before step ${first}, or` : ''} after step ${last}`;
 }
 
 /** In one sentence: which file, which bytes, which records, which steps, and which sessions may be concerned. */
@@ -71,12 +78,9 @@ export function lossText(journal: DamagedJournal): string {
   const lost = loss.records.reduce((sum, [first, last]) => sum + last - first + 1, 0);
   const found = sessions.flatMap(({ steps }) => steps).reduce((sum, [first, last]) => sum + last - first + 1, 0);
   const records = loss.records.length === 0 ? [] : [`records ${loss.records.map(rangeText).join(', ')} of it are lost`];
-  const near = sessions.map(({ session, last }) => `${session} after step ${last}`);
-  const perhaps = loss.isUncounted
-    ? ['and perhaps further records at the place of the damage']
-    : lost > found
-      ? [`${lost - found} of these belong to a session that cannot be told: perhaps ${near.join(', ')}, or one that only they knew`]
-      : [];
-  const what = [...records, ...certain, ...perhaps];
+  const near = [...sessions.map(perhapsLost), 'a session that only they knew'].join('; ');
+  const further = loss.isUncounted ? [`perhaps further records at the place of the damage: ${near}`] : [];
+  const untold = !loss.isUncounted && lost > found ? [`${lost - found} of these were perhaps ${near}`] : [];
+  const what = [...records, ...certain, ...further, ...untold];
   return `the journal ${owner} is damaged: ${places.join('; ')}; ${what.length === 0 ? 'nothing that was acknowledged is missing' : what.join('; ')}`;
 }

@@ -118,16 +118,17 @@ export class StepBridge {
     const count = step.seq - seq - 1;
     const turns = step.turn - (step.opens === undefined ? 0 : 1) - turn;
     const index = (this.#needed.get(step) ?? []).filter((one) => !state.has(one));
+    // Turns that nothing else is left of begin as late as they can; but the first step of a session always begins one.
+    const openedUpTo = (i: number): number => (i < 0 ? 0 : Math.max(turn === 0 ? 1 : 0, turns - (count - 1 - i)));
     return Array.from({ length: count }, (_, i): Step => {
-      // Turns that nothing else is left of begin as late as they can.
-      const opened = Math.max(0, turns - (count - 1 - i));
+      const opened = openedUpTo(i);
       const isLast = i === count - 1;
       return {
         session: id,
         seq: seq + 1 + i,
         turn: turn + opened,
         at: step.at,
-        ...(opened > Math.max(0, turns - (count - i)) ? { opens: { rule: 'first-step' } } : {}),
+        ...(opened > openedUpTo(i - 1) ? { opens: { rule: 'first-step' } } : {}),
         changes: isLast && index.length > 0 ? { index } : {},
         event: { kind: 'lost', detail: this.#detail },
       };

@@ -219,6 +219,11 @@ describe('a damaged journal [decision 0011]', () => {
       }
       expect((await client.close()).unflushed).toBe(0);
     };
-    await fc.assert(fc.asyncProperty(damage, run), { numRuns: effort(2, 40), endOnFailure: true });
+    await fc.assert(fc.asyncProperty(damage, run), {
+      numRuns: effort(2, 40),
+      endOnFailure: true,
+      // The beginning of both sessions is gone.
+      examples: [[{ kind: 'zero', at: 0, length: 0.2, to: 0, noise: new Uint8Array(4) }]],
+    });
   });
 });
