@@ -10,7 +10,6 @@ export const BOUNDARIES = {
   jars: ['unit/node/install'],
   journals: ['unit/journal/recovery', 'unit/journal/random-damage', 'unit/journal/failing-disk', 'long/client/damaged-journal'],
   links: ['unit/filesystem/access/read-source', 'unit/filesystem/access/write-source', 'unit/filesystem/search/swapped-links'],
-  memory: ['long/mcp/memory'],
   'other sessions': ['live/mcp/other-roots'],
   paths: ['unit/filesystem/access/roots', 'unit/filesystem/access/mounts', 'unit/filesystem/access/regular-files', 'live/tools/bad-input'],
   patterns: ['unit/filesystem/search/glob', 'unit/filesystem/search/ignore-rules', 'unit/filesystem/search/search-text'],
