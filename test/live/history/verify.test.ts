@@ -220,6 +220,7 @@ describe('what was handed out to a model', () => {
     expect(text).toContain('\none');
     await resumed.reportMessage({ role: 'user', text: 'go on' });
     await resumed.assemble({ deliver: 'library' });
+    await client.snapshot();
     expect(await verifySession((await reviewer()).store, session.id)).toMatchObject({ ok: true, contexts: { total: 3, equal: 3 } });
   });
 
