@@ -30,10 +30,14 @@ interface ExpectedId {
   readonly txId: number | undefined;
 }
 
-/** Ids of calls that are under way: the database is asked for each when its call begins. */
+/** For how many steps the database is asked at once whether somebody has the ids of their calls. */
+const STEPS_ASKED = 256;
+
+/** Ids of calls that are under way or still to come: the database is asked for them before they are needed. */
 export class ExpectedIds {
   readonly #environment: SessionEnvironment;
   readonly #ids = new Map<ObjectId, Promise<ExpectedId | undefined>>();
+  #steps: { readonly from: number; readonly taken: Promise<ReadonlySet<string>> } | undefined;
 
   constructor(environment: SessionEnvironment) {
     this.#environment = environment;
@@ -46,6 +50,29 @@ export class ExpectedIds {
     if (isReservedCallId(wanted) || this.#ids.has(id)) return;
     const asked = lookUp(this.#environment, id, state.id).catch(() => undefined);
     this.#ids.set(id, asked);
+  }
+
+  /**
+   * Whether somebody has the id that a session gives the call of its next step. Once the session is there nobody can take it any more, so that one question
+   * covers many steps.
+   */
+  async isStepTaken({ id: session, seq }: SessionState, id: ObjectId, losses: number): Promise<boolean> {
+    const next = seq + 1;
+    if (this.#steps === undefined || next < this.#steps.from || next >= this.#steps.from + STEPS_ASKED) {
+      const taken = this.#existing(Array.from({ length: STEPS_ASKED }, (_, i) => stepCallId(session, next + i, losses)));
+      const steps = { from: next, taken };
+      this.#steps = steps;
+      taken.catch(() => {
+        if (this.#steps === steps) this.#steps = undefined;
+      });
+    }
+    return (await this.#steps.taken).has(id);
+  }
+
+  async #existing(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const { store } = this.#environment;
+    const txId = await store.latestTransaction();
+    return new Set(txId === undefined ? [] : await store.newestAt(txId).existing(ids));
   }
 
   /** What was said of an id, if it still holds: nobody else has written since, as far as the database has got. */
@@ -79,7 +106,7 @@ export interface GivenId {
   readonly isSecret: boolean;
   /** How many damaged journals may have held calls of the chat. */
   readonly losses: number;
-  readonly expected?: ExpectedIds;
+  readonly expected: ExpectedIds;
   /** The last transaction of the database. */
   readonly latest: () => Promise<number | undefined>;
 }
@@ -88,13 +115,16 @@ export interface GivenId {
 async function isTaken(
   environment: SessionEnvironment,
   id: ObjectId,
-  { chat, expected, latest }: GivenId & { readonly chat: SessionId },
+  { state, given, losses, expected, latest }: GivenId & { readonly state: SessionState },
 ): Promise<boolean> {
   const { metadata, versions, outbox } = environment;
   // Another session of this client has it.
   if (versions.pending(id) !== undefined || metadata.get(id) !== undefined) return true;
-  const known = expected?.take(id, latest).catch(() => undefined);
-  const asked = (async () => (await known) ?? (await lookUp(environment, id, chat)).taken)();
+  const known = expected.take(id, latest).catch(() => undefined);
+  const isOfStep = (given ?? '') === '' && id === stepCallId(state.id, state.seq + 1, losses);
+  const asked = isOfStep
+    ? expected.isStepTaken(state, id, losses)
+    : (async () => (await known) ?? (await lookUp(environment, id, state.id)).taken)();
   if (!outbox.isDurable) return asked;
   return withinLimit(
     asked.catch(() => true),
@@ -122,7 +152,7 @@ export async function callIdFor(environment: SessionEnvironment, state: SessionS
   if (wanted.endsWith(suffix)) return ownId(state, wanted);
   if (!isReservedCallId(wanted)) {
     const id = repeated(state, wanted) as ObjectId;
-    if ((!isGiven && isSecret) || !(await isTaken(environment, id, { ...call, chat: state.id }))) return objectId(id);
+    if ((!isGiven && isSecret) || !(await isTaken(environment, id, { ...call, state }))) return objectId(id);
   }
   return ownId(state, `${wanted}${suffix}`);
 }
