@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { InspectedFolder } from '../host/inspect-data-folder.js';
+import { placesText } from '../journal/errors.js';
 import type { InspectedJournal, JournalState } from '../journal/journals.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import type { LoopTrouble, TrackerReport } from '../process/process-reports.js';
@@ -14,13 +15,12 @@ interface DoctorFlags {
 
 /** Where a journal is damaged, and which of its records that takes with it. */
 export function damageText({ damage, loss }: Pick<InspectedJournal, 'damage' | 'loss'>): string {
-  const places = damage.map(({ file, offset, length }) => `${file} at byte ${offset} (${length} bytes)`);
   const records = loss.records.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
   const lost = [
     ...(records.length === 0 ? [] : [`records ${records.join(', ')} cannot be read`]),
     ...(loss.isUncounted ? ['there may have been others there'] : []),
   ];
-  return `${places.join('; ')}: ${lost.length === 0 ? 'nothing that was acknowledged is missing' : lost.join(', ')}`;
+  return `${placesText(damage)}: ${lost.length === 0 ? 'nothing that was acknowledged is missing' : lost.join(', ')}`;
 }
 
 const STATE_LINES: Readonly<Record<JournalState, (journal: InspectedJournal) => string | undefined>> = {

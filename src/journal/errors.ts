@@ -74,6 +74,11 @@ export function journalFailure(what: string, path: string, cause: unknown): unkn
   return new JournalError(code, `${what} ${path} failed (${reason}); nothing was acknowledged: ${next}`, { cause });
 }
 
+/** Where a journal is damaged, for people. */
+export function placesText(damage: readonly JournalDamage[]): string {
+  return damage.map(({ file, offset, length }) => `${file} at byte ${offset} (${length} bytes)`).join('; ');
+}
+
 /** The error for damage in the middle of a journal. */
 export function corruptError(owner: string, damage: readonly JournalDamage[]): JournalError {
   const places = damage.map(

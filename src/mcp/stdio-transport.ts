@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, type JSONRPCMessage, JSONRPCMessageSchema, JSONRPCRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { errorOf } from '../values/thrown.js';
 import { tooDeep } from './adapter.js';
 
 /** The longest line that is read; a long `write` comes as one. */
@@ -130,7 +131,7 @@ export class StdioTransport implements Transport {
     try {
       this.#parsed(JSON.parse(text));
     } catch (error) {
-      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+      this.onerror?.(errorOf(error));
     }
   }
 

@@ -7,3 +7,8 @@ export function messageOf(thrown: unknown): string {
 export function codeOf(thrown: unknown): string | undefined {
   return typeof thrown === 'object' && thrown !== null && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
 }
+
+/** Whatever was thrown as an error. */
+export function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

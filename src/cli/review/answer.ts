@@ -46,8 +46,8 @@ export interface Review {
   readonly notes: readonly string[];
   /** False where acknowledged steps cannot be read any more in the journals. */
   readonly isWhole: boolean;
-  /** How many acknowledged steps of a session wait in a journal. */
-  readonly waiting: ReadonlyMap<SessionId, number>;
+  /** Counts the acknowledged steps of each session that wait in a journal, which reads all of them. */
+  waitingSteps(): Promise<ReadonlyMap<SessionId, number>>;
   readonly dataDir: string;
   close(): Promise<void>;
 }
@@ -94,7 +94,7 @@ interface JournalNotes {
   readonly notes: readonly string[];
   /** False where acknowledged steps cannot be read any more. */
   readonly isWhole: boolean;
-  readonly waiting: ReadonlyMap<SessionId, number>;
+  waitingSteps(): Promise<ReadonlyMap<SessionId, number>>;
 }
 
 /** How many steps of each session wait in some journals. */
@@ -129,7 +129,7 @@ async function waitForJournals(folder: string): Promise<JournalNotes> {
   const look = 'look at palimpsest journal salvage';
   const waiting = journals.filter(isWaiting);
   return {
-    waiting: await waitingSteps(folder, waiting),
+    waitingSteps: () => waitingSteps(folder, waiting),
     notes: [
       ...waiting.map(waitingNote),
       ...broken.map(({ owner }) => `the journal ${owner} is damaged: steps that were acknowledged may be missing for ever; ${look}`),

@@ -84,16 +84,17 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
     process.once('SIGINT', onInterrupt);
     try {
       const sessions = await sessionsOf(review, names, flags.all === true);
+      const waitingOf = await review.waitingSteps();
       const found: Found[] = [];
       for (const [i, session] of sessions.entries()) {
         const line = progressLine(session, sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '');
         const verified = await verifySession(review.timeline.store, session, { onProgress: line.report, signal: stop.signal });
         line.end();
-        const waiting = review.waiting.get(verified.session) ?? 0;
+        const waiting = waitingOf.get(verified.session) ?? 0;
         found.push({ ...verified, ok: verified.ok && waiting === 0, waiting });
         if (flags.json !== true) console.log(found.slice(-1).flatMap(reportLines).join('\n'));
       }
-      const isDelivered = flags.all !== true || review.waiting.size === 0;
+      const isDelivered = flags.all !== true || waitingOf.size === 0;
       const ok = review.isWhole && isDelivered && found.every((session) => session.ok);
       if (flags.json === true) console.log(escapedJson({ ok, sessions: found, notes: review.notes }));
       else {

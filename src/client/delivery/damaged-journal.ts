@@ -1,7 +1,8 @@
-import type { JournalDamage, JournalLoss, Range } from '../../journal/errors.js';
+import { type JournalDamage, type JournalLoss, placesText, type Range } from '../../journal/errors.js';
 import { readableRecords } from '../../journal/journals.js';
 import { decodePayload } from '../../journal/payload.js';
 import type { SessionId } from '../../objects/ids.js';
+import { errorOf } from '../../values/thrown.js';
 import type { SessionWrite } from './session-write.js';
 import { decodeWrite } from './write-record.js';
 
@@ -19,7 +20,7 @@ export function readWrite(payload: Uint8Array): SessionWrite | Error {
   try {
     return decodeWrite(decodePayload(payload));
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    return errorOf(error);
   }
 }
 
@@ -70,7 +71,6 @@ function perhapsLost({ session, first, last }: SessionLoss): string {
 /** In one sentence: which file, which bytes, which records, which steps, and which sessions may be concerned. */
 export function lossText(journal: DamagedJournal): string {
   const { owner, damage, loss } = journal;
-  const places = damage.map(({ file, offset, length }) => `${file} at byte ${offset} (${length} bytes)`);
   const sessions = sessionLosses(journal);
   const certain = sessions.flatMap(({ session, steps }) =>
     steps.length === 0 ? [] : [`step ${steps.map(rangeText).join(', ')} of session ${session}`],
@@ -82,5 +82,5 @@ export function lossText(journal: DamagedJournal): string {
   const further = loss.isUncounted ? [`perhaps further records at the place of the damage: ${near}`] : [];
   const untold = !loss.isUncounted && lost > found ? [`${lost - found} of these were perhaps ${near}`] : [];
   const what = [...records, ...certain, ...further, ...untold];
-  return `the journal ${owner} is damaged: ${places.join('; ')}; ${what.length === 0 ? 'nothing that was acknowledged is missing' : what.join('; ')}`;
+  return `the journal ${owner} is damaged: ${placesText(damage)}; ${what.length === 0 ? 'nothing that was acknowledged is missing' : what.join('; ')}`;
 }

@@ -6,6 +6,7 @@ import { endsWithin } from '../../process/within-limit.js';
 import { SessionError } from '../../session/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { defined } from '../../values/defined.js';
+import { errorOf } from '../../values/thrown.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import { assemblyOps, isAssemblyStored, planWrite } from './plan-write.js';
 import { forkSession } from './session-heads.js';
@@ -80,7 +81,7 @@ export class LostSessions {
 
   /** Notes that a write of a session failed for good: the session must not go on over the gap. */
   fail(session: SessionId, error: unknown): void {
-    if (!this.#failures.has(session)) this.#failures.set(session, error instanceof Error ? error : new Error(String(error)));
+    if (!this.#failures.has(session)) this.#failures.set(session, errorOf(error));
   }
 
   /** Lets a session that is opened anew be written again once its refused writes are where they are kept; false when that takes longer than the limit. */

@@ -59,7 +59,8 @@ export class ExpectedIds {
   async isStepTaken({ id: session, seq }: SessionState, id: ObjectId, losses: number): Promise<boolean> {
     const next = seq + 1;
     if (this.#steps === undefined || next < this.#steps.from || next >= this.#steps.from + STEPS_ASKED) {
-      const taken = this.#existing(Array.from({ length: STEPS_ASKED }, (_, i) => stepCallId(session, next + i, losses)));
+      const asked = Array.from({ length: STEPS_ASKED }, (_, i) => stepCallId(session, next + i, losses));
+      const taken = existing(this.#environment, asked).then(({ found }) => found);
       const steps = { from: next, taken };
       this.#steps = steps;
       taken.catch(() => {
@@ -67,12 +68,6 @@ export class ExpectedIds {
       });
     }
     return (await this.#steps.taken).has(id);
-  }
-
-  async #existing(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const { store } = this.#environment;
-    const txId = await store.latestTransaction();
-    return new Set(txId === undefined ? [] : await store.newestAt(txId).existing(ids));
   }
 
   /** What was said of an id, if it still holds: nobody else has written since, as far as the database has got. */
@@ -86,13 +81,20 @@ export class ExpectedIds {
   }
 }
 
-/** Whether a document of any kind stands under an id, or another session is there that gives its calls such ids. */
-async function lookUp({ store }: SessionEnvironment, id: ObjectId, chat: SessionId): Promise<ExpectedId> {
-  // This client's own calls are known without asking.
+/** Under which of some ids a document of any kind stands, and the transaction that it was asked at. This client's own calls are known without asking. */
+async function existing(
+  { store }: SessionEnvironment,
+  ids: readonly ObjectId[],
+): Promise<{ readonly found: ReadonlySet<string>; readonly txId: number | undefined }> {
   const txId = await store.latestTransaction();
+  return { found: new Set(txId === undefined ? [] : await store.newestAt(txId).existing(ids)), txId };
+}
+
+/** Whether a document of any kind stands under an id, or another session is there that gives its calls such ids. */
+async function lookUp(environment: SessionEnvironment, id: ObjectId, chat: SessionId): Promise<ExpectedId> {
   const owner = sessionOfStepCall(id);
-  const asked = owner === undefined || owner === chat ? [id] : [id, sessionObjectId(owner)];
-  return { taken: txId !== undefined && (await store.newestAt(txId).existing(asked)).length > 0, txId };
+  const { found, txId } = await existing(environment, owner === undefined || owner === chat ? [id] : [id, sessionObjectId(owner)]);
+  return { taken: found.size > 0, txId };
 }
 
 function wantedOf(given: string): string {
@@ -120,11 +122,13 @@ async function isTaken(
   const { metadata, versions, outbox } = environment;
   // Another session of this client has it.
   if (versions.pending(id) !== undefined || metadata.get(id) !== undefined) return true;
-  const known = expected.take(id, latest).catch(() => undefined);
   const isOfStep = (given ?? '') === '' && id === stepCallId(state.id, state.seq + 1, losses);
   const asked = isOfStep
     ? expected.isStepTaken(state, id, losses)
-    : (async () => (await known) ?? (await lookUp(environment, id, state.id)).taken)();
+    : expected
+        .take(id, latest)
+        .catch(() => undefined)
+        .then(async (known) => known ?? (await lookUp(environment, id, state.id)).taken);
   if (!outbox.isDurable) return asked;
   return withinLimit(
     asked.catch(() => true),

@@ -19,23 +19,20 @@ async function foldersOfFiles(snapshot: StoreSnapshot, session: SessionId): Prom
   return sources.map(({ filesystemId, path }) => filesystemSource(filesystemId, canonicalPath(posix.dirname(path))));
 }
 
-/** Which of the folders that a session was worked with below are not those of a client; none for a client that shares sessions. */
-async function rootsElsewhere(
-  { files, shareSessions }: RootsEnvironment,
-  snapshot: StoreSnapshot,
-  head: Head,
-): Promise<readonly FilesystemSource[]> {
-  if (shareSessions) return [];
+/** Which of the folders that a session was worked with below are not those of a client. */
+async function rootsElsewhere({ files }: RootsEnvironment, snapshot: StoreSnapshot, head: Head): Promise<readonly FilesystemSource[]> {
   const session = head.document.session_id as SessionId;
   const roots = head.marks.roots ?? (await foldersOfFiles(snapshot, session));
   return roots.filter((root) => !files.shows(root));
 }
 
 /**
- * Refuses a session that was worked with below folders which a client may not use: what it holds was read there. One that is not there passes.
+ * Refuses a session that was worked with below folders which a client may not use: what it holds was read there. One that is not there passes, and for a client
+ * that shares sessions every one, without asking the database.
  * @throws {SessionError} `other-roots`
  */
 export async function requireRoots(environment: RootsEnvironment, snapshot: StoreSnapshot, session: SessionId): Promise<void> {
+  if (environment.shareSessions) return;
   const id = sessionObjectId(session);
   const head = (await snapshot.heads([id])).get(id);
   if (head === undefined) return;

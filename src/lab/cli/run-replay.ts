@@ -8,7 +8,7 @@ import { readSettings } from '../../host/settings.js';
 import { sessionId } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
 import { defined } from '../../values/defined.js';
-import { codeOf } from '../../values/thrown.js';
+import { codeOf, errorOf } from '../../values/thrown.js';
 import { excerpt } from '../recordings/importer.js';
 import { summariseRecording } from '../replay/dry-run.js';
 import { findRecordings } from '../replay/find-recordings.js';
@@ -171,7 +171,7 @@ async function dryRun(paths: readonly string[], flags: ReplayFlags, progress: (l
         console.log(escapedLine(`  ${reason}, ${place}: ${detail}`));
       if (losses.total > SHOWN_LOSSES) console.log(`  and ${losses.total - SHOWN_LOSSES} more; --json has them`);
     } catch (error) {
-      reportFailedRecording(path, error instanceof Error ? error : new Error(String(error)), flags);
+      reportFailedRecording(path, errorOf(error), flags);
     }
   }
 }

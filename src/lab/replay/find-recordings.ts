@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
-import { codeOf } from '../../values/thrown.js';
+import { codeOf, errorOf } from '../../values/thrown.js';
 import { recogniseRecording } from '../recordings/import-recording.js';
 import type { RecordingFormat } from '../recordings/neutral-session.js';
 import { openRecording, RecordingError } from '../recordings/open-recording.js';
@@ -115,7 +115,7 @@ export async function findRecordings(named: readonly string[]): Promise<FoundRec
       for (const one of found.paths) paths.set(resolve(one), paths.get(resolve(one)) ?? one);
       if (found.others.length > 0) others.push({ folder: path, names: found.others });
     } catch (error) {
-      failures.push({ path, error: error instanceof Error ? error : new Error(String(error)) });
+      failures.push({ path, error: errorOf(error) });
     }
   }
   return { paths: [...paths.values()], failures, others };

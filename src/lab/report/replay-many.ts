@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import pLimit from 'p-limit';
 import writeFileAtomic from 'write-file-atomic';
 import { defined } from '../../values/defined.js';
+import { errorOf } from '../../values/thrown.js';
 import { openRecording } from '../recordings/open-recording.js';
 import type { ReplayConfig } from '../replay/replay-config.js';
 import type { ReplayDatabase } from '../replay/replay-database.js';
@@ -60,7 +61,7 @@ async function replayOne(
     return { job, report, ms: Date.now() - started };
   } catch (error) {
     signal?.throwIfAborted();
-    return { job, error: error instanceof Error ? error : new Error(String(error)), ms: Date.now() - started };
+    return { job, error: errorOf(error), ms: Date.now() - started };
   }
 }
 
