@@ -1,7 +1,8 @@
 import { Command, Option } from 'commander';
+import type { ContextClient } from '../client/session/context-client.js';
 import { damageText } from './doctor.js';
 import { dataFlag, jsonFlag } from './flags.js';
-import { escapedJson, escapedLine, reportFailure } from './output.js';
+import { escapedJson, escapedLine, progressLine, reportFailure } from './output.js';
 
 /** Flags of `palimpsest journal salvage`, as commander hands them over. */
 interface SalvageFlags {
@@ -26,6 +27,24 @@ async function planOf(folder: string): Promise<readonly string[]> {
   return plan;
 }
 
+/** A database that takes not one record of a journal in so long a time is not working on it, milliseconds. */
+const STUCK_MS = 60_000;
+
+/** Waits until the database has all that was taken over from dead processes, however much that is, for as long as it takes some of it. */
+async function deliverAll(client: ContextClient): Promise<void> {
+  await client.ready();
+  const line = progressLine();
+  try {
+    for (let { waiting } = client.status; waiting > 0; { waiting } = client.status) {
+      line.show(`${waiting} records wait`);
+      await client.backpressure(waiting - 1, STUCK_MS);
+    }
+    await client.delivered();
+  } finally {
+    line.end();
+  }
+}
+
 async function salvage(flags: SalvageFlags): Promise<void> {
   const [{ readSettings }, { clientFolder }] = await Promise.all([import('../host/settings.js'), import('../process/data-folder.js')]);
   const settings = readSettings(process.env, flags);
@@ -42,8 +61,7 @@ async function salvage(flags: SalvageFlags): Promise<void> {
       what: 'palimpsest journal',
     });
     try {
-      await client.ready();
-      await client.delivered();
+      await deliverAll(client);
     } finally {
       await close();
     }

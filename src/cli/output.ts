@@ -74,6 +74,31 @@ export async function writeOutput(text: string, target: Target): Promise<void> {
   await writeExactly(whole);
 }
 
+const REPORT_EVERY_MS = 100;
+
+/** One line of standard error for the progress of long work: `show` writes it anew, at most ten times a second, `end` removes it. Nothing where nobody looks. */
+export interface ProgressLine {
+  show(text: string): void;
+  end(): void;
+}
+
+/** The progress line of this process: of a terminal only. */
+export function progressLine(): ProgressLine {
+  const { stderr } = process;
+  if (!stderr.isTTY) return { show: () => undefined, end: () => undefined };
+  let last = 0;
+  return {
+    show: (text) => {
+      if (Date.now() - last < REPORT_EVERY_MS) return;
+      last = Date.now();
+      stderr.write(`\r\u001b[K${escapedLine(text)}`);
+    },
+    end: () => {
+      stderr.write('\r\u001b[K');
+    },
+  };
+}
+
 const WIDEST = 80;
 /** Rows that the width of a column is taken from: one wide cell far below must not fill the whole table with spaces. */
 const MEASURED_ROWS = 1_000;

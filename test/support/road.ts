@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type ListenOptions, type Server } from 'node:net';
 import { join } from 'node:path';
+import { Transform } from 'node:stream';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 import { testAddress } from './context.js';
 
@@ -34,6 +35,9 @@ export class Road {
     return `http://127.0.0.1:${this.#listen.port}`;
   }
 
+  /** How long what is said to the node is on its way, milliseconds. */
+  delayMs = 0;
+
   get isOpen(): boolean {
     return this.#server !== undefined;
   }
@@ -48,11 +52,20 @@ export class Road {
         this.#sockets.add(socket);
         socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
       }
-      from.pipe(to).pipe(from);
+      from.pipe(this.#delayed()).pipe(to).pipe(from);
     });
     this.#server.listen(this.#listen);
     await once(this.#server, 'listening');
     if (this.#listen.port !== undefined) this.#listen = { ...this.#listen, port: (this.#server.address() as AddressInfo).port };
+  }
+
+  #delayed(): Transform {
+    return new Transform({
+      transform: (chunk: Buffer, _encoding, done) => {
+        if (this.delayMs === 0) done(null, chunk);
+        else setTimeout(done, this.delayMs, null, chunk);
+      },
+    });
   }
 
   async close(): Promise<void> {

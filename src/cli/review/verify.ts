@@ -1,8 +1,7 @@
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import type { AnswersReport } from '../../history/verify/verify-answers.js';
-import type { VerifyProgress } from '../../history/verify/verify-session.js';
 import { type ContextsReport, type SessionVerification, verifySession } from '../../history/verify/verify-session.js';
-import { escapedJson, escapedLine, reportFailure } from '../output.js';
+import { escapedJson, escapedLine, progressLine, reportFailure } from '../output.js';
 import { openReview, type Review } from './answer.js';
 
 /** Flags of `palimpsest verify`, as commander hands them over. */
@@ -10,25 +9,6 @@ export interface VerifyFlags {
   readonly data?: string;
   readonly all?: boolean;
   readonly json?: boolean;
-}
-
-const REPORT_EVERY_MS = 100;
-
-/** Shows progress in one line of a terminal; elsewhere nothing. */
-function progressLine(session: string, of: string): { readonly report: (progress: VerifyProgress) => void; readonly end: () => void } {
-  const { stderr } = process;
-  if (!stderr.isTTY) return { report: () => undefined, end: () => undefined };
-  let last = 0;
-  return {
-    report: ({ what, done, total }) => {
-      if (Date.now() - last < REPORT_EVERY_MS) return;
-      last = Date.now();
-      stderr.write(`\r\u001b[K${of}${escapedLine(session)}: ${what} ${done}/${total}`);
-    },
-    end: () => {
-      stderr.write('\r\u001b[K');
-    },
-  };
 }
 
 function contextLines({ total, equal, inherited, byDelivery, handedLists, unequal }: ContextsReport): readonly string[] {
@@ -80,6 +60,7 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
   await reportFailure(flags, async () => {
     const review = await openReview(flags);
     const stop = new AbortController();
+    const line = progressLine();
     const onInterrupt = (): void => stop.abort(new Error('interrupted'));
     process.once('SIGINT', onInterrupt);
     try {
@@ -87,8 +68,11 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
       const waitingOf = await review.waitingSteps();
       const found: Found[] = [];
       for (const [i, session] of sessions.entries()) {
-        const line = progressLine(session, sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '');
-        const verified = await verifySession(review.timeline.store, session, { onProgress: line.report, signal: stop.signal });
+        const of = sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '';
+        const verified = await verifySession(review.timeline.store, session, {
+          onProgress: ({ what, done, total }) => line.show(`${of}${session}: ${what} ${done}/${total}`),
+          signal: stop.signal,
+        });
         line.end();
         const waiting = waitingOf.get(verified.session) ?? 0;
         found.push({ ...verified, ok: verified.ok && waiting === 0, waiting });

@@ -168,7 +168,10 @@ describe('a damaged journal [decision 0011]', () => {
       expect(plan).toMatchObject({ code: 0, stdout: expect.stringContaining(`step 20 of session ${session}`) });
       expect(plan.stdout).toContain('Nothing was changed');
       expect(readFileSync(path)).toEqual(bytes);
-      expect(await run('journal', 'salvage', '--apply')).toMatchObject({ code: 0 });
+      // A database that needs longer for the whole than other commands wait for what is left of a session.
+      port.delayMs = 60;
+      expect(await run('journal', 'salvage', '--apply')).toMatchObject({ code: 0, stderr: '' });
+      port.delayMs = 0;
       expect(readdirSync(join(folder, 'journal', 'settled'))).toEqual([`${basename(path)}.damaged`]);
       expect(readFileSync(join(folder, 'journal', 'settled', `${basename(path)}.damaged`))).toEqual(bytes);
       expect((await run('journal', 'salvage')).stdout).toContain('no journal is damaged');
