@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { access, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { access, mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { z } from 'zod';
@@ -103,10 +102,17 @@ const FRONT_JAR = 'front.jar';
 const ARCHIVE = 'front.jsa';
 const manifestSchema = z.object({ jars: z.array(z.string()).min(2), archive: z.boolean(), made: z.record(z.string(), z.string()) });
 
-async function sha256Of(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: 1_048_576 })) hash.update(chunk as Buffer);
-  return hash.digest('hex');
+async function sha256Of(path: string, buffer: Buffer = Buffer.allocUnsafe(262_144)): Promise<string> {
+  const file = await open(path);
+  try {
+    const hash = createHash('sha256');
+    for (let { bytesRead } = await file.read(buffer); bytesRead > 0; { bytesRead } = await file.read(buffer)) {
+      hash.update(buffer.subarray(0, bytesRead));
+    }
+    return hash.digest('hex');
+  } finally {
+    await file.close();
+  }
 }
 
 /** The libraries by their names with the SHA-256 that each must have. */
@@ -117,10 +123,13 @@ function pinnedJars(files: FrontFiles): ReadonlyMap<string, string> {
 
 /** The files of a folder that do not have the SHA-256 that they must have, or are not there. */
 export async function changedFiles(dir: string, hashes: ReadonlyMap<string, string>): Promise<readonly string[]> {
-  const found = await Promise.all(
-    [...hashes].map(async ([name, hash]) => ((await sha256Of(join(dir, name)).catch(() => undefined)) === hash ? [] : [name])),
-  );
-  return found.flat();
+  const changed: string[] = [];
+  // One after the other through one buffer: an agent's server does this when it starts the node, and would keep the memory of a hundred files at once.
+  const buffer = Buffer.allocUnsafe(262_144);
+  for (const [name, hash] of hashes) {
+    if ((await sha256Of(join(dir, name), buffer).catch(() => undefined)) !== hash) changed.push(name);
+  }
+  return changed;
 }
 
 /** Only what is pinned may be compiled and run. */

@@ -55,13 +55,26 @@ export function canonicalJson(value: unknown): string {
   return stringify(value) as string;
 }
 
-/** What is still to be written: a value, or a text, behind which an object or list that began earlier has ended. */
-type Unwritten = { readonly value: Json } | { readonly text: string; readonly ends?: object };
+/** An object or list that has begun and not ended: its members, as far as they are written. */
+interface OpenMembers {
+  readonly of: object;
+  readonly values: readonly Json[];
+  /** Undefined for a list. */
+  readonly names: readonly string[] | undefined;
+  written: number;
+}
 
-function membersOf(value: Exclude<Json, string | number | boolean | null>): readonly Unwritten[] {
-  if (Array.isArray(value)) return value.flatMap((member: Json, i) => [{ text: i === 0 ? '' : ',' }, { value: member }]);
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return entries.flatMap(([key, member], i) => [{ text: `${i === 0 ? '' : ','}${JSON.stringify(key)}:` }, { value: member }]);
+function membersOf(of: Exclude<Json, string | number | boolean | null>): OpenMembers {
+  if (Array.isArray(of)) return { of, values: of, names: undefined, written: 0 };
+  const entries = Object.entries(of).sort(([a], [b]) => (a < b ? -1 : 1));
+  return { of, values: entries.map(([, value]) => value), names: entries.map(([name]) => name), written: 0 };
+}
+
+function unboundedLeaf(value: string | number | boolean | null): string {
+  if (value === Number.POSITIVE_INFINITY) return '1e999';
+  if (value === Number.NEGATIVE_INFINITY) return '-1e999';
+  if (typeof value === 'string' || Number.isFinite(value)) return JSON.stringify(value);
+  return canonicalJson(value);
 }
 
 /**
@@ -71,24 +84,31 @@ function membersOf(value: Exclude<Json, string | number | boolean | null>): read
  */
 export function unboundedJson(value: Json): string {
   const pieces: string[] = [];
-  const open = new Set<object>();
-  const waiting: Unwritten[] = [{ value }];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    if ('text' in next) {
-      pieces.push(next.text);
-      if (next.ends !== undefined) open.delete(next.ends);
-    } else if (typeof next.value === 'string') pieces.push(JSON.stringify(next.value));
-    else if (next.value === Number.POSITIVE_INFINITY || next.value === Number.NEGATIVE_INFINITY)
-      pieces.push(next.value > 0 ? '1e999' : '-1e999');
-    else if (next.value === null || typeof next.value !== 'object') pieces.push(canonicalJson(next.value));
-    else {
-      if (open.has(next.value)) throw new DocumentError('invalid-value', 'the value holds itself, which JSON cannot write');
-      open.add(next.value);
-      const isList = Array.isArray(next.value);
-      pieces.push(isList ? '[' : '{');
-      waiting.push({ text: isList ? ']' : '}', ends: next.value });
-      for (const member of membersOf(next.value).toReversed()) waiting.push(member);
+  const open: OpenMembers[] = [];
+  const holders = new Set<object>();
+  const write = (one: Json): void => {
+    if (one === null || typeof one !== 'object') {
+      pieces.push(unboundedLeaf(one));
+      return;
     }
+    if (holders.has(one)) throw new DocumentError('invalid-value', 'the value holds itself, which JSON cannot write');
+    holders.add(one);
+    pieces.push(Array.isArray(one) ? '[' : '{');
+    open.push(membersOf(one));
+  };
+  write(value);
+  for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
+    const { of, values, names, written } = last;
+    if (written === values.length) {
+      pieces.push(names === undefined ? ']' : '}');
+      holders.delete(of);
+      open.pop();
+      continue;
+    }
+    if (written > 0) pieces.push(',');
+    if (names !== undefined) pieces.push(JSON.stringify(names[written]), ':');
+    last.written++;
+    write(values[written] as Json);
   }
   return pieces.join('');
 }
