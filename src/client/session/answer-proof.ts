@@ -102,7 +102,6 @@ function sourcesOf(content: string, { plan }: CallReport): readonly PieceSource[
 /** What is kept of an answer with its step (decision E7): its hash, and what it takes to make it again from what is stored. */
 export function answerProof(answer: string, report: CallReport): AnswerProof {
   const content = report.content.toWellFormed();
-  const proof = { sha256: hashText(answer), chars: answer.length };
   const pieces = answer === content ? undefined : answerPieces(answer, sourcesOf(content, report));
-  return pieces === undefined ? proof : { ...proof, pieces };
+  return { sha256: hashText(answer), chars: answer.length, ...defined({ pieces }) };
 }
