@@ -139,17 +139,17 @@ describe('journals of several processes', () => {
   test('looked at while it is written and trimmed, a journal is never called damaged', async () => {
     const writer = await start();
     await writer.ask('open', dataDir, { segmentBytes: 4_000 });
-    let running = true;
-    const storm = writer.storm(5_000, 700, 2).finally(() => {
-      running = false;
-    });
-    let looks = 0;
-    for (; running; looks++) {
-      const [journal] = await inspectJournals(dataDir);
-      if (journal?.holder !== undefined) expect(journal).toMatchObject({ state: 'sound', damage: [], reason: undefined });
+    for (let looks = 0; looks <= 20; ) {
+      let running = true;
+      const storm = writer.storm(5_000, 700, 2).finally(() => {
+        running = false;
+      });
+      for (; running; looks++) {
+        const [journal] = await inspectJournals(dataDir);
+        if (journal?.holder !== undefined) expect(journal).toMatchObject({ state: 'sound', damage: [], reason: undefined });
+      }
+      await storm;
     }
-    await storm;
-    expect(looks).toBeGreaterThan(20);
   });
 
   test('a process whose file may not grow acknowledges nothing that is not there, and goes on with what fits', async () => {
