@@ -64,7 +64,10 @@ export function withServerFlags(command: Command): Command {
 
 async function settingsOf(flags: ServerFlags, version: string): Promise<ServerSettings> {
   const { serverSettings } = await import('../host/settings.js');
-  return serverSettings(flags, { env: process.env, cwd: process.cwd(), version });
+  const settings = serverSettings(flags, { env: process.env, cwd: process.cwd(), version });
+  // The tool bash gives its commands this environment.
+  delete process.env.XTDB_TOKEN;
+  return settings;
 }
 
 /** `palimpsest mcp`: serves one agent over stdin and stdout. */

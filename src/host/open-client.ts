@@ -13,19 +13,20 @@ import { isDurable, type Settings } from './settings.js';
 
 /** The use of a database node: one that someone else runs, or that of a data folder, which is found or started when its address is first asked for. */
 class NodeUse {
-  readonly #nodeUrl: string | undefined;
+  readonly #remote: Pick<Settings, 'nodeUrl' | 'nodeToken'> | undefined;
   readonly #options: EnsureNodeOptions;
   readonly #stop = new AbortController();
   #handle: NodeHandle | undefined;
 
-  constructor(options: EnsureNodeOptions, nodeUrl?: string) {
-    this.#nodeUrl = nodeUrl;
+  constructor(options: EnsureNodeOptions, remote?: Pick<Settings, 'nodeUrl' | 'nodeToken'>) {
+    this.#remote = remote;
     this.#options = options;
   }
 
   /** Where the node listens: asked for at the first request, and again whenever the node cannot be reached. */
   async address(): Promise<NodeAddress> {
-    if (this.#nodeUrl !== undefined) return parseNodeUrl(this.#nodeUrl);
+    const { nodeUrl, nodeToken } = this.#remote ?? {};
+    if (nodeUrl !== undefined) return { ...parseNodeUrl(nodeUrl), ...defined({ token: nodeToken?.() }) };
     const { signal } = this.#options;
     const both = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
     const before = this.#handle;
@@ -56,7 +57,7 @@ export interface OpenClientOptions
 export async function openClient(settings: Settings, { signal, onProgress, ...options }: OpenClientOptions): Promise<OpenClient> {
   const { node, nodeUrl, shareSessions } = settings;
   await protectDataFolder(node.dataDir);
-  const use = new NodeUse({ ...node, ...defined({ signal, onProgress }) }, nodeUrl);
+  const use = new NodeUse({ ...node, ...defined({ signal, onProgress }) }, settings);
   const client = await ContextClient.create({
     ...options,
     shareSessions,
@@ -78,8 +79,8 @@ export interface OpenStore {
  * Opens the database of the settings for reading. The node is found or started first.
  * @throws {NodeError} every code – the node cannot be started
  */
-export async function openStore({ node, nodeUrl }: Settings, onProgress: (message: string) => void): Promise<OpenStore> {
-  const use = new NodeUse({ ...node, onProgress }, nodeUrl);
+export async function openStore(settings: Settings, onProgress: (message: string) => void): Promise<OpenStore> {
+  const use = new NodeUse({ ...settings.node, onProgress }, settings);
   const xtdb = new XtdbClient(await use.address());
   const close = async (): Promise<void> => {
     await xtdb.close();

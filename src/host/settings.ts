@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, posix, resolve } from 'node:path';
 import { type MountSetting, parseMount } from '../filesystem/access/mounts.js';
@@ -8,7 +9,7 @@ import type { ToolOptions } from '../tools/create-tools.js';
 import { CodedError } from '../values/coded-error.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
-import { parseNodeUrl } from '../xtdb/address.js';
+import { parseNodeUrl, parseToken } from '../xtdb/address.js';
 import { dataFolder, type Environment, variable } from './environment.js';
 
 /** A flag or an environment variable cannot be used; the message names it and says what can. */
@@ -30,6 +31,8 @@ export interface Settings {
   readonly node: Omit<EnsureNodeOptions, 'onProgress' | 'signal'>;
   /** XTDB_URL: a node that someone else runs; then none is started. */
   readonly nodeUrl: string | undefined;
+  /** The bearer token of that node, read anew by each call, since tokens expire (XTDB_TOKEN_FILE or XTDB_TOKEN); undefined where none is set. */
+  readonly nodeToken: (() => string) | undefined;
   /** Whether sessions are opened that were worked with below other folders (`--share-sessions`, else PALIMPSEST_SHARE_SESSIONS=1). */
   readonly shareSessions: boolean;
 }
@@ -91,9 +94,25 @@ export function readMounts(mounts: readonly string[] = []): readonly MountSettin
   return mounts.map((mount) => readGiven(() => parseMount(mount)));
 }
 
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new UsageError(`The file ${file} (XTDB_TOKEN_FILE) cannot be read: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** How the token of a node that someone else runs is read. @throws {UsageError} usage – when it is called too, where there is no usable token */
+function tokenReader(env: Environment): (() => string) | undefined {
+  const [token, file] = [variable(env, 'XTDB_TOKEN'), variable(env, 'XTDB_TOKEN_FILE')];
+  if (file === undefined) return token === undefined ? undefined : () => readGiven(() => parseToken(token, 'XTDB_TOKEN'));
+  if (token !== undefined) throw new UsageError('XTDB_TOKEN and XTDB_TOKEN_FILE are both set. Unset one of them.');
+  return () => readGiven(() => parseToken(textOf(file), `${file} (XTDB_TOKEN_FILE)`));
+}
+
 /**
  * The database that flags, environment and defaults choose; flags win.
- * @throws {UsageError} usage – an unknown profile, or an XTDB_URL that is no address
+ * @throws {UsageError} usage – an unknown profile, an XTDB_URL that is no address, or a token that cannot be read or used
  */
 export function readSettings(env: Environment, flags: DatabaseFlags = {}): Settings {
   const named = flags.profile ?? variable(env, 'PALIMPSEST_PROFILE') ?? 'rocksdb';
@@ -101,7 +120,9 @@ export function readSettings(env: Environment, flags: DatabaseFlags = {}): Setti
   if (profile === undefined)
     throw new UsageError(`There is no profile ${JSON.stringify(named)}. Choose one of: ${NODE_PROFILES.join(', ')}.`);
   const nodeUrl = variable(env, 'XTDB_URL');
+  const nodeToken = nodeUrl === undefined ? undefined : tokenReader(env);
   if (nodeUrl !== undefined) readGiven(() => parseNodeUrl(nodeUrl));
+  nodeToken?.();
   return {
     node: {
       dataDir: flags.data ?? dataFolder(env),
@@ -110,6 +131,7 @@ export function readSettings(env: Environment, flags: DatabaseFlags = {}): Setti
       ...defined({ runtimeDir: variable(env, 'XDG_RUNTIME_DIR'), javaHome: variable(env, 'JAVA_HOME') }),
     },
     nodeUrl,
+    nodeToken,
     shareSessions: flags.shareSessions ?? variable(env, 'PALIMPSEST_SHARE_SESSIONS') === '1',
   };
 }

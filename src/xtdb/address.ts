@@ -1,33 +1,59 @@
+import { isAbsolute } from 'node:path';
 import { XtdbError } from './errors.js';
 
 /**
- * Where a node listens: a unix domain socket, TCP on loopback with a bearer token, or the plain address of a node that someone else runs.
+ * Where a node listens: a unix domain socket, TCP on loopback with a bearer token, or the address of a node that someone else runs.
  * Origins are `http://host:port` or `https://host:port`, without a path.
  */
 export type NodeAddress =
-  | { readonly kind: 'unix'; readonly socketPath: string }
+  | { readonly kind: 'unix'; readonly socketPath: string; readonly token?: string }
   | { readonly kind: 'tcp'; readonly origin: string; readonly token: string }
-  | { readonly kind: 'url'; readonly origin: string };
+  /** `prefix` is the path before `/_xtdb`, such as `/db`. */
+  | { readonly kind: 'url'; readonly origin: string; readonly prefix?: string; readonly token?: string };
+
+/** The path before `/_xtdb` at an address; empty where there is none. */
+export const prefixOf = (address: NodeAddress): string => (address.kind === 'url' ? (address.prefix ?? '') : '');
 
 /** An address as it may stand in a message: without the token. */
-export const describeAddress = (address: NodeAddress): string => (address.kind === 'unix' ? `unix:${address.socketPath}` : address.origin);
+export const describeAddress = (address: NodeAddress): string =>
+  address.kind === 'unix' ? `unix:${address.socketPath}` : `${address.origin}${prefixOf(address)}`;
+
+// The text itself stands in no message: what does not belong into it is most often a secret.
+const FORMS = 'http://host:3000, https://host/path or unix:/path/to/socket';
 
 /**
- * The address of a node that someone else runs, from a setting such as `XTDB_URL`. A trailing slash or `/_xtdb` is taken off.
+ * The address of a node that someone else runs, from a setting such as `XTDB_URL`: http or https, perhaps with a path before `/_xtdb`, or `unix:` and the absolute path
+ * of a socket. A trailing slash or `/_xtdb` is taken off.
  *
- * @throws {XtdbError} `bad-request` if the text is no http or https address, or names a user, a path, a query or a fragment
+ * @throws {XtdbError} `bad-request` if the text is none of these, or names a user, a query or a fragment
  */
 export function parseNodeUrl(text: string): NodeAddress {
+  if (/^unix:/i.test(text)) {
+    const socketPath = text.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');
+    if (isAbsolute(socketPath) && !socketPath.startsWith('//') && !socketPath.includes('\0')) return { kind: 'unix', socketPath };
+    throw new XtdbError('bad-request', `The node's address must look like ${FORMS}; after unix: there is no absolute path.`);
+  }
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw new XtdbError('bad-request', `The node's address must look like http://host:3000; it is not a http or https address.`);
+    throw new XtdbError('bad-request', `The node's address must look like ${FORMS}; it is neither a http or https address nor a socket.`);
   }
-  const path = url.pathname.replace(/\/+$/, '');
-  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '' || (path !== '' && path !== '/_xtdb')) {
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw new XtdbError(
       'bad-request',
-      "The node's address must be an origin such as http://host:3000, without user, path, query or fragment.",
+      `The node's address must look like ${FORMS}, without user, query or fragment. A token belongs into XTDB_TOKEN_FILE or XTDB_TOKEN.`,
     );
   }
-  return { kind: 'url', origin: url.origin };
+  const prefix = url.pathname.replace(/\/+$/, '').replace(/\/_xtdb$/, '');
+  return { kind: 'url', origin: url.origin, ...(prefix === '' ? {} : { prefix }) };
+}
+
+/**
+ * A bearer token out of a variable or a file, without the white space around it; it never stands in a message.
+ * @throws {XtdbError} `bad-request` if it is empty, or holds what cannot stand in a header; `where` says where it comes from
+ */
+export function parseToken(text: string, where: string): string {
+  const token = text.trim();
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  const what = token === '' ? 'is empty' : 'is not one word of printable ASCII characters';
+  throw new XtdbError('bad-request', `The token in ${where} ${what}. Put there what the node's Authorization header has after "Bearer ".`);
 }

@@ -4,7 +4,7 @@ import type { Dispatcher, Pool } from 'undici';
 import type { EdnValue } from '../edn/values.js';
 import { codeOf } from '../values/thrown.js';
 import { unlessAborted } from '../values/unless-aborted.js';
-import { describeAddress, type NodeAddress } from './address.js';
+import { describeAddress, type NodeAddress, prefixOf } from './address.js';
 import { interpretAnswer, type MediaType } from './answers.js';
 import { XtdbError } from './errors.js';
 
@@ -107,6 +107,21 @@ export class XtdbHttp {
       throw new XtdbError('too-large', `${what}: a body of ${body.length} bytes is over the limit of ${this.#options.maxRequestBytes}.`);
     }
     const outgoing: Outgoing = { request, what, body };
+    const token = this.#opened?.address.token;
+    try {
+      return await this.#repeat(outgoing);
+    } catch (error) {
+      if (!(error instanceof XtdbError) || error.code !== 'unauthorised') throw error;
+      // Tokens expire. Nothing was done, so that a new one, if there is one, is shown at once.
+      this.#connection = undefined;
+      const renewed = await this.#connect().catch(() => undefined);
+      if (renewed === undefined || renewed.address.token === token) throw error;
+      return this.#repeat(outgoing);
+    }
+  }
+
+  async #repeat(outgoing: Outgoing): Promise<EdnValue | undefined> {
+    const { request } = outgoing;
     if (request.writes === true) return this.#attempt(outgoing, { sent: false });
     const deadline = performance.now() + request.timeoutMs;
     for (let attempt = 0; ; attempt += 1) {
@@ -185,14 +200,15 @@ export class XtdbHttp {
   }
 
   async #exchange(connection: Connection, { request, what, body }: Outgoing, signal: AbortSignal): Promise<EdnValue | undefined> {
+    const { address } = connection;
     const pool = request.waits === true ? connection.wait : connection.work;
     const response = await connection.exchange.call(pool, {
       method: request.method,
-      path: `/_xtdb${request.path}${queryString(request.params ?? {})}`,
+      path: `${prefixOf(address)}/_xtdb${request.path}${queryString(request.params ?? {})}`,
       headers: {
         accept: request.accept,
         ...(request.body === undefined ? {} : { 'content-type': request.body.type }),
-        ...(connection.address.kind === 'tcp' ? { authorization: `Bearer ${connection.address.token}` } : {}),
+        ...(address.token === undefined ? {} : { authorization: `Bearer ${address.token}` }),
       },
       body: body ?? null,
       signal,

@@ -60,6 +60,7 @@ describe('sessions that harnesses have open over HTTP', () => {
       version: '0',
       node: { dataDir: suiteData(), profile: 'memory' as const },
       nodeUrl: undefined,
+      nodeToken: undefined,
       roots: [root],
       cwd: root,
       mounts: [],

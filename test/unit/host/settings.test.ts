@@ -1,4 +1,5 @@
-import { homedir } from 'node:os';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { Command } from 'commander';
@@ -30,6 +31,29 @@ describe('where settings come from', () => {
     expect(readSettings({ PALIMPSEST_DATA: '/v' }, { data: '/f' }).node.dataDir).toBe('/f');
     expect(readSettings({ PALIMPSEST_DATA: '', XDG_DATA_HOME: '/d' }, {}).node.dataDir).toBe('/d/palimpsest');
     expect(readSettings({ PALIMPSEST_PROFILE: 'memory' }, {}).node.profile).toBe('memory');
+  });
+
+  test('the token of a node that someone else runs comes from a variable or a file, is read anew each time, and a bad one is refused without repeating it', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'palimpsest-token-'));
+    const file = join(folder, 'token');
+    const read = (env: Record<string, string>) => readSettings({ XTDB_URL: 'http://h:3000', ...env }, {}).nodeToken;
+    try {
+      expect(read({})).toBeUndefined();
+      expect(read({ XTDB_TOKEN: 'one' })?.()).toBe('one');
+      writeFileSync(file, 'two\n');
+      const token = read({ XTDB_TOKEN_FILE: file });
+      expect(token?.()).toBe('two');
+      writeFileSync(file, 'three\n');
+      expect(token?.()).toBe('three');
+      expect(() => read({ XTDB_TOKEN: 'one', XTDB_TOKEN_FILE: file })).toThrow(/XTDB_TOKEN and XTDB_TOKEN_FILE/);
+      expect(() => read({ XTDB_TOKEN_FILE: join(folder, 'none') })).toThrow(/none.*XTDB_TOKEN_FILE/);
+      expect(() => read({ XTDB_TOKEN: 'one two' })).toThrow(/XTDB_TOKEN/);
+      expect(() => read({ XTDB_TOKEN: 'one two' })).not.toThrow(/one two/);
+      // A node of our own has its own token.
+      expect(readSettings({ XTDB_TOKEN: 'one two' }, {}).nodeToken).toBeUndefined();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test('an unknown profile is refused with the ones there are', () => {

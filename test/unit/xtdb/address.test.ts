@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { describeAddress, parseNodeUrl } from '../../../src/xtdb/address.js';
+import { describeAddress, parseNodeUrl, parseToken } from '../../../src/xtdb/address.js';
 import { XtdbError } from '../../../src/xtdb/errors.js';
 
 describe('the address of a foreign node', () => {
@@ -11,12 +11,28 @@ describe('the address of a foreign node', () => {
   );
 
   test.each([
+    ['https://db.example/x', { origin: 'https://db.example', prefix: '/x' }],
+    ['https://db.example/x/y/', { origin: 'https://db.example', prefix: '/x/y' }],
+    ['http://db.example:3000/x/_xtdb/', { origin: 'http://db.example:3000', prefix: '/x' }],
+  ])('%s has a path before /_xtdb', (text, parts) => {
+    expect(parseNodeUrl(text)).toEqual({ kind: 'url', ...parts });
+    expect(describeAddress(parseNodeUrl(text))).toBe(`${parts.origin}${parts.prefix}`);
+  });
+
+  test.each(['unix:/run/x y/db.sock', 'unix:///run/x y/db.sock'])('%s is a socket', (text) => {
+    expect(parseNodeUrl(text)).toEqual({ kind: 'unix', socketPath: '/run/x y/db.sock' });
+  });
+
+  test.each([
     '',
     'db:3000',
     'localhost',
     'file:///etc/passwd',
     'http://user:secret@db:3000',
-    'http://db:3000/other',
+    'unix:db.sock',
+    'unix://host/db.sock',
+    'unix:',
+    'http://db:3000/x?token=secret',
     'http://db:3000?x=1',
     'http://db:3000#x',
   ])('%j is refused, without repeating it', (text) => {
@@ -30,5 +46,15 @@ describe('the address of a foreign node', () => {
 
   test('a token is never part of a description', () => {
     expect(describeAddress({ kind: 'tcp', origin: 'http://127.0.0.1:1', token: 'secret' })).toBe('http://127.0.0.1:1');
+    expect(describeAddress({ kind: 'url', origin: 'http://h', prefix: '/p', token: 'secret' })).toBe('http://h/p');
+    expect(describeAddress({ kind: 'unix', socketPath: '/s', token: 'secret' })).toBe('unix:/s');
+  });
+
+  test('a token is one word, whatever white space a file has around it; one that is not is not repeated', () => {
+    expect(parseToken(' ey.J-w_t\r\n', 'f')).toBe('ey.J-w_t');
+    for (const text of ['', ' \n', 'sec ret', 'secret\nx', 'secrét']) {
+      expect(() => parseToken(text, 'the file f')).toThrow(/the file f/);
+      expect(() => parseToken(text, 'the file f')).not.toThrow(/secr?/);
+    }
   });
 });
