@@ -25,10 +25,12 @@ export function damageText({ damage, loss }: Pick<InspectedJournal, 'damage' | '
 
 const STATE_LINES: Readonly<Record<JournalState, (journal: InspectedJournal) => string | undefined>> = {
   sound: ({ holder, pending }) =>
-    holder === undefined && pending > 0 ? 'its process has ended; the next one that uses this data folder delivers it' : undefined,
+    holder === undefined && pending > 0
+      ? 'its process has ended; it is delivered by the node while that runs, else for whoever uses this data folder or asks it next'
+      : undefined,
   torn: () => 'the end of its last write is missing; what was acknowledged is whole and will be delivered',
   corrupt: (journal) =>
-    `DAMAGED: ${damageText(journal)}. The next process that uses this data folder delivers what can be read; see palimpsest journal salvage`,
+    `DAMAGED: ${damageText(journal)}. What can be read is delivered by the node while that runs, else for whoever uses this data folder or asks it next; see palimpsest journal salvage`,
   'newer-format': ({ reason }) => `written by a later version: ${reason}`,
   unreadable: ({ reason }) => `cannot be read: ${reason}`,
 };

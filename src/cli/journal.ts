@@ -1,8 +1,11 @@
+import { spawn } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
-import type { ContextClient } from '../client/session/context-client.js';
 import { damageText } from './doctor.js';
 import { dataFlag, jsonFlag } from './flags.js';
 import { escapedJson, escapedLine, progressLine, reportFailure } from './output.js';
+
+const WHAT = 'palimpsest journal';
 
 /** Flags of `palimpsest journal salvage`, as commander hands them over. */
 interface SalvageFlags {
@@ -30,21 +33,6 @@ async function planOf(folder: string): Promise<readonly string[]> {
 /** A database that takes not one record of a journal in so long a time is not working on it, milliseconds. */
 const STUCK_MS = 60_000;
 
-/** Waits until the database has all that was taken over from dead processes, however much that is, for as long as it takes some of it. */
-async function deliverAll(client: ContextClient): Promise<void> {
-  await client.ready();
-  const line = progressLine();
-  try {
-    for (let { waiting } = client.status; waiting > 0; { waiting } = client.status) {
-      line.show(`${waiting} records wait`);
-      await client.backpressure(waiting - 1, STUCK_MS);
-    }
-    await client.delivered();
-  } finally {
-    line.end();
-  }
-}
-
 async function salvage(flags: SalvageFlags): Promise<void> {
   const [{ readSettings }, { clientFolder }] = await Promise.all([import('../host/settings.js'), import('../process/data-folder.js')]);
   const settings = readSettings(process.env, flags);
@@ -53,18 +41,14 @@ async function salvage(flags: SalvageFlags): Promise<void> {
   const notices: string[] = [];
   let settled: readonly string[] = [];
   if (flags.apply === true && plan.length > 0) {
-    const [{ openClient }, { settleAside }] = await Promise.all([import('../host/open-client.js'), import('../journal/journals.js')]);
-    const { client, close } = await openClient(settings, {
-      roots: [process.cwd()],
-      cwd: process.cwd(),
-      onNotice: (line) => notices.push(line),
-      what: 'palimpsest journal',
-    });
-    try {
-      await deliverAll(client);
-    } finally {
-      await close();
-    }
+    const [{ deliverJournals }, { settleAside }] = await Promise.all([
+      import('../host/deliver-journals.js'),
+      import('../journal/journals.js'),
+    ]);
+    const line = progressLine();
+    const onWaiting = (records: number): void => line.show(`${records} records wait`);
+    const onNotice = (notice: string): void => void notices.push(notice);
+    await deliverJournals(settings, { what: WHAT, stuckMs: STUCK_MS, onNotice, onWaiting }).finally(() => line.end());
     settled = await settleAside(folder);
   }
   if (flags.json === true) console.log(escapedJson({ plan, applied: flags.apply === true, notices, settled }));
@@ -80,16 +64,66 @@ async function salvage(flags: SalvageFlags): Promise<void> {
   }
 }
 
+/** What a supervisor runs when a process has died: delivers what it left to the node of the data folder, and ends with the supervisor. */
+async function deliver({ data }: { readonly data: string }): Promise<void> {
+  process.stdin.on('close', () => process.exit()).resume();
+  const [{ readSettings }, { deliverJournals }] = await Promise.all([import('../host/settings.js'), import('../host/deliver-journals.js')]);
+  const settings = readSettings({ ...process.env, XTDB_URL: undefined }, { data, profile: 'rocksdb' });
+  await deliverJournals(settings, { what: WHAT, stuckMs: STUCK_MS, onNotice: (line) => console.error(line) });
+}
+
+/** How often a supervisor looks for journals of dead processes, milliseconds. */
+const LOOK_MS = 250;
+/** How long a journal that could not be delivered is left alone at most, milliseconds. */
+const LONGEST_PAUSE_MS = 600_000;
+
+function runDelivery(dataDir: string, signal: AbortSignal): Promise<void> {
+  // The pipe closes when this process is killed, which ends the other one.
+  const child = spawn(process.execPath, [process.argv[1] ?? '', 'journal', 'deliver', '--data', dataDir], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+    signal,
+  });
+  return new Promise((resolve) => child.on('error', () => resolve()).on('close', () => resolve()));
+}
+
+/**
+ * Looks at the journals of a data folder until the signal fires: when a process has died and left steps there, and the node answers, a process of its own delivers
+ * them, since this one is to stay small. What cannot be delivered is tried again, less and less often. Never rejects.
+ */
+export async function watchJournals(dataDir: string, signal: AbortSignal): Promise<void> {
+  const [{ adoptableJournals }, { nodePhase }] = await Promise.all([import('../journal/journals.js'), import('../node/node-status.js')]);
+  const left = (): Promise<readonly string[]> => adoptableJournals(dataDir).catch(() => []);
+  const tried = new Map<string, { readonly pauseMs: number; readonly until: number }>();
+  while (!signal.aborted) {
+    const due = (await left()).filter((owner) => (tried.get(owner)?.until ?? 0) <= performance.now());
+    if (due.length > 0 && (await nodePhase(dataDir)) === 'ready') {
+      await runDelivery(dataDir, signal);
+      const still = new Set(await left());
+      for (const owner of due) {
+        const pauseMs = Math.min(2 * (tried.get(owner)?.pauseMs ?? LOOK_MS), LONGEST_PAUSE_MS);
+        if (still.has(owner)) tried.set(owner, { pauseMs, until: performance.now() + pauseMs });
+        else tried.delete(owner);
+      }
+    }
+    await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
 /** `palimpsest journal`: what can be done with damaged journals. */
 export function journalCommand(): Command {
-  return new Command('journal').description('look after the journals of acknowledged steps').addCommand(
-    new Command('salvage')
-      .description(
-        'show what is damaged in the journals of a data folder and what can be saved; with --apply deliver it and settle the damaged files',
-      )
-      .addOption(dataFlag())
-      .addOption(new Option('--apply', 'do it; damaged files are moved to journal/settled and never removed'))
-      .addOption(jsonFlag())
-      .action((flags: SalvageFlags) => reportFailure(flags, () => salvage(flags))),
-  );
+  const journal = new Command('journal').description('look after the journals of acknowledged steps');
+  journal
+    .command('salvage')
+    .description(
+      'show what is damaged in the journals of a data folder and what can be saved; with --apply deliver it and settle the damaged files',
+    )
+    .addOption(dataFlag())
+    .addOption(new Option('--apply', 'do it; damaged files are moved to journal/settled and never removed'))
+    .addOption(jsonFlag())
+    .action((flags: SalvageFlags) => reportFailure(flags, () => salvage(flags)));
+  journal
+    .command('deliver', { hidden: true })
+    .requiredOption('--data <folder>')
+    .action((flags: { readonly data: string }) => reportFailure({}, () => deliver(flags)));
+  return journal;
 }

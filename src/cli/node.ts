@@ -95,15 +95,23 @@ async function showLogs(flags: NodeFlags): Promise<void> {
 }
 
 /** What `node start` leaves running in the background. SIGTERM and SIGINT stop the node; a closed terminal does not. */
-async function supervise({ plan }: { readonly plan: string }): Promise<void> {
-  const [{ parseLaunchPlan }, { superviseNode }] = await Promise.all([import('../node/launch.js'), import('../node/supervise.js')]);
+async function supervise(flags: { readonly plan: string }): Promise<void> {
+  const [{ parseLaunchPlan }, { superviseNode }, { watchJournals }] = await Promise.all([
+    import('../node/launch.js'),
+    import('../node/supervise.js'),
+    import('./journal.js'),
+  ]);
   // What it, the JVM and RocksDB write is their user's alone.
   process.umask(0o077);
   const stop = new AbortController();
   process.on('SIGTERM', () => stop.abort());
   process.on('SIGINT', () => stop.abort());
   process.on('SIGHUP', () => undefined);
-  process.exitCode = await superviseNode({ plan: parseLaunchPlan(plan), env: process.env, stop: stop.signal });
+  const plan = parseLaunchPlan(flags.plan);
+  // A database that forgets everything has no journals.
+  if (plan.profile === 'rocksdb') void watchJournals(plan.dataDir, stop.signal);
+  process.exitCode = await superviseNode({ plan, env: process.env, stop: stop.signal });
+  stop.abort();
 }
 
 /** `palimpsest node …`: starts, shows and stops the database node of a data folder. */

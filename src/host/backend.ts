@@ -172,7 +172,7 @@ export class Backend {
     const opened = await this.#opening?.catch(() => undefined);
     const report = await opened?.close();
     if (report !== undefined && report.unflushed > 0) {
-      this.#log.warn({ steps: report.unflushed }, 'steps wait in the journal; the next process that uses this data folder delivers them');
+      this.#log.warn({ steps: report.unflushed }, 'steps wait in the journal; the node delivers them as soon as it answers');
     }
   }
 }

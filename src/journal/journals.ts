@@ -178,12 +178,15 @@ export interface InspectedJournal {
   readonly reason: string | undefined;
 }
 
-/** Every journal of a data folder, oldest first, without changing anything. */
-export async function inspectJournals(dataDir: string): Promise<readonly InspectedJournal[]> {
+/** Every journal of a data folder, oldest first, but for those that are passed over. Changes nothing. */
+export async function inspectJournals(
+  dataDir: string,
+  { except = new Set() }: { readonly except?: ReadonlySet<string> } = {},
+): Promise<readonly InspectedJournal[]> {
   const folder = journalFolder(dataDir);
   const listing = await listJournalFolder(folder);
   const journals: InspectedJournal[] = [];
-  for (const owner of ownersIn(listing)) {
+  for (const owner of ownersIn(listing).filter((name) => !except.has(name))) {
     const holder = await livingWriter(owner, listing);
     // A living process removes files while they are looked at.
     const fresh = holder === undefined ? listing : await listJournalFolder(folder);

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { findDataFolder, freeBytes, LEAST_ROOM } from './data-folder.js';
+import { dataFolderAt, findDataFolder, freeBytes, LEAST_ROOM } from './data-folder.js';
 import { readLogTail } from './log-file.js';
 import {
   countUsers,
@@ -10,6 +10,7 @@ import {
   type NodeProfile,
   type OwnNodeAddress,
   readLiveness,
+  readState,
   type ShownAddress,
   shownAddress,
 } from './node-state.js';
@@ -116,6 +117,11 @@ export function writeTrouble(status: NodeStatusReport): string | undefined {
   return status.isDiskFull
     ? `${failed}: its disk is full. ${room}: then it is started again by itself, and what was acknowledged meanwhile is delivered`
     : `${failed}: it is being started again`;
+}
+
+/** What the state file of a data folder says, without asking the node; undefined where there is none. */
+export async function nodePhase(dataDir: string): Promise<NodePhase | undefined> {
+  return (await readState(dataFolderAt(dataDir).stateFile))?.phase;
 }
 
 /** Looks at the node of a data folder without changing anything there. */

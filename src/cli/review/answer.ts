@@ -14,8 +14,19 @@ import { parseSource } from '../../objects/source.js';
 import { clientFolder } from '../../process/data-folder.js';
 import { systemCode } from '../../process/system-error.js';
 import { reportedTime } from '../../store/object-store.js';
+import { messageOf } from '../../values/thrown.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import { type Colours, coloursFor, escapedJson, escapedLine, reportFailure, standardOutput, writeExactly, writeOutput } from '../output.js';
+import {
+  type Colours,
+  coloursFor,
+  escapedJson,
+  escapedLine,
+  progressLine,
+  reportFailure,
+  standardOutput,
+  writeExactly,
+  writeOutput,
+} from '../output.js';
 
 /** Flags that all questions about the past share, as commander hands them over. */
 export interface ReviewFlags {
@@ -67,7 +78,7 @@ export interface Answer {
 /** What an object is called: its path, or its id. */
 export type NameOf = (id: ObjectId) => string;
 
-/** How long a question waits for steps that other processes have acknowledged, milliseconds. */
+/** How long a question waits for the next of the steps that other processes have acknowledged, milliseconds. */
 const WAIT_MS = 2_000;
 const POLL_EVERY_MS = 50;
 
@@ -110,19 +121,56 @@ async function waitingSteps(folder: string, journals: readonly InspectedJournal[
 }
 
 function waitingNote({ holder, pending }: InspectedJournal): string {
-  return holder === undefined
-    ? `${pending} acknowledged steps of a process that ended are not in the database yet; the next agent that uses this data folder delivers them`
-    : `${pending} acknowledged steps of process ${holder.pid} are not in the database yet`;
+  const whose = holder === undefined ? 'a process that ended' : `process ${holder.pid}`;
+  return `${pending} acknowledged steps of ${whose} are not in the database yet`;
 }
 
-/** Waits, within a limit, until what living processes acknowledged is in the database; returns notes on what is not. */
-async function waitForJournals(folder: string): Promise<JournalNotes> {
-  const end = Date.now() + WAIT_MS;
+/** How long the database may take nothing of what dead processes left before the question is answered without that, milliseconds. */
+const STUCK_MS = 10_000;
+
+/** Delivers what dead processes left; returns notes on what could not be delivered. */
+async function deliverLeft(settings: Settings): Promise<readonly string[]> {
+  const { deliverJournals } = await import('../../host/deliver-journals.js');
+  const notes: string[] = [];
+  const line = progressLine();
+  try {
+    await deliverJournals(settings, {
+      what: 'palimpsest review',
+      stuckMs: STUCK_MS,
+      onNotice: (notice) => notes.push(notice),
+      onWaiting: (records) => line.show(`${records} acknowledged steps are being delivered`),
+    });
+  } catch (error) {
+    notes.push(`what processes left that ended could not be delivered: ${messageOf(error)}`);
+  } finally {
+    line.end();
+  }
+  return notes;
+}
+
+const waitingIn = (journals: readonly InspectedJournal[]): number => journals.reduce((sum, { pending }) => sum + pending, 0);
+
+/**
+ * Delivers what dead processes left, and waits until what living ones had acknowledged is in the database, for as long as that gets less; returns notes on what is
+ * not there.
+ */
+async function settleJournals(settings: Settings): Promise<JournalNotes> {
+  const folder = clientFolder(settings.node.dataDir, settings.nodeUrl);
+  const askedAt = Date.now();
+  const isUnderWay = ({ holder, oldestAt }: InspectedJournal): boolean =>
+    holder !== undefined && oldestAt !== undefined && oldestAt <= askedAt;
+  let notes: readonly string[] = [];
   let journals = await inspectJournals(folder);
-  while (journals.some((journal) => isWaiting(journal) && journal.holder !== undefined) && Date.now() < end) {
+  if (journals.some((journal) => isWaiting(journal) && journal.holder === undefined)) {
+    notes = await deliverLeft(settings);
+    journals = await inspectJournals(folder);
+  }
+  for (let end = Date.now() + WAIT_MS; journals.some(isUnderWay) && Date.now() < end; ) {
     // Another process delivers; all that can be seen of it is its journal.
     await delay(POLL_EVERY_MS);
+    const before = waitingIn(journals);
     journals = await inspectJournals(folder);
+    if (waitingIn(journals) < before) end = Date.now() + WAIT_MS;
   }
   const aside = await asideFiles(folder);
   const broken = journals.filter(isBrokenJournal);
@@ -131,6 +179,7 @@ async function waitForJournals(folder: string): Promise<JournalNotes> {
   return {
     waitingSteps: () => waitingSteps(folder, waiting),
     notes: [
+      ...notes,
       ...waiting.map(waitingNote),
       ...broken.map(({ owner }) => `the journal ${owner} is damaged: steps that were acknowledged may be missing for ever; ${look}`),
       ...aside.map(
@@ -155,7 +204,7 @@ export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Pr
   const { store, close } = await openPast(settings);
   try {
     const mounts = new MountTable({ mappings, defaultFilesystemId: await localFilesystemId(dataDir) });
-    const journals = await waitForJournals(clientFolder(dataDir, settings.nodeUrl));
+    const journals = await settleJournals(settings);
     const paths = {
       display: ({ path, filesystemId }: Parameters<Timeline['paths']['display']>[0]) => mounts.toDisplay(path, filesystemId),
     };

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JournalDamage } from '../../journal/errors.js';
 import type { Durability, Journal } from '../../journal/journal.js';
-import { adoptableJournals, adoptJournal, damagedFiles, inspectJournals, openJournal } from '../../journal/journals.js';
+import { adoptableJournals, adoptJournal, damagedFiles, inspectJournals, openJournal, waitingRecords } from '../../journal/journals.js';
 import { encodePayload } from '../../journal/payload.js';
 import type { PendingLimits } from '../../journal/record-progress.js';
+import type { SessionId } from '../../objects/ids.js';
 import { messageOf } from '../../values/thrown.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import { type DamagedJournal, lossText, readDamaged, readWrite } from './damaged-journal.js';
@@ -29,8 +30,21 @@ function cutNotice(owner: string, { file, offset, length }: JournalDamage): stri
     : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, are no whole record and were left out; they were never acknowledged`;
 }
 
+/** Whether records of a session wait in a journal; also where its process trimmed it meanwhile, so that it has to be looked at again. */
+async function holdsSession(dataDir: string, owner: string, session: SessionId): Promise<boolean> {
+  try {
+    for await (const { payload } of waitingRecords(dataDir, owner)) {
+      const write = readWrite(payload);
+      if (!(write instanceof Error) && write.session === session) return true;
+    }
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 /** What is called with a write of a dead process. */
-export interface AdoptedWrite {
+interface AdoptedWrite {
   readonly write: SessionWrite;
   /** To be called once the database has it. */
   readonly done: () => void;
@@ -127,19 +141,27 @@ export class ClientJournal {
   }
 
   /**
-   * Waits until no other living process has anything waiting for the database, as far as that takes no longer than the limit: a session that is taken
-   * over from one of them is then read with everything that was acknowledged.
+   * Waits until the database has what other living processes hold in their journals, their own and adopted ones, of one session, or of all as far as it was acknowledged
+   * before now. False when that takes longer than the limit.
    */
-  async othersDelivered(limitMs: number): Promise<boolean> {
-    const end = Date.now() + limitMs;
-    const owners = new Set([this.#own, ...this.#adopted].map(({ owner }) => owner));
-    for (;;) {
-      const journals = await inspectJournals(this.#settings.dataDir);
-      if (journals.every(({ owner, pending }) => owners.has(owner) || pending === 0)) return true;
-      if (Date.now() >= end) return false;
+  async othersDelivered(limitMs: number, session?: SessionId): Promise<boolean> {
+    const from = Date.now();
+    while (await this.#othersHold(from, session)) {
+      if (Date.now() >= from + limitMs) return false;
       // Another process delivers; all that can be seen of it is its journal.
       await delay(TIME_LIMITS.otherJournals);
     }
+    return true;
+  }
+
+  async #othersHold(until: number, session: SessionId | undefined): Promise<boolean> {
+    const { dataDir } = this.#settings;
+    const except = new Set([this.#own, ...this.#adopted].map(({ owner }) => owner));
+    for (const { owner, oldestAt } of await inspectJournals(dataDir, { except })) {
+      if (oldestAt === undefined) continue;
+      if (session === undefined ? oldestAt <= until : await holdsSession(dataDir, owner, session)) return true;
+    }
+    return false;
   }
 
   /** Closes this and all adopted journals; what waits stays for the next client. Idempotent. */

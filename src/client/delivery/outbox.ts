@@ -7,7 +7,7 @@ import type { XtdbError } from '../../xtdb/errors.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { TIME_LIMITS } from '../time-limits.js';
-import type { AdoptedWrite, ClientJournal } from './client-journal.js';
+import type { ClientJournal } from './client-journal.js';
 import type { DamagedJournal } from './damaged-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
@@ -152,11 +152,23 @@ export class Outbox {
     return this.#deliver({ session: FILES_LANE, files, heads: [], at }, { persistent: this.isDurable, seen: false, journaled: false });
   }
 
-  /** Takes over a write of a dead process, which may have reached the database. */
-  adopt({ write, damaged, done }: AdoptedWrite): void {
-    if (damaged !== undefined && !this.#bridges.has(damaged)) this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
-    const bridge = damaged === undefined ? undefined : this.#bridges.get(damaged);
-    this.#adopt(write, { seen: true, journaled: false, bridge }, done);
+  /** Takes over what dead processes of the data folder left (decision F6). Resolves when all is handed over, not when it is delivered. */
+  async adoptLeft(): Promise<void> {
+    await this.#parts.journal?.adoptAll(({ write, damaged, done }) => {
+      if (damaged !== undefined && !this.#bridges.has(damaged)) this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
+      const bridge = damaged === undefined ? undefined : this.#bridges.get(damaged);
+      this.#adopt(write, { seen: true, journaled: false, bridge }, done);
+    });
+  }
+
+  /**
+   * Waits until the database has what any process of the data folder, dead or alive, acknowledged for a session so far; false when that takes longer than ten
+   * seconds. Of a session that is taken over, what a living process does not deliver in that time is given up.
+   */
+  async hasDelivered(session: SessionId, takeOver = false): Promise<boolean> {
+    await this.adoptLeft();
+    const others = (await this.#parts.journal?.othersDelivered(TIME_LIMITS.delivery, session)) ?? true;
+    return (others || takeOver) && this.drained(session, TIME_LIMITS.delivery);
   }
 
   /** Waits until the database has what was read of files on behalf of no session so far; false when that takes longer than the limit. */

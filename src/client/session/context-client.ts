@@ -159,7 +159,9 @@ export class ContextClient {
     const kept = { what, durability, onNotice, ...defined({ limits: queue }) };
     const journal = dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
     const client = new ContextClient(files, journal, options);
-    await journal?.adoptAll((adopted) => client.#environment.outbox.adopt(adopted));
+    await client.#environment.outbox.adoptLeft();
+    // What another process delivers just now would change what a sole writer decides by.
+    if (options.soleWriter === true) await journal?.othersDelivered(TIME_LIMITS.delivery);
     return client;
   }
 
@@ -202,7 +204,7 @@ export class ContextClient {
     const parentId = sessionId(parent);
     const id = this.#idOf(options);
     if (this.#sessions.has(id)) throw new SessionError('session-exists', `session ${id} is open already; choose another id for the fork`);
-    if (!(await this.#environment.outbox.drained(parentId, TIME_LIMITS.delivery))) {
+    if (!(await this.#environment.outbox.hasDelivered(parentId))) {
       throw new SessionError(
         'node-unavailable',
         `session ${parentId} has steps that the database does not have yet; fork it once it is back`,
@@ -215,11 +217,15 @@ export class ContextClient {
   }
 
   /**
-   * The store, once everything that this client has acknowledged is in it (decision F4): what questions about the past are asked of.
+   * The store, once everything that this client has acknowledged, and all that dead processes of the data folder left, is in it (decisions F4, F6): what questions
+   * about the past are asked of. What living processes have acknowledged is waited for, two seconds at most.
    * @throws {SessionError} `node-unavailable` – it takes longer than ten seconds
    */
   async delivered(): Promise<ObjectStore> {
-    if (!(await this.#environment.outbox.drained(undefined, TIME_LIMITS.delivery))) throw this.#behind();
+    const { outbox } = this.#environment;
+    await outbox.adoptLeft();
+    if (!(await outbox.drained(undefined, TIME_LIMITS.delivery))) throw this.#behind();
+    await this.#journal?.othersDelivered(TIME_LIMITS.drain);
     return this.store;
   }
 
@@ -342,9 +348,8 @@ export class ContextClient {
     if (takeOver) await this.requireRoots(id);
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {
-      if (takeOver) await this.#journal?.othersDelivered(TIME_LIMITS.delivery);
-      // What a dead process acknowledged for this session has to be in the database before it is read.
-      const isThere = isNew || ((await outbox.drained(id, TIME_LIMITS.delivery)) && (await outbox.forgetFailure(id, TIME_LIMITS.delivery)));
+      // What others acknowledged for this session, dead or alive, has to be in the database before it is read.
+      const isThere = isNew || ((await outbox.hasDelivered(id, takeOver)) && (await outbox.forgetFailure(id, TIME_LIMITS.delivery)));
       if (!isThere) {
         throw new SessionError(
           'node-unavailable',

@@ -81,7 +81,21 @@ describe('a client with a journal', () => {
     expect(again.state.turns).toEqual(session.state.turns);
   });
 
-  test('verify does not say of a session that it is verified while acknowledged steps of it wait in a journal', async () => {
+  test('a session is opened with what another process, which holds it in its journal, has acknowledged for it', async () => {
+    const second = new Road(join(root, 'data'));
+    const first = await open();
+    const session = await first.openSession();
+    for (let i = 0; i < 3; i++) await session.recordCall(call({ content: `held ${i}` }));
+    await first.closeSession(session);
+    await second.open();
+    const other = await open({ address: { kind: 'unix', socketPath: second.socketPath } });
+    const opening = other.openSession({ id: session.id });
+    await road.open();
+    expect((await opening).state.seq).toBe(3);
+    await second.close();
+  });
+
+  test('verify does not say of a session that it is verified while a process holds steps of it; once that has ended, who asks delivers them [decision F6]', async () => {
     const port = await Road.fromPort(root);
     const dataDir = join(root, 'reviewed');
     try {
@@ -93,11 +107,14 @@ describe('a client with a journal', () => {
       expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringContaining(`${session.id}: verified`) });
       await road.close();
       await session.recordCall(call({ content: 'acknowledged' }));
-      expect((await client.close()).unflushed).toBeGreaterThan(0);
       const { code, stdout } = await verify();
       expect(code).toBe(1);
       expect(stdout).toContain(`${session.id}: NOT VERIFIED`);
       expect(stdout).toMatch(/NOT CHECKED: \d acknowledged steps wait in a journal/);
+      expect((await client.close()).unflushed).toBeGreaterThan(0);
+      const shown = await runCli(['log', session.id, '--data', dataDir, '--json'], { XTDB_URL: port.url });
+      expect(JSON.parse(shown.stdout)).toMatchObject({ notes: [], turns: [{ last_step: 2 }] });
+      expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringContaining(`${session.id}: verified`) });
     } finally {
       await port.close();
     }
