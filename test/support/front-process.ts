@@ -37,6 +37,12 @@ export interface FrontRun {
   readonly ended: Promise<FrontEnd>;
 }
 
+/** The front as it was built for this machine, and the Java that runs it. */
+export function builtFront(): Promise<{ readonly java: Java; readonly installation: Installation }> {
+  built ??= build();
+  return built;
+}
+
 let built: Promise<{ readonly java: Java; readonly installation: Installation }> | undefined;
 
 async function build(): Promise<{ readonly java: Java; readonly installation: Installation }> {
@@ -53,8 +59,7 @@ async function build(): Promise<{ readonly java: Java; readonly installation: In
 
 /** The program and its arguments that start the front with these flags, compiled as the service runs it. */
 export async function frontCommand(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<readonly [string, ...string[]]> {
-  built ??= build();
-  const { java, installation } = await built;
+  const { java, installation } = await builtFront();
   return [
     java.command,
     ...commonJvmFlags(java.major),
@@ -76,8 +81,15 @@ export async function frontCommand(flags: readonly string[], jvmFlags: readonly 
 export async function runFront(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<FrontRun> {
   // XTDB's libraries unpack themselves into the folder for temporary files: two processes that do so at once find half of one.
   const scratch = await mkdtemp(join(tmpdir(), 'front-tmp-'));
-  const [command, ...args] = await frontCommand(flags, [...jvmFlags, `-Djava.io.tmpdir=${scratch}`]);
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, MALLOC_ARENA_MAX: '2' } });
+  return runCommand(await frontCommand(flags, [...jvmFlags, `-Djava.io.tmpdir=${scratch}`]), { scratch });
+}
+
+/** Starts a front by its whole command; the folder for its temporary files is removed when it has ended. */
+export function runCommand(
+  [command, ...args]: readonly [string, ...string[]],
+  { scratch, env = { MALLOC_ARENA_MAX: '2' } }: { readonly scratch: string; readonly env?: Readonly<Record<string, string>> },
+): FrontRun {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
   let stdout = '';
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (piece: string) => {

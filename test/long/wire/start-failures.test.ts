@@ -28,6 +28,11 @@ describe('a front that cannot start', () => {
   test('says what is wrong with its flags, its configuration or its place', async () => {
     expect((await failToStart(['--config', CONFIGS.memory]))[0]).toBe(64);
     expect((await failToStart(memory('--max-rows', 'many')))[0]).toBe(64);
+    // Whoever can reach an address that is not loopback has to show a token.
+    expect(await failToStart(['--config', CONFIGS.memory, '--port', '0', '--host', '0.0.0.0'])).toEqual([
+      64,
+      expect.stringMatching(/--host 0\.0\.0\.0 needs --token-file/),
+    ]);
     const broken = join(dir, 'broken.edn');
     await writeFile(broken, '{:xtdb/tx-log {:xtdb/module nowhere.at-all/->log}}');
     expect(await failToStart(['--config', broken, '--socket', socket])).toEqual([70, expect.stringMatching(/^front: config-invalid: /)]);

@@ -7,12 +7,15 @@
 
 (def usage
   (str "usage: front.main --config FILE.edn [--data DIR] [--lock FILE]\n"
-       "                  (--socket PATH | --port N [--token-file FILE]) [--idle-exit SECONDS]\n"
+       "                  (--socket PATH | --port N [--host ADDRESS] [--token-file FILE [--make-token]])\n"
+       "                  [--idle-exit SECONDS]\n"
        "                  [--query-timeout MS] [--max-rows N] [--max-body BYTES] [--max-queries N]\n"
        "                  [--await-timeout MS] [--read-only] [--warm]\n"
        "       front.main --version"))
 
 (defn- path [text] (Path/of text (make-array String 0)))
+
+(defn- text [text] (when-not (str/blank? text) text))
 
 (defn- whole-number [least most]
   (fn [text]
@@ -26,6 +29,7 @@
    "--lock" [:lock path]
    "--socket" [:socket path]
    "--token-file" [:token-file path]
+   "--host" [:host text]
    "--port" [:port (whole-number 0 65535)]
    "--idle-exit" [:idle-exit (whole-number 0 Integer/MAX_VALUE)]
    "--query-timeout" [:query-timeout (whole-number 1 86400000)]
@@ -35,7 +39,7 @@
    "--await-timeout" [:await-timeout (whole-number 1 3600000)]})
 
 (def ^:private switches
-  {"--read-only" :read-only, "--warm" :warm, "--version" :version})
+  {"--make-token" :make-token, "--read-only" :read-only, "--warm" :warm, "--version" :version})
 
 (def ^:private defaults
   {:idle-exit 0
@@ -64,12 +68,17 @@
             (when (nil? converted) (wrong flag " cannot be " value))
             (recur (assoc given k converted) more))))
 
-(defn- check [{:keys [config socket port token-file warm version] :as given}]
+(def ^:private loopback #{"127.0.0.1" "::1" "localhost"})
+
+(defn- check [{:keys [config socket host port token-file make-token warm version] :as given}]
   (cond
     version given
     (nil? config) (wrong "--config is missing")
     (and socket port) (wrong "--socket and --port exclude each other")
     (and token-file (not port)) (wrong "--token-file goes with --port")
+    (and host (not port)) (wrong "--host goes with --port")
+    (and host (not (loopback host)) (not token-file)) (wrong "--host " host " needs --token-file")
+    (and make-token (not token-file)) (wrong "--make-token goes with --token-file")
     (not (or socket port warm)) (wrong "--socket or --port is missing")
     :else given))
 

@@ -1,8 +1,7 @@
 (ns front.main
   "Starts an XTDB node and its HTTP front, says when they are ready (indexed up to where the log ended at the start), and ends both cleanly."
   (:gen-class)
-  (:require [clojure.string :as str]
-            [clojure.tools.logging :as log]
+  (:require [clojure.tools.logging :as log]
             [front.access :as access]
             [front.activity :as activity]
             [front.config :as config]
@@ -16,11 +15,11 @@
             [front.slots :as slots]
             [front.start-failure :as start-failure]
             [front.starting :as starting]
+            [front.token :as token]
             [front.transit :as transit]
             [front.warm :as warm]
             [xtdb.api :as xt])
-  (:import (java.io Closeable)
-           (java.nio.file Files Path)))
+  (:import (java.io Closeable)))
 
 (set! *warn-on-reflection* true)
 
@@ -37,15 +36,11 @@
     (println (str "front: " code ": " message)))
   (exit! exit))
 
-(defn- read-token [^Path file]
-  (let [token (str/trim (Files/readString file))]
-    (when (str/blank? token)
-      (throw (ex-info (str "The token file " file " is empty") {})))
-    token))
-
-(defn- context [node {:keys [port token-file] :as flags}]
+(defn- context [node {:keys [port token-file make-token] :as flags}]
+  (when make-token
+    (token/make! token-file))
   {:node node
-   :gate (access/gate {:tcp? (some? port), :token (some-> token-file read-token)})
+   :gate (access/gate {:tcp? (some? port), :token (some-> token-file token/read!)})
    :activity (activity/start)
    :slots (slots/open (:max-queries flags) (:query-timeout flags))
    :await-ms (:await-timeout flags)

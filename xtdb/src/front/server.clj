@@ -37,9 +37,9 @@
     (.setUnixDomainPath path)
     (.setAcceptQueueSize most-waiting)))
 
-(defn- tcp-connector ^ServerConnector [server port]
+(defn- tcp-connector ^ServerConnector [server host port]
   (doto (ServerConnector. ^Server server ^"[Lorg.eclipse.jetty.server.ConnectionFactory;" (connection-factories))
-    (.setHost "127.0.0.1")
+    (.setHost (or host "127.0.0.1"))
     (.setPort port)
     (.setAcceptQueueSize most-waiting)))
 
@@ -70,10 +70,10 @@
 (defrecord Listening [^Server server ^Path socket port])
 
 (defn start!
-  "Listens on `:socket` (a path) or `:port` (0 picks one). Throws IOException when it cannot."
-  [context {:keys [^Path socket port]}]
+  "Listens on `:socket` (a path), or on `:port` (0 picks one) of `:host` (the loopback address where absent). Throws IOException when it cannot."
+  [context {:keys [^Path socket host port]}]
   (let [server (new-server context)
-        ^AbstractConnector connector (if socket (unix-connector server socket) (tcp-connector server port))]
+        ^AbstractConnector connector (if socket (unix-connector server socket) (tcp-connector server host port))]
     (.setIdleTimeout connector connection-idle-ms)
     (.addConnector server connector)
     (try
