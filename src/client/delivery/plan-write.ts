@@ -190,8 +190,9 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }
       const known = again ? undefined : own?.get(id);
       const decision = decideFile(file, head === undefined ? known : currentFile(head), write.at);
       outcomes.set(id, decision.outcome);
-      // Every client that tracks a file sees the same change: the first one writes it.
-      const expect = write.lease === undefined ? (head?.document ?? null) : undefined;
+      // Another client may bring the file in the same moment: the later one decides anew, so that a change that both saw is written once, and different contents are
+      // dated one after the other (decision F7). A sole writer has no such neighbour.
+      const expect = write.lease === undefined || own === undefined ? (head?.document ?? null) : undefined;
       ops.push(...(await fileOps(store, { ...decision, file, expect })));
       if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
     }

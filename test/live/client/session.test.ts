@@ -1,12 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, realpath, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { planWrite } from '../../../src/client/delivery/plan-write.js';
 import type { CallReport } from '../../../src/client/session/call-report.js';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
-import { chatObjectId, sessionObjectId } from '../../../src/objects/ids.js';
+import { chatObjectId, sessionId, sessionObjectId } from '../../../src/objects/ids.js';
+import { planMessage } from '../../../src/session/plan-step.js';
+import { emptySession } from '../../../src/session/session-state.js';
+import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { countRequests, mentions, openClient, wholeRead } from '../../support/context.js';
 import { historyOf } from '../../support/object-history.js';
 import { callReport as call } from '../../support/tracked-project.js';
@@ -126,6 +131,35 @@ describe('a session at work', () => {
       'not-text',
       expect.stringMatching(/^(inaccessible|outside-roots)$/),
     ]);
+  });
+
+  test('of two contents of a file that two clients bring in one millisecond the later is dated after the earlier [decision F7]', async () => {
+    await writeFile(file('a.ts'), 'x');
+    const clients = await Promise.all([1, 2].map(() => openClient(root, { track: false })));
+    const [first, second] = clients as [ContextClient, ContextClient];
+    const { source, id } = await first.files.locate('a.ts');
+    const mtimeMs = 1_700_000_000_000;
+    const reading = (content: string) => ({ kind: 'text' as const, content, fileHash: hashText(content), size: content.length, mtimeMs });
+    const other = sessionId(`same-moment-${randomUUID()}`);
+    const step = planMessage(emptySession(other), { message: { role: 'user', text: 'look' }, at: Date.now() }, DEFAULT_POLICY);
+    const files = [{ kind: 'read', source, reading: reading('later') }] as const;
+    const plan = planWrite(second.store, { session: other, lease: null, step, files, heads: [], at: step.at }, { seen: false });
+    await second.store.writes.write(other, async (attempt) => {
+      const planned = await plan(attempt);
+      // The first client's version comes after this one was decided and before it is written.
+      if (attempt === 1)
+        await record(
+          await first.openSession(),
+          call({ readings: [{ source, reading: reading('earlier'), activate: true }], content: 'earlier' }),
+        );
+      return planned;
+    });
+    const history = await historyOf(await first.store.latest(), id);
+    expect(history.map(({ version, validTime }) => [version?.content, validTime.getTime()])).toEqual([
+      ['earlier', mtimeMs],
+      ['later', mtimeMs + 1],
+    ]);
+    await Promise.all(clients.map((one) => one.close()));
   });
 
   test('valid time of a file version is its modification time, of a step the moment of acknowledgement [decision F7]', async () => {
