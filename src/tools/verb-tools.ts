@@ -104,15 +104,15 @@ type Explain = (entry: Failed, session: ContextSession) => string;
 
 const WHY: Readonly<Record<VerbFailure, Explain>> = {
   unknown: ({ reference }, session) =>
-    `is not known to this session. ${didYouMean(similarPaths(reference, session))}List with context, or read the file`,
+    `was not found: it is not known to this session. ${didYouMean(similarPaths(reference, session))}List with context, or read the file`,
   ambiguous: ({ candidates = [] }, session) => `fits several objects; give more characters:\n${candidateLines(candidates, session)}`,
-  infrastructure: () => 'is part of the session itself; only files and tool calls can be chosen',
+  infrastructure: () => 'is infrastructure, a part of the session itself; only files and tool calls can be chosen',
   'not-active': () => 'is not active',
   'not-pinned': () => 'is not pinned',
   deleted: () => 'is deleted; an older version can be read with read id=... version=...',
   'not-text': () => 'is not text and cannot be loaded',
-  inaccessible: () => 'cannot be read now: its source is not accessible',
-  'outside-roots': () => 'lies outside the allowed folders',
+  inaccessible: () => 'is inaccessible: its source cannot be read now',
+  'outside-roots': () => 'is inaccessible: it lies outside the allowed folders',
 };
 
 const nameOf = (metadata: ObjectMetadata): string =>

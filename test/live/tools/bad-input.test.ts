@@ -45,10 +45,21 @@ describe('what an agent gets wrong is answered by an error that says what to do'
       'an unknown id to activate',
       'activate',
       { ids: ['nothing-of-the-kind'] },
-      /activate: "nothing-of-the-kind" is not known to this session/,
+      /activate: "nothing-of-the-kind" was not found: it is not known to this session/,
     ],
     ['an infrastructure id', 'read', { id: `session:${SESSION}` }, /is part of the session itself/],
-    ['an infrastructure id to pin', 'pin', { ids: [`chat:${SESSION}`] }, /is part of the session itself/],
+    ...(['activate', 'deactivate', 'pin', 'unpin'] as const).flatMap((verb) => [
+      [`an unknown id to ${verb}`, verb, { ids: ['f'.repeat(64)] }, /"f{64}" was not found/] as const,
+      ...['chat', 'session', 'system_prompt'].map(
+        (type) =>
+          [
+            `an infrastructure id to ${verb}`,
+            verb,
+            { ids: [`${type}:${SESSION}`] },
+            /is infrastructure, a part of the session itself/,
+          ] as const,
+      ),
+    ]),
     ['a path outside the roots', 'read', { path: '/etc/passwd' }, /"\/etc\/passwd" is outside the allowed folders.*\nAllowed: \//s],
     ['a path that climbs out', 'read', { path: '../../../../etc/passwd' }, /outside the allowed folders/],
     ['a link that leads out', 'read', { path: 'link' }, /^Error: "link" is outside the allowed folders/],
@@ -128,11 +139,13 @@ describe('what an agent gets wrong is answered by an error that says what to do'
     const answer = await agent.call('deactivate', { ids: ['src/poem.txt', 'nonsense', 'picture.png'] });
     expect(answer.isError).toBe(false);
     expect(answer.text).toMatch(
-      /^deactivated id=[0-9a-f]{64} \S+poem\.txt chars=20\nfailed: "nonsense" is not known.*\nfailed: \S+ is not active/,
+      /^deactivated id=[0-9a-f]{64} \S+poem\.txt chars=20\nfailed: "nonsense" was not found.*\nfailed: \S+ is not active/,
     );
     expectFailure(await agent.call('deactivate', { ids: ['src/poem.txt'] }), /is not active\nNothing was changed/);
     expectFailure(await agent.call('unpin', { ids: ['src/poem.txt'] }), /is not pinned/);
     expectFailure(await agent.call('activate', { ids: ['picture.png'] }), /is not text and cannot be loaded/);
+    await agent.call('ls', {});
+    expectFailure(await agent.call('activate', { ids: ['secret.txt'] }), /activate: \S+ is inaccessible: its source cannot be read now/);
   });
 });
 
