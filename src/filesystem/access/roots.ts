@@ -39,6 +39,9 @@ const LONGEST_PATH = 4096;
 const outside = (shown: string) =>
   new SourceError('outside-roots', `${named(shown)} is outside the allowed folders; use a path inside them`, { path: shown });
 
+const away = (shown: string) =>
+  new SourceError('unreachable', `${named(shown)} cannot be reached: the folder or mount that holds it is away`, { path: shown });
+
 /** Resolves every link; `undefined` with the failure where that cannot be done. */
 async function tryRealpath(path: string, shown: string): Promise<{ readonly real: string } | { readonly error: unknown }> {
   let bytes: Buffer;
@@ -115,7 +118,7 @@ export class AllowedRoots {
 
   /**
    * The real path of `path` inside the roots.
-   * Throws {@link SourceError}: `outside-roots`, `not-found`, `invalid-path`, `loop`, `no-permission`, `io`. With `mustExist: false` a missing
+   * Throws {@link SourceError}: `outside-roots`, `unreachable` (its root or mount is away), `not-found`, `invalid-path`, `loop`, `no-permission`, `io`. With `mustExist: false` a missing
    * file or folder is answered with the path that it would get, its parents' links resolved; a dangling link stays refused.
    */
   async resolve(path: string, options: ResolveOptions = {}): Promise<ResolvedPath> {
@@ -124,6 +127,7 @@ export class AllowedRoots {
     if (KERNEL_FOLDERS.some((folder) => isWithin(absolute, folder)) && !this.holds(absolute)) throw outside(shown);
     const resolved = await this.#follow(absolute, shown, 0);
     if (!resolved.exists && (options.mustExist ?? true)) {
+      if (await this.#isAway(absolute)) throw away(shown);
       throw new SourceError('not-found', `${named(shown)} does not exist`, { path: shown });
     }
     return resolved;
@@ -150,7 +154,7 @@ export class AllowedRoots {
       const found = await tryRealpath(parent, shown);
       if ('real' in found) real = found.real;
     }
-    if (!this.holds(real)) throw outside(shown);
+    if (!this.holds(real)) throw (await this.#isAway(absolute)) ? away(shown) : outside(shown);
     if (errno !== 'ENOENT') throw sourceErrorFrom(failure, shown);
     const rest = absolute.slice(parent === '/' ? 1 : parent.length + 1);
     await this.#refuseDangling({ parent: real, rest, links }, shown);
@@ -177,12 +181,21 @@ export class AllowedRoots {
     });
   }
 
+  /** Whether a path lies below a root or mount that is not there. */
+  async #isAway(absolute: string): Promise<boolean> {
+    return this.#anchorOf(absolute) !== undefined && !(await this.anchorPresent(absolute));
+  }
+
+  #anchorOf(path: string): Anchor | undefined {
+    return this.#anchors.find((one) => isWithin(path, one.path));
+  }
+
   /**
    * Whether the root or mount that holds a canonical path is there and still on the same device (decision C5).
    * Where it is not, something missing below it is out of reach, not deleted.
    */
   async anchorPresent(path: string): Promise<boolean> {
-    const anchor = this.#anchors.find((one) => isWithin(path, one.path));
+    const anchor = this.#anchorOf(path);
     if (anchor === undefined) return false;
     const device = await deviceOf(anchor.path);
     return device !== undefined && (anchor.device === undefined || anchor.device === device);

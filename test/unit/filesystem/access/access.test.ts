@@ -1,4 +1,4 @@
-import { stat, symlink } from 'node:fs/promises';
+import { rename, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type FilesystemAccess, type Location, locate, unreachableError } from '../../../../src/filesystem/access/access.js';
@@ -64,6 +64,25 @@ describe('locating what an agent names', () => {
   test('mounts do not widen the roots', async () => {
     const wide = mapped({ mappings: [{ agentPrefix: '/all', canonicalPrefix: '/' }] });
     await expect(locate(wide, '/all/etc/passwd', { cwd: '/' })).rejects.toMatchObject({ code: 'outside-roots', path: '/all/etc/passwd' });
+  });
+
+  test('below a mount that is away, that is said, also where the mount is the allowed folder itself', async () => {
+    const share = join(folder.inside, 'share');
+    roots = await AllowedRoots.open([folder.inside], [folder.inside, share]);
+    const access = mapped();
+    const isAway = (path: string) => ({
+      code: 'unreachable',
+      message: `"${path}" cannot be reached: the folder or mount that holds it is away`,
+    });
+    await rename(share, join(folder.inside, 'elsewhere'));
+    await expect(locate(access, '/share/b.ts', { cwd: '/' })).rejects.toMatchObject(isAway('/share/b.ts'));
+    await rename(folder.inside, join(folder.base, 'elsewhere'));
+    for (const mustExist of [true, false])
+      await expect(locate(access, '/workspace/src/a.ts', { cwd: '/', mustExist })).rejects.toMatchObject(isAway('/workspace/src/a.ts'));
+    const wide = mapped({ mappings: [{ agentPrefix: '/all', canonicalPrefix: '/' }] });
+    await expect(locate(wide, `/all${folder.base}/none`, { cwd: '/' })).rejects.toMatchObject({ code: 'outside-roots' });
+    await rename(join(folder.base, 'elsewhere'), folder.inside);
+    expect(await locate(access, '/workspace/src/a.ts', { cwd: '/' })).toMatchObject({ exists: true });
   });
 
   test('messages hold the path as it was given, not the canonical one', async () => {
