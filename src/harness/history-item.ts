@@ -25,6 +25,8 @@ export interface CallItem {
   readonly status: 'ok' | 'fail';
   readonly files: readonly ReportedFile[];
   readonly cwd?: string;
+  /** The message that made it, where one did. */
+  readonly from?: NonNullable<OpenCall['from']>;
 }
 
 /** One entry of a history, in the order in which it belongs to the chat; `index` is that of the message it stood in. */
@@ -34,6 +36,8 @@ export type HistoryItem = (MessageItem | CallItem) & { readonly index: number };
 export interface OpenCall {
   readonly tool: string;
   readonly args: CallItem['args'];
+  /** The message that made it: its place in the list, or, of an earlier list, the step that it became. */
+  readonly from?: { readonly index: number } | { readonly step: number };
 }
 
 /** A history taken apart. */
@@ -68,7 +72,7 @@ export function argsOf(value: unknown): CallItem['args'] {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
-interface Announced extends OpenCall {
+interface Announced extends Omit<OpenCall, 'from'> {
   readonly id: string | undefined;
 }
 
@@ -86,6 +90,9 @@ function callsOf({ tool_calls = [], content }: ReportedMessage): readonly Announ
   const blocks = partsOf(content).filter(({ type }) => type === 'tool_use' || type === 'toolCall');
   return [...tool_calls, ...blocks].flatMap((call) => announcedBy(call as Part) ?? []);
 }
+
+/** The ids of the calls that a message announces, as far as they have some. */
+export const announcedIds = (message: ReportedMessage): readonly string[] => callsOf(message).flatMap(({ id }) => id ?? []);
 
 interface Result {
   readonly id: string | undefined;
@@ -130,10 +137,11 @@ class OpenCalls {
     this.#byId = new Map(known);
   }
 
-  announce(calls: readonly Announced[]): void {
-    for (const { id, tool, args } of calls) {
-      if (id === undefined) this.#nameless.push({ tool, args });
-      else this.#byId.set(id, { tool, args });
+  announce(calls: readonly Announced[], index: number): void {
+    for (const { id, ...call } of calls) {
+      const open = { ...call, from: { index } };
+      if (id === undefined) this.#nameless.push(open);
+      else this.#byId.set(id, open);
     }
   }
 
@@ -157,7 +165,8 @@ interface ResultPlace {
 }
 
 function callItem(message: ReportedMessage, { id, content, failed }: Result, { open, index }: ResultPlace): HistoryItem {
-  const call = open.take(id) ?? (textOf(message.name) === undefined ? undefined : { tool: String(message.name), args: {} });
+  const named: OpenCall | undefined = textOf(message.name) === undefined ? undefined : { tool: String(message.name), args: {} };
+  const call = open.take(id) ?? named;
   if (call === undefined) {
     const which = id === undefined ? 'a call without an id' : `the call ${JSON.stringify(id.slice(0, 100))}`;
     throw new HarnessError('unknown-call', `messages[${index}] is the result of ${which}, which was not reported; report the call first`);
@@ -203,7 +212,7 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
       const text = contentText(content);
       items.push({ kind: 'message', index, role, text, ...defined({ name, id }) });
     }
-    open.announce(callsOf(message));
+    open.announce(callsOf(message), index);
   }
   const texts = messages.slice(0, prompts).map(({ content }) => contentText(content));
   return { systemPrompt: prompts === 0 ? undefined : texts.join('\n\n'), items, open: open.left(), settled };

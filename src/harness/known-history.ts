@@ -1,4 +1,5 @@
 import type { ObjectMetadata } from '../assembly/metadata.js';
+import { isSilent } from '../objects/chat-log.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
 import { abridge, isLargeText } from '../objects/large-text.js';
@@ -26,11 +27,8 @@ export function storedHash(content: string): string {
 
 const callKey = (tool: string, hash: string | null): string => JSON.stringify([tool, hash]);
 
-/**
- * A message that says nothing only carries calls; it is no entry of its own, because recording the calls brings it about [decision B6].
- */
-export const isBareCarrier = ({ role, text }: Pick<Message, 'role' | 'text'>): boolean =>
-  text === '' && (role === 'assistant' || role === 'model');
+/** Whether an item is compared with the chat: one that says nothing has its place by those around it. */
+export const isCompared = (item: HistoryItem | undefined): boolean => item !== undefined && (item.kind === 'call' || !isSilent(item));
 
 /** An item of a history that was sent, as it is compared. */
 export function sentEntry(item: HistoryItem): HistoryEntry {
@@ -71,7 +69,10 @@ function knownMessage(mark: ChatMark, message: Message): KnownEntry {
   return entry;
 }
 
-/** The chat of a session as it is compared: messages and calls in the order of their steps. What a fork shares with its parent is marked as such. */
+/**
+ * The chat of a session as it is compared: messages and calls in the order of their steps. What a fork shares with its parent is marked as such. Silent messages
+ * are left out: they show nothing to compare, and a call that was recorded without its message has none.
+ */
 export function chatEntries(
   marks: readonly ChatMark[],
   metadataOf: (id: ObjectId) => ObjectMetadata | undefined,
@@ -86,8 +87,40 @@ export function chatEntries(
   };
   return marks.flatMap((mark) => {
     const { message, call, seq } = mark;
-    const said = message === undefined || isBareCarrier(message) ? [] : [knownMessage(mark, message)];
+    const said = message === undefined || isSilent(message) ? [] : [knownMessage(mark, message)];
     const entries = call === undefined ? said : [...said, callEntry(call, mark)];
     return seq < inheritedUpto ? entries.map((entry) => ({ ...entry, inherited: true })) : entries;
   });
+}
+
+/** An entry of the chat that is compared: a call, or a message that says something. */
+const isSpoken = ({ message, call }: ChatMark): boolean => call !== undefined || (message !== undefined && !isSilent(message));
+
+/**
+ * The silent messages of a history that are known, by their places in it, with the steps that brought them: those whose id a step has; those before a known
+ * entry, since the chat has what they carry; and behind all that is known as many as the chat ends in. `isKnown` says it of the other entries.
+ */
+export function knownSilent(
+  items: readonly HistoryItem[],
+  isKnown: (place: number) => boolean,
+  marks: readonly ChatMark[],
+): ReadonlyMap<number, ChatMark | undefined> {
+  const silent = marks.filter(({ message }) => message !== undefined && isSilent(message));
+  const byId = new Map(silent.flatMap((mark) => (mark.native === undefined ? [] : [[mark.native, mark] as const])));
+  const ids = new Set(items.flatMap((item) => item.id ?? []));
+  const end = marks.findLast(isSpoken)?.seq ?? 0;
+  const ending = silent.filter(({ seq, native }) => seq > end && !(native !== undefined && ids.has(native)));
+  let next = items.length;
+  const followed = [...items.keys()].reverse().filter((i) => {
+    if (isCompared(items[i])) next = i;
+    return next !== i && isKnown(next);
+  });
+  const known = new Map<number, ChatMark | undefined>(followed.map((i) => [i, undefined]));
+  for (const [i, item] of items.entries()) {
+    if (isCompared(item)) continue;
+    const own = item.id === undefined ? undefined : byId.get(item.id);
+    if (own !== undefined) known.set(i, own);
+    else if (!known.has(i) && ending.length > 0) known.set(i, ending.shift());
+  }
+  return known;
 }

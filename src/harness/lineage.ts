@@ -8,7 +8,7 @@ import type { ChatMark } from '../session/session-fold.js';
 import { StoreError } from '../store/errors.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { type HistoryItem, historyOf } from './history-item.js';
-import { chatEntries, isBareCarrier, sentEntry } from './known-history.js';
+import { chatEntries, isCompared, sentEntry } from './known-history.js';
 import type { ReportedMessage } from './message-schema.js';
 import { type HistoryEntry, reconcile } from './reconcile.js';
 
@@ -38,8 +38,6 @@ type Lineage =
 const MOST_CANDIDATES = 40;
 /** Fewer entries than this in common are no evidence of a fork that nobody named. */
 const LEAST_COMMON = 3;
-
-const speaks = (item: HistoryItem): boolean => item.kind === 'call' || !isBareCarrier(item);
 
 /** How many entries a fork that nobody named must share: everything before the message of the user with which it begins. */
 function leastShared(items: readonly HistoryItem[]): number {
@@ -109,7 +107,7 @@ async function findLineage(client: ContextClient, { id: base, parent }: LineageN
   const own = sessionId(base);
   const snapshot = await client.store.latest();
   const exists = (await snapshot.heads([sessionObjectId(own)])).has(sessionObjectId(own));
-  const items = historyOf(messages).items.filter(speaks);
+  const items = historyOf(messages).items.filter(isCompared);
   const sent = { entries: items.map(sentEntry), compacted, own: exists };
   if (!exists && items.length < LEAST_COMMON && parent === undefined) return { kind: 'new' };
   const all = (await client.listSessions()).map(({ id }) => id);

@@ -11,6 +11,7 @@ import { foreignTool, type ListingFormat, type ToolKind } from '../foreign-tools
 import { DocumentError } from '../objects/errors.js';
 import { hashText } from '../objects/hashes.js';
 import { abridge, chunkText, isLargeText } from '../objects/large-text.js';
+import type { FilesystemSource } from '../objects/source.js';
 import { discoverFiles } from './discovered-files.js';
 import type { CallItem } from './history-item.js';
 import type { ReportedFile } from './message-schema.js';
@@ -38,6 +39,8 @@ export interface ObservationContext {
 interface ObservedCall extends ObservationContext {
   readonly call: CallItem;
   readonly cwd: string;
+  /** Sources that its result brought along. */
+  readonly brought: ReadonlySet<string>;
 }
 
 type Observer = (observed: ObservedCall) => Promise<Observation>;
@@ -74,13 +77,23 @@ function listing(format: ListingFormat): Observer {
   };
 }
 
+const sourceKey = ({ source: { filesystemId, path } }: ReportedMention | ReportedReading): string => `${filesystemId} ${path}`;
+
+/** A file that only the agent can reach, inside its container: the call shows that it is there and no more [§5.2], unless its result brought the text along. */
+function outOfReach(source: FilesystemSource, { brought, now }: Pick<ObservedCall, 'brought' | 'now'>): Observation {
+  const mention = { source, mtimeMs: now };
+  if (brought.has(sourceKey(mention))) return NOTHING;
+  const name = posix.basename(source.path).slice(0, 200);
+  return { ...NOTHING, mentions: [mention], notes: [`${name} stays unread: only the agent's own filesystem has it`] };
+}
+
 const showsWhole = ({ args, content: output }: CallItem, text: string): boolean => isWholeRead({ args, output }, text);
 
 /** A file that a call read: by its source's own bytes; whole or in part as the call shows (decisions C1, D8). */
 async function readPath(path: string, only: boolean, observed: ObservedCall): Promise<Observation> {
   const { call, cwd, files, strict } = observed;
   const { source, location } = await files.locate(posix.resolve(cwd, path));
-  if (!location.reachable) return NOTHING;
+  if (!location.reachable) return outOfReach(source, observed);
   const reading = await files.read(source);
   if (reading.kind === 'not-regular') return reading.what === 'directory' ? listing('listing')(observed) : NOTHING;
   const text = reading.kind === 'text' ? reading.content : undefined;
@@ -93,11 +106,12 @@ const observeRead: Observer = async (observed) => {
   return together(await Promise.all(paths.map((path) => noting(path, () => readPath(path, paths.length === 1, observed)))));
 };
 
-/** What stands on the disk after a write is indexed; the agent wrote it but did not read it [§5.6]. */
-async function writtenPaths(paths: readonly string[], { cwd, files }: ObservedCall): Promise<Observation> {
+/** What stands on the disk after a write is indexed; the agent wrote it but did not read it [§5.6]. `deletes`: a file that is named may be gone since. */
+async function writtenPaths(paths: readonly string[], observed: ObservedCall, deletes = false): Promise<Observation> {
+  const { cwd, files } = observed;
   const one = async (path: string): Promise<Observation> => {
     const { source, location } = await files.locate(posix.resolve(cwd, path), { mustExist: false });
-    if (!location.reachable) return NOTHING;
+    if (!location.reachable) return deletes ? NOTHING : outOfReach(source, observed);
     return { ...NOTHING, readings: [{ source, reading: await files.read(source), activate: false }] };
   };
   return together(await Promise.all(paths.map((path) => noting(path, () => one(path)))));
@@ -135,7 +149,7 @@ const BY_KIND: Readonly<Partial<Record<ToolKind, Observer>>> = {
   read,
   write,
   edit: write,
-  patch: (observed) => writtenPaths(patchPaths(observed.call.args), observed),
+  patch: (observed) => writtenPaths(patchPaths(observed.call.args), observed, true),
 };
 
 /** What a call of a tool means for files; wrapped tools obey the same rules [§5.1, §5.6]. */
@@ -163,19 +177,19 @@ export function readingOfText(text: string, mtimeMs: number): SourceReading {
  * Takes up a file that a result brought along (decision C1). Where its source can be reached, that is read and the text that came with it is not used;
  * elsewhere the text counts if it is said to be complete, and the file is only mentioned otherwise.
  */
-async function carriedFile(file: ReportedFile, { call, cwd, files, strict, now }: ObservedCall): Promise<Observation> {
+async function carriedFile(file: ReportedFile, { call, cwd, files, strict, now }: Omit<ObservedCall, 'brought'>): Promise<Observation> {
   const { source, location } = await files.locate(posix.resolve(cwd, file.path), { mustExist: false });
   const reads = foreignTool(call.tool).kind === 'read';
   const whole = reads && file.content !== undefined && (call.files.length > 1 || showsWhole(call, file.content));
   const activate = whole || (reads && strict);
   if (location.reachable) return { ...NOTHING, readings: [{ source, reading: await files.read(source), activate }] };
   const mtimeMs = Math.floor(file.mtime_ms ?? now);
-  if (file.content === undefined || file.complete !== true) return { ...NOTHING, mentions: [{ source, mtimeMs }] };
+  if (file.content === undefined || file.complete !== true) return outOfReach(source, { brought: new Set(), now: mtimeMs });
   return { ...NOTHING, readings: [{ source, reading: readingOfText(file.content, mtimeMs), activate }] };
 }
 
 /** The files that a result brought along: they take the place of what this process cannot read itself. */
-async function carried(observed: ObservedCall): Promise<Observation> {
+async function carried(observed: Omit<ObservedCall, 'brought'>): Promise<Observation> {
   return together(await Promise.all(observed.call.files.map((file) => noting(file.path, () => carriedFile(file, observed)))));
 }
 
@@ -183,17 +197,16 @@ function folderOf(call: CallItem, files: FileAccess): string {
   return posix.resolve(files.cwd, call.cwd || (pathArgument(call.args, 'cwd') ?? '.'));
 }
 
-const sourceKey = ({ source: { filesystemId, path } }: ReportedReading): string => `${filesystemId} ${path}`;
-
 /**
  * What a reported call did to files [§5.6]: reads and writes by the source's own bytes, listings by what they name. A failed call did nothing to
  * files, as far as anybody knows. Whatever is wrong with a path becomes a note.
  */
 export async function observeCall(call: CallItem, context: ObservationContext): Promise<Observation> {
   if (call.status === 'fail') return NOTHING;
-  const observed = { ...context, call, cwd: folderOf(call, context.files) };
-  const brought = await carried(observed);
-  const seen = await observerOf(foreignTool(call.tool))(observed);
+  const cwd = folderOf(call, context.files);
+  const brought = await carried({ ...context, call, cwd });
+  const sources = new Set([...brought.readings, ...brought.mentions].map(sourceKey));
+  const seen = await observerOf(foreignTool(call.tool))({ ...context, call, cwd, brought: sources });
   const known = new Set(brought.readings.map(sourceKey));
   const activated = new Set(seen.readings.filter(({ activate }) => activate).map(sourceKey));
   // A source that both name is read once.

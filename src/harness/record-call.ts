@@ -19,6 +19,8 @@ export interface CallExtras {
   readonly shown?: string;
   readonly turnRef?: string;
   readonly startedAt?: number;
+  /** The step of the message that made it, where that is known. */
+  readonly by?: number;
 }
 
 /** A reported call that is acknowledged. */
@@ -52,13 +54,16 @@ export async function findKnownCall(session: ContextSession, call: CallItem): Pr
   return undefined;
 }
 
+/** Notes that a step keeps. */
+const MOST_NOTES = 50;
+
 /** Records a reported call with what it did to files [§5.1, §5.7]. */
 export async function recordItem(
   session: ContextSession,
   call: CallItem,
   { context, extras }: { readonly context: ObservationContext; readonly extras: CallExtras },
 ): Promise<ReportedCall> {
-  const { shown, turnRef, startedAt } = extras;
+  const { shown, turnRef, startedAt, by } = extras;
   const { readings, mentions, notes } = await observeCall(call, context);
   const { callId, collapsed, applied } = await session.recordCall({
     tool: call.tool.toWellFormed(),
@@ -68,7 +73,7 @@ export async function recordItem(
     readings,
     mentions,
     answer: () => (shown ?? call.content).toWellFormed(),
-    ...defined({ callId: call.id, turnRef, startedAt }),
+    ...defined({ callId: call.id, turnRef, startedAt, by, notes: notes.length === 0 ? undefined : notes.slice(0, MOST_NOTES) }),
   });
   return { callId, outcome: 'recorded', files: readings.length + mentions.length, collapsed, notes, applied };
 }

@@ -1,8 +1,8 @@
 import type { ContextSession } from '../client/session/context-session.js';
 import type { ObjectId } from '../objects/ids.js';
 import { defined } from '../values/defined.js';
-import { type CallItem, type HistoryItem, historyOf, type OpenCall } from './history-item.js';
-import { chatEntries, isBareCarrier, type KnownEntry, sentEntry } from './known-history.js';
+import { announcedIds, type CallItem, type HistoryItem, historyOf, type OpenCall } from './history-item.js';
+import { chatEntries, isCompared, type KnownEntry, knownSilent, sentEntry } from './known-history.js';
 import type { ReportedMessage } from './message-schema.js';
 import type { ObservationContext } from './observe-call.js';
 import { type HistoryEntry, type HistoryNotice, type Reconciled, reconcileWith } from './reconcile.js';
@@ -61,11 +61,33 @@ interface Taken {
   readonly notes: readonly string[];
 }
 
-const placeOf = ({ seq, turn, ref }: KnownEntry): Taken['place'] => ({ seq, turn, ...defined({ ref }) });
+const places = (items: readonly unknown[]): readonly number[] => [...items.keys()];
+const placeOf = ({ seq, turn, ref }: Taken['place']): Taken['place'] => ({ seq, turn, ...defined({ ref }) });
 
-/** The items that are entries of their own. */
-const entryItems = (items: readonly HistoryItem[]): readonly HistoryItem[] =>
-  items.filter((item) => item.kind === 'call' || !isBareCarrier(item));
+/** The steps of a report's messages, by their places in it. */
+type MessageSteps = ReadonlyMap<number, number>;
+
+/** The step of the message that made a call, where that is known. */
+function stepOf(call: Pick<OpenCall, 'from'> | undefined, steps: MessageSteps = new Map()): number | undefined {
+  if (call?.from === undefined) return undefined;
+  return 'step' in call.from ? call.from.step : steps.get(call.from.index);
+}
+
+/** What goes with an entry when it is recorded. */
+const extrasOf = (
+  item: HistoryItem,
+  { turnRef, steps }: { readonly turnRef: string | undefined; readonly steps: MessageSteps },
+): CallExtras => defined({ turnRef, by: item.kind === 'call' ? stepOf(item, steps) : undefined });
+
+/** Calls that wait for their results beyond a report, with the steps of their messages. */
+function leftOpen(open: ReadonlyMap<string, OpenCall>, steps: MessageSteps): ReadonlyMap<string, OpenCall> {
+  return new Map(
+    [...open].map(([id, { tool, args, from }]) => {
+      const step = stepOf({ ...defined({ from }) }, steps);
+      return [id, { tool, args, ...(step === undefined ? {} : { from: { step } }) }];
+    }),
+  );
+}
 
 function placedEntries(items: readonly HistoryItem[], sent: readonly (KnownEntry | undefined)[]): readonly PlacedEntry[] {
   return items.flatMap((item, i) => {
@@ -95,6 +117,8 @@ export class ReportedChat {
   /** The harness's own list as it was last sent, which need not have the order of the chat. */
   #sent: KnownEntry[] = [];
   #open: ReadonlyMap<string, OpenCall> = new Map();
+  /** Calls of the running turn that were recorded before their messages, by the harness's ids. */
+  readonly #early = new Set<string>();
 
   /** `context` makes what the files of a call are judged by, anew for each call. */
   constructor(session: ContextSession, context: () => ObservationContext) {
@@ -102,8 +126,14 @@ export class ReportedChat {
     this.#context = context;
   }
 
-  /** Records one finished call, unless the session has this very call. */
+  /** Records one finished call that is reported by itself, unless the session has this very call. */
   async record(call: CallItem, extras: CallExtras): Promise<ReportedCall> {
+    if (call.id !== undefined && !this.#open.has(call.id)) this.#early.add(call.id);
+    const by = call.id === undefined ? undefined : stepOf(this.#open.get(call.id));
+    return this.#record(call, { ...extras, ...defined({ by }) });
+  }
+
+  async #record(call: CallItem, extras: CallExtras): Promise<ReportedCall> {
     const known = await findKnownCall(this.#session, call);
     if (known !== undefined) return { callId: known, outcome: 'known', files: 0, collapsed: [], notes: [] };
     return recordItem(this.#session, call, { context: this.#context(), extras });
@@ -117,29 +147,38 @@ export class ReportedChat {
   async #reportNew(messages: readonly ReportedMessage[], { turnRef }: ReportOptions): Promise<MessagesReport> {
     // In the middle of a chat a system message is something that the harness put in, not the prompt.
     const history = historyOf(messages, { known: this.#open, prompt: this.#session.state.seq === 0 });
-    const items = entryItems(history.items);
+    const { items } = history;
     const entries = items.map(sentEntry);
     if (history.systemPrompt !== undefined) await this.#session.setSystemPrompt(history.systemPrompt);
     const taken: Taken[] = [];
+    const steps = new Map<number, number>();
     for (const i of this.#unseen(entries)) {
       const [item, entry] = [items[i], entries[i]];
       if (item === undefined || entry === undefined) continue;
-      const one = await this.#take(item, { whole: false, ...defined({ turnRef }) });
+      if (!isCompared(item) && (await this.#hasCallsOf(messages[item.index], items.slice(i + 1)))) continue;
+      const one = await this.#take(item, { whole: false, ...extrasOf(item, { turnRef, steps }) });
       if (one === undefined) continue;
       taken.push(one);
+      if (item.kind === 'message') steps.set(item.index, one.place.seq);
       // One by one, so that a report that fails half-way can be made again.
-      this.#sent.push({ ...entry, ...one.place });
+      if (isCompared(item)) this.#sent.push({ ...entry, ...one.place });
     }
-    this.#open = history.open;
+    this.#open = leftOpen(history.open, steps);
     return reportOf(taken, items.length, undefined);
   }
 
   async #reportHistory(messages: readonly ReportedMessage[], options: ReportOptions): Promise<MessagesReport> {
     const { turnRef, compacted = false, refuseUndone = false } = options;
     const history = historyOf(messages);
-    const items = entryItems(history.items);
+    const { items } = history;
     const entries = items.map(sentEntry);
-    const { fresh, matched, notice, known } = this.#reconcile(entries, compacted);
+    const compared = places(items).filter((i) => isCompared(items[i]));
+    const { matched, notice, known } = this.#reconcile(
+      compared.flatMap((i) => entries[i] ?? []),
+      compacted,
+    );
+    const found = new Map(compared.flatMap((i, at) => (matched[at] === undefined ? [] : [[i, known[matched[at]]] as const])));
+    const silent = knownSilent(items, (i) => found.has(i), this.#session.state.marks);
     if (refuseUndone && notice !== undefined && notice.kind !== 'compacted') {
       const undoneFrom = known[notice.kept - 1]?.seq ?? 0;
       if (undoneFrom < this.#session.state.seq) return { ...reportOf([], items.length, notice), undoneFrom };
@@ -148,18 +187,23 @@ export class ReportedChat {
     if (notice !== undefined && !this.#isNoted(notice)) await this.#session.recordEvent(notice);
     const taken: Taken[] = [];
     const sent: (KnownEntry | undefined)[] = entries.map((entry, i) => {
-      const before = matched[i] === undefined ? undefined : known[matched[i]];
+      const before = found.get(i) ?? silent.get(i);
       return before === undefined ? undefined : { ...entry, ...placeOf(before) };
     });
-    for (const i of fresh) {
+    const steps = new Map(
+      items.flatMap(({ kind, index }, i) => (kind === 'message' && sent[i] !== undefined ? [[index, sent[i].seq]] : [])),
+    );
+    for (const i of places(items).filter((place) => !found.has(place) && !silent.has(place))) {
       const [item, entry] = [items[i], entries[i]];
-      const one = item === undefined ? undefined : await this.#take(item, { whole: true, ...defined({ turnRef }) });
-      if (one === undefined || entry === undefined) continue;
+      if (item !== undefined && !isCompared(item) && this.#isEarly(messages[item.index])) continue;
+      const one = item === undefined ? undefined : await this.#take(item, { whole: true, ...extrasOf(item, { turnRef, steps }) });
+      if (item === undefined || one === undefined || entry === undefined) continue;
       taken.push(one);
+      if (item.kind === 'message') steps.set(item.index, one.place.seq);
       sent[i] = { ...entry, ...one.place };
     }
-    this.#sent = sent.filter((entry) => entry !== undefined);
-    this.#open = history.open;
+    this.#sent = compared.flatMap((i) => sent[i] ?? []);
+    this.#open = leftOpen(history.open, steps);
     for (const id of history.open.keys()) this.#session.expectCall(id);
     return { ...reportOf(taken, items.length, notice), placed: placedEntries(items, sent) };
   }
@@ -169,13 +213,27 @@ export class ReportedChat {
     const { index } = item;
     if (item.kind === 'message') {
       const { role, text, name, id } = item;
+      if (role === 'user') this.#early.clear();
       await this.#session.reportMessage({ role, text, ...(name === undefined ? {} : { name: name.toWellFormed() }) }, id);
       return { entry: { index, kind: 'message' }, place: this.#place(), notes: [] };
     }
     // In a whole history the place decides whether a call is known; its id may rightly come again.
-    const call = whole ? await recordItem(this.#session, item, { context: this.#context(), extras }) : await this.record(item, extras);
+    const call = whole ? await recordItem(this.#session, item, { context: this.#context(), extras }) : await this.#record(item, extras);
     if (call.outcome === 'known') return undefined;
     return { entry: { index, kind: 'call', callId: call.callId }, place: { ...this.#place(), ref: call.callId }, notes: call.notes };
+  }
+
+  /** Whether calls of a message were reported by themselves before it. */
+  #isEarly(message: ReportedMessage | undefined): boolean {
+    return message !== undefined && announcedIds(message).some((id) => this.#early.has(id));
+  }
+
+  /** Whether the chat has calls of a silent message, which then stand where they were recorded; `later`: what the report holds behind it. */
+  async #hasCallsOf(message: ReportedMessage | undefined, later: readonly HistoryItem[]): Promise<boolean> {
+    if (message === undefined || this.#isEarly(message)) return true;
+    const ids = new Set(announcedIds(message));
+    const first = later.find((item) => item.kind === 'call' && item.id !== undefined && ids.has(item.id));
+    return first?.kind === 'call' && (await findKnownCall(this.#session, first)) !== undefined;
   }
 
   /** Where the step that was just recorded stands. */

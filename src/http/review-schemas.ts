@@ -73,7 +73,16 @@ const turn = z.object({
   tx_id: count.nullable(),
   messages: z.array(z.object({ step: count, role: z.string(), text: z.string() })),
   calls: z.array(
-    z.object({ step: count, id: z.string(), tool: z.string(), status: z.string(), args: z.string(), chars: count, file_refs: ids }),
+    z.object({
+      step: count,
+      id: z.string(),
+      tool: z.string(),
+      status: z.string(),
+      args: z.string(),
+      chars: count,
+      file_refs: ids,
+      notes: z.array(z.string()).describe('What of its files could not be taken up, and why'),
+    }),
   ),
   changes: z.object({ index: ids, activate: ids, deactivate: ids, pin: ids, unpin: ids }),
 });

@@ -48,7 +48,8 @@ export interface Step {
   /** Present on the first step of a turn: which rule began it, with the client's own turn id where it sent one. */
   readonly opens?: { readonly rule: TurnRule; readonly ref?: string };
   readonly message?: Message;
-  readonly call?: { readonly id: ObjectId; readonly answer?: AnswerProof };
+  /** `by`: the step of the message of this turn that made the call, where another one came in between. */
+  readonly call?: { readonly id: ObjectId; readonly answer?: AnswerProof; readonly by?: number };
   readonly changes: SetChanges;
   /** Ids that were explicitly activated in this step, also those active before: they count as fresh from here on (decision D4). */
   readonly fresh?: readonly ObjectId[];
@@ -56,4 +57,6 @@ export interface Step {
   readonly native?: string;
   /** What happened to the harness's own history before this step; a step may be nothing but an event. */
   readonly event?: HistoryEvent;
+  /** Of a call: what of its files could not be taken up as it was reported, and why. */
+  readonly notes?: readonly string[];
 }

@@ -1,4 +1,5 @@
 import { assertPlainJson } from '../objects/canonical-json.js';
+import { isLeftBehind } from '../objects/chat-log.js';
 import { quoted } from '../objects/errors.js';
 import { isInfrastructureId, type ObjectId } from '../objects/ids.js';
 import type { Message } from '../objects/object-type.js';
@@ -26,11 +27,15 @@ export interface CallPlan {
   readonly startedAt?: number;
   readonly turnRef?: string;
   readonly answer?: AnswerProof;
+  /** The step of the message that made it, where that is known. */
+  readonly by?: number;
   /** Files that were read whole: they become active (decision D8). */
   readonly activateFiles: readonly ObjectId[];
   /** Every file that was read or mentioned, in order: they enter index and pool. */
   readonly index: readonly ObjectId[];
   readonly verbs?: SetVerbs;
+  /** What of the call's files could not be taken up as it was reported. */
+  readonly notes?: readonly string[];
 }
 
 interface Cause {
@@ -39,10 +44,11 @@ interface Cause {
   readonly native?: string | undefined;
   readonly event?: HistoryEvent | undefined;
   readonly message?: Message;
-  readonly call?: { readonly id: ObjectId; readonly answer?: AnswerProof };
+  readonly call?: NonNullable<Step['call']>;
   readonly index: readonly ObjectId[];
   readonly activate: readonly ObjectId[];
   readonly verbs: SetVerbs;
+  readonly notes?: readonly string[] | undefined;
 }
 
 function withoutEmpty(changes: SetChanges): SetChanges {
@@ -92,7 +98,7 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
     ...defined({ opens, message: cause.message, call: cause.call }),
     changes: withoutEmpty(changes),
     ...(fresh.length === 0 ? {} : { fresh: [...new Set(fresh)] }),
-    ...defined({ native: cause.native, event: cause.event }),
+    ...defined({ native: cause.native, event: cause.event, notes: cause.notes }),
   };
   const collapsed = collapse(state.after(draft), policy.window);
   return collapsed.length === 0 ? draft : { ...draft, changes: withoutEmpty(withCollapse(state, changes, collapsed)) };
@@ -104,16 +110,17 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
  * @throws {SessionError} `repeated-call` – the session has the id; `infrastructure-object`; `unknown-object` – a verb on what is not in the index
  */
 export function planCall(state: SessionState, plan: CallPlan, policy: StepPolicy): Step {
-  const { call, at, answer } = plan;
+  const { call, at, answer, by } = plan;
   if (state.has(call))
     throw new SessionError('repeated-call', `session ${state.id} already has an object ${quoted(call)}; a tool call is written once`);
   const cause: Cause = {
     at,
     hint: { startedAt: plan.startedAt ?? at, turnRef: plan.turnRef },
-    call: answer === undefined ? { id: call } : { id: call, answer },
+    call: { id: call, ...defined({ answer, by: by !== undefined && isLeftBehind(state.chat, by) ? by : undefined }) },
     index: [...plan.index, ...plan.activateFiles, call],
     activate: [...plan.activateFiles, call],
     verbs: plan.verbs ?? {},
+    notes: plan.notes,
   };
   return planStep(state, cause, policy);
 }

@@ -2,7 +2,7 @@ import { hashText } from '../objects/hashes.js';
 import { type ObjectId, type PartId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { Message } from '../objects/object-type.js';
 import type { SessionSets, SetChanges } from '../objects/sets.js';
-import type { AnswerProof, Step } from '../objects/step.js';
+import type { Step } from '../objects/step.js';
 import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
@@ -19,11 +19,12 @@ interface StepBody {
   readonly at: number;
   readonly opens?: NonNullable<Step['opens']>;
   readonly message?: StoredMessage;
-  readonly call?: { readonly id: ObjectId; readonly answer?: AnswerProof };
+  readonly call?: NonNullable<Step['call']>;
   readonly changes: SetChanges;
   readonly fresh?: readonly ObjectId[];
   readonly native?: string;
   readonly event?: NonNullable<Step['event']>;
+  readonly notes?: NonNullable<Step['notes']>;
 }
 
 /** The id of a step's part (decision G3). */

@@ -50,7 +50,10 @@ export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): r
       seq,
       line: `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.bold(escapedLine(role))}: ${firstLine(text, TEXT_WIDTH)}`,
     })),
-    ...turn.calls.map((call) => ({ seq: call.seq, line: callLine(call, colours) })),
+    ...turn.calls.flatMap((call) => [
+      { seq: call.seq, line: callLine(call, colours) },
+      ...call.notes.map((note) => ({ seq: call.seq, line: `          ${colours.yellow('note')} ${firstLine(note, TEXT_WIDTH)}` })),
+    ]),
   ].sort((a, b) => a.seq - b.seq);
   return [
     `${colours.yellow(`turn ${turn.turn}`)} ${colours.dim(`of ${session}, ${steps}${rule === undefined ? '' : `, opened by ${rule}`}`)}`,

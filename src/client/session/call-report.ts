@@ -91,6 +91,10 @@ export interface CallReport {
   readonly turnRef?: string;
   readonly readings?: readonly ReportedReading[];
   readonly mentions?: readonly ReportedMention[];
+  /** The step of the message that made it, where that is known (decision B6). */
+  readonly by?: number;
+  /** What of its files could not be taken up as it was reported, and why: kept with the step. */
+  readonly notes?: readonly string[];
   /** What activate, deactivate, pin or unpin decided. */
   readonly plan?: VerbPlan;
   /** What the agent is shown, made once the call's object id is known; its hash is kept with the step (decision E7). */

@@ -109,7 +109,7 @@ export class ContextSession {
         {
           call: id,
           at: this.#stepAt(),
-          ...defined({ startedAt: report.startedAt, turnRef: report.turnRef }),
+          ...defined({ startedAt: report.startedAt, turnRef: report.turnRef, by: report.by, notes: report.notes }),
           answer: answerProof(answer, report),
           activateFiles: files.activate,
           index: files.refs,

@@ -16,6 +16,8 @@ export interface LoggedCall {
   /** UTF-16 units of its output as stored. */
   readonly chars: number;
   readonly fileRefs: readonly ObjectId[];
+  /** What of its files could not be taken up, and why. */
+  readonly notes: readonly string[];
 }
 
 /** A message as a log shows it. */
@@ -66,7 +68,7 @@ function changesOf(steps: readonly Step[]): Required<SetChanges> {
   return { index: of('index'), activate: of('activate'), deactivate: of('deactivate'), pin: of('pin'), unpin: of('unpin') };
 }
 
-type Calls = ReadonlyMap<string, Omit<LoggedCall, 'seq'>>;
+type Calls = ReadonlyMap<string, Omit<LoggedCall, 'seq' | 'notes'>>;
 
 /** The calls of some turns by id; those that the database does not hold are absent. */
 async function callsOf({ present }: Timeline, spans: readonly TurnSpan[]): Promise<Calls> {
@@ -112,9 +114,9 @@ function loggedTurn({ session, span }: FoundTurn, calls: Calls, known: VersionTi
     to: new Date(steps.at(-1)?.at ?? 0),
     known,
     messages: steps.flatMap(({ seq, message }) => (message === undefined ? [] : [{ seq, role: message.role, text: message.text }])),
-    calls: steps.flatMap(({ seq, call }) => {
+    calls: steps.flatMap(({ seq, call, notes = [] }) => {
       const found = call === undefined ? undefined : calls.get(call.id);
-      return found === undefined ? [] : [{ ...found, seq }];
+      return found === undefined ? [] : [{ ...found, seq, notes }];
     }),
     changes: changesOf(steps),
   };

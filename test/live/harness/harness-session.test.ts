@@ -7,6 +7,9 @@ import type { ContextClientOptions } from '../../../src/client/session/context-c
 import { HarnessClient } from '../../../src/harness/harness-client.js';
 import type { HarnessSession } from '../../../src/harness/harness-session.js';
 import type { ReportedMessage, ToolCallReport } from '../../../src/harness/message-schema.js';
+import { sessionLog } from '../../../src/history/ask/session-log.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { openClient } from '../../support/context.js';
 
@@ -205,6 +208,31 @@ describe('files that only the container can reach', () => {
     expect((await session.session.load(pool[0]?.id as never))?.version.source).toMatchObject({ filesystemId: container });
   });
 
+  test('a path that was read or written without its text leaves a stub, and a note in the step', async () => {
+    const reported = await report({ name: 'read', args: { path: '/opt/tool/only-here.json' }, content: '{"a":1}' });
+    await report({ name: 'write', args: { path: '/opt/tool/made.txt', content: 'x' }, content: 'ok' });
+    expect(known()).toEqual([
+      ['/opt/tool/only-here.json', 'stub', false],
+      ['/opt/tool/made.txt', 'stub', false],
+    ]);
+    const note = "only-here.json stays unread: only the agent's own filesystem has it";
+    expect(reported).toMatchObject({ files: 1, notes: [note] });
+    const [turn] = await sessionLog(await Timeline.open(await harness.client.delivered()), session.id);
+    expect(turn?.calls.map(({ notes }) => notes)).toEqual([[note], [expect.stringMatching(/^made\.txt stays unread/)]]);
+    expect(await session.verb('activate', ['/opt/tool/only-here.json'])).toMatchObject({
+      ok: false,
+      text: expect.stringContaining('is inaccessible'),
+    });
+    const known1 = await report({
+      name: 'read',
+      args: { path: '/opt/tool/only-here.json' },
+      content: '{"a":1}',
+      files: [{ path: '/opt/tool/only-here.json', content: '{"a":1}', complete: true }],
+    });
+    expect(known1.notes).toEqual([]);
+    expect(known()[0]).toEqual(['/opt/tool/only-here.json', 'indexed', true]);
+  });
+
   test('where the source can be reached its own bytes win over the text that came along (decision C1)', async () => {
     await writeFile(file('a.ts'), 'the truth');
     await report({
@@ -228,12 +256,18 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     { role: 'assistant', content: 'it says alpha' },
   ];
 
-  beforeEach(() => writeFile(file('a.ts'), 'alpha'));
+  beforeEach(async () => {
+    await writeFile(file('a.ts'), 'alpha');
+    ids = [1, 2, 3].map((n) => `silent${n}-${randomUUID()}`);
+    const calls = ids.flatMap((id) => [asks(id, 'bash', { command: id }), answers(id, `output of ${id}`)]);
+    silent = [{ role: 'user', content: 'look around' }, ...calls, { role: 'assistant', content: '' }];
+  });
 
   test('the whole list, any number of times, and after a resume: only what is new is recorded', async () => {
     const first = await session.reportMessages(start, { mode: 'history' });
     expect(first.recorded.map(({ index, kind }) => [index, kind])).toEqual([
       [1, 'message'],
+      [2, 'message'],
       [3, 'call'],
       [4, 'message'],
     ]);
@@ -245,7 +279,7 @@ describe('histories that are sent again (decisions F1, B2)', () => {
     session = await harness.resumeSession(id);
     const grown = [...start, { role: 'user', content: 'thanks' }];
     const again = await session.reportMessages(grown, { mode: 'history' });
-    expect(again).toMatchObject({ recorded: [{ index: 5, kind: 'message' }], known: 3, notice: undefined });
+    expect(again).toMatchObject({ recorded: [{ index: 5, kind: 'message' }], known: 4, notice: undefined });
     expect(
       session.session.state.turns.map(({ messages }) => messages.map(({ role, text, toolcall_refs }) => [role, text, toolcall_refs])),
     ).toEqual([
@@ -256,6 +290,61 @@ describe('histories that are sent again (decisions F1, B2)', () => {
       ],
       [['user', 'thanks', undefined]],
     ]);
+  });
+
+  let ids: readonly string[];
+  /** Three messages that only call, and one that was broken off. */
+  let silent: readonly ReportedMessage[];
+  const byItself = (id: string) => report({ id, name: 'bash', args: { command: id }, content: `output of ${id}` });
+  const picked = (...places: readonly number[]) => places.flatMap((place) => silent[place] ?? []);
+  const rows = () =>
+    session.session.state.turns.flatMap(({ messages }) => messages.map(({ role, toolcall_refs = [] }) => [role, ...toolcall_refs]));
+  const each = () => [['user'], ...ids.map((id) => ['assistant', id])];
+
+  test.each(['append', 'history'] as const)(
+    'messages without text are kept each with its own calls (%s), once, also after a resume',
+    async (mode) => {
+      for (const upto of mode === 'history' ? [2, 3, 5, 6, 8, 8] : [8]) await session.reportMessages(silent.slice(0, upto), { mode });
+      expect(rows()).toEqual([...each(), ['assistant']]);
+      expect(await session.assemble()).toMatchObject({
+        text: expect.stringContaining(`user: look around\n${ids.map((id) => `toolcall_ref id=${id} tool=bash status=ok`).join('\n')}\n\n`),
+      });
+      const { id } = session;
+      await session.close();
+      session = await harness.resumeSession(id);
+      const again = await session.reportMessages([...silent, { role: 'user', content: 'thanks' }], { mode: 'history' });
+      expect(again).toMatchObject({ recorded: [{ index: 8 }], known: 8 });
+      expect(rows()).toEqual([...each(), ['assistant'], ['user']]);
+    },
+  );
+
+  test('calls whose results come behind a later message stay with their own', async () => {
+    await session.reportMessages(picked(0, 1, 3));
+    await session.reportMessages([...picked(5).map((message) => ({ ...message, content: 'and one more' })), ...picked(4)]);
+    await byItself(ids[0] ?? '');
+    await session.reportMessages(picked(6));
+    expect(rows()).toEqual(each());
+    const { id } = session;
+    await session.close();
+    session = await harness.resumeSession(id);
+    expect(rows()).toEqual(each());
+    expect(await verifySession(await harness.client.delivered(), id)).toMatchObject({ ok: true });
+  });
+
+  test('where calls were recorded without their messages, by hooks or by an earlier version, the same history records nothing', async () => {
+    await session.reportMessages(silent.slice(0, 1));
+    for (const id of ids.slice(0, 2)) await byItself(id);
+    await session.reportMessages(picked(3));
+    const merged = [['user'], ['assistant', ...ids.slice(0, 2)]];
+    expect(rows()).toEqual(merged);
+    expect(await session.reportMessages(silent.slice(0, 5), { mode: 'history' })).toMatchObject({ recorded: [], notice: undefined });
+    const { id } = session;
+    await session.close();
+    session = await harness.resumeSession(id);
+    await session.reportMessages(silent.slice(1, 5));
+    expect(rows()).toEqual(merged);
+    await session.reportMessages(silent.slice(5, 7));
+    expect(rows()).toEqual([...merged, ['assistant', ids[2]]]);
   });
 
   test('a changed system prompt is taken over, the rest is known', async () => {
@@ -320,11 +409,11 @@ describe('a turn', () => {
       messages: [{ role: 'user', content: 'look' }, asks(T1, 'read', { path: 'a.ts' }), answers(T1, 'alpha')],
     });
     if (begun.format !== 'text') throw new Error('not text');
-    expect(begun.report?.recorded).toHaveLength(2);
+    expect(begun.report?.recorded).toHaveLength(3);
     expect(begun.text).toMatch(
       /^be brief\n\nid=[0-9a-f]{64} type=file .*\n.*\n\nuser: look\ntoolcall_ref id=t1-[0-9a-f]{8} tool=read status=ok\n\nACTIVE_CONTENT id=/,
     );
-    expect(begun.record).toMatchObject({ renderer: 'text', session: session.id, turn: 1, step: 2, delivered: 'library' });
+    expect(begun.record).toMatchObject({ renderer: 'text', session: session.id, turn: 1, step: 3, delivered: 'library' });
     const parts = await session.assemble({ format: 'messages' });
     if (parts.format !== 'messages') throw new Error('no messages');
     expect(parts.system).toBe('be brief');

@@ -51,11 +51,11 @@ describe('the life of a session over HTTP', () => {
     const callId = `h1-${run}`;
     const reported = await call('reportMessages', id, { messages: history(callId), mode: 'history' });
     expect(reported).toMatchObject({
-      recorded: [{ kind: 'message' }, { kind: 'call', call_id: callId }],
+      recorded: [{ kind: 'message' }, { kind: 'message' }, { kind: 'call', call_id: callId }],
       known: 0,
       notice: null,
       turn: 1,
-      step: 2,
+      step: 3,
     });
     expect((await call('reportMessages', id, { messages: history(callId), mode: 'history' })).recorded).toEqual([]);
 

@@ -22,9 +22,9 @@ describe('a history taken apart', () => {
     expect(items).toEqual([
       { kind: 'message', index: 1, role: 'user', text: 'look' },
       { kind: 'message', index: 2, role: 'assistant', text: '' },
-      { ...CALL, id: 'c1', index: 3, content: 'text' },
+      { ...CALL, id: 'c1', index: 3, content: 'text', from: { index: 2 } },
     ]);
-    expect([...open]).toEqual([['c2', { tool: 'ls', args: {} }]]);
+    expect([...open]).toEqual([['c2', { tool: 'ls', args: {}, from: { index: 2 } }]]);
   });
 
   test('the shape with blocks: results are calls, what a user says beside them is a message', () => {
@@ -49,7 +49,7 @@ describe('a history taken apart', () => {
     );
     expect(items).toEqual([
       { kind: 'message', index: 0, role: 'assistant', text: 'I look' },
-      { ...CALL, id: 'c1', index: 1, content: 'gone', status: 'fail' },
+      { ...CALL, id: 'c1', index: 1, content: 'gone', status: 'fail', from: { index: 0 } },
       { kind: 'message', index: 1, role: 'user', text: 'and?' },
     ]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { HistoryItem } from '../../../src/harness/history-item.js';
-import { chatEntries, nativeCallId, sentEntry, storedHash } from '../../../src/harness/known-history.js';
+import { chatEntries, knownSilent, nativeCallId, sentEntry, storedHash } from '../../../src/harness/known-history.js';
 import { reconcile } from '../../../src/harness/reconcile.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { type ObjectId, objectId, type Sha256 } from '../../../src/objects/ids.js';
@@ -49,6 +49,35 @@ describe('the chat as it is compared', () => {
     expect(
       reconcile(known, [...sent.slice(0, 4), sentEntry({ kind: 'message', index: 0, role: 'assistant', text: 'other' })]).fresh,
     ).toEqual([4]);
+  });
+
+  test('silent messages are known by their ids, by what follows them, and by their number at the end of the chat', () => {
+    const message = (role: string, text: string, id?: string): HistoryItem => ({
+      kind: 'message',
+      index: 0,
+      role,
+      text,
+      ...(id === undefined ? {} : { id }),
+    });
+    const silent = (id?: string) => message('assistant', '', id);
+    const end: readonly ChatMark[] = [
+      ...marks,
+      { seq: 7, turn: 1, message: { role: 'assistant', text: '' }, native: 'm7' },
+      { seq: 8, turn: 1, message: { role: 'model', text: '' } },
+    ];
+    const known = (items: readonly HistoryItem[], chat: readonly ChatMark[], isKnown: readonly number[]) =>
+      [...knownSilent(items, (i) => isKnown.includes(i), chat)].map(([place, mark]) => [place, mark?.seq]);
+    const carried = [message('user', 'look'), silent('n1'), call('out'), silent(), silent(), call('new')];
+    expect(known(carried, marks, [0, 2])).toEqual([[1, undefined]]);
+    expect(known(carried, end, [0, 2])).toEqual([
+      [1, undefined],
+      [3, 7],
+      [4, 8],
+    ]);
+    expect(known([silent('m7'), call('new'), silent(), silent()], end, [])).toEqual([
+      [0, 7],
+      [2, 8],
+    ]);
   });
 
   test('what a fork shares with its parent is the same under another message id, what came after is not', () => {

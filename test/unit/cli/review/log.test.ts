@@ -22,7 +22,18 @@ const turn: LoggedTurn = {
   to: at(2),
   known: { validTime: at(2), txTime: at(9), txId: 17 },
   messages: [{ seq: 3, role: 'user', text: 'first line\nsecond line' }],
-  calls: [{ id: objectId('c1'), seq: 4, tool: 'bash\u001b[2J', status: 'fail', args: 'ls\r\n', chars: 12, fileRefs: [] }],
+  calls: [
+    {
+      id: objectId('c1'),
+      seq: 4,
+      tool: 'bash\u001b[2J',
+      status: 'fail',
+      args: 'ls\r\n',
+      chars: 12,
+      fileRefs: [],
+      notes: ['a.ts was not taken up'],
+    },
+  ],
   changes: { ...nothing, activate: [objectId('c1')], deactivate: [objectId('f'.repeat(64))] },
 };
 
@@ -34,6 +45,7 @@ describe('a log for people', () => {
       '  known  2026-01-01T00:00:09.000Z, transaction 17',
       '       3  user: first line …',
       '       4  bash\\x1b[2J ls\\r fail 12 chars c1',
+      '          note a.ts was not taken up',
       '         +active  c1',
       '         -active  ffffffffffff',
       '',
