@@ -108,11 +108,16 @@ export class Backend {
 
   /**
    * Borrows a session by its name, opened or made if need be; without a name a new one. Connections that name the same session share it. `onProgress` is
-   * called with how many files of a resumed session have been read again.
+   * called with how many files of a resumed session have been read again. `takeBack` moves a session here that another process has open, whatever the settings say.
    */
-  async borrow(name: string | undefined, onProgress?: (message: string) => void): Promise<SessionLoan> {
+  async borrow(
+    name: string | undefined,
+    onProgress?: (message: string) => void,
+    { takeBack = false }: { readonly takeBack?: boolean } = {},
+  ): Promise<SessionLoan> {
     const client = name === undefined ? await this.usable() : await this.ready();
-    const { session, release } = await client.borrowSession(name === undefined ? {} : this.#resuming(name, onProgress));
+    const asked = name === undefined ? {} : { ...this.#resuming(name, onProgress), ...(takeBack ? { takeOver: true } : {}) };
+    const { session, release } = await client.borrowSession(asked);
     const warn = (error: unknown): void => this.#log.warn({ err: error, session: session.id }, 'a session did not close cleanly');
     return { session, release: () => release().catch(warn) };
   }

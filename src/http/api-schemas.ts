@@ -17,7 +17,12 @@ export const REQUESTS = {
     .strictObject({
       id: sessionName.optional().describe('The session to open or resume; a new one where absent'),
       must_exist: z.boolean().optional().describe('Only resume: 404 where there is no such session'),
-      take_over: z.boolean().optional().describe('Take the session over from whoever holds it'),
+      take_over: z
+        .boolean()
+        .optional()
+        .describe(
+          'Take the session over from whoever holds it; true where absent for a session whose loss this server has answered with taken-over',
+        ),
       fork: z
         .strictObject({
           parent: sessionName,

@@ -4,6 +4,7 @@ import { HarnessError } from '../harness/harness-error.js';
 import { HarnessSession, type HarnessSettings } from '../harness/harness-session.js';
 import type { Backend, SessionLoan } from '../host/backend.js';
 import { withinLimit } from '../process/within-limit.js';
+import { SessionError } from '../session/errors.js';
 import { defined } from '../values/defined.js';
 import type { RequestBody } from './api-schemas.js';
 import { ApiError } from './problem.js';
@@ -32,6 +33,8 @@ export class ApiSessions {
   readonly #backend: Backend;
   readonly #settings: Omit<HarnessSettings, 'delivered' | 'mineShell'>;
   readonly #open = new Map<string, OpenSession>();
+  /** Sessions that another process took over, as a request was told: whoever opens one again takes it back (decision F5). */
+  readonly #lost = new Set<string>();
   /** Sessions that are being opened: a request that names one waits for it. */
   readonly #opening = new Map<string, Promise<HarnessSession>>();
 
@@ -62,11 +65,13 @@ export class ApiSessions {
       throw new HarnessError('no-such-session', `there is no session ${JSON.stringify(id)}; list the sessions, or leave must_exist out`);
     }
     // The process that has it open learns so at its next step (decision F5).
-    if (take_over === true) await client.openSession({ id, takeOver: true });
+    if (take_over ?? this.#lost.has(id)) await client.openSession({ id, takeOver: true });
     const opening = this.#join(id, mineShell);
     this.#opening.set(id, opening);
     try {
-      return await opening;
+      const harness = await opening;
+      this.#lost.delete(id);
+      return harness;
     } finally {
       if (this.#opening.get(id) === opening) this.#opening.delete(id);
     }
@@ -81,6 +86,9 @@ export class ApiSessions {
     open.busy++;
     try {
       return await work(open.harness);
+    } catch (error) {
+      if (error instanceof SessionError && error.code === 'taken-over') this.#lost.add(id);
+      throw error;
     } finally {
       open.busy--;
       open.lastUsed = Date.now();

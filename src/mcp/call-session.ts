@@ -1,5 +1,6 @@
 import type { ContextSession } from '../client/session/context-session.js';
 import type { Backend, SessionLoan } from '../host/backend.js';
+import type { SessionId } from '../objects/ids.js';
 import { defined } from '../values/defined.js';
 
 /** What a client's `_meta` says about where a call belongs. */
@@ -68,6 +69,8 @@ export interface CallSession {
   readonly session: ContextSession;
   /** Says that the call has ended. Returns at once; sessions of which too many rest then are put away in the background. */
   done(): void;
+  /** Gives the session back, which another process took over, once the call has said so: the next call of its name takes it back (decision F5). */
+  lost(): Promise<void>;
 }
 
 /**
@@ -78,37 +81,53 @@ export class CallSessions {
   readonly #backend: Backend;
   /** The one that was used last comes last. */
   readonly #held = new Map<string | undefined, HeldSession>();
+  /** The sessions that another process took over, and that the next call of their name takes back. */
+  readonly #lost = new Map<string | undefined, SessionId>();
 
   constructor(backend: Backend) {
     this.#backend = backend;
   }
 
+  /** Whether a call of this name begins a new session, which needs no database. */
+  isNew(name: string | undefined): boolean {
+    return name === undefined && !this.#lost.has(name);
+  }
+
   /** The session of a call, borrowed once for all calls that name it. Rejects with what opening it throws. */
   async get(name: string | undefined, onProgress: (message: string) => void): Promise<CallSession> {
-    const held = this.#held.get(name) ?? { loan: this.#backend.borrow(name, onProgress), running: 0, leaving: false };
+    const held = this.#held.get(name) ?? { loan: this.#borrow(name, onProgress), running: 0, leaving: false };
     this.#held.delete(name);
     this.#held.set(name, held);
     held.running += 1;
     try {
       const { session } = await held.loan;
-      return { session, done: () => this.#done(held) };
+      return { session, done: () => this.#done(held), lost: () => this.#drop(name, held) };
     } catch (error) {
       if (this.#held.get(name) === held) this.#held.delete(name);
       throw error;
     }
   }
 
-  /** Gives back a session that was lost to another process, once a call has said so; the next call borrows it anew. */
-  async drop(name: string | undefined): Promise<void> {
-    const held = this.#held.get(name);
-    this.#held.delete(name);
-    await (await held?.loan)?.release();
-  }
-
   /** Gives all sessions back. */
   async release(): Promise<void> {
     const loans = await Promise.allSettled([...this.#held.values()].map(({ loan }) => loan));
     await Promise.all(loans.map((loan) => (loan.status === 'fulfilled' ? loan.value.release() : undefined)));
+  }
+
+  async #borrow(name: string | undefined, onProgress: (message: string) => void): Promise<SessionLoan> {
+    const lost = this.#lost.get(name);
+    const loan = await this.#backend.borrow(lost ?? name, onProgress, { takeBack: lost !== undefined });
+    this.#lost.delete(name);
+    return loan;
+  }
+
+  async #drop(name: string | undefined, held: HeldSession): Promise<void> {
+    const { session, release } = await held.loan;
+    if (this.#held.get(name) === held) {
+      this.#held.delete(name);
+      this.#lost.set(name, session.id);
+    }
+    await release();
   }
 
   #done(ended: HeldSession): void {

@@ -72,7 +72,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     let used: CallSession;
     const name = settings.session ?? sessionOfCall(args, hints);
     try {
-      client = await waitForDatabase(backend, exchange, name === undefined);
+      client = await waitForDatabase(backend, exchange, sessions.isNew(name));
       if (client === undefined)
         return failedCall(
           'Error: the database is still starting; nothing was done.\nCall again in a few seconds. The very first start builds it, which takes about a minute.',
@@ -89,7 +89,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     const answer = await tool
       .run(args, { client, session, signal: exchange.signal, ...defined({ callId, turnRef }) })
       .finally(() => used.done());
-    if (answer.unrecorded instanceof SessionError && answer.unrecorded.code === 'taken-over') await sessions.drop(name);
+    if (answer.unrecorded instanceof SessionError && answer.unrecorded.code === 'taken-over') await used.lost();
     return {
       content: [{ type: 'text', text: answer.text }],
       ...(answer.isError ? { isError: true } : {}),

@@ -247,7 +247,7 @@ export class ContextSession {
     if (this.#lock?.isStillOurs() === false) {
       throw new SessionError(
         'taken-over',
-        `session ${this.id} was taken over by another process; open it again to go on from where it stands`,
+        `session ${this.id} was taken over by another process; open it again, taking it over, to go on from where it stands`,
       );
     }
   }

@@ -38,7 +38,7 @@ afterEach(async () => {
 const said = (content: string) => ({ messages: [{ role: 'user', content }] });
 
 describe('take_over over HTTP', () => {
-  test('a session that another server has open is refused with its name, moved when asked to, and can be moved back (decision F5)', async () => {
+  test('a session that another server has open is refused with its name, moved when asked to, and taken back by whoever opens it or calls again once told (decision F5)', async () => {
     const id = `moved-${randomUUID().slice(0, 8)}`;
     const [{ api: first, serve }, { api: second }] = [await start([], root), await start([], root)];
     await first.call('openSession', undefined, { id });
@@ -58,9 +58,9 @@ describe('take_over over HTTP', () => {
       code: 'taken-over',
     });
     expect((await agent.call('read', { path: 'a.txt', session: id })).text).toMatch(/another process has taken this session over/);
-    expect(await first.refused('/v1/sessions', { body: { id } })).toMatchObject({ status: 409, code: 'lease-held' });
+    expect(await first.refused('/v1/sessions', { body: { id, take_over: false } })).toMatchObject({ status: 409, code: 'lease-held' });
 
-    expect(await first.call('openSession', undefined, { id, take_over: true })).toMatchObject({ id, resumed: true, step: 3 });
+    expect(await first.call('openSession', undefined, { id })).toMatchObject({ id, resumed: true, step: 3 });
     const { text } = await first.call('beginTurn', id, said('three'));
     for (const shown of ['user: one', '\nalpha', 'user: two', 'user: three']) expect(text).toContain(shown);
     expect(text).not.toContain('too late');
@@ -69,6 +69,11 @@ describe('take_over over HTTP', () => {
       status: 409,
       code: 'taken-over',
     });
+
+    expect(await second.call('openSession', undefined, { id })).toMatchObject({ id, resumed: true, step: 5 });
+    expect((await agent.call('read', { path: 'a.txt', session: id })).text).toMatch(/Call again to take it back/);
+    expect((await agent.call('read', { path: 'a.txt', session: id })).text).toContain('alpha');
+    expect(await second.refused(`/v1/sessions/${id}/messages`, { body: said('too late') })).toMatchObject({ code: 'taken-over' });
     await agent.close();
   });
 });

@@ -127,7 +127,7 @@ describe('sessions over stdio', () => {
     }
   });
 
-  test('one that another process has open is refused, naming it; --take-over moves it, and the first learns at its next step (decision F5)', async () => {
+  test('one that another process has open is refused, naming it; --take-over moves it, and the first learns at its next step and takes it back with the one after (decision F5)', async () => {
     const args = ['--session', `contested-${process.pid}`, '--log-level', 'silent'];
     const one = await stdioAgent(root, args);
     const two = await stdioAgent(root, args);
@@ -147,10 +147,24 @@ describe('sessions over stdio', () => {
           /^Error: the call could not be recorded: another process has taken this session over\.\nThe file contested\.txt was written\. That stays/,
         ),
       });
-      expect((await one.call('context')).text).toMatch(/^Error: context could not begin: .*process \d+/);
-      expect((await three.call('ls')).isError).toBe(false);
+      expect(lost.text).toContain('Call again to take it back and go on from where it stands.');
+      expect((await one.call('context', { full: true })).text).toContain(`session=contested-${process.pid} turn=1 known=3`);
+      expect((await three.call('ls')).text).toMatch(/another process has taken this session over/);
     } finally {
       await Promise.all([one.close(), two.close(), three.close()]);
+    }
+  });
+
+  test('one that nobody named is taken back under its own id', async () => {
+    const one = await stdioAgent(root);
+    const { session } = (await one.call('ls')).meta;
+    const taker = await stdioAgent(root, ['--session', String(session), '--take-over']);
+    try {
+      expect((await taker.call('ls')).isError).toBe(false);
+      expect((await one.call('ls')).text).toMatch(/another process has taken this session over/);
+      expect(await one.call('ls')).toMatchObject({ isError: false, meta: { session } });
+    } finally {
+      await Promise.all([one.close(), taker.close()]);
     }
   });
 
