@@ -15,7 +15,7 @@ export function replayCommand(): Command {
     .addOption(
       new Option(
         '--data-dir <folder>',
-        'data folder that keeps what is replayed; an interrupted replay goes on there (default: an in-memory node, gone afterwards)',
+        'data folder that keeps what is replayed; an interrupted replay goes on there, another --config needs --into (default: an in-memory node, gone afterwards)',
       ),
     )
     .addOption(

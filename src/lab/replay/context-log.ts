@@ -1,10 +1,15 @@
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { canonicalJson } from '../../objects/canonical-json.js';
+import { quoted } from '../../objects/errors.js';
+import { hashText } from '../../objects/hashes.js';
 import type { SessionId } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
 import { parseJson } from '../recordings/json/json-text.js';
 import { type ContextMeasure, contextMeasureSchema } from './context-measure.js';
+import type { ReplayConfig } from './replay-config.js';
+import { ReplayError } from './replay-error.js';
 
 /** Takes and gives the measures of contexts, so that an interrupted replay has those of its first part. */
 export interface ContextLog {
@@ -21,10 +26,21 @@ export function memoryContextLog(): ContextLog {
 }
 
 const key = (session: string, step: number): string => `${session} ${step}`;
+/** A line: the configuration as canonical JSON (logs of before have its hash), and a measure. */
 const lineSchema = z.strictObject({ config: z.string(), measure: contextMeasureSchema });
 
+interface KeptMeasures {
+  /** Those of the asked configuration. */
+  readonly measures: Map<string, ContextMeasure>;
+  /** The configuration of the first measure, as its line has it. */
+  readonly first: string | undefined;
+  readonly bytes: number;
+}
+
 /** The measures of a log file up to its first line that is damaged, as the last one of a killed process may be, and how many bytes they take. */
-async function readLog(path: string, config: string): Promise<{ readonly measures: Map<string, ContextMeasure>; readonly bytes: number }> {
+async function readLog(path: string, config: string): Promise<KeptMeasures> {
+  const mine = [config, hashText(config)];
+  let first: string | undefined;
   const measures = new Map<string, ContextMeasure>();
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     if (systemCode(error) === 'ENOENT') return '';
@@ -37,26 +53,44 @@ async function readLog(path: string, config: string): Promise<{ readonly measure
     if (!parsed.success) break;
     bytes += Buffer.byteLength(line);
     const { measure } = parsed.data;
-    if (parsed.data.config === config) measures.set(key(measure.session, measure.step), measure);
+    first ??= parsed.data.config;
+    if (mine.includes(parsed.data.config)) measures.set(key(measure.session, measure.step), measure);
   }
-  return { measures, bytes };
+  return { measures, first, bytes };
+}
+
+/** In which settings two configurations differ; empty where the other one is not known in full. */
+function differences(other: string, config: ReplayConfig): string {
+  const there = (parseJson(other) ?? {}) as Readonly<Record<string, unknown>>;
+  const all = Object.entries(config).filter(([name, here]) => name in there && canonicalJson(there[name]) !== canonicalJson(here));
+  const said = all.map(([name, here]) => `${name} was ${canonicalJson(there[name])} there and is ${canonicalJson(here)} here`);
+  return said.length === 0 ? '' : ` (${said.join(', ')})`;
 }
 
 /**
  * The measures of a replay's contexts next to the data folder's database, one line each, written before the session goes on: what an interrupted replay
  * measured is there when it goes on. Whoever opens it closes it.
+ *
+ * @throws {ReplayError} `other-config` – the session was replayed there with another configuration, so its contexts are others
  */
-export async function openContextLog(dataDir: string, session: SessionId, config: string): Promise<ContextLog> {
+export async function openContextLog(dataDir: string, session: SessionId, config: ReplayConfig): Promise<ContextLog> {
   const folder = join(dataDir, 'replays');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `${session}.jsonl`);
-  const { measures, bytes } = await readLog(path, config);
+  const written = canonicalJson(config);
+  const { measures, first, bytes } = await readLog(path, written);
+  if (first !== undefined && measures.size === 0) {
+    throw new ReplayError(
+      'other-config',
+      `session ${quoted(session)} of this data folder was replayed with another configuration${differences(first, config)}; keep to that one, or replay into a session of its own with --into SESSION`,
+    );
+  }
   const file = await open(path, 'a', 0o600);
   await file.truncate(bytes);
   return {
     earlier: (id, step) => measures.get(key(id, step)),
     keep: async (measure) => {
-      await file.write(`${JSON.stringify({ config, measure })}\n`);
+      await file.write(`${JSON.stringify({ config: written, measure })}\n`);
     },
     close: () => file.close(),
   };

@@ -1,8 +1,6 @@
 import { tmpdir } from 'node:os';
 import { basename } from 'node:path';
 import { ContextClient } from '../../client/session/context-client.js';
-import { canonicalJson } from '../../objects/canonical-json.js';
-import { hashText } from '../../objects/hashes.js';
 import { filesystemId } from '../../objects/ids.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
@@ -67,6 +65,7 @@ export async function replayFile(path: string, database: ReplayDatabase, options
   const identity = replayIdentity(sha256, variant, into);
   const { dataDir } = database;
   const clock = new ReplayClock(Date.now());
+  const log = dataDir === undefined ? memoryContextLog() : await openContextLog(dataDir, identity.session, config);
   const client = await ContextClient.create({
     address: database.address,
     roots: [tmpdir()],
@@ -85,7 +84,6 @@ export async function replayFile(path: string, database: ReplayDatabase, options
     clock: () => clock.now,
     ...defined({ dataDir, onNotice }),
   });
-  const log = dataDir === undefined ? memoryContextLog() : await openContextLog(dataDir, identity.session, hashText(canonicalJson(config)));
   const counter = config.tokens ? await import('../../history/ask/token-count.js') : undefined;
   const engine = new ReplayEngine({ client, clock, identity, config, log, ...defined({ countTokens: counter?.countTokens, signal }) });
   const losses = new LossList();

@@ -1,10 +1,13 @@
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
+import { replayFile } from '../../../src/lab/report/replay-file.js';
 import type { ReplayReport } from '../../../src/lab/report/replay-report.js';
 import { type ObjectId, sessionId } from '../../../src/objects/ids.js';
 import { countRequests, openClient } from '../../support/context.js';
 import { historyOf } from '../../support/object-history.js';
-import { config, longRecording, RecordingLines, recordingFolder, replay } from '../../support/replays.js';
+import { config, longRecording, RecordingLines, recordingFolder, replay, suiteDatabase } from '../../support/replays.js';
 
 let recordings: Awaited<ReturnType<typeof recordingFolder>>;
 let reviewer: ContextClient;
@@ -161,4 +164,23 @@ describe('a replayed session', () => {
     const report = await run(longRecording(1), { into });
     expect(report.sessions).toMatchObject([{ session: into }]);
   });
+});
+
+test('a known recording with another configuration is refused with what differs and the way, and goes there', async () => {
+  const path = await recordings.write('a.jsonl', new RecordingLines().user('look').reads('toolu_1', '/p/a.ts', 'one\n').says('seen').text);
+  const database = { ...suiteDatabase(), dataDir: await mkdtemp(join(recordings.folder, 'data-')) };
+  const variant = `config-${process.pid}-${Date.now()}`;
+  const first = await replayFile(path, database, { config: config(), variant });
+  for (const [other, said] of [
+    [{ strict: true }, 'strict was false there and is true here'],
+    [{ tools: 'recorded' }, 'tools was "wrapped" there and is "recorded" here'],
+  ] as const) {
+    await expect(replayFile(path, database, { config: config(other), variant })).rejects.toMatchObject({
+      code: 'other-config',
+      message: expect.stringMatching(new RegExp(`another configuration \\(${said}\\).*--into SESSION`)),
+    });
+  }
+  expect(await replayFile(path, database, { config: config(), variant })).toEqual(first);
+  const into = await replayFile(path, database, { config: config({ strict: true }), into: `into-${variant}` });
+  expect(into.steps).toBe(first.steps);
 });
