@@ -6,6 +6,8 @@ import type { SourceReading } from '../filesystem/access/read-source.js';
 import { possibleNames } from '../foreign-tools/listed-names.js';
 import { patchedPaths } from '../foreign-tools/patch-envelope.js';
 import { isWholeRead } from '../foreign-tools/read-output.js';
+import { scriptOf, shellOutput } from '../foreign-tools/shell-call.js';
+import { shellNames } from '../foreign-tools/shell-names.js';
 import { namedPaths, pathArgument, type ToolArguments } from '../foreign-tools/tool-arguments.js';
 import { foreignTool, type ListingFormat, type ToolKind } from '../foreign-tools/tool-table.js';
 import { DocumentError } from '../objects/errors.js';
@@ -29,7 +31,7 @@ export interface ObservationContext {
   readonly files: FileAccess;
   /** Whether the output of shell commands is searched for paths (decision C8). */
   readonly mineShell: boolean;
-  /** The literal behaviour: a part of a file activates it too (decision D8). */
+  /** The literal behaviour: a part of a file activates it too (divergence D8). */
   readonly strict: boolean;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -139,9 +141,13 @@ export function patchPaths(args: ToolArguments): readonly string[] {
 }
 
 const nothing: Observer = () => Promise.resolve(NOTHING);
-/** A command line names no folder that its output is relative to. */
-const shell: Observer = (observed) =>
-  observed.mineShell ? listing('words')({ ...observed, call: { ...observed.call, args: {} } }) : nothing(observed);
+/** The script says which folder each name is relative to. */
+const shell: Observer = async ({ call: { args, content }, cwd, files, mineShell }) => {
+  if (!mineShell) return NOTHING;
+  const { lines, folders } = shellNames(scriptOf(args), shellOutput(content).text, cwd);
+  const { mentions, note } = await discoverFiles(files, lines, folders);
+  return { readings: [], mentions, notes: note === undefined ? [] : [note] };
+};
 const read = byCommand(observeRead);
 const write = byCommand(observeWrite);
 

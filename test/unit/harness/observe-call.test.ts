@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -16,6 +16,8 @@ beforeAll(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-observe-')));
   await writeFile(join(root, 'a.ts'), TEXT);
   await writeFile(join(root, 'b.ts'), 'b');
+  await mkdir(join(root, 'src', 'lib'), { recursive: true });
+  for (const path of ['src/a.ts', 'src/lib/c.ts', 'src/my file.ts']) await writeFile(join(root, path), path);
   files = await FileAccess.open({ roots: [root], cwd: root, filesystemId: filesystemId('here') });
 });
 
@@ -70,6 +72,36 @@ describe('what a reported call did to files, by the form of its tool', () => {
       expect(await observed(call, { mineShell: true })).toEqual(named('a.ts', 'b.ts'));
     },
   );
+
+  test.each<[string, string, readonly string[]]>([
+    ['ls src', 'a.ts\nb.ts\nlib', ['src/a.ts']],
+    ['ls src/', 'a.ts', ['src/a.ts']],
+    ['ls -C src', 'a.ts  b.ts  lib', ['src/a.ts']],
+    [
+      'ls -la src | head -3',
+      '-rw-r--r-- 1 u g 8 Jan  1 10:00 a.ts\n-rw-r--r-- 1 u g 8 Jan  1 10:00 my file.ts',
+      ['src/a.ts', 'src/my file.ts'],
+    ],
+    ['cd src && ls', 'a.ts\nb.ts', ['src/a.ts']],
+    ['cd src && ls lib; echo done', 'c.ts\ndone', ['src/lib/c.ts']],
+    ['bash -lc "ls src"', 'a.ts\nb.ts', ['src/a.ts']],
+    ['ls src src/lib', 'src:\na.ts\nb.ts\n\nsrc/lib:\na.ts\nc.ts', ['src/a.ts', 'src/lib/c.ts']],
+    ['ls -R src', 'src:\na.ts\nlib\n\nsrc/lib:\nc.ts', ['src/a.ts', 'src/lib/c.ts']],
+    ['ls src; ls src/lib', 'a.ts\nlib\nc.ts', ['src/a.ts', 'src/lib/c.ts']],
+    ['ls src/a.ts', 'src/a.ts', ['src/a.ts']],
+    ['ls *.ts src/*.ts', 'a.ts\nb.ts\nsrc/a.ts', ['a.ts', 'b.ts', 'src/a.ts']],
+    ['tree src', 'src\n├── a.ts\n├── b.ts\n└── lib\n    └── c.ts', ['src/a.ts', 'src/lib/c.ts']],
+    ['ls src && cat b.ts', 'a.ts\nb.ts', ['src/a.ts', 'b.ts']],
+    ['cd src && rg one', 'a.ts:1:one\nb.ts:1:one', ['src/a.ts']],
+    ['ls $DIR', 'a.ts', []],
+    ['cd "$DIR" && ls', 'a.ts', []],
+    ['ls src > list.txt', 'a.ts', []],
+    ['ls gone', 'a.ts', []],
+    ['find src -name "*.ts"', 'src/a.ts\nsrc/lib/c.ts', ['src/a.ts', 'src/lib/c.ts']],
+    ['if [ -d src ]; then ls', 'a.ts', ['a.ts']],
+  ])('%s names what is in the folders that it lists', async (command, content, expected) => {
+    expect(await observed({ tool: 'bash', args: { command }, content }, { mineShell: true })).toEqual(named(...expected));
+  });
 
   test('a failed call did nothing', async () => {
     expect(await observed({ tool: 'file_editor', args: { command: 'view', path: 'a.ts' }, status: 'fail' })).toEqual(NOTHING);

@@ -1,6 +1,6 @@
+import type { ShellWord } from '../../../foreign-tools/shell-syntax.js';
 import type { ListingFormat } from '../../../foreign-tools/tool-table.js';
 import type { FileAct } from '../files/apply-acts.js';
-import type { ShellWord } from './shell-syntax.js';
 
 /** Lines of a file that a command prints, from 1; both ends included, open where undefined. */
 export interface LineRange {
@@ -37,23 +37,6 @@ export const ANYTHING: CommandActs = { acts: [{ kind: 'anything' }], prints: tru
 
 /** Whether one of the words is known and fits. */
 export const some = (words: Words, pattern: RegExp): boolean => words.some((word) => word !== undefined && pattern.test(word));
-/** Whether a word is an option. */
-export const isOption = (word: ShellWord): boolean => word !== undefined && word.length > 1 && word.startsWith('-');
-
-/** Words that are no options; those after the options that take a value are left out with them. */
-export function operands(words: Words, valued: RegExp = /^$/): Words {
-  const found: ShellWord[] = [];
-  let ended = false;
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i];
-    if (!ended && word === '--') ended = true;
-    else if (!ended && isOption(word)) {
-      if (valued.test(word ?? '')) i += 1;
-    } else found.push(word);
-  }
-  return found;
-}
-
 /** The words that are known. */
 export const known = (words: Words): readonly string[] => words.filter((word) => word !== undefined);
 /** Reads files in a way that shows nothing to be taken up: they exist. */

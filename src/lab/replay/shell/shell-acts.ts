@@ -1,8 +1,15 @@
 import { posix } from 'node:path';
-import { ANYTHING, type CommandActs, type LineRange, operands, type ShellAct } from './shell-act.js';
+import {
+  operands,
+  type ShellCommand,
+  type ShellPipeline,
+  type ShellRedirect,
+  type ShellStep,
+  shellSteps,
+} from '../../../foreign-tools/shell-syntax.js';
+import { ANYTHING, type CommandActs, type LineRange, type ShellAct } from './shell-act.js';
 import { commandActs } from './shell-commands.js';
 import { countOf, sed, tail } from './shell-show.js';
-import { type ShellCommand, type ShellPipeline, type ShellRedirect, type ShellStep, shellSteps } from './shell-syntax.js';
 
 /** What a script does, with the folder that each act's names are relative to. */
 interface ShellReading {

@@ -1,12 +1,11 @@
+import { isOption, operands, type ShellCommand } from '../../../foreign-tools/shell-syntax.js';
 import type { ListingFormat } from '../../../foreign-tools/tool-table.js';
 import {
   ANYTHING,
   type CommandActs,
   type CommandReader,
   changes,
-  isOption,
   known,
-  operands,
   PRINTS,
   reads,
   type ShellAct,
@@ -16,7 +15,6 @@ import {
   type Words,
 } from './shell-act.js';
 import { cat, head, nl, sed, tail } from './shell-show.js';
-import type { ShellCommand } from './shell-syntax.js';
 
 const lists = (format: ListingFormat, targets: Words, folder = '.'): CommandActs => ({
   acts: [{ kind: 'list', format, folder, targets: known(targets) }],

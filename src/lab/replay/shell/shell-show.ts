@@ -1,4 +1,5 @@
-import { type CommandActs, type CommandReader, changes, isOption, type LineRange, operands, reads, some, type Words } from './shell-act.js';
+import { isOption, operands } from '../../../foreign-tools/shell-syntax.js';
+import { type CommandActs, type CommandReader, changes, type LineRange, reads, some, type Words } from './shell-act.js';
 
 function shows(words: Words, range: LineRange | undefined, exact: boolean): CommandActs {
   const [path] = words;

@@ -3,6 +3,23 @@ import { type Command, type ParsedScript, parse, type Redirection, type Statemen
 /** A word of a command: its text, or undefined where only the shell could tell (variables, globs, substitutions). */
 export type ShellWord = string | undefined;
 
+/** Whether a word is an option. */
+export const isOption = (word: ShellWord): boolean => word !== undefined && word.length > 1 && word.startsWith('-');
+
+/** Words that are no options; those after the options that take a value are left out with them. */
+export function operands(words: readonly ShellWord[], valued: RegExp = /^$/): readonly ShellWord[] {
+  const found: ShellWord[] = [];
+  let ended = false;
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i];
+    if (!ended && word === '--') ended = true;
+    else if (!ended && isOption(word)) {
+      if (valued.test(word ?? '')) i += 1;
+    } else found.push(word);
+  }
+  return found;
+}
+
 /** A redirection of a command's output or input. */
 export interface ShellRedirect {
   readonly operator: string;
