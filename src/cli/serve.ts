@@ -36,6 +36,12 @@ export function withServerFlags(command: Command): Command {
         collect,
       ),
     )
+    .addOption(
+      new Option(
+        '--agent-filesystem <id>',
+        "the filesystem of agents in a container, such as the container's id: paths that no --mount covers are there (default: this machine's)",
+      ),
+    )
     .addOption(dataFlag())
     .addOption(new Option('--profile <name>', 'memory (forgets everything when it stops) or rocksdb (the default)'))
     .addOption(new Option('--session <id>', 'session that all calls belong to (default: as the client says, else a new one)'))

@@ -155,7 +155,7 @@ export class Backend {
   }
 
   async #open(): Promise<OpenClient> {
-    const { roots, cwd, mounts, policy, durability, tools } = this.#settings;
+    const { roots, cwd, mounts, agentFilesystemId, policy, durability, tools } = this.#settings;
     const { openClient } = await import('./open-client.js');
     return openClient(this.#settings, {
       roots,
@@ -167,7 +167,7 @@ export class Backend {
       onNotice: (line) => this.#log.warn(line),
       onProgress: (message) => this.#report(message),
       signal: this.#stop.signal,
-      ...defined({ strict: tools.strict, shortIds: tools.shortIds }),
+      ...defined({ agentFilesystemId, strict: tools.strict, shortIds: tools.shortIds }),
     });
   }
 

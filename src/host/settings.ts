@@ -4,6 +4,7 @@ import { join, posix, resolve } from 'node:path';
 import { type MountSetting, parseMount } from '../filesystem/access/mounts.js';
 import type { EnsureNodeOptions } from '../node/ensure-node.js';
 import { NODE_PROFILES } from '../node/node-state.js';
+import { type FilesystemId, filesystemId } from '../objects/ids.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../session/step-policy.js';
 import type { ToolOptions } from '../tools/create-tools.js';
 import { CodedError } from '../values/coded-error.js';
@@ -46,6 +47,8 @@ export interface ServerSettings extends Settings {
   /** Where relative paths of the agents start, as they see it. */
   readonly cwd: string;
   readonly mounts: readonly MountSetting[];
+  /** The filesystem of the agents' paths that no mount covers [§5.2]; this machine's where absent. */
+  readonly agentFilesystemId?: FilesystemId;
   /** The session of every call; otherwise each client says, or gets a new one. */
   readonly session: string | undefined;
   /** Moves a session here that another process has open. */
@@ -67,6 +70,7 @@ export interface DatabaseFlags {
 export interface ServerFlags extends DatabaseFlags {
   readonly root?: readonly string[];
   readonly mount?: readonly string[];
+  readonly agentFilesystem?: string;
   readonly session?: string;
   readonly takeOver?: boolean;
   readonly durability: 'process' | 'power';
@@ -155,12 +159,15 @@ export function serverSettings(
 ): ServerSettings {
   const roots = (flags.root ?? [cwd]).map((root) => resolve(cwd, root));
   const mounts = readMounts(flags.mount);
+  const { agentFilesystem } = flags;
+  const agentFilesystemId = agentFilesystem === undefined ? undefined : readGiven(() => filesystemId(agentFilesystem));
   return {
     ...readSettings(env, flags),
     version,
     roots,
     cwd: workingFolder(roots, mounts),
     mounts,
+    ...defined({ agentFilesystemId }),
     session: flags.session,
     takeOver: flags.takeOver ?? false,
     durability: flags.durability,

@@ -85,11 +85,12 @@ describe('flags of mcp and serve', () => {
 
   test('all of them', () => {
     const flags = '--root a --root /b --data /d --profile memory --session s --strict --short-ids --allow-bash --read-only';
-    const more = '--max-output-chars 10000 --turn-pause 2.5 --window 7x2 --mount /workspace=/srv/a';
+    const more = '--max-output-chars 10000 --turn-pause 2.5 --window 7x2 --mount /workspace=/srv/a --agent-filesystem box-1';
     expect(settings([...flags.split(' '), ...more.split(' ')], { XTDB_URL: 'http://localhost:3000' })).toMatchObject({
       roots: ['/srv/a', '/b'],
       cwd: '/workspace',
       mounts: [{ agentPrefix: '/workspace', canonicalPrefix: '/srv/a' }],
+      agentFilesystemId: 'box-1',
       session: 's',
       node: { dataDir: '/d', profile: 'memory' },
       nodeUrl: 'http://localhost:3000',
@@ -107,6 +108,7 @@ describe('flags of mcp and serve', () => {
     [['--log-level', 'loud']],
     [['--profile', 'tape']],
     [['--mount', 'nowhere']],
+    [['--agent-filesystem', '']],
   ])('nonsense is refused: %j', (args) => {
     expect(() => settings(args)).toThrow();
   });
