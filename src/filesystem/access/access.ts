@@ -1,5 +1,3 @@
-import { stat } from 'node:fs/promises';
-import { posix } from 'node:path';
 import type { AgentPath, CanonicalPath, FilesystemId } from '../../objects/ids.js';
 import { named, SourceError } from './errors.js';
 import type { MountTable } from './mounts.js';
@@ -42,29 +40,9 @@ export async function locate(access: FilesystemAccess, path: string, options: Lo
     return { path: translated.path, filesystemId: translated.filesystemId, exists: false, reachable: false, shown: path };
   }
   const resolved = await roots.resolve(translated.path, { mustExist: options.mustExist ?? true, shown: path });
-  const filesystemId = await filesystemOf(mounts, resolved.path, translated);
+  // Links may lead from one mount into another.
+  const filesystemId = mounts.filesystemOfCanonical(resolved.path) ?? translated.filesystemId;
   return { path: resolved.path, filesystemId, exists: resolved.exists, reachable: true, shown: path };
-}
-
-/** Links may lead from one mount into another, and unmapped paths are told apart by their device [§5.3]; mappings come first. */
-async function filesystemOf(
-  mounts: MountTable,
-  path: CanonicalPath,
-  translated: { readonly filesystemId: FilesystemId; readonly viaMount: boolean },
-): Promise<FilesystemId> {
-  const mapped = mounts.filesystemOfCanonical(path);
-  if (mapped !== undefined) return mapped;
-  if (translated.viaMount || !mounts.knowsDevices) return translated.filesystemId;
-  const device = await deviceOf(path);
-  return (device === undefined ? undefined : mounts.filesystemOfDevice(device)) ?? translated.filesystemId;
-}
-
-/** The device of a path; of the deepest folder that exists, for one that is still to be made. */
-async function deviceOf(path: string): Promise<bigint | undefined> {
-  for (let current = path; ; current = posix.dirname(current)) {
-    const stats = await stat(current, { bigint: true }).catch(() => undefined);
-    if (stats !== undefined || current === '/') return stats?.dev;
-  }
 }
 
 /** The error for a location that only the agent can see. */

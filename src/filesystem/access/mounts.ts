@@ -33,8 +33,6 @@ export interface MountTableOptions {
   readonly defaultFilesystemId: FilesystemId;
   /** The filesystem that this process sees; the default one if left out. */
   readonly localFilesystemId?: FilesystemId;
-  /** Filesystem ids by device number (`stat().dev`), for mounts that no mapping covers [§5.3]. */
-  readonly devices?: ReadonlyMap<bigint, FilesystemId>;
 }
 
 /** Whether `path` is `prefix` or lies below it, by whole components: `/workspace` does not hold `/workspace-other` (decision C9). */
@@ -83,14 +81,13 @@ export function parseMount(text: string): MountSetting {
 }
 
 /**
- * Translates between the agent's paths and canonical ones, both ways [§5.2, §5.3, decision C9].
+ * Translates between the agent's paths and canonical ones, both ways [§5.2, §5.3, decision C9]; a mount that is not configured is not looked for (divergence C9).
  * Pure: touches no disk. The longest matching prefix wins in either direction, by whole components.
  */
 export class MountTable {
   readonly mappings: readonly MountMapping[];
   readonly defaultFilesystemId: FilesystemId;
   readonly localFilesystemId: FilesystemId;
-  readonly #devices: ReadonlyMap<bigint, FilesystemId>;
   readonly #byAgentPrefix: readonly MountMapping[];
   readonly #byCanonicalPrefix: readonly MountMapping[];
 
@@ -98,7 +95,6 @@ export class MountTable {
   constructor(options: MountTableOptions) {
     this.defaultFilesystemId = options.defaultFilesystemId;
     this.localFilesystemId = options.localFilesystemId ?? options.defaultFilesystemId;
-    this.#devices = options.devices ?? new Map();
     this.mappings = (options.mappings ?? []).map((setting) => ({
       agentPrefix: agentPath(normalPrefix(setting.agentPrefix, 'agent prefix')),
       canonicalPrefix: normalPrefix(setting.canonicalPrefix, 'canonical prefix'),
@@ -141,20 +137,9 @@ export class MountTable {
     return this.#byCanonicalPrefix.find(({ canonicalPrefix }) => isWithin(path, canonicalPrefix))?.filesystemId;
   }
 
-  /** Whether device numbers are consulted at all. */
-  get knowsDevices(): boolean {
-    return this.#devices.size > 0;
-  }
-
-  /** The filesystem of an unmapped path by its device number [§5.3]; `undefined` for an unknown device. */
-  filesystemOfDevice(device: bigint): FilesystemId | undefined {
-    return this.#devices.get(device);
-  }
-
-  /** Whether this process can read a canonical path of that filesystem: its own, a mounted one, or one of a known device. */
+  /** Whether this process can read a canonical path of that filesystem: its own, or a mounted one. */
   isReachable(path: CanonicalPath, filesystem: FilesystemId): boolean {
     if (filesystem === this.localFilesystemId) return true;
-    const mounted = this.mappings.some((mapping) => mapping.filesystemId === filesystem && isWithin(path, mapping.canonicalPrefix));
-    return mounted || [...this.#devices.values()].includes(filesystem);
+    return this.mappings.some((mapping) => mapping.filesystemId === filesystem && isWithin(path, mapping.canonicalPrefix));
   }
 }

@@ -1,4 +1,4 @@
-import { rename, stat, symlink } from 'node:fs/promises';
+import { rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type FilesystemAccess, type Location, locate, unreachableError } from '../../../../src/filesystem/access/access.js';
@@ -97,21 +97,5 @@ describe('locating what an agent names', () => {
       exists: false,
       reachable: true,
     });
-  });
-
-  test('an unmapped path is told apart by its device; a mapping comes first [§5.3]', async () => {
-    const { dev } = await stat(folder.inside, { bigint: true });
-    const devices = new Map([[dev, host]]);
-    const unmapped: FilesystemAccess = { roots, mounts: new MountTable({ defaultFilesystemId: overlay, devices }) };
-    const file = join(folder.inside, 'src/a.ts');
-    expect((await locate(unmapped, file, { cwd: '/' })).filesystemId).toBe(host);
-    const unmade = await locate(unmapped, join(folder.inside, 'new/x.ts'), { cwd: '/', mustExist: false });
-    expect(unmade.filesystemId).toBe(host);
-    const other: FilesystemAccess = {
-      roots,
-      mounts: new MountTable({ defaultFilesystemId: overlay, devices: new Map([[dev + 1n, host]]) }),
-    };
-    expect((await locate(other, file, { cwd: '/' })).filesystemId).toBe(overlay);
-    expect((await locate(mapped({ devices }), '/share/b.ts', { cwd: '/' })).filesystemId).toBe(share);
   });
 });

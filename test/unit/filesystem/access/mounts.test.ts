@@ -114,13 +114,6 @@ describe('translation [§5.3, decision C9]', () => {
     expect(() => new MountTable({ mappings: twice, defaultFilesystemId: host })).toThrow(/two mounts/);
   });
 
-  test('device numbers name the filesystem of unmapped paths', () => {
-    const devices = new MountTable({ defaultFilesystemId: overlay, devices: new Map([[41n, host]]) });
-    expect(devices.filesystemOfDevice(41n)).toBe(host);
-    expect(devices.filesystemOfDevice(42n)).toBeUndefined();
-    expect(devices.isReachable(canonicalPath('/any'), host)).toBe(true);
-  });
-
   test('forward after reverse gives the path back', () => {
     const name = fc.constantFrom('a', 'b', 'data', 'p', 'w');
     const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => `/${names.join('/')}`);
