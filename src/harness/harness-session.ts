@@ -51,7 +51,7 @@ export interface TurnOptions extends AssembleOptions, ReportOptions {
 export class HarnessSession {
   readonly session: ContextSession;
   readonly #client: ContextClient;
-  readonly #settings: HarnessSettings;
+  #settings: HarnessSettings;
   readonly #chat: ReportedChat;
   readonly #serial = pLimit(1);
 
@@ -59,8 +59,15 @@ export class HarnessSession {
     this.#client = client;
     this.session = session;
     this.#settings = settings;
-    const { mineShell = false, strict = false } = settings;
-    this.#chat = new ReportedChat(session, () => ({ files: client.files, mineShell, strict, now: client.now() }));
+    this.#chat = new ReportedChat(session, () => {
+      const { mineShell = false, strict = false } = this.#settings;
+      return { files: client.files, mineShell, strict, now: client.now() };
+    });
+  }
+
+  /** Changes how it is shown from now on, and with `strict` what a read of a part does (decision D8). */
+  render(rendering: Pick<HarnessSettings, 'strict' | 'shortIds'>): void {
+    this.#settings = { ...this.#settings, ...rendering };
   }
 
   get id(): SessionId {

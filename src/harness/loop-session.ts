@@ -22,8 +22,16 @@ export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'deliver
   readonly layout?: LayoutName;
 }
 
+/** How the contexts of a session are shown; what is left out stays as it was. */
+export interface Rendering {
+  /** The literal behaviour of every divergence that has one (decision E8). */
+  readonly strict?: boolean;
+  /** The shortest unique prefixes of ids (decision D6). */
+  readonly shortIds?: boolean;
+}
+
 /** A harness's list as it is before a model call. */
-interface LoopHistory extends LineageHistory {
+interface LoopHistory extends LineageHistory, Rendering {
   /** The whole list, without system messages. */
   readonly messages: readonly ReportedMessage[];
   /** The system prompt of the call, where it is known already. */
@@ -58,7 +66,7 @@ const DATABASE_MS = 500;
  */
 export class LoopSession {
   readonly #client: ContextClient;
-  readonly #options: LoopOptions;
+  #options: LoopOptions;
   #current: HarnessSession | undefined;
   /** The context that was given and not handed over yet. */
   #pending: SessionAroundTail | undefined;
@@ -164,15 +172,18 @@ export class LoopSession {
   }
 
   async #assemble(harness: HarnessSession, tail: FrozenTail): Promise<SessionAroundTail> {
-    const { layout } = this.#options;
-    const options = { optimistic: true, timeoutMs: DATABASE_MS, ...defined({ layout }) };
+    const { layout, strict, shortIds } = this.#options;
+    const options = { optimistic: true, timeoutMs: DATABASE_MS, ...defined({ layout, strict, shortIds }) };
     return (await harness.session.assemble(options)).asAround(tail);
   }
 
-  async #follow({ messages, system, compacted = false }: LoopHistory): Promise<{
+  async #follow({ messages, system, compacted = false, strict, shortIds }: LoopHistory): Promise<{
     readonly harness: HarnessSession;
     readonly placed: readonly PlacedEntry[];
   }> {
+    const rendering = defined({ strict, shortIds });
+    this.#options = { ...this.#options, ...rendering };
+    this.#current?.render(rendering);
     // What it lost is kept in a fork; the whole history is here, and what is missing of it is recorded again.
     if (this.#current?.session.isLost === true) this.#current = undefined;
     this.#current ??= this.#wrap(await openLineage(this.#client, this.#options, { messages, compacted }));

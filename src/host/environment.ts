@@ -23,6 +23,9 @@ export interface LoopSettings {
   readonly limitMs: number;
   /** PALIMPSEST_LOOP_LAYOUT: the name of the layout of contexts. */
   readonly layout: string | undefined;
+  /** PALIMPSEST_LOOP_STRICT and PALIMPSEST_LOOP_SHORT_IDS, 1 or 0: how contexts are shown until a session says otherwise. */
+  readonly strict: string | undefined;
+  readonly shortIds: string | undefined;
   /** PALIMPSEST_LOOP_TIMES: a file that gets a line of JSON for each model call, for measurements. */
   readonly timesFile: string | undefined;
 }
@@ -38,6 +41,8 @@ export function loopSettings(env: Environment): LoopSettings {
     node: env.PALIMPSEST_NODE,
     limitMs: Number.isFinite(limitMs) && limitMs > 0 ? limitMs : LIMIT_MS,
     layout: variable(env, 'PALIMPSEST_LOOP_LAYOUT'),
+    strict: variable(env, 'PALIMPSEST_LOOP_STRICT'),
+    shortIds: variable(env, 'PALIMPSEST_LOOP_SHORT_IDS'),
     timesFile: variable(env, 'PALIMPSEST_LOOP_TIMES'),
   };
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { Verb } from '../../session/verb-outcome.js';
+import { messageOf } from '../../values/thrown.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';
+import { COMMAND_TEXT, loopCommand } from '../loop-command.js';
 import type { LoopGuard } from '../sidecar/loop-guard.js';
 import { startSidecar } from '../sidecar/start.js';
 import type { OpencodeHooks, OpencodeInfo, OpencodeInput, OpencodeMessage, OpencodePart, OpencodeTool } from './opencode-api.js';
@@ -85,10 +87,12 @@ class OpencodeLoop {
     if (data !== undefined) this.#guard.follow(opencodeList(id, data, session.system).list);
   }
 
-  async turn(id: string, wanted: string): Promise<void> {
+  /** What the command asks for; without a word it turns Palimpsest on. @throws {RangeError} for words that mean nothing */
+  async command(id: string, words: string): Promise<void> {
+    const { on, ...rendering } = loopCommand(words.trim() === '' ? 'on' : words);
+    this.#guard.render(id, rendering);
     const session = this.#session(id);
-    const on = wanted.trim() !== 'off';
-    if (on === session.on) return;
+    if (on === undefined || on === session.on) return;
     session.on = on;
     await this.#guard.toggled(id, on);
   }
@@ -125,8 +129,8 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
   return {
     dispose: () => guard.end(),
     config: async (config) => {
-      const template = 'Palimpsest was turned $ARGUMENTS for this session. Answer with one word: ok';
-      config.command = { ...config.command, [COMMAND]: { template, description: 'Turn the context that Palimpsest assembles on or off' } };
+      const template = 'Palimpsest in this session from now on: $ARGUMENTS. Answer with one word: ok';
+      config.command = { ...config.command, [COMMAND]: { template, description: COMMAND_TEXT } };
     },
     event: async ({ event: { type, properties } }) => {
       if (type === 'message.part.updated') loop.streamed.part(properties.part as OpencodePart);
@@ -136,7 +140,7 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
     tool: Object.fromEntries(tools),
     'tool.execute.before': async ({ sessionID, callID }) => loop.expect(sessionID, callID),
     'command.execute.before': async ({ command, sessionID, arguments: wanted }) => {
-      if (command === COMMAND) await loop.turn(sessionID, wanted);
+      if (command === COMMAND) await loop.command(sessionID, wanted).catch((error: unknown) => notify(messageOf(error)));
     },
     'experimental.session.compacting': async ({ sessionID }) => loop.compacting(sessionID),
     'experimental.chat.messages.transform': (_input, { messages }) => loop.messages(messages),

@@ -1,7 +1,9 @@
 import { basename } from 'node:path';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
+import { messageOf } from '../../values/thrown.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';
+import { COMMAND_TEXT, loopCommand } from '../loop-command.js';
 import type { LoopGuard } from '../sidecar/loop-guard.js';
 import { startSidecar } from '../sidecar/start.js';
 import type { PiContext, PiExtensionApi, PiMessage } from './pi-api.js';
@@ -119,11 +121,18 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
     });
   }
   pi.registerCommand('palimpsest', {
-    description: 'Turn the context that Palimpsest assembles on or off in this session: on, off',
+    description: COMMAND_TEXT,
     handler: async (args, context) => {
-      const wanted = args.trim();
-      if (wanted === 'on' || wanted === 'off') await session?.turn(wanted === 'on', context);
-      context.ui.notify(`Palimpsest is ${session?.on === true ? 'on' : 'off'} in this session`, 'info');
+      const { ui } = context;
+      try {
+        const { on, ...rendering } = args.trim() === '' ? {} : loopCommand(args);
+        if (on !== undefined) await session?.turn(on, context);
+        session?.loop.render(session.id, rendering);
+        const shown = Object.keys(rendering).length === 0 ? '' : `; ${args.trim()} from its next model call on`;
+        ui.notify(`Palimpsest is ${session?.on === true ? 'on' : 'off'} in this session${shown}`, 'info');
+      } catch (error) {
+        ui.notify(messageOf(error), 'warning');
+      }
     },
   });
 }

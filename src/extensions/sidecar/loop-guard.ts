@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RenderedMessage } from '../../assembly/render-messages.js';
-import type { LoopContext } from '../../harness/loop-session.js';
+import type { LoopContext, Rendering } from '../../harness/loop-session.js';
 import type { HandedList } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
@@ -116,6 +116,8 @@ export class LoopGuard {
   readonly #options: LoopGuardOptions;
   /** By session: how long the model call has waited whose record is still to be kept. */
   readonly #waited = new Map<string, { readonly ms: number; readonly objects: number }>();
+  /** How sessions are shown, as far as their users have said; it goes with every list, so that another sidecar knows it too. */
+  readonly #renderings = new Map<string, Rendering>();
   #passedThrough = 0;
   #troubled = false;
 
@@ -164,7 +166,12 @@ export class LoopGuard {
   /** Reports what was said since the last model call; nothing waits for it. */
   follow(list: WholeList): void {
     // The next model call reports it again.
-    this.#options.sidecar.callWithList('follow', list).catch(() => undefined);
+    this.#options.sidecar.callWithList('follow', this.#rendered(list)).catch(() => undefined);
+  }
+
+  /** Changes how a session is shown, from its next model call on. */
+  render(session: string, rendering: Rendering): void {
+    this.#renderings.set(session, { ...this.#renderings.get(session), ...rendering });
   }
 
   /** Reports that a tool call has begun; nothing waits for it. */
@@ -194,8 +201,12 @@ export class LoopGuard {
   }
 
   async #passage<M>(own: HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
-    const context = await this.#options.sidecar.callWithList('context', own.list);
+    const context = await this.#options.sidecar.callWithList('context', this.#rendered(own.list));
     return context === null ? undefined : { messages: composed(own, context), context };
+  }
+
+  #rendered(list: WholeList): WholeList {
+    return { ...list, ...this.#renderings.get(list.session) };
   }
 
   async #handed(session: string, handed: HandedList & { readonly system?: string }): Promise<void> {

@@ -1,23 +1,21 @@
 import type { Readable } from 'node:stream';
 import type { LayoutName } from '../../assembly/assembly-record.js';
-import type { HandedOver, LoopContext } from '../../harness/loop-session.js';
+import type { HandedOver, LoopContext, Rendering } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { HistoryEvent } from '../../objects/step.js';
 import type { Verb } from '../../session/verb-outcome.js';
 
 /** The first line that a harness sends its sidecar, as JSON. */
-export interface Beginning {
+export interface Beginning extends Rendering {
   readonly what: 'pi' | 'opencode';
   /** The working folder of the agent, and where its files may lie. */
   readonly cwd: string;
   readonly roots: readonly string[];
-  readonly strict?: boolean;
-  readonly shortIds?: boolean;
   readonly layout?: LayoutName;
 }
 
 /** A list of messages as it differs from the one sent before for the same session. */
-export interface SentList {
+export interface SentList extends Rendering {
   readonly session: string;
   readonly parent?: string;
   /** The number of the list that it continues; 0 for none. */

@@ -30,10 +30,20 @@ function layoutOf({ layout }: LoopSettings, notify: Surroundings['notify']): Pic
   return {};
 }
 
+/** Whether a variable turns something on; for a value that is neither 1 nor 0 the user is notified, and it stays off. */
+function isOn(name: string, value: string | undefined, notify: Surroundings['notify']): boolean {
+  if (value !== undefined && value !== '0' && value !== '1') notify(`Palimpsest: ${name} is ${JSON.stringify(value)}; set it to 1 or 0`);
+  return value === '1';
+}
+
 /** Starts the sidecar of a harness: gives what asks it on behalf of the harness. */
 export function startSidecar(what: Beginning, { extension, node, env, notify }: Surroundings): LoopGuard {
   const settings = loopSettings(env);
-  const beginning = { ...what, ...layoutOf(settings, notify) };
+  const rendering = {
+    strict: isOn('PALIMPSEST_LOOP_STRICT', settings.strict, notify),
+    shortIds: isOn('PALIMPSEST_LOOP_SHORT_IDS', settings.shortIds, notify),
+  };
+  const beginning = { ...what, ...rendering, ...layoutOf(settings, notify) };
   const program = fileURLToPath(new URL('./sidecar.js', extension));
   const sidecar = new SidecarProcess({ node: settings.node ?? node, program, env, beginning });
   sidecar.start();

@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { OpencodeHooks, OpencodeInput, OpencodeMessage, OpencodePart } from '../../../src/extensions/opencode/opencode-api.js';
+import type { PiContext, PiExtensionApi, PiMessage } from '../../../src/extensions/pi/pi-api.js';
+import { cliPath, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+
+/** A harness that has loaded the built extension, in the middle of a turn in which it read a file. */
+interface Host {
+  /** The texts of the next model call. */
+  call(): Promise<string>;
+  command(words: string): Promise<void>;
+  readonly notices: string[];
+  end(): Promise<void>;
+}
+
+const TEXT = 'the only line of a.txt\n';
+const built = (name: string): Promise<Readonly<Record<string, unknown>>> => import(join(dirname(cliPath), name));
+
+async function piHost(cwd: string): Promise<Host> {
+  const session = randomUUID();
+  const notices: string[] = [];
+  const handlers = new Map<string, (event: unknown, context: PiContext) => unknown>();
+  let command: Parameters<PiExtensionApi['registerCommand']>[1] | undefined;
+  const context: PiContext = {
+    cwd,
+    hasUI: false,
+    ui: { setStatus: () => undefined, notify: (text) => notices.push(text) },
+    sessionManager: { getSessionId: () => session, getHeader: () => null },
+  };
+  const { default: extension } = await built('pi.js');
+  (extension as (pi: PiExtensionApi) => void)({
+    on: (event, handler) => handlers.set(event, handler as never),
+    registerTool: () => undefined,
+    registerCommand: (_name, made) => {
+      command = made;
+    },
+  });
+  const fire = async (event: string, what: object) => handlers.get(event)?.(what, context);
+  const messages: readonly PiMessage[] = [
+    { role: 'user', content: 'look', timestamp: 1 },
+    { role: 'assistant', content: [{ type: 'toolCall', id: 'call_1', name: 'read', arguments: { path: 'a.txt' } }], timestamp: 2 },
+    { role: 'toolResult', toolCallId: 'call_1', toolName: 'read', content: [{ type: 'text', text: TEXT }], timestamp: 3 },
+  ];
+  await fire('session_start', {});
+  await fire('before_agent_start', { systemPrompt: 'be good' });
+  return {
+    call: async () => {
+      const answer = (await fire('context', { messages })) as { readonly messages: readonly PiMessage[] } | undefined;
+      const blocks = (answer?.messages ?? []).flatMap(({ content }) => (Array.isArray(content) ? content : []));
+      return blocks.flatMap(({ text }: { readonly text?: string }) => text ?? []).join('\n');
+    },
+    command: async (words) => command?.handler(words, context),
+    notices,
+    end: async () => void (await fire('session_shutdown', {})),
+  };
+}
+
+async function opencodeHost(cwd: string): Promise<Host> {
+  const sessionID = `ses_${randomUUID()}`;
+  const notices: string[] = [];
+  const part = (messageID: string, more: Partial<OpencodePart> & Pick<OpencodePart, 'type'>): OpencodePart => ({
+    id: `prt_${messageID}`,
+    sessionID,
+    messageID,
+    ...more,
+  });
+  const state = { status: 'completed' as const, input: { filePath: 'a.txt' }, output: TEXT };
+  const messages: readonly OpencodeMessage[] = [
+    { info: { id: 'msg_1', sessionID, role: 'user' }, parts: [part('msg_1', { type: 'text', text: 'look' })] },
+    {
+      info: { id: 'msg_2', sessionID, role: 'assistant' },
+      parts: [part('msg_2', { type: 'tool', tool: 'read', callID: 'call_1', state })],
+    },
+  ];
+  const input: OpencodeInput = {
+    directory: cwd,
+    worktree: cwd,
+    client: {
+      tui: { showToast: async ({ body }) => void notices.push(body.message) },
+      session: { messages: async () => ({ data: messages }) },
+    },
+  };
+  const { palimpsestForOpencode } = await built('opencode.js');
+  const hooks = await (palimpsestForOpencode as (input: OpencodeInput) => Promise<OpencodeHooks>)(input);
+  return {
+    call: async () => {
+      const list = [...messages];
+      await hooks['experimental.chat.messages.transform']({}, { messages: list });
+      await hooks['experimental.chat.system.transform']({ sessionID }, { system: ['be good'] });
+      return list.flatMap(({ parts }) => parts.flatMap(({ text }) => text ?? [])).join('\n');
+    },
+    command: (words) => hooks['command.execute.before']({ command: 'palimpsest', sessionID, arguments: words }),
+    notices,
+    end: () => hooks.dispose(),
+  };
+}
+
+const NAMED = /^ACTIVE_CONTENT id=[0-9a-f]{64}\ntoolcall_ref id=/m;
+const REPEATED = /^ACTIVE_CONTENT id=[0-9a-f]{64}\nthe only line of a\.txt/m;
+const SHORT = /^ACTIVE_CONTENT id=[0-9a-f]{8,12}\n/m;
+
+describe.each([
+  ['pi', piHost],
+  ['OpenCode', opencodeHost],
+])('/palimpsest and the variables of the loop in %s', (_name, open) => {
+  const env = { ...process.env };
+  let folder: Awaited<ReturnType<typeof temporaryRoot>>;
+  let host: Host | undefined;
+
+  beforeEach(async () => {
+    folder = await temporaryRoot();
+    await writeFile(join(folder.root, 'a.txt'), TEXT);
+    Object.assign(process.env, { PALIMPSEST_DATA: suiteData(), PALIMPSEST_PROFILE: 'memory', PALIMPSEST_LOOP_LIMIT_MS: '60000' });
+  });
+  afterEach(async () => {
+    await host?.end();
+    host = undefined;
+    for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+    await folder.remove();
+  });
+
+  test('show a session to the letter, or with short ids, from its next model call on, and back', async () => {
+    host = await open(folder.root);
+    expect(await host.call()).toMatch(NAMED);
+    await host.command('strict on');
+    expect(await host.call()).toMatch(REPEATED);
+    await host.command('short-ids on');
+    expect(await host.call()).toMatch(SHORT);
+    await host.command('short-ids off');
+    await host.command('strict off');
+    expect(await host.call()).toMatch(NAMED);
+    host.notices.splice(0);
+    await host.command('strictly');
+    expect(host.notices).toEqual([
+      '/palimpsest does not know "strictly"; it knows: on, off, strict on, strict off, short-ids on, short-ids off',
+    ]);
+    await host.command('off');
+    expect(await host.call()).not.toContain('ACTIVE_CONTENT');
+  });
+
+  test('begin as the environment says; a value that says nothing is told', async () => {
+    Object.assign(process.env, { PALIMPSEST_LOOP_STRICT: '1', PALIMPSEST_LOOP_SHORT_IDS: 'yes' });
+    host = await open(folder.root);
+    expect(host.notices).toEqual(['Palimpsest: PALIMPSEST_LOOP_SHORT_IDS is "yes"; set it to 1 or 0']);
+    expect(await host.call()).toMatch(REPEATED);
+  });
+});
