@@ -93,8 +93,8 @@ function sectionMessages(
 
 /**
  * Renders a context around the running turn that a harness keeps (decision E3): pool, closed turns and active content as messages of the user where the
- * layout puts them, a reference line for every result of the tail that is not active. An active result stands in the tail alone; a file that such a
- * result shows whole is named by it. Pure like `assemble`; same errors.
+ * layout puts them, a reference line for every result of the tail that is not active. An active result stands in the tail alone, without a block of its
+ * own (divergence 0009); a file that such a result shows whole is named by it. Pure like `assemble`; same errors.
  */
 export function renderAround(input: AssemblyInput, tail: FrozenTail, name: LayoutName = 'ssot'): AroundTail {
   const closed = input.turns.filter(({ turn }) => turn < tail.turn);

@@ -110,7 +110,7 @@ export function namesOf(ids: Iterable<ObjectId>, short: boolean): NameOf {
 
 type LineOf<T extends ContentType> = (metadata: ObjectMetadata<T>, nameOf: NameOf, strict: boolean) => readonly string[];
 
-/** How a file's line ends [§4.1]; by the letter a deleted file is unread, since its file_hash is null (decision C3). */
+/** How a file's line ends [§4.1]; by the letter a deleted file is unread, since its file_hash is null (divergence C3). */
 const FILE_ENDINGS: Readonly<Record<FileState, (charCount: number, strict: boolean) => string>> = {
   stub: () => '[unread]',
   indexed: (charCount) => `char_count=${charCount}`,

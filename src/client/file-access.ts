@@ -81,7 +81,7 @@ export class FileAccess {
     return this.access.mounts.toDisplay(source.path, source.filesystemId);
   }
 
-  /** Reads a source once (decision C1); what is wrong with it is answered, not thrown. */
+  /** Reads a source once (divergence C1); what is wrong with it is answered, not thrown. */
   read(source: FilesystemSource, signal?: AbortSignal): Promise<SourceReading> {
     return readSource(this.access, source, signal === undefined ? {} : { signal });
   }

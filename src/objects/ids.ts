@@ -111,7 +111,7 @@ export function isInfrastructureId(id: string): boolean {
 /** A session's name in the ids of its calls: an `@` in an id always has the name of the session that the call belongs to behind it. */
 const callName = (session: SessionId): string => session.replaceAll('@', '!');
 
-/** What an id ends in that only calls of this session have (decision B2). */
+/** What an id ends in that only calls of this session have (divergence B2). */
 export const callSuffix = (session: SessionId): string => `@${callName(session)}`;
 
 /** The id of the call of a step whose harness gives calls none (decision B2); `losses` damaged journals may have held one of the same number (decision 0011). */

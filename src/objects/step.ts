@@ -18,7 +18,7 @@ export interface AnswerProof {
 
 /**
  * What a harness did to its own history that is no message and no call (decision F1); nothing of the session is deleted for it. `lost`: the step that stood here was
- * acknowledged, and the journal that held it was damaged before the database had it (decision 0011).
+ * acknowledged, and the journal that held it was damaged before the database had it (divergence 0011).
  */
 export type HistoryEventKind = 'compacted' | 'shortened' | 'diverged' | 'forked' | 'paused' | 'resumed' | 'lost';
 

@@ -29,7 +29,7 @@ export interface CallPlan {
   readonly answer?: AnswerProof;
   /** The step of the message that made it, where that is known. */
   readonly by?: number;
-  /** Files that were read whole: they become active (decision D8). */
+  /** Files that were read whole: they become active (divergence D8). */
   readonly activateFiles: readonly ObjectId[];
   /** Every file that was read or mentioned, in order: they enter index and pool. */
   readonly index: readonly ObjectId[];

@@ -52,7 +52,7 @@ export interface StoredParts {
 }
 
 /**
- * Splits a version into its head and text parts [decision G2]. Nulls stay explicit; a `content` that lies in parts is left out of the head, where
+ * Splits a version into its head and text parts (divergence G). Nulls stay explicit; a `content` that lies in parts is left out of the head, where
  * `content_hash` names them.
  */
 export function toStored(version: ObjectVersion, marks: HeadMarks = {}): StoredParts {

@@ -79,7 +79,7 @@ async function perform(lastShown: LastShown, asked: Asked, work: Work): Promise<
   const sha256 = hashText(text);
   const header = headerLine('context', { ...fields, lines: lineRange(page), chars: text.length });
   return {
-    // The context must not come to contain itself: what is kept of it is what it takes to recognise it.
+    // The context must not come to contain itself: what is kept of it is what it takes to recognise it (divergence B8).
     content: `${full ? 'assembled context' : 'list of the context'}: ${text.length} characters, sha256 ${sha256}`,
     show: () => frame(header, page.text === '' ? '(nothing is assembled yet)' : page.text, [continuation(page, 'context', call)]),
     meta: { session: session.id, known: pool.length, active: active.length, chars: text.length, sha256 },

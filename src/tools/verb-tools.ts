@@ -142,7 +142,7 @@ function activeLine(plan: VerbPlan, session: ContextSession): string {
   return `active now: ${active.size} objects, ${chars} characters`;
 }
 
-/** What a planned verb says and does: `content` is one line per object, `show` for activate also the contents (decision D7). */
+/** What a planned verb says and does: `content` is one line per object, `show` for activate also the contents (divergence B8). */
 export function performVerb(plan: VerbPlan, work: Work): Performed {
   const done = plan.entries.filter((entry) => entry.ok);
   const failed = plan.entries.filter((entry) => !entry.ok);

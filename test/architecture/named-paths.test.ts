@@ -25,7 +25,7 @@ interface Named {
 function namedInTable(): readonly Named[] {
   const rows = read('docs/ssot.md')
     .split('\n')
-    .filter((line) => /^\| \d/.test(line));
+    .filter((line) => /^\| \d(\.\d)? \|/.test(line));
   return rows.flatMap((row) => {
     const [, section = '', , implemented = '', shown = ''] = row.split('|');
     const below = (cell: string, places: readonly string[]): readonly Named[] => {

@@ -28,7 +28,7 @@ async function rootsElsewhere({ files }: RootsEnvironment, snapshot: StoreSnapsh
 
 /**
  * Refuses a session that was worked with below folders which a client may not use: what it holds was read there. One that is not there passes, and for a client
- * that shares sessions every one, without asking the database.
+ * that shares sessions every one, without asking the database (divergence 0013).
  * @throws {SessionError} `other-roots`
  */
 export async function requireRoots(environment: RootsEnvironment, snapshot: StoreSnapshot, session: SessionId): Promise<void> {
