@@ -15,6 +15,8 @@ if (missing.length > 0) throw new Error(`test/attack/boundaries.mjs names suites
 
 process.env.PALIMPSEST_TEST_LONG = '1';
 process.env.PALIMPSEST_TEST_BESIDE = '1';
+// What 20,000 calls leave behind would fill the heap of a node that keeps its data in memory.
+process.env.PALIMPSEST_TEST_PROFILE = 'rocksdb';
 
 /** Every attack at its full size, one at a time, beside a session that reads all the while. */
 export default {

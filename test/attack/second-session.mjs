@@ -84,5 +84,4 @@ for (let number = 0; !isOver; number++) {
 }
 const lost = [];
 for (const [session, calls] of acknowledged) lost.push(...(await lostOf(session, calls)));
-process.stdout.write(`${JSON.stringify({ reads, wrong, lost })}\n`);
-process.exit(0);
+process.stdout.write(`${JSON.stringify({ reads, wrong, lost })}\n`, () => process.exit(0));

@@ -15,7 +15,8 @@ const p95 = (all) => [...all].sort((a, b) => a - b)[Math.ceil(all.length * 0.95)
 /** A server and a session that reads on it, on the suite's node, until it is ended. */
 async function startBeside(root) {
   const cli = join(tests, '..', 'dist', 'cli.js');
-  const flags = ['--port', '0', '--root', root, '--data', process.env.PALIMPSEST_TEST_DATA, '--profile', 'memory'];
+  const flags = ['--port', '0', '--root', root, '--data', process.env.PALIMPSEST_TEST_DATA];
+  flags.push('--profile', process.env.PALIMPSEST_TEST_PROFILE ?? 'memory');
   const serve = spawn(process.execPath, [cli, 'serve', ...flags], { stdio: ['ignore', 'ignore', 'pipe'] });
   let url;
   for await (const line of createInterface({ input: serve.stderr })) {

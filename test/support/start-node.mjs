@@ -9,15 +9,16 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const run = promisify(execFile);
 
 /**
- * Builds dist/ and starts one in-memory XTDB node for the whole live suite, through the built command.
+ * Builds dist/ and starts one XTDB node for the whole live suite, through the built command: in memory, unless PALIMPSEST_TEST_PROFILE names another profile.
  * Tests find its socket in PALIMPSEST_TEST_SOCKET, its data folder in PALIMPSEST_TEST_DATA; they keep apart by id prefixes of their own.
  */
 export default async function startNode() {
   await run(process.execPath, [join(root, 'scripts', 'build.mjs')], { cwd: root });
   // Every JVM of the tests lives for seconds: the first compiler alone costs half the processor time of both.
   process.env.JAVA_TOOL_OPTIONS = [process.env.JAVA_TOOL_OPTIONS, '-XX:TieredStopAtLevel=1'].filter(Boolean).join(' ');
+  const profile = process.env.PALIMPSEST_TEST_PROFILE ?? 'memory';
   const dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-test-'));
-  const args = [join(root, 'dist', 'cli.js'), 'node', 'start', '--data', dataDir, '--profile', 'memory', '--idle-exit', '600', '--json'];
+  const args = [join(root, 'dist', 'cli.js'), 'node', 'start', '--data', dataDir, '--profile', profile, '--idle-exit', '600', '--json'];
   const started = await run(process.execPath, args).catch((error) => {
     throw new Error(`the test node did not start: ${error.stdout || error.stderr || error.message}`);
   });
