@@ -227,3 +227,22 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
 export function tailStart(messages: readonly ReportedMessage[]): number | undefined {
   return historyOf(messages).settled.at(-1);
 }
+
+/** The steps of a report's messages, by their places in it. */
+export type MessageSteps = ReadonlyMap<number, number>;
+
+/** The step of the message that made a call, where that is known. */
+export function stepOf(call: Pick<OpenCall, 'from'> | undefined, steps: MessageSteps = new Map()): number | undefined {
+  if (call?.from === undefined) return undefined;
+  return 'step' in call.from ? call.from.step : steps.get(call.from.index);
+}
+
+/** Calls that wait for their results beyond a report, with the steps of their messages. */
+export function leftOpen(open: ReadonlyMap<string, OpenCall>, steps: MessageSteps): ReadonlyMap<string, OpenCall> {
+  return new Map(
+    [...open].map(([id, { tool, args, from }]) => {
+      const step = stepOf({ ...defined({ from }) }, steps);
+      return [id, { tool, args, ...(step === undefined ? {} : { from: { step } }) }];
+    }),
+  );
+}

@@ -1,7 +1,16 @@
 import type { ContextSession } from '../client/session/context-session.js';
 import type { ObjectId } from '../objects/ids.js';
 import { defined } from '../values/defined.js';
-import { announcedIds, type CallItem, type HistoryItem, historyOf, type OpenCall } from './history-item.js';
+import {
+  announcedIds,
+  type CallItem,
+  type HistoryItem,
+  historyOf,
+  leftOpen,
+  type MessageSteps,
+  type OpenCall,
+  stepOf,
+} from './history-item.js';
 import { chatEntries, isCompared, type KnownEntry, knownSilent, sentEntry } from './known-history.js';
 import type { ReportedMessage } from './message-schema.js';
 import type { ObservationContext } from './observe-call.js';
@@ -64,30 +73,11 @@ interface Taken {
 const places = (items: readonly unknown[]): readonly number[] => [...items.keys()];
 const placeOf = ({ seq, turn, ref }: Taken['place']): Taken['place'] => ({ seq, turn, ...defined({ ref }) });
 
-/** The steps of a report's messages, by their places in it. */
-type MessageSteps = ReadonlyMap<number, number>;
-
-/** The step of the message that made a call, where that is known. */
-function stepOf(call: Pick<OpenCall, 'from'> | undefined, steps: MessageSteps = new Map()): number | undefined {
-  if (call?.from === undefined) return undefined;
-  return 'step' in call.from ? call.from.step : steps.get(call.from.index);
-}
-
 /** What goes with an entry when it is recorded. */
 const extrasOf = (
   item: HistoryItem,
   { turnRef, steps }: { readonly turnRef: string | undefined; readonly steps: MessageSteps },
 ): CallExtras => defined({ turnRef, by: item.kind === 'call' ? stepOf(item, steps) : undefined });
-
-/** Calls that wait for their results beyond a report, with the steps of their messages. */
-function leftOpen(open: ReadonlyMap<string, OpenCall>, steps: MessageSteps): ReadonlyMap<string, OpenCall> {
-  return new Map(
-    [...open].map(([id, { tool, args, from }]) => {
-      const step = stepOf({ ...defined({ from }) }, steps);
-      return [id, { tool, args, ...(step === undefined ? {} : { from: { step } }) }];
-    }),
-  );
-}
 
 function placedEntries(items: readonly HistoryItem[], sent: readonly (KnownEntry | undefined)[]): readonly PlacedEntry[] {
   return items.flatMap((item, i) => {
