@@ -109,6 +109,7 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'wrong-kind': 400,
   'malformed-query': 400,
   'query-refused': 403,
+  'query-too-wide': 413,
   'query-timeout': 504,
   'verify-timeout': 504,
   'newer-renderer': 501,

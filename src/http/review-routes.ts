@@ -76,9 +76,9 @@ const HANDLERS: Handlers = {
     await access.requireObject(id);
     return whoAnswer(timeline.present.basis, id, await access.openable(sightings));
   },
-  query: async ({ timeline, access }, { query, session, limit, timeout, args, ...when }) => {
+  query: async ({ timeline, access }, { query, session, limit, timeout, args, storage, ...when }) => {
     access.requireShared();
-    const asked = { session, limit, timeoutMs: milliseconds(timeout), args, ...moment(when) };
+    const asked = { session, limit, timeoutMs: milliseconds(timeout), args, storage: storage === 'true', ...moment(when) };
     const { point, answer } = await askQuery(timeline, query, asked);
     return queryAnswer(point.basis, answer);
   },

@@ -39,6 +39,7 @@ export const REVIEW_PARAMETERS = {
     ...clocks,
     limit,
     timeout: z.coerce.number().positive().max(30).optional().describe('Seconds; 10 where absent'),
+    storage: z.enum(['true', 'false']).optional().describe("Whether the documents that the database holds are asked instead of the SSOT's"),
   }),
   verify: z.strictObject({
     session: sessionName,

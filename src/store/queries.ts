@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { sym } from '../edn/values.js';
-import { type ObjectId, type SessionId, sessionObjectId } from '../objects/ids.js';
+import { type ObjectId, type SessionId, type Sha256, sessionObjectId } from '../objects/ids.js';
 import { FIELDS } from '../objects/object-type.js';
 import { parseSource, type Source } from '../objects/source.js';
 import { type DatalogQuery, each, predicate, pull, triple } from '../xtdb/datalog.js';
@@ -19,6 +19,8 @@ const from = sym('?from');
 const to = sym('?to');
 const since = sym('?since');
 const source = sym('?source');
+const hash = sym('?hash');
+const text = sym('?text');
 
 /** `[(get-start-valid-time ?e) ?since]`: from when on the version that is current at the basis holds. */
 const VALID_SINCE = [...predicate('get-start-valid-time', e), since];
@@ -52,6 +54,19 @@ const IDS_BETWEEN: DatalogQuery = {
 };
 
 const FILES: DatalogQuery = { find: [e, source], in: [type], where: [triple(e, 'type', type), triple(e, 'source', source)] };
+
+const CONTENTS: DatalogQuery = {
+  find: [hash, text],
+  in: [each(hash)],
+  where: [triple(e, 'content_hash', hash), triple(e, 'content', text)],
+};
+
+/** Through the lists of chunks, of which there are few: `chunks:` is seven characters, a hash 64. */
+const LONG_CONTENTS: DatalogQuery = {
+  find: [e, hash],
+  in: [type, from, to],
+  where: [triple(id, 'type', type), [...predicate('subs', id, from, to), hash], triple(e, 'content_hash', hash)],
+};
 
 /** A head with the beginning of the valid time of the version that is current at the snapshot's basis. */
 export interface TimedDocument {
@@ -150,4 +165,17 @@ export async function fileSources(db: DbSnapshot): Promise<readonly { readonly i
     const read = parseSource(toAttribute('source', value ?? null));
     return typeof found === 'string' && read !== null ? [{ id: found as ObjectId, source: read }] : [];
   });
+}
+
+/** The contents that heads hold themselves, by hash; others are absent. */
+export async function inlineContents(db: DbSnapshot, hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, string>> {
+  const rows = hashes.length === 0 ? [] : await db.query(CONTENTS, [hashes]);
+  return new Map(rows.map(([key, content]) => [String(key) as Sha256, String(content)]));
+}
+
+/** The objects whose content is longer than one chunk, with its hash. */
+export async function longContents(db: DbSnapshot): Promise<readonly (readonly [ObjectId, Sha256])[]> {
+  const from = 'chunks:'.length;
+  const rows = await db.query(LONG_CONTENTS, ['chunks', from, from + 64]);
+  return rows.map(([found, key]) => [String(found) as ObjectId, String(key) as Sha256]);
 }

@@ -16,8 +16,20 @@ import type { RequestOptions } from '../xtdb/requests.js';
 import { readAssemblies, type WantedRecords } from './assemblies.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
 import { findLineage, type Lineage, lineageFrom, lineageOf, type StepRange } from './lineage.js';
-import { existingIds, fileSources, headsWithTimes, objectIdsFrom, readTimes, sessionRows, type VersionTimes } from './queries.js';
+import { formerId } from './part-id.js';
+import {
+  existingIds,
+  fileSources,
+  headsWithTimes,
+  inlineContents,
+  longContents,
+  objectIdsFrom,
+  readTimes,
+  sessionRows,
+  type VersionTimes,
+} from './queries.js';
 import { type FoundSets, StepReader, type StepTimes } from './read-steps.js';
+import { stepId } from './step-part.js';
 import { type TextCache, type TextDamage, TextReader, type VersionText } from './texts.js';
 
 /** A head as it stands at a basis: hashes and marks without the content. */
@@ -222,6 +234,30 @@ export class StoreSnapshot {
       const { upto = 0, parent, roots } = marksOf(document);
       return { id: sessionId(String(document.session_id)), turns, upto, validTime, parent, roots };
     });
+  }
+
+  /** Those of some sessions whose turn runs: they have steps beyond what their heads include (decision G4). One query. */
+  async running(sessions: readonly StoredSession[]): Promise<readonly StoredSession[]> {
+    const next = sessions.map((session) => ({ session, part: stepId(session.id, session.upto + 1) }));
+    const found = new Set(
+      await existingIds(
+        this.#db,
+        next.flatMap(({ part }) => [part, formerId(part)]),
+      ),
+    );
+    return next.flatMap(({ session, part }) => (found.has(part) || found.has(formerId(part)) ? [session] : []));
+  }
+
+  /** The objects whose content is longer than one chunk, with its hash. One query. */
+  longContents(): Promise<readonly (readonly [ObjectId, Sha256])[]> {
+    return longContents(this.#db);
+  }
+
+  /** The contents of versions under their hashes; unknown hashes are absent. */
+  async contents(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, string>> {
+    const inline = await inlineContents(this.#db, hashes);
+    const long = await this.#texts.many(hashes.filter((hash) => !inline.has(hash)));
+    return new Map([...inline, ...long]);
   }
 
   /**

@@ -187,14 +187,14 @@ const CODECS: Readonly<Record<AttributeType, Codec>> = {
 };
 
 /** What a nested value that is no map is stored under: a map costs one index key, a vector one for each element. */
-const VALUE_KEY = 'v';
+export const VALUE_KEY = 'v';
 /** What a map is stored under that would otherwise look like one of these two wrappers. */
-const MAP_KEY = 'm';
+export const MAP_KEY = 'm';
 
 /** Always a map with string keys, so that the attribute has one index type; only null stays null. */
 function wrapNested(value: unknown): EdnValue {
   if (value === null) return null;
-  const inner = writeJson(value, 0);
+  const inner = nestedValue(value);
   if (!(inner instanceof EdnMap)) return new EdnMap([VALUE_KEY, inner]);
   return inner.flat.length === 2 && (inner.flat[0] === VALUE_KEY || inner.flat[0] === MAP_KEY) ? new EdnMap([MAP_KEY, inner]) : inner;
 }
@@ -206,15 +206,16 @@ function unwrapNested(value: EdnValue | undefined): StoredValue {
   return readJson(value.flat.length === 2 && inner !== undefined && (key === VALUE_KEY || key === MAP_KEY) ? inner : value);
 }
 
-function writeJson(value: unknown, depth: number): EdnValue {
+/** A JSON value as it stands inside a document: objects as maps with string keys. @throws {EdnError} */
+export function nestedValue(value: unknown, depth = 0): EdnValue {
   checkDepth(depth);
   if (value === null || typeof value === 'boolean') return value;
   if (typeof value === 'string') return checkString(value);
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? new EdnDouble(value) : checkNumber(value);
-  if (Array.isArray(value)) return Array.from(value, (item) => writeJson(item, depth + 1));
+  if (Array.isArray(value)) return Array.from(value, (item) => nestedValue(item, depth + 1));
   if (typeof value !== 'object' || !isPlain(value)) throw new EdnError('not-a-value', `a ${typeof value} is no JSON value.`);
   const flat: EdnValue[] = [];
-  for (const [key, member] of Object.entries(value)) flat.push(checkString(key), writeJson(member, depth + 1));
+  for (const [key, member] of Object.entries(value)) flat.push(checkString(key), nestedValue(member, depth + 1));
   return new EdnMap(flat);
 }
 

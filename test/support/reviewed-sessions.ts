@@ -1,7 +1,7 @@
 import { rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CallReport } from '../../src/client/session/call-report.js';
-import type { ContextClient } from '../../src/client/session/context-client.js';
+import type { ContextClient, ContextClientOptions } from '../../src/client/session/context-client.js';
 import type { ContextSession } from '../../src/client/session/context-session.js';
 import type { ObjectId } from '../../src/objects/ids.js';
 import { mentions, openClient, wholeRead } from './context.js';
@@ -37,9 +37,9 @@ const call = (report: Partial<CallReport>): CallReport => ({
  * Makes them: the first session reads `a.ts` in turn 1, sees it changed in turn 2, where it also pins it, finds `b.ts` and runs a command with hostile
  * output, and lets go of it in turn 3; the second session reads the changed file.
  */
-export async function reviewedSessions(name: string): Promise<ReviewedSessions> {
+export async function reviewedSessions(name: string, options: Partial<ContextClientOptions> = {}): Promise<ReviewedSessions> {
   const { root, remove } = await temporaryRoot();
-  const client = await openClient(root);
+  const client = await openClient(root, options);
   const write = async (file: string, text: string, second: number): Promise<void> => {
     await writeFile(join(root, file), text);
     // Whole seconds of an hour ago, so that every version has a time of its own that can be asked for.

@@ -14,7 +14,8 @@ export const testNodeAddress = (): NodeAddress => {
 };
 
 /** A client of the suite's node. Whoever opens it closes it. */
-export const openTestClient = (options: XtdbClientOptions = {}): XtdbClient => new XtdbClient(testNodeAddress(), options);
+export const openTestClient = (options: XtdbClientOptions = {}, address = testNodeAddress()): XtdbClient =>
+  new XtdbClient(address, options);
 
 /** A prefix for ids that no other test uses: all tests share one database. */
 export const uniquePrefix = (): string => `t-${randomUUID()}:`;

@@ -46,6 +46,7 @@ export interface ReviewFlags {
   readonly raw?: boolean;
   readonly timeout?: number;
   readonly args?: string;
+  readonly storage?: boolean;
   /** False with `--no-content`. */
   readonly content?: boolean;
 }

@@ -108,6 +108,7 @@ export function reviewCommands(): readonly Command[] {
     .addOption(sessionFlag())
     .addOption(limitFlag('show at most this many rows (default: 1000)'))
     .addOption(new Option('--timeout <seconds>', 'longest run (default: 10)').argParser(numberBetween(0.001, 30)))
+    .addOption(new Option('--storage', "ask the documents that the database holds, parts and all, instead of the SSOT's"))
     .action(async (text: string, flags: ReviewFlags) => (await logs()).queryAction(text, flags));
   return [sessions, log, show, cat, diff, contextCommand(), who, query, reportCommand()];
 }

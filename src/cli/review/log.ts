@@ -182,11 +182,12 @@ function rowLines({ columns: headings, rows, limit, isCut }: QueryAnswer, colour
 /** `query '<datalog>'` */
 export async function queryAction(
   text: string,
-  { at, asOf, validTime, tx, session, limit, args, timeout, ...flags }: ReviewFlags,
+  { at, asOf, validTime, tx, session, limit, args, timeout, storage, ...flags }: ReviewFlags,
 ): Promise<void> {
   const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
   await answerReview(flags, async ({ timeline }) => {
-    const { point, answer } = await askQuery(timeline, text, { at: at ?? asOf, validTime, tx, session, limit, args, timeoutMs });
+    const asked = { at: at ?? asOf, validTime, tx, session, limit, args, timeoutMs, storage };
+    const { point, answer } = await askQuery(timeline, text, asked);
     return { lines: (colours) => rowLines(answer, colours), holds: pointText(point), json: queryAnswer(point.basis, answer) };
   });
 }

@@ -129,10 +129,10 @@ export async function askWho(
 export async function askQuery(
   timeline: Timeline,
   query: string,
-  { session: of, limit, timeoutMs, args, ...text }: Question & QueryLimits,
+  { session: of, limit, timeoutMs, args, storage, ...text }: Question & QueryLimits,
 ): Promise<{ readonly point: Point; readonly answer: QueryAnswer }> {
   const point = await timeline.find(askedMoment(text), await sessionIn(timeline, of));
-  return { point, answer: await runQuery(point.snapshot, query, { limit, timeoutMs, args }) };
+  return { point, answer: await runQuery(point.snapshot, query, { limit, timeoutMs, args, storage }) };
 }
 
 /** The context of a session at a moment. */

@@ -1,19 +1,28 @@
+import { performance } from 'node:perf_hooks';
 import { EdnError } from '../../edn/errors.js';
 import { parse } from '../../edn/parse.js';
 import { EdnDouble, EdnList, type EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword } from '../../edn/values.js';
-import type { Json } from '../../objects/canonical-json.js';
+import { canonicalJson, type Json } from '../../objects/canonical-json.js';
+import type { Sha256 } from '../../objects/ids.js';
 import { reportedTime } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { type DatalogQuery, distinctRows } from '../../xtdb/datalog.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { HistoryError } from '../rebuild/history-error.js';
+import { type Deadline, type FoldedRow, FoldedValues } from './folded-values.js';
 import { columnNames, type ParsedQuery, parseQuery } from './parse-query.js';
+import { AnswerSize, type PullSources, pulledDocuments, pullOf } from './pulled-documents.js';
+import { isVariable, symbolNames, tripleOf } from './query-terms.js';
+import { reachedEntities } from './reached-entities.js';
+import { rewriteQuery } from './rewrite-query.js';
 
 /** Rows of a query that sets no limit of its own. */
 const DEFAULT_ROWS = 1_000;
 /** The most rows that a query may ask for. */
 const MOST_ROWS = 100_000;
+/** Contents that are read at once. */
+const CONTENTS_AT_ONCE = 100;
 /** How long a query may run if nothing else is asked for, milliseconds. */
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** The longest that a query may ask for, milliseconds. */
@@ -25,6 +34,8 @@ export interface QueryLimits {
   readonly timeoutMs?: number | undefined;
   /** EDN text of a vector: one value for each binding of `:in`. */
   readonly args?: string | undefined;
+  /** Asks the documents that the database holds, parts and all, instead of the SSOT's. */
+  readonly storage?: boolean | undefined;
 }
 
 /** What a query found. */
@@ -90,39 +101,136 @@ function explained(error: unknown, timeoutMs: number): unknown {
     const why = `the node refuses ${outgrows}: what the query makes could outgrow the memory of the database`;
     return new HistoryError('query-refused', why, options);
   }
+  if (/too-much-memory|value-too-large/.test(error.errorKey ?? ''))
+    return new HistoryError('query-too-wide', `the node stopped the query: ${error.message}`, options);
   if (error.errorKey?.includes('fn-not-allowed') === true) return new HistoryError('query-refused', error.message, options);
   if (error.code === 'bad-request')
     return new HistoryError('malformed-query', `the database does not take the query: ${error.message}`, options);
   return error;
 }
 
+/** Variables of `:content` clauses that stand nowhere else but in `:find`: of their value only its equality matters, which its hash has too. */
+function contentVariables({ find, where, in: bindings = [], rules = [], orderBy = [] }: ParsedQuery): ReadonlySet<string> {
+  const contents: string[] = [];
+  const visit = (clause: EdnValue): void => {
+    const triple = tripleOf(clause);
+    if (clause instanceof EdnList) clause.items.forEach(visit);
+    else if (triple?.a instanceof Keyword && triple.a.name === 'content' && isVariable(triple.v)) contents.push(triple.v.name);
+  };
+  where.forEach(visit);
+  const plain = find.filter(isVariable).map(({ name }) => name);
+  const everywhere = symbolNames([...find, ...where, ...bindings, ...rules, ...orderBy.map(([element]) => element)]);
+  const count = (names: readonly string[], wanted: string): number => names.filter((name) => name === wanted).length;
+  return new Set(contents.filter((name) => count(everywhere, name) === count([...contents, ...plain], name)));
+}
+
+/** The contents under some hashes, null for null. */
+async function contentsOf({ snapshot, size }: PullSources, hashes: readonly EdnValue[]): Promise<ReadonlyMap<EdnValue, Json>> {
+  const wanted = [...new Set(hashes)].filter((hash): hash is Sha256 => typeof hash === 'string');
+  const found = new Map<EdnValue, Json>([[null, null]]);
+  for (let i = 0; i < wanted.length; i += CONTENTS_AT_ONCE) {
+    for (const [hash, content] of await snapshot.contents(wanted.slice(i, i + CONTENTS_AT_ONCE))) {
+      size.add(content);
+      found.set(hash, content);
+    }
+  }
+  return found;
+}
+
+/** A query as it is sent, and how its rows become the answer. */
+interface PreparedQuery {
+  readonly query: Pick<ParsedQuery, 'find' | 'in' | 'where' | 'rules'>;
+  readonly args: readonly EdnValue[];
+  readonly answer: (rows: readonly (readonly EdnValue[])[]) => Promise<readonly (readonly Json[])[]>;
+}
+
+const asStored = (query: ParsedQuery, args: readonly EdnValue[]): PreparedQuery => ({
+  query,
+  args,
+  answer: async (rows) => rows.map((row) => row.map(toJson)),
+});
+
+/** The query over the SSOT's documents as one over what the database holds (decision G11). */
+async function overDocuments(
+  snapshot: StoreSnapshot,
+  query: ParsedQuery,
+  { args, deadline }: { readonly args: readonly EdnValue[]; readonly deadline: Deadline },
+): Promise<PreparedQuery> {
+  const pulls = query.find.map(pullOf);
+  const find = query.find.map((element, i) => pulls[i]?.variable ?? element);
+  const { timeoutMs } = deadline;
+  const values = new FoldedValues(snapshot, reachedEntities(snapshot, query, { args, timeoutMs }), deadline);
+  const sources = { snapshot, values, size: new AnswerSize() };
+  const longContents = async (): Promise<readonly FoldedRow[]> => {
+    const found = await snapshot.longContents();
+    const contents = await contentsOf(
+      { ...sources, size: new AnswerSize() },
+      found.map(([, hash]) => hash),
+    );
+    return found.map(([id, hash]) => [id, String(contents.get(hash))]);
+  };
+  const hashed = contentVariables(query);
+  const rewritten = await rewriteQuery(query, { values, hashed, longContents });
+  const columnOf = async (i: number, cells: readonly EdnValue[]): Promise<(cell: EdnValue) => Json> => {
+    const [pull, element] = [pulls[i], find[i]];
+    if (pull !== undefined) {
+      const ids = cells.filter((cell) => typeof cell === 'string');
+      const documents = await pulledDocuments(sources, ids, pull.shape);
+      return (cell) => documents.get(String(cell)) ?? null;
+    }
+    if (!(element instanceof EdnSymbol) || !hashed.has(element.name)) return toJson;
+    const contents = await contentsOf(sources, cells);
+    return (cell) => contents.get(cell) ?? null;
+  };
+  const answer = async (rows: readonly (readonly EdnValue[])[]): Promise<readonly (readonly Json[])[]> => {
+    const columns: ((cell: EdnValue) => Json)[] = [];
+    for (const i of find.keys())
+      columns.push(
+        await columnOf(
+          i,
+          rows.map((row) => row[i] ?? null),
+        ),
+      );
+    const answered = rows.map((row) => row.map((cell, i) => columns[i]?.(cell) ?? null));
+    // What is pulled of two objects may be equal.
+    return pulls.every((pull) => pull === undefined) ? answered : [...new Map(answered.map((row) => [canonicalJson(row), row])).values()];
+  };
+  const { in: bindings, where, rules } = rewritten;
+  const some = <T>(items: readonly T[]): readonly T[] | undefined => (items.length === 0 ? undefined : items);
+  return { query: { find, in: some(bindings), where, rules: some(rules) }, args: [...args, ...rewritten.args], answer };
+}
+
 /**
  * Runs a reviewer's query at a basis: read into data, checked, with a limit on rows and time that the node keeps too, so that nothing goes
- * on running.
- * @throws {HistoryError} `malformed-query`, `query-refused`, `query-timeout`
+ * on running. It is answered as if the SSOT's documents stood in the database (decision G11); with `storage` over the documents that do.
+ * @throws {HistoryError} `malformed-query`, `query-refused`, `query-too-wide`, `query-timeout`
  * @throws {XtdbError}
  */
 export async function runQuery(snapshot: StoreSnapshot, text: string, limits: QueryLimits = {}): Promise<QueryAnswer> {
   const query = parseQuery(text);
-  const args = argumentsOf(limits.args, query);
+  const given = argumentsOf(limits.args, query);
   const timeoutMs = Math.min(limits.timeoutMs ?? DEFAULT_TIMEOUT_MS, MOST_TIMEOUT_MS);
   const asked = Math.min(query.limit ?? Number.POSITIVE_INFINITY, limits.limit ?? Number.POSITIVE_INFINITY);
   const limit = Math.min(asked === Number.POSITIVE_INFINITY ? DEFAULT_ROWS : asked, MOST_ROWS);
-  const { find, in: bindings, where, rules, orderBy, offset } = query;
-  const sent = {
-    find,
-    where,
-    limit: limit + 1,
-    timeoutMs,
-    ...defined({ in: bindings, rules, orderBy, offset }),
-  } as unknown as DatalogQuery;
+  const { orderBy, offset } = query;
+  const deadline = { timeoutMs, at: performance.now() + timeoutMs };
   try {
+    const prepared = limits.storage === true ? asStored(query, given) : await overDocuments(snapshot, query, { args: given, deadline });
+    const { find, in: bindings, where, rules } = prepared.query;
+    const left = Math.max(1, Math.round(deadline.at - performance.now()));
+    const sent = {
+      find,
+      where,
+      limit: limit + 1,
+      timeoutMs: left,
+      ...defined({ in: bindings, rules, orderBy, offset }),
+    } as unknown as DatalogQuery;
     // The node stops the query itself; the wait for it is a little longer, so that it is the node that says so.
-    const rows = await snapshot.rows(sent, args, { timeoutMs: timeoutMs + 2_000 });
+    const rows = await snapshot.rows(sent, prepared.args, { timeoutMs: left + 2_000 });
     const isOwnLimit = query.limit !== undefined && query.limit <= limit;
     return {
       columns: columnNames(query),
-      rows: distinctRows(rows.slice(0, limit)).map((row) => row.map(toJson)),
+      rows: await prepared.answer(distinctRows(rows.slice(0, limit))),
       limit,
       isCut: rows.length > limit && !isOwnLimit,
     };

@@ -21,6 +21,8 @@ export type HistoryErrorCode =
   | 'malformed-query'
   /** The query calls what is not on the list of functions. */
   | 'query-refused'
+  /** It reaches more than is folded for one query; the message names the bound. */
+  | 'query-too-wide'
   | 'query-timeout'
   /** A verification took longer than it was given. */
   | 'verify-timeout'
@@ -36,6 +38,7 @@ const USAGE: ReadonlySet<HistoryErrorCode> = new Set([
   'wrong-kind',
   'malformed-query',
   'query-refused',
+  'query-too-wide',
 ]);
 
 /** Thrown when a question about the past cannot be answered. The message says what was asked, why it cannot be, and what can be. */

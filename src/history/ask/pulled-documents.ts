@@ -1,0 +1,128 @@
+import { EdnList, EdnMap, EdnSymbol, type EdnValue, Keyword } from '../../edn/values.js';
+import type { Json } from '../../objects/canonical-json.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import type { FoldedValues } from './folded-values.js';
+import { symbolNames } from './query-terms.js';
+import { attributeAsked, type Kept, SSOT_ATTRIBUTES } from './ssot-attributes.js';
+
+type Document = { readonly [attribute: string]: Json };
+
+/** What a pull takes of a document: attributes, all of them perhaps, and of some that name other documents what it takes of these. */
+export interface PullShape {
+  readonly isWhole: boolean;
+  readonly attributes: readonly string[];
+  readonly joins: readonly { readonly attribute: string; readonly shape: PullShape }[];
+}
+
+/** Characters of documents and contents that one query answers with. */
+const MOST_CHARACTERS = 64 * 1_048_576;
+/** Documents that are read at once. */
+const PAGE = 200;
+/** What heads hold as it is in the document. */
+const ON_HEADS: ReadonlySet<Kept | undefined> = new Set(['direct', 'shared', 'map', 'list']);
+
+const refused = (what: string): HistoryError =>
+  new HistoryError(
+    'query-refused',
+    `a pull takes [*], attributes and joins such as {:chat_ref [:type]}, not ${what}: ask for the rest with clauses`,
+  );
+
+function shapeOf(pattern: EdnValue | undefined): PullShape {
+  if (!Array.isArray(pattern)) throw refused('a pattern that is no vector');
+  const attributes: string[] = [];
+  const joins: PullShape['joins'][number][] = [];
+  let isWhole = false;
+  for (const part of pattern as readonly EdnValue[]) {
+    if (part instanceof EdnSymbol && part.name === '*') isWhole = true;
+    else if (part instanceof EdnMap) {
+      for (let i = 0; i < part.flat.length; i += 2)
+        joins.push({ attribute: attributeAsked(part.flat[i]), shape: shapeOf(part.flat[i + 1]) });
+    } else if (part instanceof Keyword && part.name.startsWith('_')) throw refused(`:${part.name}, which goes backwards`);
+    else if (part instanceof Keyword) attributes.push(attributeAsked(part));
+    else throw refused(part instanceof EdnList ? 'attributes with options' : 'other parts');
+  }
+  return { isWhole, attributes, joins };
+}
+
+/** The pull that an element of `:find` is, with the variable that it pulls; undefined for another element. */
+export function pullOf(element: EdnValue): { readonly variable: EdnValue; readonly shape: PullShape } | undefined {
+  if (!(element instanceof EdnList) || symbolNames(element.items)[0] !== 'pull') return undefined;
+  const [, variable, pattern] = element.items;
+  if (!(variable instanceof EdnSymbol)) throw refused('anything but a variable to pull');
+  return { variable, shape: shapeOf(pattern) };
+}
+
+/** Counts what an answer holds, and ends it where that is too much. */
+export class AnswerSize {
+  #characters = 0;
+
+  /** @throws {HistoryError} `query-too-wide` */
+  add(value: Json): void {
+    this.#characters += typeof value === 'string' ? value.length : JSON.stringify(value).length;
+    if (this.#characters <= MOST_CHARACTERS) return;
+    const why = `the documents that the query pulls hold more than ${MOST_CHARACTERS} characters`;
+    throw new HistoryError('query-too-wide', `${why}: ask for fewer rows (--limit), or for fewer attributes`);
+  }
+}
+
+/** What documents are read through. */
+export interface PullSources {
+  readonly snapshot: StoreSnapshot;
+  readonly values: FoldedValues;
+  readonly size: AnswerSize;
+}
+
+async function documentsOf(
+  { snapshot, values }: PullSources,
+  ids: readonly string[],
+  shape: PullShape,
+): Promise<ReadonlyMap<string, Document>> {
+  const wanted = [...shape.attributes, ...shape.joins.map(({ attribute }) => attribute)];
+  if (!shape.isWhole && wanted.every((attribute) => ON_HEADS.has(SSOT_ATTRIBUTES[attribute]))) {
+    return new Map([...(await snapshot.heads(ids))].map(([id, { document }]) => [id, document as Document]));
+  }
+  const isFolded = (id: string): boolean => id.startsWith('chat:') || id.startsWith('session:');
+  const folded = (await values.documents(ids.filter(isFolded))).map(
+    (document) => [document['xt/id'], document as unknown as Document] as const,
+  );
+  const others = [...(await snapshot.getMany(ids.filter((id) => !isFolded(id))))];
+  return new Map<string, Document>([...folded, ...others.map(([id, { version }]) => [id, version as unknown as Document] as const)]);
+}
+
+const namedBy = (value: Json | undefined): readonly string[] =>
+  typeof value === 'string' ? [value] : Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
+
+/** What a shape takes of the documents under some ids, as the SSOT's documents have it (decision G1); ids that no document has are absent. */
+export async function pulledDocuments(sources: PullSources, ids: readonly string[], shape: PullShape): Promise<ReadonlyMap<string, Json>> {
+  const pulled = new Map<string, Json>();
+  const unique = [...new Set(ids)];
+  for (let i = 0; i < unique.length; i += PAGE) {
+    const documents = await documentsOf(sources, unique.slice(i, i + PAGE), shape);
+    const joined = new Map<string, ReadonlyMap<string, Json>>();
+    for (const { attribute, shape: inner } of shape.joins) {
+      const named = [...documents.values()].flatMap((document) => namedBy(document[attribute]));
+      joined.set(attribute, await pulledDocuments(sources, named, inner));
+    }
+    for (const [id, document] of documents) {
+      const found = projected(document, shape, joined);
+      sources.size.add(found);
+      pulled.set(id, found);
+    }
+  }
+  return pulled;
+}
+
+function projected(document: Document, shape: PullShape, joined: ReadonlyMap<string, ReadonlyMap<string, Json>>): Json {
+  const found: Record<string, Json> = {};
+  for (const attribute of shape.isWhole ? Object.keys(SSOT_ATTRIBUTES) : shape.attributes) {
+    const value = document[attribute];
+    if (value !== undefined) found[attribute] = value;
+  }
+  for (const [attribute, others] of joined) {
+    const value = document[attribute];
+    if (typeof value === 'string') found[attribute] = others.get(value) ?? {};
+    else if (Array.isArray(value)) found[attribute] = value.map((id) => others.get(String(id)) ?? {});
+  }
+  return found;
+}

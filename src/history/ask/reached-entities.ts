@@ -1,0 +1,59 @@
+import type { EdnSymbol, EdnValue } from '../../edn/values.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { defined } from '../../values/defined.js';
+import type { DatalogQuery } from '../../xtdb/datalog.js';
+import type { ParsedQuery } from './parse-query.js';
+import { isVariable, symbolNames, tripleOf } from './query-terms.js';
+import { attributeAsked, SSOT_ATTRIBUTES } from './ssot-attributes.js';
+
+/** Rows of a query for what a variable can be; where there are more, anything can be. */
+const MOST_ROWS = 20_000;
+
+/** Which entities a variable of a query can be, by what else the query says of it; undefined where that narrows nothing. */
+export type Reached = (variable: EdnSymbol) => Promise<readonly string[] | undefined>;
+
+/** The clauses on the query's top level that the database answers as they stand, and that have to do with a variable. */
+function clausesAbout({ where }: ParsedQuery, variable: EdnSymbol): readonly EdnValue[] {
+  const open = where.flatMap((clause) => {
+    const triple = tripleOf(clause);
+    if (triple === undefined) return [];
+    const kept = SSOT_ATTRIBUTES[attributeAsked(triple.a)];
+    return kept === 'direct' || kept === 'shared'
+      ? [{ clause, names: [triple.e, triple.v].filter(isVariable).map(({ name }) => name) }]
+      : [];
+  });
+  const known = new Set([variable.name]);
+  const about: EdnValue[] = [];
+  for (let found = open.length > 0; found; ) {
+    found = false;
+    for (const [i, { clause, names }] of open.entries()) {
+      if (about.includes(clause) || !names.some((name) => known.has(name))) continue;
+      about.push(clause);
+      for (const name of open[i]?.names ?? []) known.add(name);
+      found = true;
+    }
+  }
+  return about;
+}
+
+/** Asks the database what a variable can be by the query's own plain clauses and arguments, before anything is folded. */
+export function reachedEntities(
+  snapshot: StoreSnapshot,
+  query: ParsedQuery,
+  { args, timeoutMs }: { readonly args: readonly EdnValue[]; readonly timeoutMs: number },
+): Reached {
+  return async (variable) => {
+    const where = clausesAbout(query, variable);
+    if (where.length === 0 && !symbolNames(query.in ?? []).includes(variable.name)) return undefined;
+    const sent = {
+      find: [variable],
+      ...defined({ in: query.in }),
+      ...(where.length === 0 ? {} : { where }),
+      limit: MOST_ROWS + 1,
+      timeoutMs,
+    };
+    const rows = await snapshot.rows(sent as unknown as DatalogQuery, args, { timeoutMs: timeoutMs + 2_000 });
+    if (rows.length > MOST_ROWS) return undefined;
+    return [...new Set(rows.flatMap(([value]) => (typeof value === 'string' ? [value] : [])))];
+  };
+}

@@ -1,0 +1,265 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
+import { print } from '../../../src/edn/print.js';
+import { type EdnValue, kw, kwMap, list, sym } from '../../../src/edn/values.js';
+import { askedMoment } from '../../../src/history/ask/reference.js';
+import { type QueryLimits, runQuery } from '../../../src/history/ask/run-query.js';
+import { SSOT_ATTRIBUTES } from '../../../src/history/ask/ssot-attributes.js';
+import { HistoryError } from '../../../src/history/rebuild/history-error.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { canonicalJson } from '../../../src/objects/canonical-json.js';
+import type { ObjectVersion } from '../../../src/objects/seal.js';
+import type { StoreSnapshot } from '../../../src/store/store-snapshot.js';
+import { mentions, openClient, wholeRead } from '../../support/context.js';
+import { effort } from '../../support/effort.js';
+import { allDocuments, inYear, putLiterally } from '../../support/literal-documents.js';
+import { type OwnNode, ownNode } from '../../support/own-node.js';
+
+/** One of two moments: what the sessions hold, and the same documents written literally. */
+interface Moment {
+  readonly kept: StoreSnapshot;
+  readonly literal: StoreSnapshot;
+  readonly documents: readonly ObjectVersion[];
+}
+
+const CONTENTS = { 'a.ts': 'one\n', 'long.ts': 'line of a longer file\n'.repeat(200), 'huge.txt': 'x'.repeat(600_000) } as const;
+
+describe('queries over the documents of the SSOT (decision G11)', () => {
+  let node: OwnNode;
+  let root: string;
+  let client: Awaited<ReturnType<typeof openClient>>;
+  const moments: Moment[] = [];
+
+  const record = async (session: ContextSession, tool: string, args: Record<string, never>, more: object = {}) => {
+    const { applied } = await session.recordCall({ tool, args, status: 'ok', content: 'done', answer: () => '', ...more });
+    await applied;
+  };
+  const read = async (session: ContextSession, path: keyof typeof CONTENTS) =>
+    record(session, 'read', { path } as never, { content: CONTENTS[path].slice(0, 5_000), readings: [await wholeRead(client, path)] });
+
+  beforeAll(async () => {
+    node = await ownNode();
+    root = await mkdtemp(join(tmpdir(), 'palimpsest-datalog-'));
+    for (const [name, text] of Object.entries(CONTENTS)) await writeFile(join(root, name), text);
+    await writeFile(join(root, 'b.ts'), 'never read');
+    client = await openClient(root, { address: node.address });
+    const first = await client.openSession({ id: 'S' });
+    await first.setSystemPrompt('You are careful.');
+    await first.reportMessage({ role: 'user', text: 'Look' });
+    await read(first, 'a.ts');
+    await record(first, 'odd', { m: 1 } as never);
+    await record(first, 'odd', { v: { m: [1, 'two'] } } as never, { status: 'fail' });
+    await first.reportMessage({ role: 'user', text: 'Look further' });
+    await record(first, 'ls', { path: '.' } as never, { mentions: await mentions(client, ['b.ts', 'long.ts']) });
+    const { id: file } = await client.files.locate('a.ts');
+    await record(first, 'pin', { ids: ['a.ts'] } as never, { plan: await first.planVerb('pin', [file]) });
+    // Both moments lie inside a turn that runs.
+    await keep('step:6');
+    await first.reportMessage({ role: 'user', text: 'And now' });
+    await read(first, 'long.ts');
+    await read(first, 'huge.txt');
+    const fork = await client.forkSession('S', { at: 6, id: 'F' });
+    await fork.reportMessage({ role: 'user', text: 'Another way' });
+    await record(fork, 'deactivate', { ids: ['a.ts'] } as never, { plan: await fork.planVerb('deactivate', [file]) });
+    const other = await client.openSession({ id: 'T' });
+    await other.reportMessage({ role: 'user', text: 'Alone' });
+    await client.closeSession(other);
+    await keep('now');
+  });
+  afterAll(async () => {
+    await client?.close();
+    await node?.stop();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  /** Notes a moment with its documents, literally. */
+  async function keep(at: string): Promise<void> {
+    const year = 1971 + moments.length;
+    const before = await open();
+    const point = await before.find(askedMoment({ at }), 'S' as never);
+    const documents = await allDocuments(point.snapshot);
+    await putLiterally({ address: node.address, year, present: before.present }, documents);
+    const { present } = await open();
+    const literal = present.earlier({ validTime: inYear(year), txId: present.basis.txId ?? 0 });
+    moments.push({ kept: point.snapshot, literal: literal as StoreSnapshot, documents });
+  }
+  const open = async (): Promise<Timeline> => Timeline.open(await client.delivered(), client.files);
+
+  const answered = async (snapshot: StoreSnapshot, query: string, limits: QueryLimits = {}): Promise<readonly string[] | string> => {
+    try {
+      return (await runQuery(snapshot, query, limits)).rows.map((row) => canonicalJson(row)).sort();
+    } catch (error) {
+      if (error instanceof HistoryError) return `${error.code}: ${error.message}`;
+      throw error;
+    }
+  };
+  /** Asks both ways at both moments, and gives the rows of the later one. */
+  async function both(query: string, limits: QueryLimits = {}): Promise<readonly string[] | string> {
+    let last: readonly string[] | string = [];
+    for (const { kept, literal } of moments) {
+      last = await answered(kept, query, limits);
+      const expected = await answered(literal, query, { ...limits, storage: true });
+      // What the database refuses is refused in the words of what was sent.
+      if (typeof last === 'string' && typeof expected === 'string') continue;
+      expect([query, last]).toEqual([query, expected]);
+    }
+    return last;
+  }
+
+  const page = readFileSync('docs/review.md', 'utf8');
+  const examples = [...page.matchAll(/^\| `:([^`]+)` \| [^|]+ \| `(.+)` \|$/gm)].map(
+    ([, attribute = '', query = '']) => [attribute, query] as const,
+  );
+
+  test('the page has an example for every attribute of the documents', () => {
+    expect(examples.map(([attribute]) => attribute).sort()).toEqual(Object.keys(SSOT_ATTRIBUTES).sort());
+    const used = new Set(moments.flatMap(({ documents }) => documents.flatMap((document) => Object.keys(document))));
+    expect(moments.map(({ documents }) => documents.length)).toEqual([10, 21]);
+    expect([...used].filter((name) => !Object.hasOwn(SSOT_ATTRIBUTES, name))).toEqual([]);
+  });
+
+  test.each(examples)('%s is answered from the documents at two moments: %s', async (attribute, query) => {
+    const rows = await both(query);
+    expect([attribute, rows.length > 0 && typeof rows !== 'string']).toEqual([attribute, true]);
+  });
+
+  test.each([
+    '[:find ?e :where (not [?e :content]) [?e :xt/id]]',
+    '[:find ?e :where [?e :content nil]]',
+    `[:find ?e :where [?e :content "one\\n"]]`,
+    '[:find ?e ?n :where [?e :content ?c] [(count ?c) ?n] [?e :type #{"file" "toolcall"}] (not [?e :content nil])]',
+    '[:find (count ?c) :where [?e :content ?c]]',
+    '[:find ?e :where [?e :args {"m" 1}]]',
+    '[:find ?e ?a :where [?e :tool "odd"] [?e :args ?a]]',
+    '[:find ?s ?o :where (or [?s :active_set ?o] [?s :pinned_set ?o])]',
+    '[:find ?o :where [?o :type "file"] (or [?s :active_set ?o] [?s :pinned_set ?o])]',
+    '[:find ?o ?s :where [?o :file_type ?t] [?s :session_id ?i] (or-join [?s ?o] [?s :pinned_set ?o] (and [?s :chat_ref ?c] [?c :toolcall_refs ?o]))]',
+    '[:find ?o :where [?o :xt/id] (not-join [?o] [?s :session_index ?o])]',
+    '[:find ?o :where [?o :xt/id] (not-join [?o] [?s :session_index ?o] [?s :session_id "F"])]',
+    '[:find ?s ?o :where [?s :session_index ?o] (not [?s :active_set ?o] [?s :pinned_set ?o])]',
+    '{:find [?a ?b] :where [(linked ?a ?b)] :rules [[(linked ?a ?b) [?a :session_index ?b]] [(linked ?a ?b) [?a :session_ref ?b]]]}',
+    '{:find [?a ?b] :where [[?a :session_id "S"] (holds ?a ?b)] :rules [[(holds [?a] ?b) [?a :active_set ?b]]]}',
+    '{:find [?a] :where [[?a :type "toolcall"] (not (seen ?a))] :rules [[(seen ?a) [?s :active_set ?a]]]}',
+    '[:find ?h :where ["chat:S" :object_hash ?h]]',
+    '[:find ?e ?h :where [?e :type #{"chat" "session"}] [?e :metadata_hash ?h]]',
+    '[:find ?e :where [?e :turn_count 2]]',
+    '[:find ?e :where [_ :file_refs ?e]]',
+    '[:find ?t :where [_ :type ?t]]',
+    '[:find ?e :where ["session:S" :active_set ?e] ["session:F" :pinned_set ?e]]',
+    '[:find ?e :where ["session:S" :pinned_set ?e] (not ["session:F" :active_set ?e])]',
+    '[:find ?x :where [?x :session_id "S"] ["session:S" :pinned_set "nothing"]]',
+    '[:find ?e (pull ?e [*]) :where [?e :type ?t]]',
+    '[:find (pull ?e [:type :content :object_hash :turn_count :toolcall_refs]) :where [?e :xt/id]]',
+    '[:find (pull ?s [:session_id {:chat_ref [:turns :turn_count]} {:active_set [:xt/id :content]}]) :where [?s :session_id ?i]]',
+    '{:find [?e ?t] :where [[?e :xt/id ?id] [?e :type ?t]] :order-by [[?e :desc]] :limit 5}',
+    '[:find ?c ?n :where [?c :turns ?t] [(get ?t "turn") ?n]]',
+  ])('%s', async (query) => {
+    expect(typeof (await both(query))).toBe('object');
+  });
+
+  test('arguments bind whatever is folded, too', async () => {
+    for (const value of ['"S"', '"F"', '"T"'])
+      await both('[:find ?o :in ?id :where [?s :session_id ?id] [?s :active_set ?o]]', { args: `[${value}]` });
+    await both('[:find ?s :in [?o ...] :where [?s :pinned_set ?o]]', {
+      args: `["${moments[1]?.documents.find(({ type }) => type === 'file')?.['xt/id']}"]`,
+    });
+    await both('[:find ?e ?c :in ?c :where [?e :content ?c]]', { args: print([CONTENTS['long.ts']]) });
+  });
+
+  test.each([
+    ['[:find ?e :where [?e :seq ?n]]', 'query-refused', /no attribute :seq.*--storage/],
+    ['[:find ?e :where [?e :sesion_id "S"]]', 'query-refused', /nearest are :session_id/],
+    ['[:find ?e :where [?e :type "file"] [(get-attr ?e :content) [?c ...]]]', 'query-refused', /get-attr/],
+    ['[:find (pull ?e [:_chat_ref]) :where [?e :type "chat"]]', 'query-refused', /backwards/],
+  ])('%s is refused by name with the way that can', async (query, code, message) => {
+    await expect(runQuery(moments[1]?.kept as StoreSnapshot, query)).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test('the documents of the storage are asked when that is said', async () => {
+    const { rows } = await runQuery(moments[1]?.kept as StoreSnapshot, '[:find ?e :where [?e :session_ref "session:S"] [?e :seq ?n]]', {
+      storage: true,
+    });
+    expect(rows).toContainEqual(['step:S:1~']);
+  });
+
+  test('any query over the attributes of documents is answered as over literal documents', async () => {
+    const values = (name: string): readonly EdnValue[] =>
+      [
+        ...new Set(
+          moments.flatMap(({ documents }) =>
+            documents.flatMap((document) =>
+              [(document as unknown as Record<string, unknown>)[name]]
+                .flat()
+                .filter((value) => value !== undefined && typeof value !== 'object'),
+            ),
+          ),
+        ),
+      ] as EdnValue[];
+    const known = new Map(Object.keys(SSOT_ATTRIBUTES).map((name) => [name, values(name)]));
+    const entity = fc.constantFrom(...['?a', '?b', '?c'].map(sym));
+    const positive = fc
+      .constantFrom(...Object.keys(SSOT_ATTRIBUTES))
+      .chain((name) =>
+        fc
+          .tuple(
+            entity,
+            fc.oneof(
+              entity,
+              fc.constantFrom(sym('?v'), sym('_')),
+              fc.constantFrom(...(known.get(name)?.length ? (known.get(name) as EdnValue[]) : [null])),
+            ),
+          )
+          .map(([e, v]): readonly EdnValue[] => [e, kw(name), v]),
+      );
+    const variables = (clause: readonly EdnValue[]): readonly EdnValue[] => clause.filter((_, i) => i !== 1);
+    const nameOf = (value: EdnValue): string => (value as { readonly name?: string } | null)?.name ?? '';
+    const names = (clauses: readonly (readonly EdnValue[])[]): ReadonlySet<string> =>
+      new Set(
+        clauses
+          .flatMap(variables)
+          .map(nameOf)
+          .filter((name) => name.startsWith('?')),
+      );
+    const queries = fc.record({
+      clauses: fc.array(positive, { minLength: 1, maxLength: 3 }),
+      more: fc.array(fc.tuple(fc.constantFrom('not', 'or', 'not-join', 'or-join'), positive, positive), { maxLength: 2 }),
+    });
+    const query = ({
+      clauses,
+      more,
+    }: {
+      clauses: (readonly EdnValue[])[];
+      more: [string, readonly EdnValue[], readonly EdnValue[]][];
+    }): string => {
+      const bound = names(clauses);
+      const joins = more.flatMap(([join, one, other]): EdnValue[] => {
+        const shared = [...names([one])].filter((name) => bound.has(name) && (join !== 'or-join' || names([other]).has(name))).map(sym);
+        if (join === 'not') return [...names([one])].every((name) => bound.has(name)) ? [list(sym('not'), one)] : [];
+        if (join === 'or')
+          return [...names([one, other])].every((name) => names([one]).has(name) && names([other]).has(name))
+            ? [list(sym('or'), one, other)]
+            : [];
+        if (shared.length === 0) return [];
+        return [join === 'not-join' ? list(sym(join), shared, one) : list(sym(join), shared, one, other)];
+      });
+      return print(kwMap({ find: [...bound].map(sym), where: [...clauses, ...joins], limit: 100_000 }));
+    };
+    await fc.assert(
+      fc.asyncProperty(
+        queries.map(query).filter((text) => !text.includes(':find []')),
+        async (text) => {
+          await both(text, { limit: 100_000 });
+        },
+      ),
+      { numRuns: effort(60, 2_000) },
+    );
+  });
+});
