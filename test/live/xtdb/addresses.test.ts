@@ -49,16 +49,17 @@ afterAll(async () => {
 });
 
 describe('a node that someone else runs', () => {
-  test('is used by an agent and by a reviewer behind a path and a token, and on a socket', async () => {
+  test('is used by an agent and by a reviewer behind a path and a token, and on a socket; commands of the agent do not get the token', async () => {
     const file = join(folder, 'token');
     await writeFile(file, `${token}\n`);
     const name = uniquePrefix().replace(/\W+$/, '');
-    const agent = await stdioAgent(folder, ['--data', data, '--session', name], { XTDB_URL: url, XTDB_TOKEN_FILE: file });
-    expect(await agent.call('write', { path: 'a.txt', content: 'text' })).toMatchObject({ isError: false });
+    const agent = await stdioAgent(folder, ['--data', data, '--session', name, '--allow-bash'], { XTDB_URL: url, XTDB_TOKEN: token });
+    const said = await agent.call('bash', { command: 'echo "the token is <$XTDB_TOKEN>"' });
+    expect(said.text).toContain('the token is <>');
     await agent.close();
-    for (const env of [{ XTDB_URL: `${url}/`, XTDB_TOKEN: token }, { XTDB_URL: `unix:${socketPath}` }]) {
+    for (const env of [{ XTDB_URL: `${url}/`, XTDB_TOKEN_FILE: file }, { XTDB_URL: `unix:${socketPath}` }]) {
       const { code, stdout } = await runCli(['log', name, '--data', data, '--json'], env);
-      expect([code, JSON.parse(stdout)]).toMatchObject([0, { turns: [{ calls: [{ tool: 'write' }] }] }]);
+      expect([code, JSON.parse(stdout)]).toMatchObject([0, { turns: [{ calls: [{ tool: 'bash' }] }] }]);
     }
   });
 
