@@ -1,4 +1,4 @@
-import { askDiff, askTurns, askWho, type ContextClient, type SessionId, Timeline } from '../../src/index.js';
+import { askDiff, askQuery, askTurns, askWho, type ContextClient, type SessionId, Timeline } from '../../src/index.js';
 import { interleave } from '../interleave.js';
 import type { CaseResult } from '../results.js';
 import type { Workshop } from '../workshop.js';
@@ -31,6 +31,29 @@ export async function measureReviewing(
           const turn = 1 + ((round * 37) % (turns - 1));
           await askDiff(await open(), { name: session, range: `turn:${turn}..turn:${turn + 1}` });
           return {};
+        },
+      },
+      ...(['session_index', 'active_set', 'metadata_hash'] as const).map((attribute) => ({
+        name: `a query for :${attribute} of the session`,
+        prepare: async () => async () => {
+          const query = `[:find ?s ?v :in ?id :where [?s :session_id ?id] [?s :${attribute} ?v]]`;
+          const { answer } = await askQuery(await open(), query, { args: `["${session}"]` });
+          return { bytes: answer.rows.length };
+        },
+      })),
+      {
+        name: 'a query for the calls of the session by its chat',
+        prepare: async () => async () => {
+          const query = '[:find ?c ?tool :in ?chat :where [?chat :toolcall_refs ?c] [?c :tool ?tool]]';
+          const { answer } = await askQuery(await open(), query, { args: `["chat:${session}"]` });
+          return { bytes: answer.rows.length };
+        },
+      },
+      {
+        name: 'a query for the active sets of all sessions',
+        prepare: async () => async () => {
+          const { answer } = await askQuery(await open(), '[:find ?s ?v :where [?s :active_set ?v]]', {});
+          return { bytes: answer.rows.length };
         },
       },
     ],

@@ -233,7 +233,8 @@ class QueryRewriter {
   #mapped({ e, a, v = null }: Triple, scope: Scope): Clauses {
     const [kept, keys] = [this.#own('map'), this.#own('keys')];
     const one = isOpen(e) ? this.#own('e') : e;
-    const plain = [triple(one, a, v), [call('keys', v), keys], [call('not=', keys, [MAP_KEY])]];
+    // The value may stand for what is no map elsewhere in the query: only what the attribute holds has keys.
+    const plain = [triple(one, a, v), triple(one, a, kept), [call('keys', kept), keys], [call('not=', keys, [MAP_KEY])]];
     const wrapped = [triple(one, a, kept), [call('keys', kept), keys], [call('=', keys, [MAP_KEY])], [call('get', kept, MAP_KEY), v]];
     return this.#asked([e, v], [plain, wrapped], scope);
   }

@@ -15,6 +15,7 @@ import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { canonicalJson } from '../../../src/objects/canonical-json.js';
 import type { ObjectVersion } from '../../../src/objects/seal.js';
 import type { StoreSnapshot } from '../../../src/store/store-snapshot.js';
+import { XtdbError } from '../../../src/xtdb/errors.js';
 import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
 import { allDocuments, inYear, putLiterally } from '../../support/literal-documents.js';
@@ -94,7 +95,7 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
     try {
       return (await runQuery(snapshot, query, limits)).rows.map((row) => canonicalJson(row)).sort();
     } catch (error) {
-      if (error instanceof HistoryError) return `${error.code}: ${error.message}`;
+      if (error instanceof HistoryError || (limits.storage && error instanceof XtdbError)) return `${error.code}: ${error.message}`;
       throw error;
     }
   };
@@ -104,8 +105,8 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
     for (const { kept, literal } of moments) {
       last = await answered(kept, query, limits);
       const expected = await answered(literal, query, { ...limits, storage: true });
-      // What the database refuses is refused in the words of what was sent.
-      if (typeof last === 'string' && typeof expected === 'string') continue;
+      // What XTDB cannot ask of literal documents (some variables of its own in an `or`, some cycles) may be answered here.
+      if (typeof expected === 'string') continue;
       expect([query, last]).toEqual([query, expected]);
     }
     return last;
@@ -136,6 +137,8 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
     '[:find (count ?c) :where [?e :content ?c]]',
     '[:find ?e :where [?e :args {"m" 1}]]',
     '[:find ?e ?a :where [?e :tool "odd"] [?e :args ?a]]',
+    '[:find ?e ?f :where [?e :args ?a] [?f :type ?a]]',
+    '[:find ?a :where [?a :args ?a]]',
     '[:find ?s ?o :where (or [?s :active_set ?o] [?s :pinned_set ?o])]',
     '[:find ?o :where [?o :type "file"] (or [?s :active_set ?o] [?s :pinned_set ?o])]',
     '[:find ?o ?s :where [?o :file_type ?t] [?s :session_id ?i] (or-join [?s ?o] [?s :pinned_set ?o] (and [?s :chat_ref ?c] [?c :toolcall_refs ?o]))]',
@@ -219,6 +222,8 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
           )
           .map(([e, v]): readonly EdnValue[] => [e, kw(name), v]),
       );
+    // A branch of one clause with a constant takes a short cut of XTDB's, which misses entities by their :xt/id.
+    const branch = (clause: readonly EdnValue[]): EdnValue => list(sym('and'), clause, [clause[0] ?? null, kw('identity_hash')]);
     const variables = (clause: readonly EdnValue[]): readonly EdnValue[] => clause.filter((_, i) => i !== 1);
     const nameOf = (value: EdnValue): string => (value as { readonly name?: string } | null)?.name ?? '';
     const names = (clauses: readonly (readonly EdnValue[])[]): ReadonlySet<string> =>
@@ -245,10 +250,10 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
         if (join === 'not') return [...names([one])].every((name) => bound.has(name)) ? [list(sym('not'), one)] : [];
         if (join === 'or')
           return [...names([one, other])].every((name) => names([one]).has(name) && names([other]).has(name))
-            ? [list(sym('or'), one, other)]
+            ? [list(sym('or'), branch(one), branch(other))]
             : [];
         if (shared.length === 0) return [];
-        return [join === 'not-join' ? list(sym(join), shared, one) : list(sym(join), shared, one, other)];
+        return [join === 'not-join' ? list(sym(join), shared, one) : list(sym(join), shared, branch(one), branch(other))];
       });
       return print(kwMap({ find: [...bound].map(sym), where: [...clauses, ...joins], limit: 100_000 }));
     };
