@@ -265,7 +265,7 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
           await both(text, { limit: 100_000 });
         },
       ),
-      { numRuns: effort(60, 2_000) },
+      { numRuns: effort(60, 400) },
     );
   });
 });
