@@ -65,7 +65,7 @@ export function suiteData(): string {
 }
 
 /** Flags that make a server use the suite's node. */
-const suiteFlags = (): readonly string[] => ['--data', suiteData(), '--profile', process.env.PALIMPSEST_TEST_PROFILE ?? 'memory'];
+export const suiteFlags = (): readonly string[] => ['--data', suiteData(), '--profile', process.env.PALIMPSEST_TEST_PROFILE ?? 'memory'];
 
 /** How a server process is started. */
 export interface StartOptions {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { openClient } from '../../support/context.js';
-import { cliPath, stdioAgent, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { cliPath, stdioAgent, suiteFlags, temporaryRoot } from '../../support/mcp-clients.js';
 
 let root: string;
 let remove: () => Promise<void>;
@@ -21,7 +21,7 @@ const INITIALIZE = line(1, 'initialize', { protocolVersion: '2025-06-18', capabi
 const INITIALIZED = `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`;
 
 function start(...args: readonly string[]) {
-  const flags = ['--root', root, '--data', suiteData(), '--profile', 'memory', '--log-level', 'error'];
+  const flags = ['--root', root, ...suiteFlags(), '--log-level', 'error'];
   return spawn(process.execPath, [cliPath, 'mcp', ...flags, ...args], {
     cwd: root,
     stdio: ['pipe', 'pipe', 'inherit'],
