@@ -5,7 +5,7 @@ import { parseReplayConfig, type ReplayConfig } from '../../src/lab/replay/repla
 import type { ReplayDatabase } from '../../src/lab/replay/replay-database.js';
 import { type ReplayFileOptions, replayFile } from '../../src/lab/report/replay-file.js';
 import type { ReplayReport } from '../../src/lab/report/replay-report.js';
-import { testAddress } from './context.js';
+import { openClient, testAddress } from './context.js';
 
 /** The suite's node as the database of a replay that keeps nothing beside it. */
 export const suiteDatabase = (): ReplayDatabase => ({ address: testAddress(), dataDir: undefined, close: async () => undefined });
@@ -39,6 +39,17 @@ export async function recordingFolder(): Promise<{
     },
     remove: () => rm(folder, { recursive: true, force: true }),
   };
+}
+
+/** A folder for recordings, and a client that knows of their replays what the database knows, since it handed no context out. */
+export async function reviewedRecordings() {
+  const recordings = await recordingFolder();
+  const reviewer = await openClient(recordings.folder);
+  const close = async (): Promise<void> => {
+    await reviewer.close();
+    await recordings.remove();
+  };
+  return { recordings, reviewer, close };
 }
 
 /** The small recordings of this repository, by format. */

@@ -26,10 +26,10 @@ function clausesAbout({ where }: ParsedQuery, variable: EdnSymbol): readonly Edn
   const about: EdnValue[] = [];
   for (let found = open.length > 0; found; ) {
     found = false;
-    for (const [i, { clause, names }] of open.entries()) {
+    for (const { clause, names } of open) {
       if (about.includes(clause) || !names.some((name) => known.has(name))) continue;
       about.push(clause);
-      for (const name of open[i]?.names ?? []) known.add(name);
+      for (const name of names) known.add(name);
       found = true;
     }
   }

@@ -1,24 +1,21 @@
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { replayFile } from '../../../src/lab/report/replay-file.js';
 import type { ReplayReport } from '../../../src/lab/report/replay-report.js';
 import { type ObjectId, sessionId } from '../../../src/objects/ids.js';
-import { countRequests, openClient } from '../../support/context.js';
+import { countRequests } from '../../support/context.js';
 import { historyOf } from '../../support/object-history.js';
-import { config, longRecording, RecordingLines, recordingFolder, replay, suiteDatabase } from '../../support/replays.js';
+import { config, longRecording, RecordingLines, replay, reviewedRecordings, suiteDatabase } from '../../support/replays.js';
 
-let recordings: Awaited<ReturnType<typeof recordingFolder>>;
-let reviewer: ContextClient;
+let reviewed: Awaited<ReturnType<typeof reviewedRecordings>>;
+let recordings: typeof reviewed.recordings;
+let reviewer: typeof reviewed.reviewer;
 beforeEach(async () => {
-  recordings = await recordingFolder();
-  reviewer = await openClient(recordings.folder);
+  reviewed = await reviewedRecordings();
+  ({ recordings, reviewer } = reviewed);
 });
-afterEach(async () => {
-  await reviewer.close();
-  await recordings.remove();
-});
+afterEach(() => reviewed.close());
 
 const run = async (lines: RecordingLines, options: Parameters<typeof replay>[1] = {}) =>
   replay(await recordings.write('a.jsonl', lines.text), options);

@@ -1,24 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import type { ReplayReport } from '../../../src/lab/report/replay-report.js';
-import { openClient } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
-import { fixtures, RecordingLines, recordingFolder, replay } from '../../support/replays.js';
+import { fixtures, RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
 
 const files = [...(await fixtures())].map(([format, paths]) => [format, paths] as const);
 
-let recordings: Awaited<ReturnType<typeof recordingFolder>>;
-let reviewer: ContextClient;
+let reviewed: Awaited<ReturnType<typeof reviewedRecordings>>;
+let recordings: typeof reviewed.recordings;
+let reviewer: typeof reviewed.reviewer;
 beforeEach(async () => {
-  recordings = await recordingFolder();
-  // Another client than the one that handed the contexts out: it knows what the database knows.
-  reviewer = await openClient(recordings.folder);
+  reviewed = await reviewedRecordings();
+  ({ recordings, reviewer } = reviewed);
 });
-afterEach(async () => {
-  await reviewer.close();
-  await recordings.remove();
-});
+afterEach(() => reviewed.close());
 
 async function verified(report: ReplayReport) {
   const found = [];

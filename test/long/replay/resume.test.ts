@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { replayFile } from '../../../src/lab/report/replay-file.js';
@@ -18,12 +17,11 @@ let recordings: Awaited<ReturnType<typeof recordingFolder>>;
 let dataDir: string;
 beforeEach(async () => {
   recordings = await recordingFolder();
-  dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-replay-data-'));
+  dataDir = join(recordings.folder, 'data');
 });
 afterEach(async () => {
   await runCli(['node', 'stop', '--data', dataDir]);
   await recordings.remove();
-  await rm(dataDir, { recursive: true, force: true });
 });
 
 const keptLines = async (): Promise<number> => {

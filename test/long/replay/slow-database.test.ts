@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -12,11 +11,11 @@ let recordings: Awaited<ReturnType<typeof recordingFolder>>;
 let dataDir: string;
 beforeEach(async () => {
   recordings = await recordingFolder();
-  dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-replay-data-'));
+  dataDir = join(recordings.folder, 'data');
+  await mkdir(dataDir);
 });
 afterEach(async () => {
   await recordings.remove();
-  await rm(dataDir, { recursive: true, force: true });
 });
 
 describe('a replay', () => {
