@@ -3,6 +3,7 @@ import { sessionExists } from '../harness/harness-client.js';
 import { HarnessError } from '../harness/harness-error.js';
 import { HarnessSession, type HarnessSettings } from '../harness/harness-session.js';
 import type { Backend, SessionLoan } from '../host/backend.js';
+import { type HeldSession, putAwayResting } from '../host/rest-limit.js';
 import { withinLimit } from '../process/within-limit.js';
 import { SessionError } from '../session/errors.js';
 import { defined } from '../values/defined.js';
@@ -13,13 +14,15 @@ import { ApiError } from './problem.js';
 const TIMEOUT_MS = 50_000;
 
 /** A session that harnesses have open. */
-interface OpenSession {
+interface OpenSession extends HeldSession {
   readonly harness: HarnessSession;
   readonly loan: SessionLoan;
-  /** Requests that are using it. */
-  busy: number;
+  readonly mineShell: boolean;
   lastUsed: number;
 }
+
+/** What is kept of an open session that was put away, to open it again for the next request. */
+type PutAwaySession = Pick<OpenSession, 'mineShell' | 'lastUsed'>;
 
 /** The result of work that may wait for the database. @throws {ApiError} node-starting – the work took longer than the timeout */
 function withTimeout<T>(work: Promise<T>): Promise<T> {
@@ -28,11 +31,16 @@ function withTimeout<T>(work: Promise<T>): Promise<T> {
   });
 }
 
-/** The sessions that harnesses have open over HTTP. They stay open between requests until they are closed or were not used for long. */
+/**
+ * The sessions that harnesses have open over HTTP. They stay open between requests until they are closed or were not used for long. Of many that rest, those that were
+ * used last stay in memory; the others are put away and opened again by the next request, which notices nothing.
+ */
 export class ApiSessions {
   readonly #backend: Backend;
   readonly #settings: Omit<HarnessSettings, 'delivered' | 'mineShell'>;
+  /** The one that was used last comes last. */
   readonly #open = new Map<string, OpenSession>();
+  readonly #putAway = new Map<string, PutAwaySession>();
   /** Sessions that another process took over, as a request was told: whoever opens one again takes it back (decision F5). */
   readonly #lost = new Set<string>();
   /** Sessions that are being opened: a request that names one waits for it. */
@@ -66,32 +74,29 @@ export class ApiSessions {
     }
     // The process that has it open learns so at its next step (decision F5).
     if (take_over ?? this.#lost.has(id)) await client.openSession({ id, takeOver: true });
-    const opening = this.#join(id, mineShell);
-    this.#opening.set(id, opening);
-    try {
-      const harness = await opening;
-      this.#lost.delete(id);
-      return harness;
-    } finally {
-      if (this.#opening.get(id) === opening) this.#opening.delete(id);
-    }
+    return this.#reopen(id, mineShell);
   }
 
   /** Works with an open session. @throws {ApiError} session-not-open – it is not */
   async use<T>(id: string, work: (session: HarnessSession) => Promise<T>): Promise<T> {
     await this.#opening.get(id)?.catch(() => undefined);
+    const away = this.#putAway.get(id);
+    if (away !== undefined) await withTimeout(this.#opening.get(id) ?? this.#reopen(id, away.mineShell));
     const open = this.#open.get(id);
     if (open === undefined)
       throw new ApiError('session-not-open', `the session ${JSON.stringify(id)} is not open; POST /v1/sessions opens it`);
-    open.busy++;
+    this.#open.delete(id);
+    this.#open.set(id, open);
+    open.running += 1;
     try {
       return await work(open.harness);
     } catch (error) {
       if (error instanceof SessionError && error.code === 'taken-over') this.#lost.add(id);
       throw error;
     } finally {
-      open.busy--;
+      open.running -= 1;
       open.lastUsed = Date.now();
+      this.#rest();
     }
   }
 
@@ -105,7 +110,8 @@ export class ApiSessions {
   /** Pauses the sessions that were not used for this long: a harness that vanished must not keep them for ever. */
   async forgetIdle(idleMs: number): Promise<void> {
     const now = Date.now();
-    const idle = [...this.#open].filter(([, { busy, lastUsed }]) => busy === 0 && now - lastUsed > idleMs);
+    for (const [id, { lastUsed }] of this.#putAway) if (now - lastUsed > idleMs) this.#putAway.delete(id);
+    const idle = [...this.#open].filter(([, { running, lastUsed }]) => running === 0 && now - lastUsed > idleMs);
     await Promise.all(idle.map(([id]) => this.close(id)));
   }
 
@@ -113,7 +119,25 @@ export class ApiSessions {
   async closeAll(): Promise<void> {
     const open = [...this.#open.values()];
     this.#open.clear();
+    this.#putAway.clear();
     await Promise.allSettled(open.map(({ loan }) => loan.release()));
+  }
+
+  /** Opens a session by its id; requests that name it meanwhile wait. */
+  async #reopen(id: string, mineShell: boolean): Promise<HarnessSession> {
+    const opening = this.#join(id, mineShell);
+    this.#opening.set(id, opening);
+    try {
+      const harness = await opening;
+      this.#lost.delete(id);
+      return harness;
+    } finally {
+      if (this.#opening.get(id) === opening) this.#opening.delete(id);
+    }
+  }
+
+  #rest(): void {
+    putAwayResting(this.#open, { onLeave: (id, { mineShell, lastUsed }) => this.#putAway.set(id, { mineShell, lastUsed }) });
   }
 
   /** Borrows a session and keeps it open; one that is open already is borrowed once, unless another process took it over. */
@@ -127,8 +151,10 @@ export class ApiSessions {
       return known.harness;
     }
     const harness = new HarnessSession(client, session, { ...this.#settings, mineShell, delivered: 'http' });
-    this.#open.set(session.id, { harness, loan, busy: 0, lastUsed: Date.now() });
+    this.#open.set(session.id, { harness, loan, mineShell, running: 0, leaving: false, lastUsed: Date.now() });
+    this.#putAway.delete(session.id);
     await known?.loan.release();
+    this.#rest();
     return harness;
   }
 }

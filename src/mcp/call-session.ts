@@ -1,5 +1,6 @@
 import type { ContextSession } from '../client/session/context-session.js';
 import type { Backend, SessionLoan } from '../host/backend.js';
+import { type HeldSession, putAwayResting } from '../host/rest-limit.js';
 import type { SessionId } from '../objects/ids.js';
 import { defined } from '../values/defined.js';
 
@@ -50,18 +51,6 @@ export function sessionOfCall(args: unknown, { thread }: CallHints): string | un
   if (typeof argument === 'string' && argument !== '') return argument;
   const name = thread?.replace(/[^A-Za-z0-9._:@+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '');
   return name === '' ? undefined : name;
-}
-
-/** How many sessions of one connection stay open while none of their calls runs. */
-const MOST_AT_REST = 32;
-/** How long a session that is put away waits for its steps to reach the database, milliseconds; then it stays open. */
-const DELIVERY_MS = 10_000;
-
-/** A session that calls of the connection have named, and how many of them run. */
-interface HeldSession {
-  readonly loan: Promise<SessionLoan>;
-  running: number;
-  leaving: boolean;
 }
 
 /** The session of one call. */
@@ -132,22 +121,6 @@ export class CallSessions {
 
   #done(ended: HeldSession): void {
     ended.running -= 1;
-    const resting = [...this.#held].filter(([known, { running }]) => known !== undefined && running === 0);
-    for (const [known, held] of resting.slice(0, Math.max(0, resting.length - MOST_AT_REST))) {
-      if (!held.leaving) void this.#putAway(known, held);
-    }
-  }
-
-  /** What a session still has to deliver would be refused to its next opening while the database is away: then it stays open. */
-  async #putAway(name: string | undefined, held: HeldSession): Promise<void> {
-    held.leaving = true;
-    try {
-      const loan = await held.loan;
-      if (!(await loan.session.isDelivered(DELIVERY_MS)) || held.running > 0 || this.#held.get(name) !== held) return;
-      this.#held.delete(name);
-      await loan.release();
-    } finally {
-      held.leaving = false;
-    }
+    putAwayResting(this.#held, { mayLeave: (name) => name !== undefined });
   }
 }

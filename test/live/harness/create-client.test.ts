@@ -6,9 +6,11 @@ import { createLog } from '../../../src/host/log.js';
 import type { ServerSettings } from '../../../src/host/settings.js';
 import { ApiSessions } from '../../../src/http/api-sessions.js';
 import { createContextClient } from '../../../src/index.js';
+import { sessionLockOwners } from '../../../src/lease/session-lock.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { testAddress } from '../../support/context.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { until } from '../../support/until.js';
 
 let root: string;
 let remove: () => Promise<void>;
@@ -54,8 +56,10 @@ describe('createContextClient', () => {
 });
 
 describe('sessions that harnesses have open over HTTP', () => {
-  test('are paused when nobody used them for long, and can be opened again', async () => {
-    const log = createLog('error');
+  let backend: Backend;
+  let sessions: ApiSessions;
+
+  beforeEach(() => {
     const settings = {
       version: '0',
       node: { dataDir: suiteData(), profile: 'memory' as const },
@@ -71,8 +75,15 @@ describe('sessions that harnesses have open over HTTP', () => {
       policy: DEFAULT_POLICY,
       tools: {},
     } satisfies ServerSettings;
-    const backend = new Backend(settings, log);
-    const sessions = new ApiSessions(backend, {});
+    backend = new Backend(settings, createLog('error'));
+    sessions = new ApiSessions(backend, {});
+  });
+  afterEach(async () => {
+    await sessions.closeAll();
+    await backend.close();
+  });
+
+  test('are paused when nobody used them for long, and can be opened again', async () => {
     const { id } = await sessions.open({});
     await sessions.use(id, (session) => session.reportMessages([{ role: 'user', content: 'hello' }]));
     await sessions.forgetIdle(60_000);
@@ -83,7 +94,26 @@ describe('sessions that harnesses have open over HTTP', () => {
     await sessions.forgetIdle(-1);
     await expect(sessions.use(id, async () => undefined)).rejects.toMatchObject({ code: 'session-not-open' });
     expect((await sessions.open({ id })).session.state.seq).toBe(1);
-    await sessions.closeAll();
-    await backend.close();
+  });
+
+  test('are put away when many rest, and go on where they stood with the next request', async () => {
+    const { id } = await sessions.open({ mine_shell: true });
+    await sessions.use(id, (session) => session.reportMessages([{ role: 'user', content: 'hello' }]));
+    const before = await sessions.use(id, async (session) => session);
+    // More than the server keeps in memory.
+    for (let i = 0; i < 40; i++) await sessions.open({});
+    await until(
+      () => sessionLockOwners(suiteData(), id),
+      (owners) => owners.length === 0,
+    );
+    const [first, second] = await Promise.all([0, 1].map(() => sessions.use(id, async (session) => session)));
+    expect(first).not.toBe(before);
+    expect(second).toBe(first);
+    expect(await sessions.use(id, (session) => session.reportMessages([{ role: 'user', content: 'again' }]))).toMatchObject({
+      recorded: [expect.anything()],
+    });
+    expect(first?.session.state.turns.map(({ messages }) => messages.map(({ text }) => text))).toEqual([['hello'], ['again']]);
+    await sessions.close(id);
+    await expect(sessions.use(id, async () => undefined)).rejects.toMatchObject({ code: 'session-not-open' });
   });
 });
