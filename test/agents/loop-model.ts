@@ -33,7 +33,9 @@ export interface CapturedCall {
 
 /** A model that makes one move after the other, whatever it is shown: what it is shown is what is looked at. */
 export interface LoopModel {
+  /** The base address of its API, `/v1` included. */
   readonly baseUrl: string;
+  readonly wire: LoopWire['name'];
   readonly calls: readonly CapturedCall[];
   /** Moves that are to come. */
   readonly left: number;
@@ -43,34 +45,80 @@ export interface LoopModel {
 
 type Json = Readonly<Record<string, unknown>>;
 
+/** What a wire answers: events of a stream, or a refusal. */
+export type WireAnswer =
+  | { readonly events: readonly (Json | string)[]; readonly named: boolean }
+  | { readonly status: number; readonly refusal: Json };
+
+/** A request as it came, and the move that answers it. */
+export interface WireCall {
+  readonly body: Json;
+  readonly main: boolean;
+  readonly move: Move;
+  readonly number: number;
+}
+
+/** One way of talking to a model. */
+export interface LoopWire {
+  readonly name: 'chat' | 'anthropic';
+  /** How the address of its calls ends. */
+  readonly path: string;
+  /** The names of the tools that a request offers. */
+  readonly tools: (body: Json) => readonly string[];
+  /** Says no before the model moves; undefined where it moves. */
+  readonly refused?: (body: Json, main: boolean) => WireAnswer | undefined;
+  readonly answer: (call: WireCall) => WireAnswer;
+}
+
 async function textOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function answer(response: ServerResponse, { tools = [], say }: Move, names: readonly string[], number: number): void {
-  const toolCalls = tools.map(({ name, args }, index) => {
-    if (!names.includes(name)) throw new Error(`no tool ${name} among ${names.join(', ')}`);
-    return { index, id: `call_${number}_${index}`, type: 'function', function: { name, arguments: JSON.stringify(args) } };
-  });
-  const delta = { role: 'assistant', content: say ?? null, ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }) };
-  const base = { id: `chat_${number}`, object: 'chat.completion.chunk', created: 0, model: 'scripted' };
-  const events = [
-    { ...base, choices: [{ index: 0, delta, finish_reason: null }] },
-    {
-      ...base,
-      choices: [{ index: 0, delta: {}, finish_reason: toolCalls.length === 0 ? 'stop' : 'tool_calls' }],
-      usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-    },
-  ];
+/** Chat completions. */
+const CHAT: LoopWire = {
+  name: 'chat',
+  path: '/chat/completions',
+  tools: ({ tools }) => ((tools ?? []) as readonly Json[]).map(({ function: tool }) => String((tool as Json).name)),
+  answer: ({ move: { tools = [], say }, number }) => {
+    const toolCalls = tools.map(({ name, args }, index) => ({
+      index,
+      id: `call_${number}_${index}`,
+      type: 'function',
+      function: { name, arguments: JSON.stringify(args) },
+    }));
+    const delta = { role: 'assistant', content: say ?? null, ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }) };
+    const base = { id: `chat_${number}`, object: 'chat.completion.chunk', created: 0, model: 'scripted' };
+    const events = [
+      { ...base, choices: [{ index: 0, delta, finish_reason: null }] },
+      {
+        ...base,
+        choices: [{ index: 0, delta: {}, finish_reason: toolCalls.length === 0 ? 'stop' : 'tool_calls' }],
+        usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+      },
+      '[DONE]',
+    ];
+    return { events, named: false };
+  },
+};
+
+function send(response: ServerResponse, answer: WireAnswer): void {
+  if ('refusal' in answer) {
+    response.writeHead(answer.status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(answer.refusal));
+    return;
+  }
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  for (const event of events) response.write(`data: ${JSON.stringify(event)}\n\n`);
-  response.end('data: [DONE]\n\n');
+  for (const event of answer.events) {
+    const data = typeof event === 'string' ? event : JSON.stringify(event);
+    response.write(`${answer.named && typeof event !== 'string' ? `event: ${String(event.type)}\n` : ''}data: ${data}\n\n`);
+  }
+  response.end();
 }
 
 /** Starts it on the loopback address; it thinks for `thinksMs` before it answers. Calls without tools are told a summary; a call for which there is no move is told to stop. */
-export async function startLoopModel(thinksMs = 0): Promise<LoopModel> {
+export async function startLoopModel(thinksMs = 0, wire: LoopWire = CHAT): Promise<LoopModel> {
   const calls: CapturedCall[] = [];
   const moves: Move[] = [];
   let number = 0;
@@ -78,20 +126,28 @@ export async function startLoopModel(thinksMs = 0): Promise<LoopModel> {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const arrivedAt = performance.now();
     const raw = await textOf(request);
-    if (!(request.url ?? '').split('?', 1)[0]?.endsWith('/chat/completions')) {
+    if (!(request.url ?? '').split('?', 1)[0]?.endsWith(wire.path)) {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ object: 'list', data: [{ id: 'scripted', object: 'model' }] }));
       return;
     }
-    const body = JSON.parse(raw) as { readonly messages: readonly WireMessage[]; readonly tools?: readonly Json[] };
-    const names = (body.tools ?? []).map(({ function: tool }) => String((tool as Json).name));
+    const body = JSON.parse(raw) as Json & Pick<CapturedCall, 'messages'>;
+    const names = wire.tools(body);
     const main = names.includes('read');
     const sinceTools = main && calledAt !== undefined ? arrivedAt - calledAt : undefined;
+    const refused = wire.refused?.(body, main);
+    if (refused !== undefined) {
+      send(response, refused);
+      return;
+    }
     calls.push({ messages: body.messages, raw, main, at: Date.now(), sinceTools });
     number += 1;
     const move: Move = main ? (moves.shift() ?? { say: 'nothing left' }) : { say: 'a summary of what was said before' };
+    for (const { name } of move.tools ?? []) {
+      if (!names.includes(name)) throw new Error(`no tool ${name} among ${names.join(', ')}`);
+    }
     await Promise.all([move.meanwhile?.(), ...(thinksMs === 0 ? [] : [delay(thinksMs)])]);
-    answer(response, move, names, number);
+    send(response, wire.answer({ body, main, move, number }));
     if (main) calledAt = move.tools === undefined ? undefined : performance.now();
   };
   const server = createServer((request, response) => {
@@ -103,6 +159,7 @@ export async function startLoopModel(thinksMs = 0): Promise<LoopModel> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    wire: wire.name,
     calls,
     get left() {
       return moves.length;

@@ -10,6 +10,10 @@ const OPENCODE = { name: 'opencode-ai', version: '1.18.33', program: 'opencode' 
 const END_MS = 30_000;
 const MODEL = { providerID: 'scripted', modelID: 'scripted' } as const;
 
+/** The packages that speak the wires, both within OpenCode, and what makes a model think on them. */
+const PACKAGES = { chat: '@ai-sdk/openai-compatible', anthropic: '@ai-sdk/anthropic' } as const;
+const THINKING = { chat: {}, anthropic: { reasoning: true, options: { thinking: { type: 'enabled', budgetTokens: 1_024 } } } } as const;
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** Where OpenCode runs and finds its model. */
@@ -52,10 +56,10 @@ export class OpencodeServer {
     await mkdir(join(cwd, '.git'), { recursive: true });
     await withoutInstallation(home);
     const provider = {
-      npm: '@ai-sdk/openai-compatible',
+      npm: PACKAGES[model.wire],
       name: 'scripted',
       options: { baseURL: model.baseUrl, apiKey: 'none' },
-      models: { scripted: { name: 'scripted', tool_call: true, limit: { context: 200_000, output: 1_000 } } },
+      models: { scripted: { name: 'scripted', tool_call: true, limit: { context: 200_000, output: 8_000 }, ...THINKING[model.wire] } },
     };
     const plugins = plugin === undefined ? {} : { plugin: [`file://${plugin}`] };
     const permission = { edit: 'allow', bash: 'allow', external_directory: 'allow' };

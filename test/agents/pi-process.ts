@@ -11,6 +11,12 @@ const PI = { name: '@earendil-works/pi-coding-agent', version: '0.87.1', program
 /** pi asks for a later Node than this project. */
 const NODE = { name: 'node', version: '22.23.3', program: 'node' } as const;
 
+/** pi's names of the wires, and what it takes for their addresses. */
+const APIS: Readonly<Record<LoopModel['wire'], { readonly name: string; readonly address: (baseUrl: string) => string }>> = {
+  chat: { name: 'openai-completions', address: (baseUrl) => baseUrl },
+  anthropic: { name: 'anthropic-messages', address: (baseUrl) => baseUrl.replace(/\/v1$/, '') },
+};
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** Where pi keeps its sessions and finds its model. */
@@ -49,33 +55,39 @@ export class PiProcess {
       id: 'scripted',
       name: 'scripted',
       contextWindow: 200_000,
-      maxTokens: 1_000,
-      reasoning: false,
+      maxTokens: 8_000,
+      reasoning: model.wire === 'anthropic',
       input: ['text'],
       cost,
     };
-    const providers = { scripted: { baseUrl: model.baseUrl, api: 'openai-completions', apiKey: 'none', models: [scripted] } };
+    const api = APIS[model.wire];
+    const providers = { scripted: { baseUrl: api.address(model.baseUrl), api: api.name, apiKey: 'none', models: [scripted] } };
     await writeFile(join(home, 'agent', 'models.json'), JSON.stringify({ providers }));
     // A compaction has something to do although little was said.
     const settings = join(home, 'agent', 'settings.json');
     const known = JSON.parse(await readFile(settings, 'utf8').catch(() => '{}'));
     await writeFile(settings, JSON.stringify({ ...known, compaction: { enabled: true, keepRecentTokens: 400 } }));
     const cli = join(dirname(dirname(program)), PI.name, 'dist', 'bundle', 'cli.js');
+    const thinking = model.wire === 'anthropic' ? 'low' : 'off';
     const extensions = extension === undefined ? [] : ['-e', extension];
-    const child = spawn(node, [cli, '--mode', 'rpc', '--provider', 'scripted', '--model', 'scripted', ...extensions, ...args], {
-      cwd,
-      env: {
-        PATH: process.env.PATH,
-        HOME: home,
-        XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(process.env.HOME ?? '/', '.cache'),
-        PI_OFFLINE: '1',
-        PI_CODING_AGENT_DIR: join(home, 'agent'),
-        PALIMPSEST_DATA: dataDir,
-        // Other tests may keep the machine busy.
-        PALIMPSEST_LOOP_LIMIT_MS: process.env.PALIMPSEST_LOOP_LIMIT_MS ?? '15000',
-        ...env,
+    const child = spawn(
+      node,
+      [cli, '--mode', 'rpc', '--provider', 'scripted', '--model', 'scripted', '--thinking', thinking, ...extensions, ...args],
+      {
+        cwd,
+        env: {
+          PATH: process.env.PATH,
+          HOME: home,
+          XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(process.env.HOME ?? '/', '.cache'),
+          PI_OFFLINE: '1',
+          PI_CODING_AGENT_DIR: join(home, 'agent'),
+          PALIMPSEST_DATA: dataDir,
+          // Other tests may keep the machine busy.
+          PALIMPSEST_LOOP_LIMIT_MS: process.env.PALIMPSEST_LOOP_LIMIT_MS ?? '15000',
+          ...env,
+        },
       },
-    });
+    );
     return new PiProcess(child);
   }
 

@@ -6,6 +6,7 @@ import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashText } from '../../src/objects/hashes.js';
 import type { SessionId } from '../../src/objects/ids.js';
 import { applyStep, emptySession } from '../../src/session/session-state.js';
+import type { ThinkingMessage, WireBlock } from '../support/prefix-check.js';
 import type { CapturedCall, WireMessage } from './loop-model.js';
 
 const textsOf = ({ content }: WireMessage): readonly string[] =>
@@ -69,4 +70,21 @@ export async function inactiveOutputs(client: ContextClient, session: SessionId,
   const ids = state.sets.index.filter((id) => state.isToolResult(id) && !state.isActive(id));
   const found = await snapshot.getMany(ids);
   return [...found.values()].flatMap(({ version }) => (version.content === null ? [] : [version.content]));
+}
+
+/** What the Anthropic wire would refuse of calls and results: every call answered in the very next message, results first in it, none without its call. */
+export function pairFault(messages: readonly ThinkingMessage[]): string | undefined {
+  const blocks = (message: ThinkingMessage | undefined): readonly WireBlock[] =>
+    message === undefined || typeof message.content === 'string' ? [] : message.content;
+  const ids = (message: ThinkingMessage | undefined, type: string, key: string): readonly string[] =>
+    blocks(message).flatMap((block) => (block.type === type ? [String(block[key])] : []));
+  for (const [i, message] of messages.entries()) {
+    const asked = ids(message, 'tool_use', 'id').toSorted();
+    const answered = ids(messages[i + 1], 'tool_result', 'tool_use_id').toSorted();
+    if (asked.join() !== answered.join()) return `messages.${i}: the calls ${asked.join()} are answered by ${answered.join()}`;
+    const kinds = blocks(message).map(({ type }) => type === 'tool_result');
+    if (kinds.lastIndexOf(true) > kinds.indexOf(false) && kinds.includes(false)) return `messages.${i}: results do not stand first`;
+    if (blocks(message).some((block) => block.type === 'text' && String(block.text).trim() === '')) return `messages.${i}: an empty text`;
+  }
+  return blocks(messages[0]).some(({ type }) => type === 'tool_result') ? 'messages.0: a result without its call' : undefined;
 }
