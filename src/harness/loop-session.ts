@@ -36,6 +36,18 @@ interface LoopHistory extends LineageHistory, Rendering {
   readonly messages: readonly ReportedMessage[];
   /** The system prompt of the call, where it is known already. */
   readonly system?: string | null;
+  /** Since the last context a model call went out with the harness's own list: what the model thought then is bound to another beginning. */
+  readonly ownList?: boolean;
+  /** The model's own name and its window in tokens, where the harness tells them. */
+  readonly model?: string;
+  readonly window?: number;
+}
+
+/** A message of ours inside the part that stays (layout `epoch`). */
+export interface LoopInsert {
+  /** The reported message that it stands directly behind, in every list of its epoch. */
+  readonly index: number;
+  readonly message: RenderedMessage;
 }
 
 /** What the list of the next model call is made of: messages of ours around the part that stays, and lines in the place of results in it. */
@@ -44,6 +56,8 @@ export interface LoopContext {
   /** The first message of the list that stays. */
   readonly from: number;
   readonly before: readonly RenderedMessage[];
+  /** By rising index, at most one for each; all those of the epoch so far. */
+  readonly inserts: readonly LoopInsert[];
   readonly after: readonly RenderedMessage[];
   /** Results that are not active: the message of each, and the line that takes its place. */
   readonly references: readonly { readonly index: number; readonly text: string }[];
@@ -68,7 +82,7 @@ export class LoopSession {
   readonly #client: ContextClient;
   #options: LoopOptions;
   #current: HarnessSession | undefined;
-  /** The context that was given and not handed over yet. */
+  /** The context that was given last: it may be handed over again, when another system prompt went with it than was expected. */
   #pending: SessionAroundTail | undefined;
   /** Ends when the list is handed over that a model waits for. */
   #wait: () => void = () => undefined;
@@ -103,6 +117,7 @@ export class LoopSession {
     const wait = this.#client.gate.close();
     this.#wait = wait;
     const context = this.#serial(async () => {
+      this.#pending = undefined;
       this.#current?.session.refresh();
       const { harness, placed } = await this.#follow(history);
       const from = tailStart(history.messages);
@@ -119,7 +134,7 @@ export class LoopSession {
       });
       const { index: pool, active } = harness.session.state.sets;
       const { before, after } = around;
-      return { session: harness.id, from, before, after, references, pool: pool.length, active: active.length };
+      return { session: harness.id, from, before, inserts: [], after, references, pool: pool.length, active: active.length };
     });
     context.then((made) => made ?? wait(), wait);
     return context;
@@ -131,7 +146,6 @@ export class LoopSession {
       const [harness, pending] = [this.#current, this.#pending];
       const tail = pending?.record.tail;
       if (harness === undefined || pending === undefined || tail === undefined) return undefined;
-      this.#pending = undefined;
       if (system !== undefined) await harness.setSystemPrompt(system);
       const same = system === undefined || (system === '' ? null : system) === pending.system;
       const { record } = same ? pending : await this.#assemble(harness, tail);

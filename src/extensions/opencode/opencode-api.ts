@@ -41,6 +41,12 @@ export interface OpencodeMessage {
   readonly parts: readonly OpencodePart[];
 }
 
+/** The model of a call. */
+export interface OpencodeModel {
+  readonly id?: string;
+  readonly limit?: { readonly context?: number };
+}
+
 /** What OpenCode hands a plugin when it loads it. */
 export interface OpencodeInput {
   readonly directory: string;
@@ -85,7 +91,7 @@ export interface OpencodeHooks {
   readonly 'experimental.session.compacting': (input: { readonly sessionID: string }) => Promise<void>;
   readonly 'experimental.chat.messages.transform': (input: object, output: { readonly messages: OpencodeMessage[] }) => Promise<void>;
   readonly 'experimental.chat.system.transform': (
-    input: { readonly sessionID?: string },
+    input: { readonly sessionID?: string; readonly model?: OpencodeModel },
     output: { readonly system: string[] },
   ) => Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
 import { defined } from '../../values/defined.js';
-import type { HarnessList } from '../sidecar/loop-guard.js';
+import type { HarnessList } from '../sidecar/composed-list.js';
 import type { OpencodeInfo, OpencodeMessage, OpencodePart } from './opencode-api.js';
 
 /** Parts that say something; the others are bookkeeping, or a model's own thoughts, which pass untouched in the running turn. */
@@ -19,15 +19,14 @@ const textOf = (parts: readonly OpencodePart[]): string =>
 
 const isCompaction = ({ parts }: OpencodeMessage): boolean => parts.some(({ type }) => type === 'compaction');
 
-/** One part of the list, with where it stands. */
+/** A message or a result in one. */
 interface Reported {
   readonly message: ReportedMessage;
-  readonly place: number;
   /** The part that a result is. */
   readonly part?: string;
 }
 
-function resultOf({ id, callID, tool, state }: OpencodePart, place: number): readonly Reported[] {
+function resultOf({ id, callID, tool, state }: OpencodePart): readonly Reported[] {
   if (state?.status !== 'completed' && state?.status !== 'error') return [];
   const failed = state.status === 'error';
   const message = {
@@ -37,16 +36,25 @@ function resultOf({ id, callID, tool, state }: OpencodePart, place: number): rea
     is_error: failed,
     ...defined({ name: tool }),
   };
-  return [{ message, place, part: id }];
+  return [{ message, part: id }];
 }
 
-function reportsOf(message: OpencodeMessage, place: number): readonly Reported[] {
+/** What was made of a message: OpenCode hands over the same one again when the next is completed. */
+const known = new WeakMap<OpencodeMessage, readonly Reported[]>();
+
+function reportsOf(message: OpencodeMessage): readonly Reported[] {
+  const reports = known.get(message) ?? reportedAs(message);
+  known.set(message, reports);
+  return reports;
+}
+
+function reportedAs(message: OpencodeMessage): readonly Reported[] {
   const { info, parts } = message;
   const content = textOf(parts);
   if (info.role === 'user') {
     // The request for a compaction is the harness's, not the user's.
     const role = isCompaction(message) ? 'compaction' : 'user';
-    return [{ message: { role, content, id: info.id }, place }];
+    return [{ message: { role, content, id: info.id } }];
   }
   const calls = parts.filter(({ type }) => type === 'tool');
   const tool_calls = calls.map(({ callID, tool, state }) => ({
@@ -54,7 +62,7 @@ function reportsOf(message: OpencodeMessage, place: number): readonly Reported[]
     name: String(tool),
     arguments: (state?.input ?? {}) as Readonly<Record<string, unknown>>,
   }));
-  return [{ message: { role: 'assistant', content, id: info.id, tool_calls }, place }, ...calls.flatMap((part) => resultOf(part, place))];
+  return [{ message: { role: 'assistant', content, id: info.id, tool_calls } }, ...calls.flatMap(resultOf)];
 }
 
 /** The id of a message or part of ours: the same in the same place of the same session. */
@@ -64,14 +72,14 @@ const ownId = (kind: 'msg' | 'prt', name: string): string => `${kind}_palimpsest
 export function opencodeList(
   session: string,
   messages: readonly OpencodeMessage[],
-  system: string | undefined,
+  others: Pick<HarnessList<OpencodeMessage>['list'], 'model' | 'window'> & { readonly system: string | undefined },
 ): HarnessList<OpencodeMessage> {
-  const reported = messages.flatMap(reportsOf);
+  const reported = messages.flatMap((message, place) => reportsOf(message).map((one) => ({ ...one, place })));
   const last = messages.findLast(({ info }) => info.role === 'user');
-  const said = ({ section, parts }: RenderedMessage): OpencodeMessage => {
-    const messageID = ownId('msg', section);
+  const said = ({ parts }: RenderedMessage, name: string): OpencodeMessage => {
+    const messageID = ownId('msg', name);
     const info = { ...last?.info, id: messageID, sessionID: session, role: 'user' as const, time: { created: 0 }, summary: undefined };
-    const own = parts.map(({ text }, i) => ({ id: ownId('prt', `${section}_${i}`), sessionID: session, messageID, type: 'text', text }));
+    const own = parts.map(({ text }, i) => ({ id: ownId('prt', `${name}_${i}`), sessionID: session, messageID, type: 'text', text }));
     return { info, parts: own };
   };
   const withReferences = (message: OpencodeMessage, lines: ReadonlyMap<number, string>): OpencodeMessage => {
@@ -89,7 +97,7 @@ export function opencodeList(
     session,
     messages: reported.map(({ message }) => message),
     ...(compacted ? { compacted } : {}),
-    ...defined({ system }),
+    ...defined({ system: others.system, model: others.model, window: others.window }),
   };
   return { list, places: reported.map(({ place }) => place), messages, said, withReferences };
 }

@@ -5,7 +5,15 @@ import { GUIDE, IDS, VERBS } from '../guide.js';
 import { COMMAND_TEXT, loopCommand } from '../loop-command.js';
 import type { LoopGuard } from '../sidecar/loop-guard.js';
 import { startSidecar } from '../sidecar/start.js';
-import type { OpencodeHooks, OpencodeInfo, OpencodeInput, OpencodeMessage, OpencodePart, OpencodeTool } from './opencode-api.js';
+import type {
+  OpencodeHooks,
+  OpencodeInfo,
+  OpencodeInput,
+  OpencodeMessage,
+  OpencodeModel,
+  OpencodePart,
+  OpencodeTool,
+} from './opencode-api.js';
 import { answeredList, opencodeList, StreamedMessages } from './opencode-messages.js';
 
 const COMMAND = 'palimpsest';
@@ -17,10 +25,13 @@ interface OpencodeSession {
   on: boolean;
   /** The prompt that went with the last model call; the next list is made before it is known again. */
   system: string | undefined;
+  /** The model of that call, and its window in tokens. */
+  model?: string;
+  window?: number;
   /** The next list is that of a compaction. */
   compacting: boolean;
-  /** The list that was put together, until its prompt is known. */
-  handed: readonly OpencodeMessage[] | undefined;
+  /** A list was put together, and its prompt is still to be known. */
+  handing: boolean;
   /** OpenCode's own list as it was before the last model call. */
   own: readonly OpencodeMessage[] | undefined;
 }
@@ -40,15 +51,15 @@ class OpencodeLoop {
     const id = messages.at(-1)?.info.sessionID;
     if (id === undefined) return;
     const session = this.#session(id);
-    session.handed = undefined;
+    session.handing = false;
     const { compacting } = session;
     session.compacting = false;
     session.own = compacting ? undefined : [...messages];
     // What is summed up is the harness's own history.
     if (!session.on || compacting) return;
-    const passage = await this.#guard.passAhead(() => opencodeList(id, messages, session.system));
+    const passage = await this.#guard.passAhead(() => opencodeList(id, messages, session));
     if (passage === undefined) return;
-    session.handed = passage.messages;
+    session.handing = true;
     messages.splice(0, messages.length, ...passage.messages);
   }
 
@@ -56,14 +67,15 @@ class OpencodeLoop {
     this.#session(id).compacting = true;
   }
 
-  async system(id: string | undefined, system: string[]): Promise<void> {
+  async system(id: string | undefined, system: string[], model: OpencodeModel | undefined): Promise<void> {
     const session = id === undefined ? undefined : this.#sessions.get(id);
-    if (id === undefined || session?.handed === undefined || SIDE_PROMPT.test(system[0] ?? '')) return;
-    const { handed } = session;
-    session.handed = undefined;
+    if (id === undefined || session?.handing !== true || SIDE_PROMPT.test(system[0] ?? '')) return;
+    session.handing = false;
     system[0] = `${system[0] ?? ''}\n\n${GUIDE}`;
     session.system = system.join('\n');
-    await this.#guard.handOver(id, handed, session.system);
+    if (model?.id !== undefined) session.model = model.id;
+    if (model?.limit?.context !== undefined) session.window = model.limit.context;
+    await this.#guard.handOver(id, session.system);
   }
 
   expect(id: string, callId: string): void {
@@ -76,7 +88,7 @@ class OpencodeLoop {
     const session = this.#sessions.get(info.sessionID);
     if (message === undefined || session?.on !== true || session.own === undefined) return;
     const list = answeredList(session.own, message);
-    if (list !== undefined) this.#guard.follow(opencodeList(info.sessionID, list, session.system).list);
+    if (list !== undefined) this.#guard.follow(opencodeList(info.sessionID, list, session).list);
   }
 
   /** Reports what was said after the last model call. */
@@ -84,7 +96,7 @@ class OpencodeLoop {
     const session = this.#sessions.get(id);
     if (session?.on !== true) return;
     const { data } = await this.#input.client.session.messages({ path: { id } });
-    if (data !== undefined) this.#guard.follow(opencodeList(id, data, session.system).list);
+    if (data !== undefined) this.#guard.follow(opencodeList(id, data, session).list);
   }
 
   /** What the command asks for; without a word it turns Palimpsest on. @throws {RangeError} for words that mean nothing */
@@ -100,7 +112,7 @@ class OpencodeLoop {
   #session(id: string): OpencodeSession {
     const known = this.#sessions.get(id);
     if (known !== undefined) return known;
-    const session = { on: true, system: undefined, compacting: false, handed: undefined, own: undefined };
+    const session = { on: true, system: undefined, compacting: false, handing: false, own: undefined };
     this.#sessions.set(id, session);
     return session;
   }
@@ -144,6 +156,6 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
     },
     'experimental.session.compacting': async ({ sessionID }) => loop.compacting(sessionID),
     'experimental.chat.messages.transform': (_input, { messages }) => loop.messages(messages),
-    'experimental.chat.system.transform': ({ sessionID }, { system }) => loop.system(sessionID, system),
+    'experimental.chat.system.transform': ({ sessionID, model }, { system }) => loop.system(sessionID, system, model),
   };
 }

@@ -18,6 +18,8 @@ export interface PiMessage {
 export interface PiContext {
   readonly cwd: string;
   readonly hasUI: boolean;
+  /** The model of the next call. */
+  readonly model?: { readonly id?: string; readonly contextWindow?: number };
   readonly ui: {
     setStatus(key: string, text: string | undefined): void;
     notify(text: string, kind?: 'info' | 'warning' | 'error'): void;

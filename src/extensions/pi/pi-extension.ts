@@ -25,6 +25,7 @@ class PiSession {
   readonly #parent: string | undefined;
   #system: string | undefined;
   #messages: readonly PiMessage[] = [];
+  #model: { readonly model?: string; readonly window?: number } = {};
   on = true;
 
   constructor(loop: LoopGuard, id: string, parent: string | undefined) {
@@ -40,8 +41,9 @@ class PiSession {
     return this.#system;
   }
 
-  async context(messages: readonly PiMessage[], { ui }: PiContext): Promise<readonly PiMessage[] | undefined> {
+  async context(messages: readonly PiMessage[], { ui, model }: PiContext): Promise<readonly PiMessage[] | undefined> {
     this.#messages = messages;
+    this.#model = defined({ model: model?.id, window: model?.contextWindow });
     if (!this.on) return undefined;
     const passage = await this.loop.pass(() => this.#list());
     if (passage === undefined) return undefined;
@@ -66,7 +68,7 @@ class PiSession {
 
   #list() {
     const parent = this.#parent === undefined ? {} : { parent: this.#parent };
-    return piList(this.id, this.#messages, { ...parent, ...defined({ system: this.#system }) });
+    return piList(this.id, this.#messages, { ...parent, ...this.#model, ...defined({ system: this.#system }) });
   }
 }
 

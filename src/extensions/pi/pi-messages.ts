@@ -2,7 +2,7 @@ import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
 import { defined } from '../../values/defined.js';
-import type { HarnessList } from '../sidecar/loop-guard.js';
+import type { HarnessList } from '../sidecar/composed-list.js';
 import type { PiBlock, PiMessage } from './pi-api.js';
 
 /** Blocks that are a model's own thoughts: they pass untouched in the running turn and are no part of what was said. */
@@ -63,7 +63,7 @@ function withReferences(message: PiMessage, lines: ReadonlyMap<number, string>):
 export function piList(
   session: string,
   messages: readonly PiMessage[],
-  others: { readonly parent?: string; readonly system?: string },
+  others: Pick<HarnessList<PiMessage>['list'], 'parent' | 'system' | 'model' | 'window'>,
 ): HarnessList<PiMessage> {
   const spoken = messages.flatMap((message, place) => (message.role === 'system' ? [] : [{ message, place }]));
   const reported = spoken.map(({ message }) => (REPORTERS[message.role] ?? plain)(message));

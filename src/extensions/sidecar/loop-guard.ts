@@ -1,13 +1,11 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RenderedMessage } from '../../assembly/render-messages.js';
 import type { LoopContext, Rendering } from '../../harness/loop-session.js';
 import type { HandedList } from '../../objects/assembly-proof.js';
-import { canonicalJson } from '../../objects/canonical-json.js';
-import { hashText } from '../../objects/hashes.js';
 import { replaceFile } from '../../process/owned-file.js';
 import type { LoopTrouble } from '../../process/process-reports.js';
 import { messageOf } from '../../values/thrown.js';
+import { composed, HandedLists, type HarnessList } from './composed-list.js';
 import type { Calls } from './protocol.js';
 import { type SidecarProcess, type WholeList, withTimeout } from './sidecar-process.js';
 
@@ -54,18 +52,6 @@ export class TroubleFile {
 /** How long the end of a session or of a program waits for what was said last to be delivered. */
 const END_MS = 5_000;
 
-/** A list of a harness's own messages, and what ours are in it. */
-export interface HarnessList<M> {
-  readonly list: WholeList;
-  /** The place in the harness's list of each message that was reported: a result may be a part of a larger message. */
-  readonly places: readonly number[];
-  readonly messages: readonly M[];
-  /** A message of the user with one part for each text. */
-  readonly said: (message: RenderedMessage) => M;
-  /** A message with the results in it replaced by lines, by their places in the reported list; everything else stays as it is. */
-  readonly withReferences: (message: M, references: ReadonlyMap<number, string>) => M;
-}
-
 /** How a harness is served. */
 export interface LoopGuardOptions {
   readonly sidecar: SidecarProcess;
@@ -86,26 +72,14 @@ export interface Passage<M> {
   readonly chars: number;
 }
 
-/** The list that a harness hands over: its own messages from the running turn on, with ours around them. */
-export function composed<M>({ places, messages, said, withReferences }: HarnessList<M>, context: LoopContext): readonly M[] {
-  const { from, before, after, references } = context;
-  const start = places[from] ?? 0;
-  const byPlace = new Map<number, Map<number, string>>();
-  for (const { index, text } of references) {
-    const place = places[index] ?? -1;
-    byPlace.set(place, (byPlace.get(place) ?? new Map()).set(index, text));
-  }
-  const tail = messages.slice(start).map((message, i) => {
-    const lines = byPlace.get(start + i);
-    return lines === undefined ? message : withReferences(message, lines);
-  });
-  return [...before.map(said), ...tail, ...after.map(said)];
-}
-
-/** Hash and size of a list as its canonical JSON has them (decision E7); members without a value are no part of it. */
-export function handedList(messages: readonly unknown[]): HandedList {
-  const text = canonicalJson(JSON.parse(JSON.stringify(messages)));
-  return { sha256: hashText(text), chars: text.length, messages: messages.length };
+/** A list that was put together while its system prompt was only expected. */
+interface ListAhead {
+  /** How long its call has waited so far, milliseconds, and how many objects the pool had. */
+  readonly ms: number;
+  readonly objects: number;
+  readonly handed: HandedList;
+  /** With the prompt that was expected, where there was one: the record is being kept already. */
+  readonly early: { readonly system: string; readonly kept: Promise<unknown> } | undefined;
 }
 
 /**
@@ -114,8 +88,11 @@ export function handedList(messages: readonly unknown[]): HandedList {
  */
 export class LoopGuard {
   readonly #options: LoopGuardOptions;
-  /** By session: how long the model call has waited whose record is still to be kept. */
-  readonly #waited = new Map<string, { readonly ms: number; readonly objects: number }>();
+  /** By session: the list whose system prompt is still to be known. */
+  readonly #ahead = new Map<string, ListAhead>();
+  readonly #lists = new Map<string, HandedLists>();
+  /** Sessions of which a model call went out with the harness's own list since their last context. */
+  readonly #own = new Set<string>();
   /** How sessions are shown, as far as their users have said; it goes with every list, so that another sidecar knows it too. */
   readonly #renderings = new Map<string, Rendering>();
   #passedThrough = 0;
@@ -134,33 +111,49 @@ export class LoopGuard {
   async pass<M>(make: () => HarnessList<M>): Promise<Passage<M> | undefined> {
     const begun = performance.now();
     const own = make();
-    return this.#guarded(own.list.session, async () => {
-      const passage = await this.#passage(own);
-      if (passage === undefined) return undefined;
-      const handed = handedList(passage.messages);
-      await this.#handed(own.list.session, handed);
-      this.#options.onPassed?.(performance.now() - begun, passage.context.pool);
-      return { ...passage, chars: handed.chars };
-    });
-  }
-
-  /** As `pass`, for a harness whose system prompt becomes known only later: `handOver` keeps the record then. */
-  async passAhead<M>(make: () => HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
-    const begun = performance.now();
-    const own = make();
     const { session } = own.list;
-    const passage = await this.#guarded(session, () => this.#passage(own));
-    if (passage !== undefined) this.#waited.set(session, { ms: performance.now() - begun, objects: passage.context.pool });
+    const passage = await this.#guarded(session, async () => {
+      const made = await this.#passage(own);
+      if (made === undefined) return undefined;
+      const handed = this.#handedList(session, made.messages);
+      await this.#handed(session, handed);
+      return { ...made, chars: handed.chars };
+    });
+    this.#passed(session, passage !== undefined);
+    if (passage !== undefined) this.#options.onPassed?.(performance.now() - begun, passage.context.pool);
     return passage;
   }
 
-  /** Keeps the record of a list that `passAhead` made, now that its system prompt is known. */
-  async handOver(session: string, messages: readonly unknown[], system: string): Promise<void> {
+  /**
+   * As `pass`, for a harness whose system prompt becomes known only later: `handOver` comes then. Inside a turn the prompt is expected to be that of the call
+   * before, and the record is being kept while the harness works on.
+   */
+  async passAhead<M>(make: () => HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
     const begun = performance.now();
-    await this.#guarded(session, () => this.#handed(session, { ...handedList(messages), system }));
-    const waited = this.#waited.get(session);
-    if (waited !== undefined) this.#options.onPassed?.(waited.ms + performance.now() - begun, waited.objects);
-    this.#waited.delete(session);
+    const own = make();
+    const { session, system, messages } = own.list;
+    const passage = await this.#guarded(session, () => this.#passage(own));
+    this.#passed(session, passage !== undefined);
+    this.#ahead.delete(session);
+    if (passage === undefined) return undefined;
+    const handed = this.#handedList(session, passage.messages);
+    const expected = messages.at(-1)?.role === 'user' ? undefined : system;
+    const early =
+      typeof expected === 'string' ? { system: expected, kept: this.#guarded(session, () => this.#handed(session, handed)) } : undefined;
+    this.#ahead.set(session, { ms: performance.now() - begun, objects: passage.context.pool, handed, early });
+    return passage;
+  }
+
+  /** Waits until the record of the list that `passAhead` made is kept, now that its system prompt is known. */
+  async handOver(session: string, system: string): Promise<void> {
+    const begun = performance.now();
+    const ahead = this.#ahead.get(session);
+    if (ahead === undefined) return;
+    this.#ahead.delete(session);
+    const { ms, objects, handed, early } = ahead;
+    if (early?.system === system) await early.kept;
+    else await this.#guarded(session, () => this.#handed(session, { ...handed, system }));
+    this.#options.onPassed?.(ms + performance.now() - begun, objects);
   }
 
   /** Reports what was said since the last model call; nothing waits for it. */
@@ -192,6 +185,7 @@ export class LoopGuard {
   /** Notes that the user turned Palimpsest off or on. */
   async toggled(session: string, on: boolean): Promise<void> {
     const event = { kind: on ? 'resumed' : 'paused' } as const;
+    this.#own.add(session);
     await withTimeout(this.#options.sidecar.call('event', { session, event }), this.#options.limitMs).catch(() => undefined);
   }
 
@@ -201,8 +195,22 @@ export class LoopGuard {
   }
 
   async #passage<M>(own: HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
-    const context = await this.#options.sidecar.callWithList('context', this.#rendered(own.list));
+    const { list } = own;
+    const ownList = this.#own.has(list.session) ? { ownList: true } : {};
+    const context = await this.#options.sidecar.callWithList('context', { ...this.#rendered(list), ...ownList });
     return context === null ? undefined : { messages: composed(own, context), context };
+  }
+
+  #handedList(session: string, messages: readonly unknown[]): HandedList {
+    const lists = this.#lists.get(session) ?? new HandedLists();
+    this.#lists.set(session, lists);
+    return lists.of(messages);
+  }
+
+  /** Notes whether a model call has our context. */
+  #passed(session: string, ours: boolean): void {
+    if (ours) this.#own.delete(session);
+    else this.#own.add(session);
   }
 
   #rendered(list: WholeList): WholeList {

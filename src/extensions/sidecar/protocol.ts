@@ -26,6 +26,9 @@ export interface SentList extends Rendering {
   readonly messages: readonly ReportedMessage[];
   readonly system?: string | null;
   readonly compacted?: boolean;
+  readonly ownList?: boolean;
+  readonly model?: string;
+  readonly window?: number;
 }
 
 /** The requests that a harness sends its sidecar, and their results. */
@@ -64,8 +67,8 @@ export type SidecarAnswer =
 export type SentText = string | readonly [place: number] | readonly [place: number, more: string];
 
 /** The texts of a context in the order of its messages. */
-const textsOf = ({ before, after }: LoopContext): readonly string[] =>
-  [...before, ...after].flatMap(({ parts }) => parts.map(({ text }) => text));
+const textsOf = ({ before, inserts, after }: LoopContext): readonly string[] =>
+  [...before, ...inserts.map(({ message }) => message), ...after].flatMap(({ parts }) => parts.map(({ text }) => text));
 
 /** Shorter texts are sent as they are. */
 const SHORT = 64;
@@ -95,8 +98,9 @@ class PreviousTexts {
 }
 
 /** A context over the pipe: texts that the previous context had too are named by their place there. */
-export interface SentContext extends Omit<LoopContext, 'before' | 'after'> {
+export interface SentContext extends Omit<LoopContext, 'before' | 'inserts' | 'after'> {
   readonly before: readonly SentMessage[];
+  readonly inserts: readonly { readonly index: number; readonly message: SentMessage }[];
   readonly after: readonly SentMessage[];
 }
 
@@ -115,7 +119,14 @@ export function withoutRepeats(
     ...message,
     parts: parts.map((part) => ({ ...part, text: known.named(part.text) })),
   });
-  return { sent: { ...context, before: context.before.map(shorten), after: context.after.map(shorten) }, texts: textsOf(context) };
+  const { inserts } = context;
+  const sent = {
+    ...context,
+    before: context.before.map(shorten),
+    inserts: inserts.map(({ index, message }) => ({ index, message: shorten(message) })),
+    after: context.after.map(shorten),
+  };
+  return { sent, texts: textsOf(context) };
 }
 
 /**
@@ -137,7 +148,12 @@ export function withRepeats(
     ...message,
     parts: parts.map((part) => ({ ...part, text: whole(part.text) })),
   });
-  const context = { ...sent, before: sent.before.map(lengthen), after: sent.after.map(lengthen) };
+  const context = {
+    ...sent,
+    before: sent.before.map(lengthen),
+    inserts: sent.inserts.map(({ index, message }) => ({ index, message: lengthen(message) })),
+    after: sent.after.map(lengthen),
+  };
   return { context, texts: textsOf(context) };
 }
 

@@ -107,14 +107,18 @@ class SidecarSessions {
   }
 
   /** The whole list; kept before anything is done with it, so that what fails can be asked again. */
-  #take({ session, parent, after, number, prefix, messages, system, compacted = false, strict, shortIds }: SentList) {
+  #take({ session, parent, after, number, prefix, messages, compacted = false, ...others }: SentList) {
+    const { system, strict, shortIds, ownList, model, window } = others;
     const followed = this.#followedBy(session, parent);
     if (prefix > 0 && (after !== followed.number || prefix > followed.messages.length)) {
       throw new ResendError(`the list ${after} of session ${session} is not known here`);
     }
     followed.messages = [...followed.messages.slice(0, prefix), ...messages];
     followed.number = number;
-    return { followed, history: { messages: followed.messages, compacted, ...defined({ system, strict, shortIds }) } };
+    return {
+      followed,
+      history: { messages: followed.messages, compacted, ...defined({ system, strict, shortIds, ownList, model, window }) },
+    };
   }
 }
 

@@ -56,6 +56,8 @@ export class SidecarProcess {
   readonly #options: SidecarOptions;
   readonly #waiting = new Map<number, Waiting>();
   readonly #sent = new Map<string, LastSent>();
+  /** Messages as they are compared: harnesses report the same ones again and again. */
+  readonly #lines = new WeakMap<ReportedMessage, string>();
   /** The texts of the last context of each session: what the next one repeats is not sent again. */
   readonly #texts = new Map<string, readonly string[]>();
   #child: ChildProcessWithoutNullStreams | undefined;
@@ -111,13 +113,19 @@ export class SidecarProcess {
 
   #difference({ session, messages, ...others }: WholeList): SentList {
     const before = this.#sent.get(session) ?? { number: 0, lines: [] };
-    const lines = messages.map((message) => JSON.stringify(message));
+    const lines = messages.map((message) => this.#line(message));
     const changed = lines.findIndex((line, i) => line !== before.lines[i]);
     const prefix = changed < 0 ? Math.min(lines.length, before.lines.length) : changed;
     this.#lists += 1;
     this.#sent.set(session, { number: this.#lists, lines });
     const rest: readonly ReportedMessage[] = messages.slice(prefix);
     return { ...others, session, after: before.number, number: this.#lists, prefix, messages: rest };
+  }
+
+  #line(message: ReportedMessage): string {
+    const line = this.#lines.get(message) ?? JSON.stringify(message);
+    this.#lines.set(message, line);
+    return line;
   }
 
   /** Restores the repeated texts. Called for every answer in order, also when nobody waits for it any more. */

@@ -76,6 +76,19 @@ describe('a session in a harness’s loop', () => {
     await session.close();
   });
 
+  test('a list that was handed over under the expected prompt is handed over again under the one that went out', async () => {
+    const session = loop(name);
+    await session.context({ messages: [user('begin', 'u1'), ...first.slice(1)], system: 'be good' });
+    const list = { sha256: 'd'.repeat(64) as never, chars: 1, messages: 1 };
+    const expected = await session.handed(list);
+    const sent = await session.handed({ ...list, system: 'be better' });
+    const prompt = (record: typeof sent) => record?.sections.find(({ name: section }) => section === 'system')?.chars;
+    expect([prompt(expected), prompt(sent)]).toEqual(['be good'.length, 'be better'.length]);
+    const { contexts } = await verifySession(await client.delivered(), session.session?.id ?? '');
+    expect([contexts.total, contexts.unequal]).toEqual([2, []]);
+    await session.close();
+  });
+
   test('the prompt that becomes known only when the list is made is part of what is recorded', async () => {
     const session = loop(name);
     await session.context({ messages: [user('begin', 'u1')] });

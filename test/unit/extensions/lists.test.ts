@@ -5,9 +5,11 @@ import { opencodeList } from '../../../src/extensions/opencode/opencode-messages
 import type { PiMessage } from '../../../src/extensions/pi/pi-api.js';
 import { sessionOfFile } from '../../../src/extensions/pi/pi-extension.js';
 import { piList } from '../../../src/extensions/pi/pi-messages.js';
-import { composed, handedList } from '../../../src/extensions/sidecar/loop-guard.js';
+import { composed, HandedLists } from '../../../src/extensions/sidecar/composed-list.js';
 import { tailStart } from '../../../src/harness/history-item.js';
 import type { LoopContext } from '../../../src/harness/loop-session.js';
+import { canonicalJson } from '../../../src/objects/canonical-json.js';
+import { hashText } from '../../../src/objects/hashes.js';
 import { sessionId } from '../../../src/objects/ids.js';
 
 const part = (section: 'pool' | 'chat' | 'active', text: string) => ({ section, role: 'user', parts: [{ text }] });
@@ -15,6 +17,7 @@ const context = (from: number, references: LoopContext['references']): LoopConte
   session: sessionId('s'),
   from,
   before: [part('pool', 'the pool'), part('chat', 'the chat')],
+  inserts: [],
   after: [part('active', 'what is active')],
   references,
   pool: 1,
@@ -141,7 +144,7 @@ const opencodeMessages: readonly OpencodeMessage[] = [
 ];
 
 describe('OpenCode’s list', () => {
-  const own = opencodeList('ses_1', opencodeMessages, undefined);
+  const own = opencodeList('ses_1', opencodeMessages, { system: undefined });
 
   test('a message with its calls is told as a message and the results in it', () => {
     expect(own.list.messages.map(({ role, content }) => [role, content])).toEqual([
@@ -176,7 +179,46 @@ describe('OpenCode’s list', () => {
       info: { role: 'user', sessionID: 'ses_1', agent: 'build' },
       parts: [{ type: 'text', text: 'the pool' }],
     });
-    expect(handedList(composed(own, context(0, [])))).toEqual(handedList(once));
-    expect(handedList(once).messages).toBe(5);
+    const lists = new HandedLists();
+    const hashed = lists.of(once);
+    expect(lists.of(composed(own, context(0, [])))).toEqual(hashed);
+    expect(hashed.messages).toBe(5);
+  });
+
+  test('a message of ours that is put in stands behind the whole place of its own, under the same id in every list', () => {
+    const last = own.places.lastIndexOf(1);
+    const notes = (...indexes: readonly number[]): LoopContext['inserts'] =>
+      indexes.map((index) => ({ index, message: part('pool', `note ${index}`) }));
+    const of = (...indexes: readonly number[]) => composed(own, { ...context(0, []), inserts: notes(...indexes) });
+    const [one, both] = [of(0), of(0, last)];
+    expect(both.map(({ info }) => info.role)).toEqual(['user', 'user', 'user', 'user', 'assistant', 'user', 'user']);
+    expect(both[3]?.parts.map(({ text }) => text)).toEqual(['note 0']);
+    expect(both[5]?.parts.map(({ text }) => text)).toEqual([`note ${last}`]);
+    expect(both.slice(0, 5)).toEqual(one.slice(0, 5));
+    expect(new Set(both.map(({ info }) => info.id)).size).toBe(both.length);
+  });
+
+  test('a border in the middle of a turn leaves nothing of the list', () => {
+    const list = composed(own, context(own.list.messages.length, []));
+    expect(list.map(({ parts }) => parts[0]?.text)).toEqual(['the pool', 'the chat', 'what is active']);
+  });
+});
+
+describe('the hash of a list that was handed over', () => {
+  test('is that of its canonical JSON, whatever the lists before it were', () => {
+    const message = fc.record({
+      role: fc.constantFrom('user', 'assistant'),
+      content: fc.string(),
+      n: fc.option(fc.nat(), { nil: undefined }),
+    });
+    fc.assert(
+      fc.property(fc.array(fc.array(message, { maxLength: 6 }), { maxLength: 5 }), (lists) => {
+        const hashed = new HandedLists();
+        for (const list of lists) {
+          const text = canonicalJson(JSON.parse(JSON.stringify(list)));
+          expect(hashed.of(list)).toEqual({ sha256: hashText(text), chars: text.length, messages: list.length });
+        }
+      }),
+    );
   });
 });

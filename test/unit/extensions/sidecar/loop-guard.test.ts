@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type HarnessList, LoopGuard, TroubleFile } from '../../../../src/extensions/sidecar/loop-guard.js';
+import type { HarnessList } from '../../../../src/extensions/sidecar/composed-list.js';
+import { LoopGuard, TroubleFile } from '../../../../src/extensions/sidecar/loop-guard.js';
 import { SidecarProcess } from '../../../../src/extensions/sidecar/sidecar-process.js';
 import { loopTroubles } from '../../../../src/process/process-reports.js';
 

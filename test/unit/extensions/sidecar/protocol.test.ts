@@ -18,6 +18,7 @@ const context = fc.record({
   session: fc.constant('s'),
   from: fc.nat(),
   before: fc.array(message, { maxLength: 3 }),
+  inserts: fc.array(fc.record({ index: fc.nat(), message }), { maxLength: 3 }),
   after: fc.array(message, { maxLength: 3 }),
   references: fc.constant([]),
   pool: fc.nat(),
@@ -44,6 +45,7 @@ describe('contexts on the pipe', () => {
     const of = (pool: string, ...blocks: readonly string[]): LoopContext =>
       ({
         before: [{ section: 'pool', role: 'user', parts: [{ text: pool }] }],
+        inserts: [],
         after: [{ section: 'active', role: 'user', parts: blocks.map((one) => ({ text: one })) }],
       }) as never;
     const [pool, block] = ['line\n'.repeat(50), 'content\n'.repeat(500)];
@@ -54,7 +56,7 @@ describe('contexts on the pipe', () => {
   });
 
   test('an answer that continues one that is not there is refused', () => {
-    const sent = { before: [{ section: 'pool', role: 'user', parts: [{ text: [3] }] }], after: [] } as never;
+    const sent = { before: [{ section: 'pool', role: 'user', parts: [{ text: [3] }] }], inserts: [], after: [] } as never;
     expect(() => withRepeats(sent, [])).toThrow(RangeError);
   });
 });
