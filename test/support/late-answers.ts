@@ -14,14 +14,16 @@ export interface HeldAnswer {
   release(): void;
 }
 
+/** Which answers are held: what became of a transaction, or that it was taken. */
+const HELD = { outcome: '/_xtdb/tx-committed', receipt: '/_xtdb/submit-tx' } as const;
+
 interface Hold {
+  readonly path: string;
   txId: number | undefined;
   readonly released: Promise<void>;
   readonly onCaught: () => void;
   readonly onOvertaken: () => void;
 }
-
-const isOutcome = (url: URL): boolean => url.pathname === '/_xtdb/tx-committed';
 
 /** A promise, and what resolves it. */
 function moment(): readonly [Promise<void>, () => void] {
@@ -58,12 +60,12 @@ export class LateAnswers {
     return { kind: 'unix', socketPath: this.#socketPath };
   }
 
-  /** Holds the answer about the first transaction that is asked about from now on. */
-  holdNext(): HeldAnswer {
+  /** Holds the answer about the first transaction that is asked about from now on, or the receipts of all that are submitted. */
+  holdNext(what: keyof typeof HELD = 'outcome'): HeldAnswer {
     const [released, release] = moment();
     const [caught, onCaught] = moment();
     const [overtaken, onOvertaken] = moment();
-    this.#hold = { txId: undefined, released, onCaught, onOvertaken };
+    this.#hold = { path: HELD[what], txId: undefined, released, onCaught, onOvertaken };
     return { caught, overtaken, release };
   }
 
@@ -75,7 +77,7 @@ export class LateAnswers {
   async #pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     if (this.#target.kind !== 'unix') throw new Error('the node behind the proxy has to listen on a socket');
     const url = new URL(incoming.url ?? '/', 'http://node');
-    const hold = isOutcome(url) ? this.#hold : undefined;
+    const hold = url.pathname === this.#hold?.path ? this.#hold : undefined;
     const txId = Number(url.searchParams.get('tx-id'));
     if (hold !== undefined) hold.txId ??= txId;
     const { method, url: path, headers } = incoming;

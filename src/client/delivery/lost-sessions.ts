@@ -121,7 +121,7 @@ export class LostSessions {
   /** Writes one step into the fork, after those before it. Persistent: an outage only delays it. */
   async #intoFork(write: SessionWrite, before: Promise<Rescue> | undefined): Promise<Rescue> {
     const rescue = await (before ?? this.#beginFork(write));
-    const plan = planWrite(this.#store, rescuedWrite(write, rescue), { seen: true });
+    const { plan } = planWrite(this.#store, rescuedWrite(write, rescue), { seen: true });
     await this.#store.writes.write(rescue.fork, plan, { persistent: true });
     return rescue;
   }

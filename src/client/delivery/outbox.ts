@@ -3,6 +3,7 @@ import type { FileObservation } from '../../indexing/decide-file.js';
 import type { SessionId } from '../../objects/ids.js';
 import { endsWithin, withinLimit } from '../../process/within-limit.js';
 import type { ObjectStore } from '../../store/object-store.js';
+import type { Plan } from '../../store/write-path.js';
 import type { XtdbError } from '../../xtdb/errors.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
@@ -11,10 +12,10 @@ import type { ClientJournal } from './client-journal.js';
 import type { DamagedJournal } from './damaged-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
-import { laneOf, planAssembly, planWrite, standsAlone } from './plan-write.js';
+import { laneOf, mayShare, planAssembly, planWrite, standsAlone } from './plan-write.js';
 import { localVersions, type SessionWrite, type WriteResult } from './session-write.js';
 import { StepBridge } from './step-bridge.js';
-import type { Writer } from './writers.js';
+import type { PlannedWrite, Writer, WrittenOne } from './writers.js';
 
 /** A write that the database has. */
 export interface AppliedWrite extends WriteResult {
@@ -28,8 +29,11 @@ export interface AcceptedWrite {
   readonly applied: Promise<AppliedWrite>;
 }
 
-/** Called for each write that the database has, at the moment from which on it no longer counts as on its way. */
-type AppliedListener = (write: SessionWrite, applied: AppliedWrite) => void;
+/**
+ * Called for each transaction with all writes of it, in their order, at the moment from which on the first no longer counts as on its way; without a number where
+ * they were found to be there already.
+ */
+type AppliedListener = (writes: readonly WrittenOne[], txId: number | undefined) => void;
 
 /** What the outbox says of itself. */
 export interface OutboxStatus {
@@ -116,7 +120,7 @@ export class Outbox {
     return this.#lost.forget(session, limitMs);
   }
 
-  /** Calls a listener for each write that the database has from now on; the function that it returns ends that. */
+  /** Calls a listener for each transaction that the database has from now on; the function that it returns ends that. */
   listen(listener: AppliedListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -235,37 +239,26 @@ export class Outbox {
       this.#outage = error;
     };
     try {
-      const plan = this.#planOf(write, how);
-      const planned = { write, lane: writer.laneOf(laneOf(write)), plan };
-      const { result, txId } = await writer.write(planned, { persistent: how.persistent, onOutage });
+      const { result, txId, together } = await writer.write(this.#planned(write, how), { persistent: how.persistent, onOutage });
       this.#outage = undefined;
       store.markStored(result.ops);
       settle();
       versions.committed(result, txId);
       // Seen as the newest, whatever the clock of whoever wrote it said; own reads see it from now on.
       for (const { validTime } of result.observed) store.noteTime(validTime.getTime());
-      const applied = { ...result, txId };
-      for (const listener of this.#listeners) listener(write, applied);
-      return applied;
+      if (together.length > 0) for (const listener of this.#listeners) listener(together, txId);
+      return { ...result, txId };
     } finally {
       settle();
       this.#backpressure.leave();
     }
   }
 
-  /** The plan of a write's transaction, made when it is the write's turn and no model waits. */
-  #planOf(write: SessionWrite, { persistent, seen, bridge }: Delivery): ReturnType<typeof planWrite> {
+  /** A write as its writer takes it: planned when it is its turn and no model waits. */
+  #planned(write: SessionWrite, { persistent, seen, bridge }: Delivery): PlannedWrite {
     const { store, writer } = this.#parts;
-    const planOf = (one: SessionWrite): ReturnType<typeof planWrite> =>
-      one.assembly === undefined ? planWrite(store, one, { seen, own: writer.ownFiles }) : planAssembly(store, one, seen);
-    const plan =
-      bridge === undefined
-        ? planOf(write)
-        : async (attempt: number) => {
-            const bridged = await bridge.bridged(write, attempt);
-            return planOf(bridged)(attempt);
-          };
-    return async (attempt) => {
+    const lane = writer.laneOf(laneOf(write));
+    const ready = async (): Promise<void> => {
       if (persistent) {
         // Acknowledged: the answer that the agent waits for goes first.
         await this.gate.passed();
@@ -274,7 +267,12 @@ export class Outbox {
       // A session of which one write is lost must not go on over the gap.
       const failure = standsAlone(write) ? undefined : this.#lost.failure(write.session);
       if (failure !== undefined) throw failure;
-      return plan(attempt);
     };
+    const planOf = (one: SessionWrite): Plan<WriteResult> =>
+      one.assembly === undefined ? planWrite(store, one, { seen, own: writer.ownFiles }).plan : planAssembly(store, one, seen);
+    if (bridge !== undefined) return { write, lane, ready, plan: async (attempt) => planOf(await bridge.bridged(write, attempt))(attempt) };
+    if (write.assembly !== undefined || !persistent || seen || !mayShare(write)) return { write, lane, ready, plan: planOf(write) };
+    const { plan, tried } = planWrite(store, write, { seen, own: writer.ownFiles });
+    return { write, lane, ready, plan, shares: tried };
   }
 }

@@ -1,5 +1,5 @@
 import type { LargeTextReading } from '../../filesystem/access/read-source.js';
-import { decideFile, type FileDecision, type FileObservation, type IndexOutcome } from '../../indexing/decide-file.js';
+import { type CurrentFile, decideFile, type FileDecision, type FileObservation, type IndexOutcome } from '../../indexing/decide-file.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
@@ -168,41 +168,114 @@ export interface PlanOptions {
   readonly own?: OwnFiles | undefined;
 }
 
+/** What the files of a write are decided against. */
+interface Against {
+  readonly snapshot: StoreSnapshot | undefined;
+  readonly heads: ReadonlyMap<string, Head>;
+  /** What is known of a file without its head: what a sole writer left of it, or a write before this one in the same transaction. */
+  readonly known: (id: ObjectId) => CurrentFile | undefined;
+  /** Whether nobody else writes the files. */
+  readonly isSole: boolean;
+}
+
+/** Decides every file of a write and gives its operations, the guard of its lease aside. */
+async function decide(store: ObjectStore, write: SessionWrite, { snapshot, heads, known, isSole }: Against): Promise<WriteResult> {
+  const ops: TxOp[] = [];
+  const outcomes = new Map<ObjectId, IndexOutcome>();
+  const written: WrittenFile[] = [];
+  const observed: Head[] = [];
+  for (const [id, file] of distinct(write.files)) {
+    const head = heads.get(id);
+    const decision = decideFile(file, head === undefined ? known(id) : currentFile(head), write.at);
+    outcomes.set(id, decision.outcome);
+    if (head !== undefined && decision.outcome === 'unchanged') observed.push(head);
+    // Another client may bring the file in the same moment: the later one decides anew, so that a change that both saw is written once, and different contents are
+    // dated one after the other (decision F7). A sole writer has no such neighbour.
+    ops.push(...(await fileOps(store, { ...decision, file, expect: isSole ? undefined : (head?.document ?? null) })));
+    if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
+  }
+  ops.push(...(await callOps(store, write)), ...stepOps(store, write), ...write.heads.flatMap((head) => store.storedOps(head)));
+  const call: readonly MarkedVersion[] = write.call === undefined ? [] : [{ version: write.call.version, marks: callMarks(write.call) }];
+  const observedAt = snapshot?.basis.txId;
+  return { outcomes, written: [...written, ...call], files: written, observed, observedAt, ops };
+}
+
+const leaseOps = (store: ObjectStore, { session, lease }: SessionWrite): readonly TxOp[] =>
+  lease === undefined ? [] : [store.guardOp(sessionObjectId(session), lease)];
+
+/** A write with its plan. */
+export interface WritePlan {
+  readonly write: SessionWrite;
+  readonly plan: Plan<WriteResult>;
+  /** Says what a transaction that the write shared with others decided: a later attempt may find it written. */
+  readonly tried: (result: WriteResult) => void;
+}
+
 /**
  * The plan of a write's transaction: every file decided against the database as it is now, the tool call put if it is not there, the step appended,
  * all guarded by the session's lease. Made again after an abort or a lost answer it finds what is already written.
  */
-export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }: PlanOptions): Plan<WriteResult> {
-  const files = distinct(write.files);
-  const lease: readonly TxOp[] = write.lease === undefined ? [] : [store.guardOp(sessionObjectId(write.session), write.lease)];
+export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }: PlanOptions): WritePlan {
+  const ids = [...distinct(write.files).keys()];
+  const isSole = write.lease !== undefined && own !== undefined;
   let last = NOTHING_WRITTEN;
-  return async (attempt) => {
+  const plan: Plan<WriteResult> = async (attempt) => {
     const again = seen || attempt > 1;
-    const asked = again || own === undefined ? [...files.keys()] : [...files.keys()].filter((id) => own.get(id) === undefined);
+    const asked = again || own === undefined ? ids : ids.filter((id) => own.get(id) === undefined);
     const snapshot = again || asked.length > 0 ? await store.latest() : undefined;
     if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write))) return { ops: [], result: last };
     const heads = (await snapshot?.heads(asked)) ?? new Map<string, Head>();
-    const ops: TxOp[] = [...lease];
-    const outcomes = new Map<ObjectId, IndexOutcome>();
-    const written: WrittenFile[] = [];
-    for (const [id, file] of files) {
-      const head = heads.get(id);
-      const known = again ? undefined : own?.get(id);
-      const decision = decideFile(file, head === undefined ? known : currentFile(head), write.at);
-      outcomes.set(id, decision.outcome);
-      // Another client may bring the file in the same moment: the later one decides anew, so that a change that both saw is written once, and different contents are
-      // dated one after the other (decision F7). A sole writer has no such neighbour.
-      const expect = write.lease === undefined || own === undefined ? (head?.document ?? null) : undefined;
-      ops.push(...(await fileOps(store, { ...decision, file, expect })));
-      if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
-    }
-    ops.push(...(await callOps(store, write)), ...stepOps(store, write), ...write.heads.flatMap((head) => store.storedOps(head)));
-    const call: readonly MarkedVersion[] = write.call === undefined ? [] : [{ version: write.call.version, marks: callMarks(write.call) }];
-    const observed = [...heads].flatMap(([id, head]) => (outcomes.get(id as ObjectId) === 'unchanged' ? [head] : []));
-    const observedAt = snapshot?.basis.txId;
-    last = { outcomes, written: [...written, ...call], files: written, observed, observedAt, ops: withoutRepeatedTexts(ops) };
+    const known = (id: ObjectId): CurrentFile | undefined => (again ? undefined : own?.get(id));
+    const decided = await decide(store, write, { snapshot, heads, known, isSole });
+    last = { ...decided, ops: withoutRepeatedTexts([...leaseOps(store, write), ...decided.ops]) };
     return { ops: last.ops, result: last };
   };
+  return {
+    write,
+    plan,
+    tried: (result) => {
+      last = result;
+    },
+  };
+}
+
+/** What several writes of a session decided together: the operations, and the results of those of them that are in the transaction, from the first one on. */
+interface PlannedTogether {
+  readonly ops: readonly TxOp[];
+  readonly results: readonly WriteResult[];
+}
+
+/** Whether a write may go to the database in one transaction with others: a step inside a turn, without texts that are written ahead of it. */
+export function mayShare({ step, lost, heads, lease, files }: SessionWrite): boolean {
+  const isAhead = files.some((file) => file.kind === 'read' && file.reading.kind === 'large-text');
+  return step !== undefined && lost === undefined && heads.length === 0 && lease !== undefined && lease !== null && !isAhead;
+}
+
+/** Whether a write brings a new version of a file that was there before it. */
+const changesKnown = ({ outcomes }: WriteResult): boolean => [...outcomes.values()].includes('updated');
+
+/**
+ * Plans writes of one session, which follow each other under one lease, as one transaction: each is decided against what those before it leave. It ends
+ * before a write that changes a known file, so that at the transaction of any of its steps every file stands as the step found or left it.
+ */
+export async function planTogether(store: ObjectStore, writes: readonly SessionWrite[]): Promise<PlannedTogether> {
+  const [first] = writes;
+  if (first === undefined) return { ops: [], results: [] };
+  const ids = new Set(writes.flatMap(({ files }) => files.map(({ source }) => fileObjectId(source))));
+  const snapshot = ids.size > 0 ? await store.latest() : undefined;
+  const heads = new Map(await snapshot?.heads([...ids]));
+  const left = new Map<ObjectId, CurrentFile>();
+  const results: WriteResult[] = [];
+  for (const write of writes) {
+    const decided = await decide(store, write, { snapshot, heads, known: (id) => left.get(id), isSole: false });
+    if (results.length > 0 && changesKnown(decided)) break;
+    results.push(decided);
+    for (const { version, marks, validTime } of decided.files) {
+      heads.delete(version['xt/id']);
+      left.set(version['xt/id'], { fileHash: version.file_hash, gone: marks.gone === true, validTime });
+    }
+  }
+  return { ops: withoutRepeatedTexts([...leaseOps(store, first), ...results.flatMap(({ ops }) => ops)]), results };
 }
 
 /**

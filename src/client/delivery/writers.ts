@@ -2,7 +2,6 @@ import type { CurrentFile } from '../../indexing/decide-file.js';
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { Head } from '../../store/store-snapshot.js';
 import type { Plan, WriteOptions, WritePath, Written } from '../../store/write-path.js';
-import { fileObjectId } from '../file-access.js';
 import type { WrittenFile, WrittenObjects } from '../optimistic/known-versions.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 
@@ -16,7 +15,23 @@ export interface PlannedWrite {
   readonly write: SessionWrite;
   /** The lane of the write: writes of one lane are applied in their order. */
   readonly lane: string;
+  /** Resolves when the write may be planned, awaited before each attempt; rejects when it never may. */
+  readonly ready: () => Promise<void>;
   readonly plan: Plan<WriteResult>;
+  /** How the write is told what a transaction decided that it shared with others; undefined for a write that has one of its own. */
+  readonly shares?: ((result: WriteResult) => void) | undefined;
+}
+
+/** A write that the database has, with what came of it. */
+export interface WrittenOne {
+  readonly write: SessionWrite;
+  readonly result: WriteResult;
+}
+
+/** What became of a write. */
+export interface Delivered extends Written<WriteResult> {
+  /** All writes of its transaction in their order, for the first of them; none for those that came with it. */
+  readonly together: readonly WrittenOne[];
 }
 
 /** How the writes of one client reach the database: what they wait for, and what is known of their files without asking. */
@@ -27,47 +42,15 @@ export interface Writer {
   readonly ownFiles: OwnFiles | undefined;
   /** The lane that writes of a lane by name go in. */
   laneOf(name: string): string;
-  write(planned: PlannedWrite, options: WriteOptions): Promise<Written<WriteResult>>;
+  write(planned: PlannedWrite, options: WriteOptions): Promise<Delivered>;
 }
 
-/**
- * The writer of a client that shares the database with others. Writes that hold the same file, read or mentioned, go one after another, in whichever lanes
- * they are (decision C11): each decides against what the one before it left, so that a change that a session made and a tracker saw is one version
- * (decision C12), and a listing of new files is not refused for each of them that another session reads meanwhile.
- */
-export class SharedWriter implements Writer {
-  readonly acknowledgesAtOnce = false;
-  readonly ownFiles = undefined;
-  readonly #writes: WritePath;
-  /** The end of the last write that holds a file. */
-  readonly #last = new Map<ObjectId, Promise<void>>();
-
-  constructor(writes: WritePath) {
-    this.#writes = writes;
-  }
-
-  laneOf(name: string): string {
-    return name;
-  }
-
-  write({ write, lane, plan }: PlannedWrite, options: WriteOptions): Promise<Written<WriteResult>> {
-    const ids = new Set(write.files.map(({ source }) => fileObjectId(source)));
-    const before = Promise.all(new Set([...ids].map((id) => this.#last.get(id))));
-    const inOrder: Plan<WriteResult> = async (attempt) => {
-      await before;
-      return plan(attempt);
-    };
-    const written = this.#writes.write(lane, inOrder, options);
-    const ended = written.then(
-      () => undefined,
-      () => undefined,
-    );
-    for (const id of ids) this.#last.set(id, ended);
-    void ended.then(() => {
-      for (const id of ids) if (this.#last.get(id) === ended) this.#last.delete(id);
-    });
-    return written;
-  }
+/** The plan of a write that waits for its readiness before each attempt. */
+function whenReady({ ready, plan }: Pick<PlannedWrite, 'ready' | 'plan'>): Plan<WriteResult> {
+  return async (attempt) => {
+    await ready();
+    return plan(attempt);
+  };
 }
 
 /** Bounds the files that a sole writer remembers. */
@@ -133,7 +116,12 @@ export class SoleWriter implements Writer {
     return ONLY_LANE;
   }
 
-  async write({ plan }: PlannedWrite, options: WriteOptions): Promise<Written<WriteResult>> {
+  async write(planned: PlannedWrite, options: WriteOptions): Promise<Delivered> {
+    const { txId, result } = await this.#write(whenReady(planned), options);
+    return { txId, result, together: [{ write: planned.write, result }] };
+  }
+
+  async #write(plan: Plan<WriteResult>, options: WriteOptions): Promise<Written<WriteResult>> {
     if (this.acknowledgesAtOnce && options.persistent === true) {
       const { onOutage } = options;
       const onSubmitted = (result: WriteResult): void => this.ownFiles.learn(result);

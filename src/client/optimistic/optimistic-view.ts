@@ -43,11 +43,10 @@ export interface OptimisticViewOptions {
   readonly filesDelivered: (limitMs: number) => Promise<unknown>;
 }
 
-/** The parts of a committed write that a view takes in together with its objects. */
+/** The parts of a committed write that a view takes in, with its objects. */
 export interface CommittedWrite {
-  readonly step?: unknown;
-  readonly heads: readonly StoredPut[];
-  readonly at: number;
+  readonly write: { readonly step?: unknown; readonly heads: readonly StoredPut[]; readonly at: number };
+  readonly result: WrittenObjects;
 }
 
 /** The answer whether somebody else wrote: if so, it is being read. */
@@ -63,7 +62,7 @@ const BEFORE_FIRST = -1;
 /**
  * What a session's process knows without waiting for its own transactions (decision 0010): the newest versions as of a transaction, and beside them what
  * it has acknowledged since and what outlives it. Before each context it asks the database one short question, whether others wrote, and reads again only
- * if they did. Its owner calls `wrote` for each write that the database has.
+ * if they did. Its owner calls `wrote` for each transaction that the database has.
  */
 export class OptimisticView {
   readonly #options: OptimisticViewOptions;
@@ -114,10 +113,20 @@ export class OptimisticView {
     return versions === undefined ? undefined : { heads, versions, basis, ahead };
   }
 
-  /** Takes in a write that the database has; without a transaction it was found to be there already. */
-  wrote({ step, heads, at }: CommittedWrite, objects: WrittenObjects, txId: number | undefined): void {
-    if (txId === undefined && step === undefined) return;
-    const { written, files, observed, observedAt } = objects;
+  /** Takes in the writes of a transaction that the database has; without its number they were found to be there already. */
+  wrote(writes: readonly CommittedWrite[], txId: number | undefined): void {
+    if (txId === undefined && writes.every(({ write }) => write.step === undefined)) return;
+    const found = new Map<ObjectId, KnownHead>();
+    const readAt: number[] = [];
+    for (const { write, result } of writes) {
+      for (const [id, head] of this.#headsOf(write, result)) found.set(id, head);
+      const { files, observed, observedAt } = result;
+      if (files.length + observed.length > 0 && observedAt !== undefined) readAt.push(observedAt);
+    }
+    this.#known.wrote(txId, { heads: found, readAt: readAt.length === 0 ? undefined : Math.min(...readAt) });
+  }
+
+  #headsOf({ heads, at }: CommittedWrite['write'], { written, files, observed }: WrittenObjects): ReadonlyMap<ObjectId, KnownHead> {
     const times = new Map(files.map(({ version, validTime }) => [version['xt/id'], validTime]));
     const found = new Map<ObjectId, KnownHead>();
     for (const head of observed) found.set(head.document['xt/id'] as ObjectId, this.#headOf(head));
@@ -130,7 +139,7 @@ export class OptimisticView {
       const [hash, since] = [head.object_hash as Sha256, validTime ?? new Date(at)];
       found.set(head['xt/id'] as ObjectId, { hash, gone: false, validTime: since.getTime(), metadata: undefined });
     }
-    this.#known.wrote(txId, { heads: found, readAt: files.length + observed.length === 0 ? undefined : observedAt });
+    return found;
   }
 
   async #catchUp(): Promise<void> {

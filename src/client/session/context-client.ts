@@ -14,7 +14,8 @@ import { ClientJournal } from '../delivery/client-journal.js';
 import type { DeliveryGate } from '../delivery/delivery-gate.js';
 import { Outbox, type OutboxStatus } from '../delivery/outbox.js';
 import { type ForkOptions, forkSession } from '../delivery/session-heads.js';
-import { SharedWriter, SoleWriter } from '../delivery/writers.js';
+import { SharedWriter } from '../delivery/shared-writer.js';
+import { SoleWriter } from '../delivery/writers.js';
 import { FileAccess, type FileAccessOptions } from '../file-access.js';
 import { KnownVersions } from '../optimistic/known-versions.js';
 import { MetadataCache } from '../optimistic/metadata-cache.js';
@@ -126,7 +127,7 @@ export class ContextClient {
     const versions = new KnownVersions(metadata, options.keptUnits);
     const isSole = options.soleWriter === true;
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
-    const writer = isSole ? new SoleWriter(store.writes, { pipelined: journal === undefined }) : new SharedWriter(store.writes);
+    const writer = isSole ? new SoleWriter(store.writes, { pipelined: journal === undefined }) : new SharedWriter(store);
     const outbox = new Outbox({ store, metadata, versions, writer, journal });
     const clock = options.clock ?? Date.now;
     const { track, dataDir, what = WHAT, onNotice } = options;

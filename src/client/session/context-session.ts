@@ -47,7 +47,7 @@ export interface SessionParts {
 }
 
 /**
- * A session at work [§3]: records what its agent does, one step at a time, each step one transaction. Calls may overlap; steps never do.
+ * A session at work [§3]: records what its agent does, one step at a time, each step whole in one transaction. Calls may overlap; steps never do.
  * Nothing of a step is visible before it is committed, and a step that failed changed nothing.
  */
 export class ContextSession {

@@ -128,6 +128,6 @@ export class SessionContexts {
       stepsDelivered: (limitMs) => outbox.drained(this.#loaded().state.id, limitMs),
       filesDelivered: (limitMs) => outbox.filesDrained(limitMs),
     });
-    return { view, stop: outbox.listen((write, applied) => view.wrote(write, applied, applied.txId)) };
+    return { view, stop: outbox.listen((writes, txId) => view.wrote(writes, txId)) };
   }
 }

@@ -143,7 +143,7 @@ describe('a session at work', () => {
     const other = sessionId(`same-moment-${randomUUID()}`);
     const step = planMessage(emptySession(other), { message: { role: 'user', text: 'look' }, at: Date.now() }, DEFAULT_POLICY);
     const files = [{ kind: 'read', source, reading: reading('later') }] as const;
-    const plan = planWrite(second.store, { session: other, lease: null, step, files, heads: [], at: step.at }, { seen: false });
+    const { plan } = planWrite(second.store, { session: other, lease: null, step, files, heads: [], at: step.at }, { seen: false });
     await second.store.writes.write(other, async (attempt) => {
       const planned = await plan(attempt);
       // The first client's version comes after this one was decided and before it is written.

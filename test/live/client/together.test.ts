@@ -1,0 +1,135 @@
+import { mkdtemp, realpath, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { RecordedCall } from '../../../src/client/session/call-report.js';
+import type { ContextClient, ContextClientOptions } from '../../../src/client/session/context-client.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import type { ObjectId } from '../../../src/objects/ids.js';
+import { openClient, wholeRead } from '../../support/context.js';
+import { LateAnswers } from '../../support/late-answers.js';
+import { callReport as call } from '../../support/tracked-project.js';
+
+describe('steps of a session that wait for the database', () => {
+  let root: string;
+  let proxy: LateAnswers;
+  const clients: ContextClient[] = [];
+
+  const open = async (options: Partial<ContextClientOptions> = {}): Promise<ContextClient> => {
+    // Steps of one millisecond would not go together.
+    let last = 0;
+    const clock = (): number => {
+      last = Math.max(Date.now(), last + 1);
+      return last;
+    };
+    const client = await openClient(root, { address: proxy.address, track: false, dataDir: join(root, 'data'), clock, ...options });
+    clients.push(client);
+    return client;
+  };
+  const txIds = async (calls: readonly RecordedCall[]) => {
+    const applied = await Promise.all(calls.map((one) => one.applied));
+    return applied.map(({ txId }) => txId);
+  };
+
+  beforeEach(async () => {
+    root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-together-')));
+    proxy = await LateAnswers.open(root);
+  });
+
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.close()));
+    await proxy.close();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  test('go there in one transaction, which ends before a step that changes a known file; each is found with what it knew [decision 0004]', async () => {
+    const client = await open();
+    const session = await client.openSession();
+    const read = async (path: string) => session.recordCall(call({ readings: [await wholeRead(client, path)], content: path }));
+    const past = new Date(Date.now() - 60_000);
+    await writeFile(join(root, 'a.ts'), 'first');
+    await writeFile(join(root, 'b.ts'), 'other');
+    await utimes(join(root, 'a.ts'), past, past);
+    await client.delivered();
+    const held = proxy.holdNext();
+    const steps = [await session.recordCall(call({ content: 'one' }))];
+    await held.caught;
+    steps.push(await read('a.ts'), await read('b.ts'), await read('a.ts'));
+    await writeFile(join(root, 'a.ts'), 'second');
+    // From before the steps that did not see it.
+    await utimes(join(root, 'a.ts'), new Date(past.getTime() + 1_000), new Date(past.getTime() + 1_000));
+    steps.push(
+      await session.recordCall(call({ content: 'five' })),
+      await read('a.ts'),
+      await session.recordCall(call({ content: 'seven' })),
+    );
+    held.release();
+    const [one = 0, ...others] = (await txIds(steps)).map(Number);
+    const [together = 0, , , , changed = 0] = others;
+    expect([one < together, together < changed]).toEqual([true, true]);
+    expect(others).toEqual([together, together, together, together, changed, changed]);
+    const outcomes = await Promise.all(steps.map(async ({ applied }) => [...(await applied).outcomes.values()]));
+    expect(outcomes).toEqual([[], ['created'], ['created'], ['unchanged'], [], ['updated'], []]);
+
+    const timeline = await Timeline.open(client.store);
+    const id = [...((await steps[1]?.applied)?.outcomes.keys() ?? [])][0] as ObjectId;
+    const at = async (seq: number) => {
+      const { snapshot } = await timeline.find({ moment: { kind: 'step', seq } }, session.id);
+      return [(await snapshot.steps(session.id)).length, (await snapshot.get(id))?.version.content];
+    };
+    expect(await Promise.all([2, 3, 4, 5, 6, 7].map(at))).toEqual([
+      [2, 'first'],
+      [3, 'first'],
+      [4, 'first'],
+      [5, 'first'],
+      [6, 'second'],
+      [7, 'second'],
+    ]);
+    // What the process knows without asking is what the database says.
+    const context = await session.assemble({ optimistic: true });
+    expect(context.text).toBe((await session.assemble()).text);
+  });
+
+  test('go each by itself where one of them is refused: those before it are there, it and those after it are kept in a fork', async () => {
+    const [client, other] = [await open(), await open({ dataDir: join(root, 'other') })];
+    const [session, theirs] = [await client.openSession(), await other.openSession()];
+    await Promise.all([client.delivered(), other.delivered()]);
+    const callId = `taken-${session.id}`;
+    const held = proxy.holdNext();
+    const first = await session.recordCall(call({ content: 'one' }));
+    await held.caught;
+    const second = await session.recordCall(call({ content: 'two' }));
+    const third = await session.recordCall(call({ content: 'three', callId }));
+    const fourth = await session.recordCall(call({ content: 'four' }));
+    await (await theirs.recordCall(call({ content: 'theirs', callId }))).applied;
+    held.release();
+    const ends = await Promise.allSettled([first, second, third, fourth].map(({ applied }) => applied));
+    expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected']);
+    const snapshot = await other.store.now();
+    expect((await snapshot.steps(session.id)).length).toBe(2);
+    const fork = (await snapshot.sessions()).find(({ parent }) => parent?.session === session.id);
+    expect((await snapshot.steps(fork?.id ?? session.id)).length).toBe(4);
+  });
+
+  test('are looked up, and written once, where the receipt of their transaction is lost', async () => {
+    const client = await open();
+    const session = await client.openSession();
+    await writeFile(join(root, 'a.ts'), 'text');
+    await client.delivered();
+    const held = proxy.holdNext();
+    const steps = [await session.recordCall(call({ content: 'one' }))];
+    await held.caught;
+    steps.push(await session.recordCall(call({ readings: [await wholeRead(client, 'a.ts')], content: 'text' })));
+    for (const content of ['three', 'four']) steps.push(await session.recordCall(call({ content })));
+    const lost = proxy.holdNext('receipt');
+    held.release();
+    await lost.caught;
+    await proxy.close();
+    proxy = await LateAnswers.open(root);
+    lost.release();
+    const [, ...others] = await txIds(steps);
+    expect(others).toEqual([undefined, undefined, undefined]);
+    expect((await (await client.store.now()).steps(session.id)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+    expect((await session.assemble({ optimistic: true })).text).toBe((await session.assemble()).text);
+  });
+});
