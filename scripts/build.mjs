@@ -12,6 +12,7 @@ const entries = {
   index: 'src/index.ts',
   demo: 'scripts/demo.ts',
   experiment: 'scripts/experiment.ts',
+  lab: 'scripts/lab.ts',
   'replay-corpus': 'scripts/replay-corpus.ts',
   sidecar: 'src/extensions/sidecar/main.ts',
   'pi-extension': 'src/extensions/pi/pi-extension.ts',

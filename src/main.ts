@@ -7,6 +7,7 @@ import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
 import { reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
+import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
 import { refuseBeyondFileSizeLimit } from './process/system-error.js';
 
@@ -45,7 +46,8 @@ const program = new Command('palimpsest')
   .addCommand(doctorCommand())
   .addCommand(journalCommand())
   .addCommand(verifyCommand())
-  .addCommand(replayCommand());
+  .addCommand(replayCommand())
+  .addCommand(labCommand());
 
 for (const command of reviewCommands()) program.addCommand(command);
 await addCompletion(program, process.argv[2]);

@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { escapedJson, escapedLine, escapedText, reportFailure } from '../../cli/output.js';
+import { systemCode } from '../../process/system-error.js';
+import { defined } from '../../values/defined.js';
+import { type LabConfig, parseLabConfig } from '../laboratory/lab-config.js';
+import { labMarkdown } from '../laboratory/lab-markdown.js';
+import { type LabRun, runLab } from '../laboratory/run-lab.js';
+import { writeLab } from '../laboratory/write-lab.js';
+import { findRecordings } from '../replay/find-recordings.js';
+import { ReplayError } from '../replay/replay-error.js';
+
+/** Flags of `palimpsest lab`, as commander hands them over. */
+export interface LabFlags {
+  readonly config?: string;
+  readonly least?: number;
+  readonly out?: string;
+  readonly json?: boolean;
+}
+
+/** Reads the configuration file; what a flag says counts more. */
+async function readConfig({ config: path, least }: LabFlags): Promise<LabConfig> {
+  if (path === undefined) return parseLabConfig(defined({ least }), 'no configuration');
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new ReplayError('bad-config', `--config ${path} cannot be read (${systemCode(cause) ?? 'unknown error'}); name a JSON file`, {
+      cause,
+    });
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new ReplayError('bad-config', `--config ${path} is no JSON: ${String(cause)}`, { cause });
+  }
+  const config = parseLabConfig(value, `--config ${path}`);
+  return least === undefined ? config : { ...config, least };
+}
+
+/** What could not be read, and what was too short: the report cannot tell which. */
+function reportMissing({ report, failures }: LabRun): void {
+  for (const { path, error } of failures) console.error(`palimpsest: ${escapedLine(basename(path))}: ${escapedText(error.message)}`);
+  if (failures.length > 0 || report.sessions.some(({ complete }) => !complete)) process.exitCode = 1;
+  for (const { name, complete } of report.sessions) {
+    if (!complete) console.error(`palimpsest: the recording of ${name} is cut off: what came after is not in the report`);
+  }
+}
+
+/** `lab` */
+export async function labAction(files: readonly string[], flags: LabFlags): Promise<void> {
+  await reportFailure(flags, async () => {
+    const config = await readConfig(flags);
+    const progress = (line: string): void => console.error(escapedLine(line));
+    const { paths, failures, others } = await findRecordings(files);
+    for (const { path, error } of failures) {
+      process.exitCode = 1;
+      console.error(`palimpsest: ${escapedLine(path)}: ${escapedText(error.message)}`);
+    }
+    for (const { folder, names } of others) progress(`${folder}: ${names.length} files are no recordings`);
+    if (paths.length === 0) return;
+    const stop = new AbortController();
+    const onSignal = (): void => stop.abort(new ReplayError('interrupted', 'the laboratory was interrupted; nothing was written'));
+    process.on('SIGINT', onSignal);
+    process.on('SIGTERM', onSignal);
+    try {
+      const run = await runLab(paths, { config, onProgress: progress, signal: stop.signal });
+      reportMissing(run);
+      if (run.report.sessions.length === 0) {
+        throw new ReplayError(
+          'bad-target',
+          `no session of these recordings has ${config.least} model calls (${run.report.leftOut} have fewer); name longer ones, or fewer calls with --least`,
+        );
+      }
+      if (flags.out !== undefined) for (const path of await writeLab(flags.out, run)) console.error(escapedLine(path));
+      if (flags.json) console.log(escapedJson(run.report));
+      else if (flags.out === undefined) console.log(labMarkdown(run.report));
+    } finally {
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+    }
+  });
+}

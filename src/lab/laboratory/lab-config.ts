@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { ReplayError } from '../replay/replay-error.js';
+import { policySchema } from './policy-table.js';
+
+const tokens = z.int().min(1_000).max(10_000_000);
+
+const DEFAULT_POLICIES: readonly z.input<typeof policySchema>[] = [
+  { policy: 'last-results', keep: 10 },
+  { policy: 'last-results', keep: 10, step: 20 },
+  { policy: 'truncate-oldest', over: 100_000, keep: 50_000 },
+  { policy: 'clear-tool-uses', over: 100_000, keep: 3 },
+  { policy: 'clear-tool-uses', over: 50_000, keep: 3 },
+  { policy: 'opencode-prune' },
+  { policy: 'own-compaction' },
+  { policy: 'clairvoyant', where: 'at borders by rent' },
+  { policy: 'clairvoyant' },
+  { policy: 'clairvoyant', where: 'anywhere' },
+];
+
+/** What the laboratory compares; everything may be left out. */
+const labConfigSchema = z.strictObject({
+  policies: z
+    .array(policySchema)
+    .min(1)
+    .max(100)
+    .default(() => DEFAULT_POLICIES.map((one) => policySchema.parse(one)))
+    .describe('Compared with `raw`, which is always there'),
+  least: z.int().min(1).max(1_000_000).default(30).describe('Model calls that a session has at least; shorter ones are left out'),
+  window: tokens.default(200_000).describe("Tokens of the model's window: larger requests are counted"),
+});
+
+export type LabConfig = z.output<typeof labConfigSchema>;
+
+/**
+ * Checks a configuration; `{}` is the default one.
+ * @throws {ReplayError} `bad-config` – naming the value that is wrong
+ */
+export function parseLabConfig(value: unknown, name: string): LabConfig {
+  const parsed = labConfigSchema.safeParse(value);
+  if (parsed.success) {
+    const written = parsed.data.policies.map((one) => JSON.stringify(one));
+    const twice = written.find((one, at) => written.indexOf(one) !== at);
+    if (twice === undefined) return parsed.data;
+    throw new ReplayError('bad-config', `${name}: policies: ${twice} stands there twice; leave one out`);
+  }
+  const [issue] = parsed.error.issues;
+  const where = issue === undefined || issue.path.length === 0 ? 'the configuration' : issue.path.join('.');
+  throw new ReplayError(
+    'bad-config',
+    `${name}: ${where}: ${issue?.message ?? 'not valid'}; a configuration may hold policies, least, window (docs/laboratory.md)`,
+  );
+}

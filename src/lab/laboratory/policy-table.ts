@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { clairvoyant } from '../policies/clairvoyant.js';
+import { clearToolUses } from '../policies/clear-tool-uses.js';
+import { lastResults } from '../policies/last-results.js';
+import { opencodePrune } from '../policies/opencode-prune.js';
+import { ownCompaction } from '../policies/own-compaction.js';
+import type { ContextPolicy } from '../policies/policy.js';
+import { raw } from '../policies/raw.js';
+import { truncateOldest } from '../policies/truncate-oldest.js';
+import { PRICE_TABLES } from '../prices/price-table.js';
+
+const tokens = z.int().min(1_000).max(10_000_000);
+
+/** One policy with its parameters. */
+export const policySchema = z.discriminatedUnion('policy', [
+  z.strictObject({ policy: z.literal('raw') }),
+  z.strictObject({
+    policy: z.literal('last-results'),
+    keep: z.int().min(1).max(10_000).describe('Newest results that stay whole'),
+    step: z.int().min(1).max(10_000).default(1).describe('Results that are masked together'),
+  }),
+  z.strictObject({ policy: z.literal('truncate-oldest'), over: tokens, keep: tokens }),
+  z.strictObject({ policy: z.literal('clear-tool-uses'), over: tokens, keep: z.int().min(0).max(10_000) }),
+  z.strictObject({ policy: z.literal('opencode-prune') }),
+  z.strictObject({ policy: z.literal('own-compaction') }),
+  z.strictObject({
+    policy: z.literal('clairvoyant'),
+    where: z.enum(['at borders', 'at borders by rent', 'anywhere']).default('at borders'),
+  }),
+]);
+export type PolicyConfig = z.output<typeof policySchema>;
+
+type Kind = PolicyConfig['policy'];
+type Makers = { readonly [K in Kind]: (config: Extract<PolicyConfig, { policy: K }>) => ContextPolicy | Promise<ContextPolicy> };
+
+/** How each policy is made from its parameters. */
+const MAKERS: Makers = {
+  raw: () => raw,
+  'last-results': lastResults,
+  'truncate-oldest': truncateOldest,
+  'clear-tool-uses': clearToolUses,
+  'opencode-prune': () => opencodePrune,
+  'own-compaction': () => ownCompaction,
+  clairvoyant: ({ where }) => clairvoyant(PRICE_TABLES[0], where),
+};
+
+/** The policies of a configuration, `raw` in front. */
+export async function policiesOf(configs: readonly PolicyConfig[]): Promise<readonly ContextPolicy[]> {
+  const made = await Promise.all(
+    configs
+      .filter(({ policy }) => policy !== 'raw')
+      .map((config) => (MAKERS[config.policy] as (one: PolicyConfig) => ContextPolicy | Promise<ContextPolicy>)(config)),
+  );
+  return [raw, ...made];
+}

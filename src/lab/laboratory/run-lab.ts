@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { defined } from '../../values/defined.js';
+import { errorOf } from '../../values/thrown.js';
+import type { ContextPolicy } from '../policies/policy.js';
+import { raw } from '../policies/raw.js';
+import { isCold, PRICE_TABLES, PRICES_AS_OF, requestCost, tableOf } from '../prices/price-table.js';
+import { calibrate } from '../scorecard/calibration.js';
+import { pooledScore, type ScoredPair } from '../scorecard/pooled.js';
+import { type PolicyScore, Scorer } from '../scorecard/score.js';
+import { type NeededLines, neededLines } from '../timeline/needed-lines.js';
+import { readTimelines } from '../timeline/read-timelines.js';
+import type { Timeline } from '../timeline/timeline.js';
+import type { LabConfig } from './lab-config.js';
+import type { LabReport, LabSession, LabTimes, SessionPolicy } from './lab-report.js';
+import { policiesOf } from './policy-table.js';
+
+/** What the laboratory runs over. */
+export interface LabOptions {
+  readonly config: LabConfig;
+  readonly onProgress?: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** A run of the laboratory: what is the same in every run, and how long it took. */
+export interface LabRun {
+  readonly report: LabReport;
+  readonly times: LabTimes;
+  /** Recordings that could not be read, and why. */
+  readonly failures: readonly { readonly path: string; readonly error: Error }[];
+}
+
+interface Scored {
+  readonly timeline: Timeline;
+  readonly needed: NeededLines;
+}
+
+async function scoreOne(
+  policy: ContextPolicy,
+  { timeline, needed }: Scored,
+  { config, signal }: LabOptions,
+): Promise<{ readonly score: PolicyScore; readonly ms: number }> {
+  const scorer = new Scorer(timeline, { reach: policy.reach, needed, window: config.window, asRecorded: policy.asRecorded ?? false });
+  let ms = 0;
+  let from = performance.now();
+  for await (const request of policy.requests(timeline)) {
+    ms += performance.now() - from;
+    signal?.throwIfAborted();
+    scorer.take(request);
+    from = performance.now();
+  }
+  return { score: scorer.finish(), ms };
+}
+
+/** What a session is called: nothing of what its recording says. */
+const nameOf = ({ format }: Timeline, sha256: string, nth: number): string =>
+  `${format} ${sha256.slice(0, 8)}${nth === 0 ? '' : `.${nth + 1}`}`;
+
+/** What a text in front of every request costs over a session, under the first table. */
+function fixedCostOf({ calls }: Timeline, fixed: number): number {
+  const [table] = PRICE_TABLES;
+  const size = Math.max(0, fixed);
+  return calls.reduce((sum, call, at) => sum + requestCost(table, { size, same: isCold(table, call, calls[at - 1]) ? 0 : size }), 0);
+}
+
+/** Why a whole session says less than others. */
+function marksOf(timeline: Timeline): readonly string[] {
+  const { calls, compactions, unknownRewinds, copiedCalls } = timeline;
+  const first = compactions[0]?.before;
+  return [
+    ...(first === undefined ? [] : [`out of support from call ${first} on: the recorded model had a summary there`]),
+    ...(copiedCalls === 0 ? [] : [`${copiedCalls} calls were made in the session that it was forked from`]),
+    ...(unknownRewinds === 0 ? [] : [`${unknownRewinds} rewinds that do not say how far they went`]),
+    ...(calls.some(({ at }) => at === undefined) ? ['no clock: its cache is taken to live'] : []),
+  ];
+}
+
+/**
+ * Compares policies on the sessions of recordings, without a model. Recordings of the same bytes count once; sessions with too few model calls are left out
+ * and counted. The report holds nothing of what a recording says.
+ * @throws the reason of an aborted `signal`
+ */
+export async function runLab(paths: readonly string[], options: LabOptions): Promise<LabRun> {
+  const { config, onProgress, signal } = options;
+  const policies = await policiesOf(config.policies);
+  const sessions: LabSession[] = [];
+  const failures: LabRun['failures'][number][] = [];
+  const times: Record<string, { calls: number; ms: number }> = {};
+  const seen = new Set<string>();
+  let leftOut = 0;
+  for (const [at, path] of paths.entries()) {
+    signal?.throwIfAborted();
+    onProgress?.(`${at + 1}/${paths.length} ${path}`);
+    const read = await readTimelines(path, signal).catch((error: unknown) => {
+      signal?.throwIfAborted();
+      failures.push({ path, error: errorOf(error) });
+      return undefined;
+    });
+    if (read === undefined || seen.has(read.sha256)) continue;
+    seen.add(read.sha256);
+    for (const [nth, timeline] of read.timelines.entries()) {
+      if (timeline.calls.length < config.least) {
+        leftOut += 1;
+        continue;
+      }
+      const scored = { timeline, needed: neededLines(timeline) };
+      const name = nameOf(timeline, read.sha256, nth);
+      const results: Record<string, SessionPolicy> = {};
+      for (const policy of policies) {
+        const reason = policy.unsupported?.(timeline);
+        if (reason !== undefined) {
+          results[policy.name] = { unsupported: reason };
+          continue;
+        }
+        onProgress?.(`${at + 1}/${paths.length} ${name}: ${policy.name}`);
+        const { score, ms } = await scoreOne(policy, scored, options);
+        const time = times[policy.name] ?? { calls: 0, ms: 0 };
+        times[policy.name] = { calls: time.calls + score.calls, ms: time.ms + ms };
+        results[policy.name] = { score };
+      }
+      const calibration = calibrate(timeline);
+      sessions.push({
+        name,
+        format: timeline.format,
+        calls: timeline.calls.length,
+        turns: timeline.calls.filter(({ opensTurn }) => opensTurn).length,
+        items: timeline.items.length,
+        priceTable: tableOf(timeline.model).name,
+        complete: read.complete,
+        losses: read.losses.total,
+        marks: marksOf(timeline),
+        fixedCost: fixedCostOf(timeline, calibration?.fixed ?? 0),
+        ...defined({ calibration }),
+        policies: results,
+      });
+    }
+  }
+  sessions.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  return { report: reportOf(sessions, policies, { config, leftOut, hashes: [...seen] }), times, failures };
+}
+
+function pairsOf(sessions: readonly LabSession[], policy: string): readonly ScoredPair[] {
+  return sessions.flatMap(({ name, policies, fixedCost }) => {
+    const [own, base] = [policies[policy]?.score, policies[raw.name]?.score];
+    return own === undefined || base === undefined ? [] : [{ session: name, raw: base, own, fixedCost }];
+  });
+}
+
+function reportOf(
+  sessions: readonly LabSession[],
+  policies: readonly ContextPolicy[],
+  { config, leftOut, hashes }: { readonly config: LabConfig; readonly leftOut: number; readonly hashes: readonly string[] },
+): LabReport {
+  return {
+    report: 'laboratory',
+    version: 1,
+    corpus: createHash('sha256')
+      .update([...hashes].sort().join('\n'))
+      .digest('hex'),
+    recordings: hashes.length,
+    leftOut,
+    config,
+    prices: {
+      asOf: PRICES_AS_OF,
+      tables: PRICE_TABLES.map(({ name, models, read, write, lifetimeMs }) => ({ name, models: models.source, read, write, lifetimeMs })),
+    },
+    policies: policies.map(({ name, family, about, reach }) => ({
+      name,
+      family,
+      about,
+      reach,
+      ...defined({ pooled: pooledScore(pairsOf(sessions, name)) }),
+    })),
+    sessions,
+  };
+}

@@ -1,0 +1,129 @@
+import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
+import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyRequest } from './policy.js';
+
+/** How tool uses are cleared. */
+interface ClearToolUsesSettings {
+  /** Tokens, as LangChain counts them, from which on results are cleared. */
+  readonly over: number;
+  /** Newest results that stay. */
+  readonly keep: number;
+}
+
+interface ToolMessage {
+  readonly tool_call_id?: string;
+  readonly content: unknown;
+  readonly response_metadata?: { readonly context_editing?: { readonly cleared?: boolean } };
+}
+
+/** What is used of the npm package `langchain`, a development dependency: it is loaded when the policy runs, and need not be there. */
+interface LangChain {
+  readonly AIMessage: new (fields: object) => object;
+  readonly HumanMessage: new (fields: object) => object;
+  readonly ToolMessage: new (fields: object) => ToolMessage;
+  readonly ClearToolUsesEdit: new (settings: object) => object;
+  readonly contextEditingMiddleware: (settings: object) => {
+    readonly wrapModelCall: (request: object, handler: (request: object) => unknown) => unknown;
+  };
+}
+
+const PACKAGE: string = 'langchain';
+
+async function loadLangChain(): Promise<LangChain | undefined> {
+  try {
+    return (await import(PACKAGE)) as LangChain;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A conversation as LangChain's messages: an answer is one message with its calls. */
+class LangChainMessages {
+  readonly #langChain: LangChain;
+  /** The list that the middleware changes in place, as it does with an agent's own. */
+  readonly list: object[] = [];
+  #items: readonly TimelineItem[] = [];
+  #seen = 0;
+
+  constructor(langChain: LangChain) {
+    this.#langChain = langChain;
+  }
+
+  /** Appends what came since the call before; a conversation that was taken back begins anew, with what was cleared. */
+  follow(call: ModelCall, conversation: MaskedConversation): void {
+    if (call.items !== this.#items) {
+      this.#items = call.items;
+      this.#seen = 0;
+      this.list.length = 0;
+    }
+    const fresh = itemsOf(call).slice(this.#seen);
+    this.#seen = call.visible;
+    let answer: TimelineItem[] = [];
+    const close = (): void => {
+      if (answer.length > 0) this.list.push(this.#answer(answer));
+      answer = [];
+    };
+    for (const item of fresh) {
+      if (item.kind === 'text' || item.kind === 'thinking' || item.kind === 'call') answer.push(item);
+      else {
+        close();
+        this.list.push(this.#input(item, conversation.isMasked(item)));
+      }
+    }
+    close();
+  }
+
+  /** The ids of the calls whose results are cleared. */
+  get cleared(): ReadonlySet<string> {
+    const messages = this.list as readonly ToolMessage[];
+    return new Set(
+      messages.flatMap(({ tool_call_id: id, response_metadata: told }) =>
+        told?.context_editing?.cleared === true && id !== undefined ? [id] : [],
+      ),
+    );
+  }
+
+  #answer(items: readonly TimelineItem[]): object {
+    const calls = items.filter(({ kind }) => kind === 'call');
+    return new this.#langChain.AIMessage({
+      content: items.flatMap(({ kind, text }) => (kind === 'call' ? [] : [text])).join('\n'),
+      tool_calls: calls.map(({ callId = '', tool = '', argumentTexts }) => ({ id: callId, name: tool, args: { ...argumentTexts } })),
+    });
+  }
+
+  #input({ kind, text, callId = '', tool = '' }: TimelineItem, isCleared: boolean): object {
+    if (kind !== 'result') return new this.#langChain.HumanMessage({ content: text });
+    const told = isCleared ? { response_metadata: { context_editing: { cleared: true, strategy: 'clear_tool_uses' } } } : {};
+    return new this.#langChain.ToolMessage({ content: isCleared ? PLACEHOLDER : text, tool_call_id: callId, name: tool, ...told });
+  }
+}
+
+const PLACEHOLDER = '[cleared]';
+
+/** Clear-tool-uses by LangChain's own published middleware, called for real; a session says nothing about it where the package is not installed. */
+export async function clearToolUses({ over, keep }: ClearToolUsesSettings): Promise<ContextPolicy> {
+  const langChain = await loadLangChain();
+  return {
+    name: `clear tool uses, over ${over / 1_000}k, keep ${keep}`,
+    family: 'peer',
+    about: `LangChain's context editing (npm langchain): a request over ${over} tokens, as it counts them, loses all results but the newest ${keep}.`,
+    reach: 'none',
+    unsupported: () => (langChain === undefined ? 'the npm package langchain is not installed' : undefined),
+    async *requests({ calls }: Timeline): AsyncIterable<PolicyRequest> {
+      if (langChain === undefined) return;
+      const edit = new langChain.ClearToolUsesEdit({ trigger: { tokens: over }, keep: { messages: keep }, placeholder: PLACEHOLDER });
+      const middleware = langChain.contextEditingMiddleware({ edits: [edit], tokenCountMethod: 'approx' });
+      const messages = new LangChainMessages(langChain);
+      const conversation = new MaskedConversation();
+      for (const call of calls) {
+        messages.follow(call, conversation);
+        await middleware.wrapModelCall({ messages: messages.list, model: undefined }, () => undefined);
+        const { cleared } = messages;
+        for (const item of itemsOf(call)) {
+          const isCleared = item.kind === 'result' && cleared.has(item.callId ?? '');
+          if (isCleared && !conversation.isMasked(item)) conversation.mask(item, PLACEHOLDER);
+        }
+        yield { parts: conversation.parts(call) };
+      }
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import type { RecordedCompaction, Timeline } from '../timeline/timeline.js';
+import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
+
+/** The recorded program's own compaction: what its model was really sent. Only for sessions that were compacted. */
+export const ownCompaction: ContextPolicy = {
+  name: "the recording's own compaction",
+  family: 'peer',
+  about: 'What the recorded model was sent: where the recorded program compacted, its summary stands in the place of what it dropped.',
+  reach: 'none',
+  asRecorded: true,
+  unsupported: ({ compactions }) => (compactions.length === 0 ? 'the recorded program did not compact' : undefined),
+  *requests({ calls, compactions }: Timeline): Iterable<PolicyRequest> {
+    const summaries = new Map(compactions.map((one) => [one, { text: one.summary }]));
+    for (const call of calls) {
+      const last = compactions.findLast(({ before }) => before <= call.index);
+      yield { parts: last === undefined ? itemsOf(call).map(wholePart) : compacted(last, summaries.get(last), itemsOf(call)) };
+    }
+  },
+};
+
+/** The summary in front of what the compaction kept and of what came since. */
+function compacted(
+  { kept, visible }: RecordedCompaction,
+  summary: RequestPart | undefined,
+  items: ReturnType<typeof itemsOf>,
+): readonly RequestPart[] {
+  const stays = new Set(kept);
+  const system = items.filter((item) => item.kind === 'system' && item.position < visible);
+  const rest = items.filter((item) => item.position >= visible || (item.kind !== 'system' && stays.has(item)));
+  return [...system.map(wholePart), ...(summary === undefined || summary.text === '' ? [] : [summary]), ...rest.map(wholePart)];
+}

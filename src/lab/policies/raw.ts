@@ -1,0 +1,13 @@
+import type { Timeline } from '../timeline/timeline.js';
+import { type ContextPolicy, itemsOf, type PolicyRequest, wholePart } from './policy.js';
+
+/** Everything that was said, called and answered, appended and never touched: what a harness sends that does nothing. */
+export const raw: ContextPolicy = {
+  name: 'raw',
+  family: 'raw',
+  about: 'Everything stays; a request is the one before it and what came since. A compaction of the recorded program is not done.',
+  reach: 'none',
+  *requests({ calls }: Timeline): Iterable<PolicyRequest> {
+    for (const call of calls) yield { parts: itemsOf(call).map(wholePart) };
+  },
+};

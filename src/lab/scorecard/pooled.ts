@@ -1,0 +1,131 @@
+import { PRICE_TABLES } from '../prices/price-table.js';
+import type { PolicyScore } from './score.js';
+
+/** A figure over several sessions, and the interval that holds 95 of 100 resamplings of the sessions. */
+export interface Interval {
+  readonly value: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** One session under one policy, beside the same session under `raw`. */
+export interface ScoredPair {
+  readonly session: string;
+  readonly raw: PolicyScore;
+  readonly own: PolicyScore;
+  /** What the system prompt and the tools cost under the first table, the same for every policy: 0 where the recording does not tell their size. */
+  readonly fixedCost: number;
+}
+
+/** What a policy does to several sessions taken together. Costs and tokens are relative to `raw` on the same sessions. */
+export interface PooledScore {
+  readonly sessions: number;
+  readonly calls: number;
+  /** By the name of the price table. */
+  readonly cost: Readonly<Record<string, Interval>>;
+  readonly costWithRepeats: number;
+  /** With the system prompt and the tools of every call, which no policy touches. */
+  readonly costWithFixed: number;
+  /** The highest relative cost of a session, under the first table. */
+  readonly worstSession: number;
+  readonly tokens: number;
+  readonly meanTokens: number;
+  readonly peakTokens: number;
+  readonly same: number;
+  readonly hits: number;
+  readonly linesKept: Interval;
+  readonly callsKept: Interval;
+  readonly reasoningKept: number;
+  readonly pressed: number;
+  /** Shares of the needed lines. */
+  readonly activate: number;
+  readonly readAgain: number;
+  readonly lost: number;
+  readonly repeats: number;
+  readonly stale: number;
+  readonly rewrites: number;
+  readonly storedPerCall: number | undefined;
+  /** Share of the calls that were made before anything was missing in their session. */
+  readonly exact: number;
+  readonly overWindow: number;
+}
+
+const RESAMPLINGS = 2_000;
+const OUTSIDE = 0.025;
+
+/** Numbers from 0 to 1 that are the same in every run (mulberry32). */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** A sum over sessions in relation to another one. */
+interface Ratio {
+  readonly of: (pair: ScoredPair) => number;
+  readonly to: (pair: ScoredPair) => number;
+}
+
+const sum = (pairs: readonly ScoredPair[], of: (pair: ScoredPair) => number): number => pairs.reduce((all, pair) => all + of(pair), 0);
+/** Where nothing was asked for, all of it was given. */
+const ratioOf = (pairs: readonly ScoredPair[], { of, to }: Ratio): number => {
+  const whole = sum(pairs, to);
+  return whole === 0 ? 1 : sum(pairs, of) / whole;
+};
+
+/** The ratio with its interval: sessions are drawn anew, with repetition, as many as there are (bootstrap). */
+function interval(pairs: readonly ScoredPair[], ratio: Ratio): Interval {
+  const random = seeded(pairs.length);
+  const values = Array.from({ length: RESAMPLINGS }, () =>
+    ratioOf(
+      pairs.map((pair) => pairs[Math.floor(random() * pairs.length)] ?? pair),
+      ratio,
+    ),
+  ).sort((a, b) => a - b);
+  const at = (share: number): number => values[Math.min(values.length - 1, Math.floor(share * values.length))] ?? 0;
+  return { value: ratioOf(pairs, ratio), low: at(OUTSIDE), high: at(1 - OUTSIDE) };
+}
+
+/** Takes the scores of one policy together; undefined where it has none. */
+export function pooledScore(pairs: readonly ScoredPair[]): PooledScore | undefined {
+  if (pairs.length === 0) return undefined;
+  const [compared] = PRICE_TABLES;
+  const calls = sum(pairs, ({ own }) => own.calls);
+  const costIn = (name: string): Ratio => ({ of: ({ own }) => own.cost[name] ?? 0, to: ({ raw }) => raw.cost[name] ?? 0 });
+  const lines = (of: (pair: ScoredPair) => number): number => ratioOf(pairs, { of, to: ({ own }) => own.needed.lines });
+  const missed = (of: (pair: ScoredPair) => number): number => (sum(pairs, ({ own }) => own.needed.lines) === 0 ? 0 : lines(of));
+  const stored = pairs.flatMap(({ own }) => own.stored ?? []);
+  return {
+    sessions: pairs.length,
+    calls,
+    cost: Object.fromEntries(PRICE_TABLES.map(({ name }) => [name, interval(pairs, costIn(name))])),
+    costWithRepeats: ratioOf(pairs, { of: ({ own }) => own.costWithRepeats, to: ({ raw }) => raw.costWithRepeats }),
+    costWithFixed: ratioOf(pairs, {
+      of: ({ own, fixedCost }) => (own.cost[compared.name] ?? 0) + fixedCost,
+      to: (pair) => (pair.raw.cost[compared.name] ?? 0) + pair.fixedCost,
+    }),
+    worstSession: Math.max(...pairs.map((pair) => ratioOf([pair], costIn(compared.name)))),
+    tokens: ratioOf(pairs, { of: ({ own }) => own.tokens.total, to: ({ raw }) => raw.tokens.total }),
+    meanTokens: sum(pairs, ({ own }) => own.tokens.total) / calls,
+    peakTokens: Math.max(...pairs.map(({ own }) => own.tokens.peak)),
+    same: ratioOf(pairs, { of: ({ own }) => own.same, to: ({ own }) => own.tokens.total }),
+    hits: ratioOf(pairs, { of: ({ own }) => own.hits, to: ({ own }) => own.tokens.total }),
+    linesKept: interval(pairs, { of: ({ own }) => own.needed.kept, to: ({ own }) => own.needed.lines }),
+    callsKept: interval(pairs, { of: ({ own }) => own.needed.callsKept, to: ({ own }) => own.needed.calls }),
+    reasoningKept: sum(pairs, ({ own }) => own.reasoning.kept) / calls,
+    pressed: sum(pairs, ({ own }) => own.reasoning.pressed),
+    activate: missed(({ own }) => own.needed.activate),
+    readAgain: missed(({ own }) => own.needed.readAgain),
+    lost: missed(({ own }) => own.needed.lost),
+    repeats: sum(pairs, ({ own }) => own.repeats),
+    stale: sum(pairs, ({ own }) => own.stale * own.calls) / calls,
+    rewrites: sum(pairs, ({ own }) => own.rewrites),
+    storedPerCall: stored.length === 0 ? undefined : stored.reduce((all, one) => all + one, 0) / calls,
+    exact: sum(pairs, ({ own }) => own.exact) / calls,
+    overWindow: sum(pairs, ({ own }) => own.overWindow),
+  };
+}

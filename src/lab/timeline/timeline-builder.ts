@@ -1,0 +1,244 @@
+import { filesystemId } from '../../objects/ids.js';
+import { isJsonObject } from '../recordings/json/json-text.js';
+import type { EntryOf, RecordedEntry, RecordingFormat } from '../recordings/neutral-session.js';
+import { callEffects } from '../replay/call-effects.js';
+import type { FileTree, UndoTexts } from '../replay/files/file-tree.js';
+import type { FileFacts, ItemKind, ModelCall, RecordedCompaction, RecordedTokens, Timeline, TimelineItem } from './timeline.js';
+
+type Usage = NonNullable<EntryOf<'message'>['usage']>;
+
+/** Formats that give every answer of the model a message, also one that only calls tools: their calls belong to the newest message. */
+const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi']);
+/** Formats whose count of input tokens is without those that came from the cache. */
+const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline']);
+
+/** No filesystem of any machine: only paths are asked for. */
+const NO_FILESYSTEM = filesystemId('timeline');
+const NO_FILES: FileFacts = { shows: [], changes: [] };
+
+function recordedTokens(format: RecordingFormat, usage: Usage): RecordedTokens | undefined {
+  const { input, cache_read, cache_write } = usage;
+  if (input === undefined) return undefined;
+  const prompt = INPUT_WITHOUT_CACHE.has(format) ? input + (cache_read ?? 0) + (cache_write ?? 0) : input;
+  return prompt === 0 ? undefined : { prompt, cacheRead: cache_read };
+}
+
+/** The texts in the arguments of a call, at any depth. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(textsIn);
+  return isJsonObject(value) ? Object.values(value).flatMap(textsIn) : [];
+}
+
+interface OpenAnswer {
+  readonly call: { recorded: RecordedTokens | undefined } & ModelCall;
+  readonly outputs: TimelineItem[];
+  /** Whether something came for the model since it began: results, messages. */
+  answered: boolean;
+}
+
+type ItemFields = Pick<TimelineItem, 'kind' | 'text'> &
+  Partial<Pick<TimelineItem, 'callId' | 'tool' | 'isError' | 'files' | 'argumentTexts'>>;
+
+/** Makes the timeline of one session from its entries, one after another. Files are followed in a tree that the sessions of a recording share. */
+export class TimelineBuilder {
+  readonly #entry: EntryOf<'session'>;
+  readonly #files: { readonly tree: FileTree; readonly undo: UndoTexts };
+  readonly #items: TimelineItem[] = [];
+  readonly #calls: ModelCall[] = [];
+  readonly #compactions: RecordedCompaction[] = [];
+  /** The conversation as it is now. */
+  #current: TimelineItem[] = [];
+  #turn = 0;
+  #opensTurn = false;
+  #at: number | undefined;
+  #model: string | undefined;
+  #answer: OpenAnswer | undefined;
+  #unknownRewinds = 0;
+  #copied = 0;
+  readonly #open = new Map<string, EntryOf<'call'>>();
+  /** Where the items of an entry begin and end in the conversation, by the recording's id. */
+  readonly #places = new Map<string, { readonly from: number; readonly to: number }>();
+
+  constructor(entry: EntryOf<'session'>, files: { readonly tree: FileTree; readonly undo: UndoTexts }) {
+    this.#entry = entry;
+    this.#files = files;
+    this.#model = entry.model;
+    if (entry.system_prompt !== undefined) this.#add({ kind: 'system', text: entry.system_prompt });
+  }
+
+  take(entry: Exclude<RecordedEntry, { kind: 'session' }>): void {
+    const from = this.#current.length;
+    if (entry.kind === 'message') this.#message(entry);
+    else if (entry.kind === 'call') this.#call(entry);
+    else if (entry.kind === 'result') this.#result(entry);
+    else if (entry.kind === 'compaction') this.#compaction(entry);
+    else this.#event(entry);
+    if (entry.native_id === undefined || entry.kind === 'event') return;
+    const known = this.#places.get(entry.native_id);
+    this.#places.set(entry.native_id, { from: known?.from ?? from, to: this.#current.length });
+  }
+
+  finish(): Timeline {
+    const { format, native_id: nativeId, model } = this.#entry;
+    return {
+      format,
+      nativeId,
+      model: model ?? this.#calls.find((call) => call.model !== undefined)?.model,
+      items: this.#items,
+      calls: this.#calls,
+      compactions: this.#compactions,
+      unknownRewinds: this.#unknownRewinds,
+      copiedCalls: this.#copied,
+    };
+  }
+
+  #add(fields: ItemFields): TimelineItem {
+    const item: TimelineItem = {
+      index: this.#items.length,
+      position: this.#current.length,
+      turn: this.#turn,
+      callId: undefined,
+      tool: undefined,
+      isError: false,
+      files: NO_FILES,
+      argumentTexts: [],
+      staleFrom: undefined,
+      ...fields,
+    };
+    this.#items.push(item);
+    this.#current.push(item);
+    return item;
+  }
+
+  /** What comes for the model: it is answered by its next call. */
+  #input(fields: ItemFields, at: number | undefined): TimelineItem {
+    this.#at = at ?? this.#at;
+    if (this.#answer !== undefined) this.#answer.answered = true;
+    return this.#add(fields);
+  }
+
+  #output(fields: ItemFields, copied: boolean | undefined): void {
+    this.#answer ??= this.#begin(copied);
+    this.#answer.outputs.push(this.#add(fields));
+  }
+
+  #begin(copied = false): OpenAnswer {
+    if (copied) this.#copied += 1;
+    const outputs: TimelineItem[] = [];
+    const call: OpenAnswer['call'] = {
+      index: this.#calls.length,
+      turn: this.#turn,
+      opensTurn: this.#opensTurn,
+      items: this.#current,
+      visible: this.#current.length,
+      outputs,
+      at: this.#at,
+      model: this.#model,
+      recorded: undefined,
+    };
+    this.#opensTurn = false;
+    this.#calls.push(call);
+    return { call, outputs, answered: false };
+  }
+
+  #message(entry: EntryOf<'message'>): void {
+    const { role, origin, text, thinking, usage, copied, at } = entry;
+    if (role === 'assistant' && origin === 'model') {
+      const ends = this.#answer !== undefined && (this.#answer.answered || MESSAGE_FIRST.has(this.#entry.format));
+      if (ends) this.#answer = undefined;
+      this.#answer ??= this.#begin(copied);
+      if (thinking !== undefined) this.#output({ kind: 'thinking', text: thinking }, copied);
+      if (text !== '') this.#output({ kind: 'text', text }, copied);
+      if (usage !== undefined) this.#usage(usage);
+      return;
+    }
+    const isUser = role === 'user' && origin !== 'harness';
+    if (isUser) {
+      this.#turn += 1;
+      this.#opensTurn = true;
+    }
+    const kind: ItemKind = isUser ? 'user' : role === 'system' ? 'system' : 'harness';
+    if (text !== '') this.#input({ kind, text }, at);
+  }
+
+  #usage(usage: Usage): void {
+    const recorded = recordedTokens(this.#entry.format, usage);
+    if (this.#answer !== undefined && recorded !== undefined) this.#answer.call.recorded = recorded;
+  }
+
+  #call(entry: EntryOf<'call'>): void {
+    if (this.#answer?.answered === true && !MESSAGE_FIRST.has(this.#entry.format)) this.#answer = undefined;
+    this.#open.set(entry.call_id, entry);
+    const text = `${entry.tool} ${JSON.stringify(entry.args)}`;
+    this.#output({ kind: 'call', text, callId: entry.call_id, tool: entry.tool, argumentTexts: textsIn(entry.args) }, entry.copied);
+  }
+
+  #result(entry: EntryOf<'result'>): void {
+    const call = this.#open.get(entry.call_id);
+    if (call === undefined) return;
+    this.#open.delete(entry.call_id);
+    const files = this.#filesOf(call, entry);
+    for (const path of files.changes) this.#outdate(path);
+    const { text, is_error: isError } = entry;
+    this.#input({ kind: 'result', text, callId: entry.call_id, tool: call.tool, isError, files }, entry.at);
+  }
+
+  #filesOf(call: EntryOf<'call'>, result: EntryOf<'result'>): FileFacts {
+    const context = { ...this.#files, cwd: this.#entry.cwd, filesystem: NO_FILESYSTEM, now: result.at ?? 0, strict: false };
+    const { seen } = callEffects(call, result, context);
+    return {
+      shows: seen.filter(({ how }) => how === 'whole' || how === 'part').map(({ path }) => path),
+      changes: seen.filter(({ how }) => how === 'written' || how === 'deleted').map(({ path }) => path),
+    };
+  }
+
+  #outdate(path: string): void {
+    for (const item of this.#current) {
+      if (item.staleFrom === undefined && item.files.shows.some((shown) => shown === path)) item.staleFrom = this.#calls.length;
+    }
+  }
+
+  #compaction(entry: EntryOf<'compaction'>): void {
+    const from = this.#places.get(entry.kept_from ?? '')?.from;
+    const dropped = new Set(entry.dropped?.flatMap((id) => range(this.#places.get(id))));
+    const keeps = (item: TimelineItem): boolean =>
+      item.kind === 'system' || (entry.dropped !== undefined ? !dropped.has(item.position) : from !== undefined && item.position >= from);
+    this.#compactions.push({
+      before: this.#calls.length,
+      summary: entry.summary ?? '',
+      kept: this.#current.filter(keeps),
+      visible: this.#current.length,
+    });
+    this.#answer = undefined;
+    this.#at = entry.at ?? this.#at;
+  }
+
+  #event(entry: EntryOf<'event'>): void {
+    if (entry.name === 'model-change') this.#model = entry.text ?? this.#model;
+    if (entry.usage !== undefined) this.#usage(entry.usage);
+    if (entry.name === 'rewind' || entry.name === 'branch' || entry.name === 'rollback') this.#rewind(entry);
+    const text = entry.files?.map((file) => file.text ?? '').join('\n') ?? '';
+    if (text !== '') this.#input({ kind: 'harness', text }, entry.at);
+  }
+
+  /** The conversation goes on from an earlier place; what was left stays with the calls that saw it. */
+  #rewind({ undone_from, undone_turns, parent_id }: EntryOf<'event'>): void {
+    const prompts = this.#current.filter(({ kind }) => kind === 'user').map(({ position }) => position);
+    const kept =
+      undone_turns === undefined
+        ? (this.#places.get(undone_from ?? '')?.from ?? this.#places.get(parent_id ?? '')?.to)
+        : prompts.at(-undone_turns);
+    this.#answer = undefined;
+    if (kept === undefined || kept > this.#current.length) {
+      this.#unknownRewinds += 1;
+      return;
+    }
+    this.#current = this.#current.slice(0, kept);
+    for (const [id, { to }] of this.#places) if (to > kept) this.#places.delete(id);
+  }
+}
+
+function range(place: { readonly from: number; readonly to: number } | undefined): readonly number[] {
+  return place === undefined ? [] : Array.from({ length: place.to - place.from }, (_one, i) => place.from + i);
+}

@@ -1,0 +1,51 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { longRecording, recordingFolder } from '../../support/replays.js';
+import { runCli } from '../../support/run-cli.js';
+
+let recordings: Awaited<ReturnType<typeof recordingFolder>>;
+beforeEach(async () => {
+  recordings = await recordingFolder();
+});
+afterEach(() => recordings.remove());
+
+describe('palimpsest lab', () => {
+  test('writes a report that is the same in every run, and says what it could not read', async () => {
+    await recordings.write('one.jsonl', longRecording(12).text);
+    await recordings.write('none.jsonl', 'nothing of the kind');
+    const config = await recordings.write('lab.json', '{"policies": [{"policy": "last-results", "keep": 3}], "least": 20}');
+    const out = join(recordings.folder, 'out');
+    const args = ['lab', join(recordings.folder, 'one.jsonl'), '--config', config, '--out'];
+    const runs = await Promise.all(['a', 'b'].map((name) => runCli([...args, join(out, name)])));
+    expect(runs.map(({ code, stderr }) => [code, stderr.includes('last 3 results')])).toEqual([
+      [0, true],
+      [0, true],
+    ]);
+    expect((await readdir(join(out, 'a'))).sort()).toEqual(['laboratory.json', 'laboratory.md', 'times.json']);
+    for (const name of ['laboratory.json', 'laboratory.md']) {
+      expect(await readFile(join(out, 'a', name), 'utf8')).toBe(await readFile(join(out, 'b', name), 'utf8'));
+    }
+    const folder = await runCli(['lab', recordings.folder, join(recordings.folder, 'gone.jsonl'), '--least', '20', '--json']);
+    expect(folder.code).toBe(1);
+    expect(folder.stderr).toMatch(/files are no recordings/);
+    expect(folder.stderr).toMatch(/gone\.jsonl: .*cannot be read/);
+    expect(JSON.parse(folder.stdout)).toMatchObject({ report: 'laboratory', config: { least: 20 } });
+  });
+
+  test('names what is wrong with its input', async () => {
+    const one = await recordings.write('one.jsonl', longRecording(2).text);
+    const bad = await recordings.write('bad.json', '{"policies": [{"policy": "last-results", "keep": 0}]}');
+    const [short, wrong, none] = await Promise.all([
+      runCli(['lab', one]),
+      runCli(['lab', one, '--config', bad]),
+      runCli(['lab', join(recordings.folder, 'gone.jsonl')]),
+    ]);
+    expect([short?.code, short?.stderr]).toEqual([
+      1,
+      expect.stringMatching(/no session of these recordings has 30 model calls \(1 have fewer\).*--least/),
+    ]);
+    expect([wrong?.code, wrong?.stderr]).toEqual([64, expect.stringMatching(/bad\.json: policies\.0\.keep/)]);
+    expect([none?.code, none?.stderr]).toEqual([1, expect.stringMatching(/gone\.jsonl.*cannot be read/)]);
+  });
+});

@@ -1,0 +1,20 @@
+import { readTimelines } from '../../src/lab/timeline/read-timelines.js';
+import type { Timeline } from '../../src/lab/timeline/timeline.js';
+import { type RecordingLines, recordingFolder } from './replays.js';
+
+/** The timelines of the sessions in a recording that a test wrote. */
+export async function timelinesOf(text: string): Promise<readonly Timeline[]> {
+  const recordings = await recordingFolder();
+  try {
+    return (await readTimelines(await recordings.write('recording.jsonl', text))).timelines;
+  } finally {
+    await recordings.remove();
+  }
+}
+
+/** The timeline of a recording of one session. */
+export async function timelineOf(lines: RecordingLines): Promise<Timeline> {
+  const [timeline] = await timelinesOf(lines.text);
+  if (timeline === undefined) throw new Error('the recording holds no session');
+  return timeline;
+}

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { parseLabConfig } from '../../../../src/lab/laboratory/lab-config.js';
+import { labMarkdown } from '../../../../src/lab/laboratory/lab-markdown.js';
+import { MEASURES } from '../../../../src/lab/laboratory/measures.js';
+import { runLab } from '../../../../src/lab/laboratory/run-lab.js';
+import { longRecording, recordingFolder } from '../../../support/replays.js';
+
+let recordings: Awaited<ReturnType<typeof recordingFolder>>;
+beforeEach(async () => {
+  recordings = await recordingFolder();
+});
+afterEach(() => recordings.remove());
+
+const policies = [
+  { policy: 'last-results', keep: 3 },
+  { policy: 'truncate-oldest', over: 2_000, keep: 1_000 },
+  { policy: 'own-compaction' },
+  { policy: 'clairvoyant' },
+];
+const config = parseLabConfig({ policies, least: 10 }, 'test');
+
+describe('the laboratory', () => {
+  test('gives the same report in every run, whatever the recordings are called and in whichever order they come', async () => {
+    const [one, two] = [longRecording(12).text, longRecording(9, 3).text];
+    const first = await runLab([await recordings.write('a.jsonl', one), await recordings.write('b.jsonl', two)], { config });
+    const again = await runLab([await recordings.write('x.jsonl', two), await recordings.write('y.jsonl', one)], { config });
+    expect(JSON.stringify(again.report)).toBe(JSON.stringify(first.report));
+    expect(first.report.sessions).toHaveLength(2);
+    expect(Object.keys(first.times)).toEqual(['raw', 'last 3 results', 'truncate oldest, over 2k to 1k', 'clairvoyant, at borders']);
+  });
+
+  test('has nothing of what a recording says: no text, path or name', async () => {
+    const path = await recordings.write('secret-name.jsonl', longRecording(12).text);
+    const { report } = await runLab([path], { config });
+    for (const text of [JSON.stringify(report), labMarkdown(report)]) {
+      for (const said of ['secret-name', 'file-1', '/p/src', 'change number', 'a line of', 's-1', 'toolu'])
+        expect(text).not.toContain(said);
+    }
+  });
+
+  test('counts recordings of the same bytes once, leaves short sessions out, and goes on behind what cannot be read', async () => {
+    const text = longRecording(12).text;
+    const paths = [
+      await recordings.write('a.jsonl', text),
+      await recordings.write('copy.jsonl', text),
+      await recordings.write('short.jsonl', longRecording(2).text),
+      await recordings.write('none.jsonl', 'nothing of the kind'),
+    ];
+    const lines: string[] = [];
+    const { report, failures } = await runLab(paths, { config, onProgress: (line) => lines.push(line) });
+    expect([report.sessions.length, report.leftOut, report.recordings]).toEqual([1, 1, 2]);
+    expect(failures.map(({ error }) => error.message)).toEqual([expect.stringMatching(/no known format/)]);
+    expect(lines.some((line) => line.startsWith('1/4'))).toBe(true);
+  });
+
+  test('says which policies a session says nothing about, and how far its figures are exact', async () => {
+    const { report } = await runLab([await recordings.write('a.jsonl', longRecording(12).text)], { config });
+    const markdown = labMarkdown(report);
+    expect(markdown).toContain('out of support: the recorded program did not compact');
+    expect(markdown).toMatch(/· exact \|/);
+    // The four figures stand in every table of policies.
+    const heads = markdown.split('\n').filter((line) => line.startsWith('| policy |'));
+    expect(heads).toHaveLength(3);
+    for (const head of heads) for (const column of ['calls', 'lines', 'hits', 'reasoning']) expect(head).toContain(`| ${column} |`);
+    for (const { name } of MEASURES) expect(markdown).toContain(`- **${name}**: `);
+  });
+});
+
+describe('its configuration', () => {
+  test.each([
+    [{ policies: [] }, /policies: /],
+    [{ policies: [{ policy: 'last-results' }] }, /policies\.0\.keep/],
+    [{ policies: [{ policy: 'forget-everything' }] }, /policies\.0\.policy/],
+    [{ least: 0 }, /least/],
+    [{ budget: 3 }, /configuration may hold policies, least, window/],
+    [{ policies: [{ policy: 'clairvoyant' }, { policy: 'clairvoyant', where: 'at borders' }] }, /stands there twice/],
+  ])('is refused by the name of what is wrong: %j', (value, message) => {
+    expect(() => parseLabConfig(value, 'lab.json')).toThrow(message);
+  });
+});
