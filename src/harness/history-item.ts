@@ -1,4 +1,5 @@
 import type { Json } from '../objects/canonical-json.js';
+import type { ModelUsage } from '../objects/step.js';
 import { defined } from '../values/defined.js';
 import { CALL_PARTS, contentText } from './content-text.js';
 import { HarnessError } from './harness-error.js';
@@ -12,6 +13,8 @@ interface MessageItem {
   readonly name?: string;
   /** The harness's own id of the message. */
   readonly id?: string;
+  /** What the model's call took, where it is the model's message. */
+  readonly usage?: ModelUsage;
 }
 
 /** A tool call that has its result. */
@@ -122,6 +125,9 @@ function speaks(message: ReportedMessage): boolean {
   return parts.length === 0 || parts.some(({ type }) => !CALL_PARTS.has(String(type))) || !parts.some(({ type }) => type === 'tool_result');
 }
 
+const usageOf = (usage: ReportedMessage['usage']): ModelUsage | undefined =>
+  usage && defined({ input: usage.input, output: usage.output, cacheRead: usage.cache_read, cacheWrite: usage.cache_write });
+
 /** How many messages at the beginning are the system prompt. */
 function promptLength(messages: readonly ReportedMessage[]): number {
   const first = messages.findIndex(({ role }) => !SYSTEM_ROLES.has(role));
@@ -208,9 +214,9 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
     // Results stand before whatever else a message says: they answer what was said before it.
     for (const result of resultsOf(message)) items.push(callItem(message, result, { open, index }));
     if (speaks(message)) {
-      const { role, name, id, content } = message;
+      const { role, name, id, content, usage } = message;
       const text = contentText(content);
-      items.push({ kind: 'message', index, role, text, ...defined({ name, id }) });
+      items.push({ kind: 'message', index, role, text, ...defined({ name, id, usage: usageOf(usage) }) });
     }
     open.announce(callsOf(message), index);
   }

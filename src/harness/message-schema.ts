@@ -34,6 +34,18 @@ const toolCallSchema = z
   })
   .describe('{id, type: "function", function: {name, arguments}}, or {id, name, arguments}');
 
+const tokens = z.int().nonnegative().optional();
+
+/** What one call of a model took. */
+const usageSchema = z
+  .strictObject({
+    input: tokens.describe('Tokens of the request that no cache had and none took up'),
+    output: tokens,
+    cache_read: tokens.describe("Tokens that the provider's prompt cache had"),
+    cache_write: tokens.describe('Tokens that it took up'),
+  })
+  .describe('What the call of the model took that gave this message, as the provider reported it');
+
 /** One message of a harness. */
 export const messageSchema = z
   .looseObject({
@@ -44,6 +56,7 @@ export const messageSchema = z
     tool_calls: z.array(toolCallSchema).optional().describe('Calls that an assistant message makes'),
     tool_call_id: z.string().min(1).optional().describe('On a result: the call that it answers'),
     is_error: z.boolean().optional().describe('On a result: the call failed'),
+    usage: usageSchema.optional(),
     cwd: z.string().min(1).optional().describe('On a result: the working directory of the call, if it is not the usual one'),
     files: z.array(reportedFileSchema).max(2000).optional().describe('On a result: files that may be out of reach of this service'),
   })

@@ -202,9 +202,10 @@ export class ReportedChat {
   async #take(item: HistoryItem, { whole, ...extras }: CallExtras & { readonly whole: boolean }): Promise<Taken | undefined> {
     const { index } = item;
     if (item.kind === 'message') {
-      const { role, text, name, id } = item;
+      const { role, text, name, id, usage } = item;
       if (role === 'user') this.#early.clear();
-      await this.#session.reportMessage({ role, text, ...(name === undefined ? {} : { name: name.toWellFormed() }) }, id);
+      const message = { role, text, ...defined({ name: name?.toWellFormed() }) };
+      await this.#session.reportMessage(message, id, usage);
       return { entry: { index, kind: 'message' }, place: this.#place(), notes: [] };
     }
     // In a whole history the place decides whether a call is known; its id may rightly come again.

@@ -72,7 +72,17 @@ const turn = z.object({
   to: time.describe('Valid time of its last step'),
   tx_time: time.nullable(),
   tx_id: count.nullable(),
-  messages: z.array(z.object({ step: count, role: z.string(), text: z.string() })),
+  messages: z.array(
+    z.object({
+      step: count,
+      role: z.string(),
+      text: z.string(),
+      usage: z
+        .object({ input: count.optional(), output: count.optional(), cache_read: count.optional(), cache_write: count.optional() })
+        .optional()
+        .describe("What the provider said that the model's call took, in tokens"),
+    }),
+  ),
   calls: z.array(
     z.object({
       step: count,

@@ -33,6 +33,16 @@ export interface HistoryEvent {
   readonly detail?: string;
 }
 
+/** What a provider says that one call of a model took, in tokens, as far as the harness passes it on. */
+export interface ModelUsage {
+  /** Tokens of the request that no cache had and none took up. */
+  readonly input?: number;
+  readonly output?: number;
+  /** Tokens that the provider's prompt cache had, and that it took up. */
+  readonly cacheRead?: number;
+  readonly cacheWrite?: number;
+}
+
 /**
  * One step of a session (decision G3): one message, or one tool call, or neither, with the changes of the sets that it caused.
  * Written once, never rewritten; a session is the fold of its steps.
@@ -55,6 +65,8 @@ export interface Step {
   readonly fresh?: readonly ObjectId[];
   /** The harness's own id of the message (decision B3): kept with the step alone, no hash covers it and no reader of documents sees it. */
   readonly native?: string;
+  /** Of a message of the model: what its call took, as the provider reported it; kept with the step alone, like `native`. */
+  readonly usage?: ModelUsage;
   /** What happened to the harness's own history before this step; a step may be nothing but an event. */
   readonly event?: HistoryEvent;
   /** Of a call: what of its files could not be taken up as it was reported, and why. */

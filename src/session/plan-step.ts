@@ -4,7 +4,7 @@ import { quoted } from '../objects/errors.js';
 import { isInfrastructureId, type ObjectId } from '../objects/ids.js';
 import type { Message } from '../objects/object-type.js';
 import type { SetChanges } from '../objects/sets.js';
-import type { AnswerProof, HistoryEvent, Step } from '../objects/step.js';
+import type { AnswerProof, HistoryEvent, ModelUsage, Step } from '../objects/step.js';
 import { defined } from '../values/defined.js';
 import { SessionError } from './errors.js';
 import type { SessionState } from './session-state.js';
@@ -42,6 +42,7 @@ interface Cause {
   readonly at: number;
   readonly hint: TurnHint;
   readonly native?: string | undefined;
+  readonly usage?: ModelUsage | undefined;
   readonly event?: HistoryEvent | undefined;
   readonly message?: Message;
   readonly call?: NonNullable<Step['call']>;
@@ -98,7 +99,7 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
     ...defined({ opens, message: cause.message, call: cause.call }),
     changes: withoutEmpty(changes),
     ...(fresh.length === 0 ? {} : { fresh: [...new Set(fresh)] }),
-    ...defined({ native: cause.native, event: cause.event, notes: cause.notes }),
+    ...defined({ native: cause.native, usage: cause.usage, event: cause.event, notes: cause.notes }),
   };
   const collapsed = collapse(state.after(draft), policy.window);
   return collapsed.length === 0 ? draft : { ...draft, changes: withoutEmpty(withCollapse(state, changes, collapsed)) };
@@ -131,6 +132,8 @@ export interface MessagePlan {
   readonly at: number;
   /** The harness's own id of the message. */
   readonly native?: string | undefined;
+  /** What the model's call took. */
+  readonly usage?: ModelUsage | undefined;
 }
 
 /**
@@ -138,13 +141,13 @@ export interface MessagePlan {
  * @throws {SessionError} `invalid-message` – the message lists tool calls: they join it when they are recorded
  * @throws {DocumentError} for text that cannot be stored exactly
  */
-export function planMessage(state: SessionState, { message, at, native }: MessagePlan, policy: StepPolicy): Step {
+export function planMessage(state: SessionState, { message, at, native, usage }: MessagePlan, policy: StepPolicy): Step {
   assertPlainJson(message, 'message');
   if (message.toolcall_refs !== undefined) {
     throw new SessionError('invalid-message', 'a message is reported without toolcall_refs: tool calls join it when they are recorded');
   }
   const hint = { startedAt: at, userMessage: message.role === 'user' };
-  return planStep(state, { at, hint, message, native, index: [], activate: [], verbs: {} }, policy);
+  return planStep(state, { at, hint, message, native, usage, index: [], activate: [], verbs: {} }, policy);
 }
 
 /** The step of an event in the harness's own history (decision F1): it changes no set, and begins a turn only where there is none yet. */

@@ -23,6 +23,7 @@ interface StepBody {
   readonly changes: SetChanges;
   readonly fresh?: readonly ObjectId[];
   readonly native?: string;
+  readonly usage?: NonNullable<Step['usage']>;
   readonly event?: NonNullable<Step['event']>;
   readonly notes?: NonNullable<Step['notes']>;
 }

@@ -1,7 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import type { LayoutName } from '../../src/assembly/assembly-record.js';
 import { countTokens } from '../../src/history/ask/token-count.js';
 import { stopNode } from '../../src/node/stop-node.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
@@ -9,12 +8,15 @@ import { type CapturedCall, type Move, startLoopModel } from './loop-model.js';
 import { linesOf, startNode } from './loop-project.js';
 import { OpencodeServer } from './opencode-server.js';
 import { PiProcess } from './pi-process.js';
+import { type ThinkingCall, ThinkingWire, totalsOf } from './thinking-wire.js';
 
 type Harness = 'pi' | 'opencode';
 /** Requests of a session, and calls in each, half of them reads, half of them commands. */
 const SIZE = { prompts: 10, calls: 20 } as const;
 /** How long the model thinks; a real one takes longer. */
 const THINKS_MS = Number(process.env.PALIMPSEST_LOOP_THINKS_MS ?? 200);
+/** The layouts that are compared with the harness alone. */
+const LAYOUTS = (process.env.PALIMPSEST_LOOP_LAYOUTS ?? 'ssot,pool-last').split(',');
 
 /** The moves of one request. */
 function moves(harness: Harness, root: string, prompt: number): readonly Move[] {
@@ -29,14 +31,17 @@ function moves(harness: Harness, root: string, prompt: number): readonly Move[] 
 
 interface Measured {
   readonly calls: readonly CapturedCall[];
+  /** The same calls as the provider sees them. */
+  readonly seen: readonly ThinkingCall[];
   readonly times: readonly { readonly ms: number; readonly objects: number }[];
 }
 
-async function measure(harness: Harness, layout: LayoutName | undefined): Promise<Measured> {
+async function measure(harness: Harness, layout: string | undefined): Promise<Measured> {
   const withUs = layout !== undefined;
   const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
   const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
-  const model = await startLoopModel(THINKS_MS);
+  const wire = new ThinkingWire({ tells: true });
+  const model = await startLoopModel(THINKS_MS, wire);
   const times = join(dataDir, 'times.jsonl');
   const common = { home, cwd: root, dataDir, model, env: { PALIMPSEST_LOOP_TIMES: times, PALIMPSEST_LOOP_LAYOUT: layout ?? '' } };
   await mkdir(join(root, 'src'));
@@ -63,40 +68,37 @@ async function measure(harness: Harness, layout: LayoutName | undefined): Promis
   await model.close();
   await Promise.all(places.map(({ remove }) => remove()));
   const calls = model.calls.filter(({ main }) => main);
-  return { calls, times: lines.map((line) => JSON.parse(line)) };
+  return { calls, seen: wire.seen, times: lines.map((line) => JSON.parse(line)) };
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 const quantile = (numbers: readonly number[], part: number): number =>
   numbers.toSorted((a, b) => a - b)[Math.min(numbers.length - 1, Math.floor(numbers.length * part))] ?? 0;
 
-function commonPrefix(one: string, two: string): number {
-  let i = 0;
-  while (i < one.length && one[i] === two[i]) i++;
-  return i;
-}
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-function row(name: string, { calls, times }: Measured): string {
-  const texts = calls.map(({ messages }) => JSON.stringify(messages));
-  const tokens = texts.map((text) => countTokens(text));
-  const prefixes = texts.slice(1).map((text, i) => commonPrefix(texts[i] as string, text) / (texts[i]?.length ?? 1));
+function rowOf(name: string, measured: Measured, alone: Measured): string {
+  const { calls, seen, times } = measured;
+  const tokens = ({ calls: all }: Measured): readonly number[] => all.map(({ messages }) => countTokens(JSON.stringify(messages)));
+  const [own, theirs] = [tokens(measured), tokens(alone)];
+  const [totals, before] = [totalsOf(seen), totalsOf(alone.seen)];
+  const same = seen.slice(1).map((call, i) => call.same / (seen[i]?.chars ?? 1));
   const late = times.filter(({ objects }) => objects >= 200).map(({ ms }) => ms);
   const ms = (part: number, of: readonly number[]): string => (of.length === 0 ? '-' : quantile(of, part).toFixed(1));
   const all = times.map((one) => one.ms);
   const between = calls.flatMap(({ sinceTools }) => sinceTools ?? []);
+  const lateBetween = between.slice((-between.length * 2) / 3);
   return [
     name,
     calls.length,
-    Math.round(sum(tokens) / tokens.length),
-    Math.max(...tokens),
-    Math.round(sum(calls.map(({ raw }) => Buffer.byteLength(raw))) / 1_000),
-    `${Math.round((100 * sum(prefixes)) / prefixes.length)} %`,
-    ms(0.5, all),
-    ms(0.95, all),
-    ms(0.95, late),
-    ms(0.5, between),
-    ms(0.95, between),
-    ms(0.95, between.slice(-between.length / 3)),
+    Math.round(sum(own) / own.length),
+    Math.max(...own),
+    `${(sum(own) / sum(theirs)).toFixed(2)}x`,
+    percent(sum(same) / same.length),
+    `${totals.valid} of ${totals.returned}`,
+    `${(totals.cost / before.cost).toFixed(2)}x`,
+    ...[ms(0.5, all), ms(0.95, all), ms(0.95, late)],
+    ...[ms(0.5, between), ms(0.95, between), ms(0.5, lateBetween), ms(0.95, lateBetween)],
   ].join(' | ');
 }
 
@@ -104,26 +106,17 @@ describe('the same work with and without Palimpsest', () => {
   test.each(['pi', 'opencode'] as const)(
     '%s',
     async (harness) => {
-      const [own, ours, chatFirst, poolLast] = [
-        await measure(harness, undefined),
-        await measure(harness, 'ssot'),
-        await measure(harness, 'chat-first'),
-        await measure(harness, 'pool-last'),
-      ];
-      for (const { calls, times } of [ours, chatFirst, poolLast])
-        expect([calls.length, times.length]).toEqual([own.calls.length, own.calls.length]);
-      const size = ({ calls }: Measured): number => sum(calls.map(({ raw }) => raw.length));
-      const rows = [
-        row(`${harness} alone`, own),
-        row(`${harness}, layout ssot`, ours),
-        row(`${harness}, layout chat-first`, chatFirst),
-        row(`${harness}, layout pool-last`, poolLast),
-      ];
-      const report = rows.map((one) => `| ${one} |\n`).join('');
+      const alone = await measure(harness, undefined);
+      const rows = [rowOf(`${harness} alone`, alone, alone)];
+      for (const layout of LAYOUTS) {
+        const ours = await measure(harness, layout);
+        expect([ours.calls.length, ours.times.length]).toEqual([alone.calls.length, alone.calls.length]);
+        // Files that were read whole stay active until the agent lets go of them, so that nothing is saved by itself; nothing may be doubled either.
+        expect(totalsOf(ours.seen).chars).toBeLessThan(2 * totalsOf(alone.seen).chars);
+        rows.push(rowOf(`${harness}, layout ${layout}`, ours, alone));
+      }
       const path = process.env.PALIMPSEST_LOOP_REPORT;
-      if (path !== undefined) await writeFile(path, report, { flag: 'a' });
-      // Files that were read whole stay active until the agent lets go of them, so that nothing is saved by itself; nothing may be doubled either.
-      expect(size(ours)).toBeLessThan(2 * size(own));
+      if (path !== undefined) await writeFile(path, rows.map((row) => `| ${row} |\n`).join(''), { flag: 'a' });
     },
     1_500_000,
   );

@@ -40,16 +40,28 @@ function changeLines({ changes }: LoggedTurn, nameOf: NameOf, colours: Colours):
   });
 }
 
+/** What a provider said that a call of the model took, in tokens. */
+function usageText({ input, output, cacheRead, cacheWrite }: NonNullable<LoggedTurn['messages'][number]['usage']>): string {
+  const parts = [
+    [cacheRead, 'from the cache'],
+    [cacheWrite, 'into it'],
+    [input, 'neither'],
+    [output, 'out'],
+  ] as const;
+  return `tokens: ${parts.flatMap(([tokens, what]) => (tokens === undefined ? [] : [`${tokens} ${what}`])).join(', ')}`;
+}
+
 /** One turn: a headline, both times, what was said and called, what became of the sets. */
 export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): readonly string[] {
   const { session, from, to, known, firstStep, lastStep, rule } = turn;
   const steps = firstStep === lastStep ? `step ${firstStep}` : `steps ${firstStep}-${lastStep}`;
   const isSame = from.getTime() === to.getTime();
   const rows = [
-    ...turn.messages.map(({ seq, role, text }) => ({
-      seq,
-      line: `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.bold(escapedLine(role))}: ${firstLine(text, TEXT_WIDTH)}`,
-    })),
+    ...turn.messages.map(({ seq, role, text, usage }) => {
+      const said = `${colours.bold(escapedLine(role))}: ${firstLine(text, TEXT_WIDTH)}`;
+      const took = usage === undefined ? '' : colours.dim(` (${usageText(usage)})`);
+      return { seq, line: `    ${colours.dim(`${seq}`.padStart(4))}  ${said}${took}` };
+    }),
     ...turn.calls.flatMap((call) => [
       { seq: call.seq, line: callLine(call, colours) },
       ...call.notes.map((note) => ({ seq: call.seq, line: `          ${colours.yellow('note')} ${firstLine(note, TEXT_WIDTH)}` })),

@@ -3,7 +3,7 @@ import type { SessionLock } from '../../lease/session-lock.js';
 import { HeadHashes } from '../../objects/head-hashes.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
-import type { HistoryEvent, Step } from '../../objects/step.js';
+import type { HistoryEvent, ModelUsage, Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
 import type { Resolution } from '../../session/object-reference.js';
@@ -129,11 +129,19 @@ export class ContextSession {
     this.#expected.expect(this.#loaded.state, callId);
   }
 
-  /** Appends a message to the chat (decision B6); a user message begins a turn. `native` is the harness's own id of it, kept outside the chat. */
-  reportMessage(message: Message, native?: string): Promise<void> {
+  /**
+   * Appends a message to the chat (decision B6); a user message begins a turn. `native` is the harness's own id of it, `usage` what
+   * the model's call took: both are kept outside the chat.
+   */
+  reportMessage(message: Message, native?: string, usage?: ModelUsage): Promise<void> {
     return this.#serial(async () => {
       const { policy } = this.#environment;
-      const reported = { message: { ...message, text: message.text.toWellFormed() }, at: this.#stepAt(), native: native?.toWellFormed() };
+      const reported = {
+        message: { ...message, text: message.text.toWellFormed() },
+        at: this.#stepAt(),
+        native: native?.toWellFormed(),
+        usage,
+      };
       await this.#write(planMessage(this.#loaded.state, reported, policy), { files: [] });
     });
   }

@@ -32,6 +32,12 @@ export interface OpencodeInfo {
   readonly id: string;
   readonly sessionID: string;
   readonly role: 'user' | 'assistant';
+  /** Of a message of the model: what its call took. */
+  readonly tokens?: {
+    readonly input?: number;
+    readonly output?: number;
+    readonly cache?: { readonly read?: number; readonly write?: number };
+  };
   readonly [key: string]: unknown;
 }
 

@@ -2,6 +2,7 @@ import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
 import { defined } from '../../values/defined.js';
+import { reportedUsage } from '../reported-usage.js';
 import type { HarnessList } from '../sidecar/composed-list.js';
 import type { OpencodeInfo, OpencodeMessage, OpencodePart } from './opencode-api.js';
 
@@ -39,6 +40,12 @@ function resultOf({ id, callID, tool, state }: OpencodePart): readonly Reported[
   return [{ message, part: id }];
 }
 
+/** What the provider reported of the call of the model that gave a message. */
+function usageOf({ tokens }: OpencodeInfo): Pick<ReportedMessage, 'usage'> {
+  const { input, output, cache } = tokens ?? {};
+  return reportedUsage({ input, output, cacheRead: cache?.read, cacheWrite: cache?.write });
+}
+
 /** What was made of a message: OpenCode hands over the same one again when the next is completed. */
 const known = new WeakMap<OpencodeMessage, readonly Reported[]>();
 
@@ -62,7 +69,7 @@ function reportedAs(message: OpencodeMessage): readonly Reported[] {
     name: String(tool),
     arguments: (state?.input ?? {}) as Readonly<Record<string, unknown>>,
   }));
-  return [{ message: { role: 'assistant', content, id: info.id, tool_calls } }, ...calls.flatMap(resultOf)];
+  return [{ message: { role: 'assistant', content, id: info.id, tool_calls, ...usageOf(info) } }, ...calls.flatMap(resultOf)];
 }
 
 /** The id of a message or part of ours: the same in the same place of the same session. */

@@ -1,3 +1,5 @@
+import type { KnownUsage } from '../reported-usage.js';
+
 /** What this extension uses of pi's extension interface (version 0.87); everything else of it is left alone. */
 
 /** A block of a message's content. */
@@ -11,6 +13,8 @@ export interface PiMessage {
   readonly toolCallId?: string;
   readonly toolName?: string;
   readonly isError?: boolean;
+  /** Of a message of the model. */
+  readonly usage?: KnownUsage;
   readonly [key: string]: unknown;
 }
 

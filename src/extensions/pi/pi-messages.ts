@@ -2,6 +2,7 @@ import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
 import { defined } from '../../values/defined.js';
+import { reportedUsage } from '../reported-usage.js';
 import type { HarnessList } from '../sidecar/composed-list.js';
 import type { PiBlock, PiMessage } from './pi-api.js';
 
@@ -28,6 +29,7 @@ const REPORTERS: Readonly<Record<string, Reporter>> = {
     role: 'assistant',
     content: textOf(message),
     ...idOf(message),
+    ...reportedUsage(message.usage ?? {}),
     tool_calls: blocksOf(message).flatMap(({ type, id, name, arguments: args }) =>
       type === 'toolCall' ? [{ id: String(id), name: String(name), arguments: args as Readonly<Record<string, unknown>> }] : [],
     ),

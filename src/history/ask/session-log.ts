@@ -1,8 +1,9 @@
 import pLimit from 'p-limit';
 import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
-import type { Step, TurnRule } from '../../objects/step.js';
+import type { ModelUsage, Step, TurnRule } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
+import { defined } from '../../values/defined.js';
 import { begins, type Timeline, type TurnSpan, turnSpans } from '../rebuild/timeline.js';
 
 /** A tool call as a log shows it. */
@@ -25,6 +26,8 @@ export interface LoggedMessage {
   readonly seq: number;
   readonly role: string;
   readonly text: string;
+  /** What the provider said that the model's call took. */
+  readonly usage?: ModelUsage;
 }
 
 /** One turn of a session: what was said and called, and what became of the sets [§3.1]. */
@@ -113,7 +116,9 @@ function loggedTurn({ session, span }: FoundTurn, calls: Calls, known: VersionTi
     from: new Date(steps[0]?.at ?? 0),
     to: new Date(steps.at(-1)?.at ?? 0),
     known,
-    messages: steps.flatMap(({ seq, message }) => (message === undefined ? [] : [{ seq, role: message.role, text: message.text }])),
+    messages: steps.flatMap(({ seq, message, usage }) =>
+      message === undefined ? [] : [{ seq, role: message.role, text: message.text, ...defined({ usage }) }],
+    ),
     calls: steps.flatMap(({ seq, call, notes = [] }) => {
       const found = call === undefined ? undefined : calls.get(call.id);
       return found === undefined ? [] : [{ ...found, seq, notes }];

@@ -4,7 +4,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { type LoopOptions, LoopSession } from '../../../src/harness/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
+import { askTurns } from '../../../src/history/ask/ask.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
+import { logAnswer } from '../../../src/http/review-answers.js';
 import { toStepParts } from '../../../src/store/step-part.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../../support/context.js';
@@ -86,6 +89,23 @@ describe('a session in a harness’s loop', () => {
     expect([prompt(expected), prompt(sent)]).toEqual(['be good'.length, 'be better'.length]);
     const { contexts } = await verifySession(await client.delivered(), session.session?.id ?? '');
     expect([contexts.total, contexts.unequal]).toEqual([2, []]);
+    await session.close();
+  });
+
+  test('what the provider said that a call of the model took is kept with its message, once, and the log shows it', async () => {
+    const session = loop(name);
+    const usage = { input: 3, output: 40, cache_read: 1_200, cache_write: 300 };
+    const [begin, call, result, ...others] = first as [ReportedMessage, ReportedMessage, ReportedMessage, ...ReportedMessage[]];
+    const history = [begin, { ...call, usage }, result, ...others];
+    await session.follow({ messages: history });
+    await session.follow({ messages: history });
+    const id = session.session?.id ?? '';
+    const { point, turns } = await askTurns(await Timeline.open(await client.delivered(), client.files), { session: id });
+    const said = turns.flatMap(({ messages }) => messages).filter((message) => message.usage !== undefined);
+    expect(said).toEqual([{ seq: 2, role: 'assistant', text: '', usage: { input: 3, output: 40, cacheRead: 1_200, cacheWrite: 300 } }]);
+    expect(logAnswer(point.basis, { turns })).toMatchObject({
+      turns: [{ messages: [{ role: 'user' }, { step: 2, usage: { cache_read: 1_200 } }, {}, {}] }],
+    });
     await session.close();
   });
 

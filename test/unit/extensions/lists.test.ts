@@ -204,6 +204,27 @@ describe('OpenCode’s list', () => {
   });
 });
 
+describe('what a provider reported of a call', () => {
+  const reported = { input: 3, output: 40, cache_read: 1_200, cache_write: 300 };
+
+  test('goes with the message of pi that the call gave', () => {
+    const said = (usage: object): PiMessage => ({ role: 'assistant', content: [], usage });
+    const list = [
+      said({ input: 3, output: 40, cacheRead: 1_200, cacheWrite: 300 }),
+      said({ input: 0, output: 0 }),
+      said({ output: 'many' }),
+    ];
+    expect(piList('s', list, {}).list.messages.map(({ usage }) => usage)).toEqual([reported, undefined, undefined]);
+  });
+
+  test('goes with the message of OpenCode that the call gave', () => {
+    const tokens = { input: 3, output: 40, reasoning: 0, cache: { read: 1_200, write: 300 } };
+    const info = { id: 'm', sessionID: 's', role: 'assistant', tokens } as const;
+    const [message] = opencodeList('s', [{ info, parts: [] }], { system: undefined }).list.messages;
+    expect(message?.usage).toEqual(reported);
+  });
+});
+
 describe('the hash of a list that was handed over', () => {
   test('is that of its canonical JSON, whatever the lists before it were', () => {
     const message = fc.record({
