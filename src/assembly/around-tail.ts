@@ -2,7 +2,7 @@ import { canonicalJson } from '../objects/canonical-json.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
 import { blockText, bodyPlace } from './assemble.js';
-import type { AssemblyRecord, FrozenTail, LayoutName, SectionName } from './assembly-record.js';
+import type { AssemblyRecord, CallLayout, FrozenTail, SectionName } from './assembly-record.js';
 import { type ActiveObject, type AssemblyInput, type Block, chatText, type Frame, frameOf } from './layout.js';
 import { referenceLine } from './metadata.js';
 import { type RenderedMessage, sectionRecords } from './render-messages.js';
@@ -14,7 +14,7 @@ const NUMBERED = /^\s*\d+(?:[\t|:→]|\.)? ?/u;
  * Whether an output shows a text from its first to its last character, as it is or with numbered lines, with or without something around it. Then the
  * text need not stand a second time beside it (decision E2).
  */
-function showsText(output: string, text: string): boolean {
+export function showsText(output: string, text: string): boolean {
   const wanted = text.trimEnd();
   if (wanted === '' || output.length < wanted.length) return false;
   if (output.includes(wanted)) return true;
@@ -38,10 +38,10 @@ export interface AroundTail {
   readonly record: AssemblyRecord;
 }
 
-type Placed = Exclude<SectionName, 'system'>;
+type Placed = Exclude<SectionName, 'system' | 'notes'>;
 
 /** Which sections stand before the running turn and which after it; a layout that is to be tried out is one more line. */
-export const TAIL_PLACES: Readonly<Record<LayoutName, { readonly before: readonly Placed[]; readonly after: readonly Placed[] }>> = {
+export const TAIL_PLACES: Readonly<Record<CallLayout, { readonly before: readonly Placed[]; readonly after: readonly Placed[] }>> = {
   // §4.1 in its order; the running turn is the end of the chat.
   ssot: { before: ['pool', 'chat'], after: ['active'] },
   // What changes with each call stands behind what does not.
@@ -96,7 +96,7 @@ function sectionMessages(
  * layout puts them, a reference line for every result of the tail that is not active. An active result stands in the tail alone, without a block of its
  * own (divergence 0009); a file that such a result shows whole is named by it. Pure like `assemble`; same errors.
  */
-export function renderAround(input: AssemblyInput, tail: FrozenTail, name: LayoutName = 'ssot'): AroundTail {
+export function renderAround(input: AssemblyInput, tail: FrozenTail, name: CallLayout = 'ssot'): AroundTail {
   const closed = input.turns.filter(({ turn }) => turn < tail.turn);
   const frame = frameOf(input);
   const active = new Set(input.active.map(({ metadata }) => metadata.id));

@@ -2,9 +2,12 @@ import { hashTexts } from '../objects/hashes.js';
 import { type AssemblyRecord, type BlockPlace, RENDERER_VERSION, type SectionName } from './assembly-record.js';
 import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from './layout.js';
 
+/** The sections of §4.1. */
+type OwnSection = Exclude<SectionName, 'notes'>;
+
 /** A section that is not empty. */
 export interface AssemblySection {
-  readonly name: SectionName;
+  readonly name: OwnSection;
   readonly text: string;
   /** Where it begins in the whole text, in UTF-16 units. */
   readonly offset: number;
@@ -40,7 +43,7 @@ function piecesOf(blocks: readonly Block[]): readonly BlockPlace[] {
   });
 }
 
-const TEXTS: Readonly<Record<SectionName, (frame: Frame, input: AssemblyInput) => string>> = {
+const TEXTS: Readonly<Record<OwnSection, (frame: Frame, input: AssemblyInput) => string>> = {
   system: ({ system }) => system,
   pool: ({ pool }) => pool.join('\n'),
   chat: (frame, input) => chatText(input, frame),
@@ -50,7 +53,7 @@ const TEXTS: Readonly<Record<SectionName, (frame: Frame, input: AssemblyInput) =
 function sectionsOf(input: AssemblyInput): readonly AssemblySection[] {
   const frame = frameOf(input);
   let offset = 0;
-  return (Object.keys(TEXTS) as SectionName[]).flatMap((name) => {
+  return (Object.keys(TEXTS) as OwnSection[]).flatMap((name) => {
     const text = TEXTS[name](frame, input);
     if (text === '') return [];
     const section = { name, text, offset, pieces: name === 'active' ? piecesOf(frame.blocks) : [] };

@@ -1,8 +1,9 @@
+import type { EpochProof } from '../objects/assembly-proof.js';
 import type { ObjectId, Sha256 } from '../objects/ids.js';
 import type { AssemblyOptions } from './layout.js';
 
-/** The four sections of a context, in their order [§4.1]. */
-export type SectionName = 'system' | 'pool' | 'chat' | 'active';
+/** The four sections of a context, in their order [§4.1], and what was appended in an epoch (divergence E9). */
+export type SectionName = 'system' | 'pool' | 'chat' | 'active' | 'notes';
 
 /** The version of the renderers' output; it rises when the same state would give other bytes (decision E7). */
 export const RENDERER_VERSION = 1;
@@ -21,8 +22,11 @@ export interface SectionRecord {
   readonly sha256: Sha256;
 }
 
-/** The layouts that there are; `ssot` is that of §4.1, the others have in front what changes least, for a provider's cache. */
-export type LayoutName = 'ssot' | 'chat-first' | 'pool-last';
+/** The layouts that are rendered anew for each call; `ssot` is that of §4.1, the others have in front what changes least, for a provider's cache. */
+export type CallLayout = 'ssot' | 'chat-first' | 'pool-last';
+
+/** The layouts that there are; in `epoch` a request begins with the whole request before it (divergence E9). */
+export type LayoutName = CallLayout | 'epoch';
 
 /**
  * The part of a harness's own list that stays as it is: everything from the last message of the user on. Models check what they said there
@@ -37,12 +41,14 @@ export interface FrozenTail {
 
 /** What proves an assembly later (decision E7); the same state gives the same record. Empty sections are not listed. */
 export interface AssemblyRecord {
-  readonly renderer: 'text' | 'messages' | 'around';
+  readonly renderer: 'text' | 'messages' | 'around' | 'epoch';
   readonly layout: LayoutName;
   readonly version: number;
   readonly options: AssemblyOptions;
   /** With `around`: what the harness kept itself. */
   readonly tail?: FrozenTail;
+  /** With `epoch`. */
+  readonly epoch?: EpochProof;
   readonly sections: readonly SectionRecord[];
   /** In the order of the active set. Offsets count from the beginning of the whole text (`text`) or of the block's own part. */
   readonly blocks: readonly BlockPlace[];

@@ -110,11 +110,10 @@ function* idsOf({ pool, active }: AssemblyInput): Iterable<ObjectId> {
   for (const { metadata } of active) yield metadata.id;
 }
 
-/** Lays out all sections of a context but the chat [§4.1]. */
-export function frameOf(input: AssemblyInput): Frame {
+/** Lays out all sections of a context but the chat [§4.1]; objects are named as the options say, or as given. */
+export function frameOf(input: AssemblyInput, nameOf: NameOf = namesOf(idsOf(input), input.options.shortIds)): Frame {
   const { systemPrompt, pool, active, options } = input;
-  const { strict, shortIds } = options;
-  const nameOf = namesOf(idsOf(input), shortIds);
+  const { strict } = options;
   const context = { active: new Map(active.map(({ metadata }) => [metadata.id, metadata])), nameOf, strict };
   return {
     nameOf,

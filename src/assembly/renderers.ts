@@ -1,7 +1,17 @@
+import type { EpochProof } from '../objects/assembly-proof.js';
 import { canonicalJson } from '../objects/canonical-json.js';
+import { defined } from '../values/defined.js';
 import { AROUND_VERSION, renderAround, TAIL_PLACES } from './around-tail.js';
 import { assemble } from './assemble.js';
-import { type AssemblyRecord, type FrozenTail, type LayoutName, RENDERER_VERSION, type SectionName } from './assembly-record.js';
+import {
+  type AssemblyRecord,
+  type CallLayout,
+  type FrozenTail,
+  type LayoutName,
+  RENDERER_VERSION,
+  type SectionName,
+} from './assembly-record.js';
+import { beginEpoch, EPOCH_VERSION, type EpochState, epochText, renderEpoch } from './epoch/epoch-state.js';
 import type { AssemblyInput } from './layout.js';
 import { type RenderedMessage, renderMessages } from './render-messages.js';
 
@@ -19,6 +29,8 @@ export interface Rendered {
 export interface RenderedHow {
   readonly layout: LayoutName;
   readonly tail: FrozenTail | undefined;
+  /** Of a request of an epoch: what the epoch shows, and its place in it. */
+  readonly epoch?: { readonly state: EpochState; readonly proof: EpochProof };
 }
 
 interface Renderer {
@@ -56,17 +68,27 @@ export const RENDERERS: Readonly<Record<RendererName, Renderer>> = {
   },
   around: {
     version: AROUND_VERSION,
-    layouts: Object.keys(TAIL_PLACES) as LayoutName[],
+    layouts: Object.keys(TAIL_PLACES) as CallLayout[],
     render: (input, { layout, tail = NO_TAIL }) => {
-      const { record, system, before, after, references } = renderAround(input, tail, layout);
+      const { record, system, before, after, references } = renderAround(input, tail, layout as CallLayout);
       const whole = canonicalJson({ system, before, references: [...references], after });
       return { record, whole, sections: sectionTexts(record, system, [...before, ...after]) };
+    },
+  },
+  epoch: {
+    version: EPOCH_VERSION,
+    layouts: ['epoch'],
+    render: (input, { tail = NO_TAIL, epoch }) => {
+      const state = epoch?.state ?? beginEpoch({ ...input, index: input.pool.map(({ id }) => id) }, tail.turn);
+      const { record, system, before, notes } = renderEpoch(state, input, { tail, ...defined({ epoch: epoch?.proof }) });
+      const messages = [...before, ...notes.map(({ message }) => message)];
+      return { record, whole: epochText({ system, before, notes }), sections: sectionTexts(record, system, messages) };
     },
   },
 };
 
 /** Whether a context around a harness's running turn can be laid out so. */
-export const isLayout = (name: string): name is LayoutName => Object.hasOwn(TAIL_PLACES, name);
+export const isLayout = (name: string): name is LayoutName => name === 'epoch' || Object.hasOwn(TAIL_PLACES, name);
 
 /** The renderer of a record's name; undefined for one of a later version. */
 export function rendererOf(name: string): Renderer | undefined {

@@ -1,10 +1,11 @@
 import pLimit from 'p-limit';
 import type { FrozenTail, LayoutName } from '../assembly/assembly-record.js';
+import type { EpochNote } from '../assembly/epoch/epoch-state.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
-import type { SessionAroundTail, SessionAssemblyRecord } from '../client/session/assemble-session.js';
+import type { SessionAroundTail, SessionAssembly, SessionAssemblyRecord } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
-import type { Delivery, HandedList } from '../objects/assembly-proof.js';
+import type { BorderReason, Delivery, HandedList } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import type { HistoryEvent } from '../objects/step.js';
 import type { Verb } from '../session/verb-outcome.js';
@@ -12,6 +13,7 @@ import { defined } from '../values/defined.js';
 import { HarnessSession, type HarnessSettings } from './harness-session.js';
 import { tailStart } from './history-item.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
+import { LoopEpochs, type PlannedEpoch } from './loop-epochs.js';
 import type { ReportedMessage } from './message-schema.js';
 import type { VerbReport } from './record-call.js';
 import type { PlacedEntry } from './reported-chat.js';
@@ -43,6 +45,15 @@ interface LoopHistory extends LineageHistory, Rendering {
   readonly window?: number;
 }
 
+/** The epoch that a context belongs to (divergence E9). */
+export interface LoopEpoch {
+  /** From 1. */
+  readonly number: number;
+  /** Whether it begins with this context. */
+  readonly begins: boolean;
+  readonly reason: BorderReason;
+}
+
 /** A message of ours inside the part that stays (layout `epoch`). */
 export interface LoopInsert {
   /** The reported message that it stands directly behind, in every list of its epoch. */
@@ -61,6 +72,8 @@ export interface LoopContext {
   readonly after: readonly RenderedMessage[];
   /** Results that are not active: the message of each, and the line that takes its place. */
   readonly references: readonly { readonly index: number; readonly text: string }[];
+  /** With layout `epoch`. */
+  readonly epoch?: LoopEpoch;
   readonly pool: number;
   readonly active: number;
 }
@@ -69,6 +82,25 @@ export interface LoopContext {
 export interface HandedOver extends HandedList {
   /** The system prompt that went with it, where it was not known before. */
   readonly system?: string | null;
+}
+
+interface PlacedHistory extends LoopHistory {
+  readonly placed: readonly PlacedEntry[];
+  readonly start: PlacedEntry;
+}
+
+/** Whether a context was made with the prompt that it went out with; a harness that says nothing of it has said so before. */
+const isPrompt = (said: string | null | undefined, made: string | null): boolean =>
+  said === undefined || (said === '' ? null : said) === made;
+
+/** The notes of an epoch at their places in the harness's list; those of one place are one message. */
+function insertsOf(notes: readonly EpochNote[], from: number): readonly LoopInsert[] {
+  const found = new Map<number, RenderedMessage>();
+  for (const { after, message } of notes) {
+    const there = found.get(from + after - 1);
+    found.set(from + after - 1, there === undefined ? message : { ...there, parts: [...there.parts, ...message.parts] });
+  }
+  return [...found].map(([index, message]) => ({ index, message }));
 }
 
 /** How long the database may take for a context: a model call waits. */
@@ -83,14 +115,16 @@ export class LoopSession {
   #options: LoopOptions;
   #current: HarnessSession | undefined;
   /** The context that was given last: it may be handed over again, when another system prompt went with it than was expected. */
-  #pending: SessionAroundTail | undefined;
+  #pending: { readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch } | undefined;
   /** Ends when the list is handed over that a model waits for. */
   #wait: () => void = () => undefined;
   readonly #serial = pLimit(1);
+  readonly #epochs: LoopEpochs;
 
   constructor(client: ContextClient, options: LoopOptions) {
     this.#client = client;
     this.#options = options;
+    this.#epochs = new LoopEpochs(client);
   }
 
   /** The session that is at work; undefined before the first history. */
@@ -123,11 +157,12 @@ export class LoopSession {
       const from = tailStart(history.messages);
       const start = placed.find(({ index, role }) => index === from && role === 'user');
       if (from === undefined || start === undefined) return undefined;
+      if (this.#options.layout === 'epoch') return this.#inEpoch(harness, { ...history, placed, start });
       const results = placed.flatMap(({ kind, index, callId }) =>
         kind === 'call' && index >= from && callId !== undefined ? [{ index, callId }] : [],
       );
       const around = await this.#assemble(harness, { turn: start.turn, results: results.map(({ callId }) => callId) });
-      this.#pending = around;
+      this.#pending = { around };
       const references = results.flatMap(({ index, callId }) => {
         const text = around.references.get(callId);
         return text === undefined ? [] : [{ index, text }];
@@ -144,12 +179,11 @@ export class LoopSession {
   handed({ system, ...handed }: HandedOver): Promise<SessionAssemblyRecord | undefined> {
     const kept = this.#serial(async () => {
       const [harness, pending] = [this.#current, this.#pending];
-      const tail = pending?.record.tail;
-      if (harness === undefined || pending === undefined || tail === undefined) return undefined;
+      if (harness === undefined || pending === undefined) return undefined;
       if (system !== undefined) await harness.setSystemPrompt(system);
-      const same = system === undefined || (system === '' ? null : system) === pending.system;
-      const { record } = same ? pending : await this.#assemble(harness, tail);
-      return harness.session.deliver(record, { delivered: this.#options.delivered, handed });
+      const record =
+        'epoch' in pending ? await this.#epochRecord(harness, pending.epoch, system) : await this.#record(harness, pending.around, system);
+      return record === undefined ? undefined : harness.session.deliver(record, { delivered: this.#options.delivered, handed });
     });
     kept.then(this.#wait, this.#wait);
     return kept;
@@ -163,6 +197,11 @@ export class LoopSession {
   /** Activates, deactivates, pins or unpins on behalf of the agent [§3.3]; rejects where the first history has not come yet. */
   verb(verb: Verb, references: readonly string[], callId: string | undefined): Promise<VerbReport> {
     return this.#serial(async () => this.#opened().verb(verb, references, callId === undefined ? {} : { callId }));
+  }
+
+  /** The next message of the user begins an epoch (layout `epoch`). */
+  tidy(): void {
+    this.#epochs.ask();
   }
 
   /** Notes what the harness did to its history. */
@@ -185,10 +224,51 @@ export class LoopSession {
     return this.#current;
   }
 
-  async #assemble(harness: HarnessSession, tail: FrozenTail): Promise<SessionAroundTail> {
+  #assembly(harness: HarnessSession): Promise<SessionAssembly> {
     const { layout, strict, shortIds } = this.#options;
-    const options = { optimistic: true, timeoutMs: DATABASE_MS, ...defined({ layout, strict, shortIds }) };
-    return (await harness.session.assemble(options)).asAround(tail);
+    const around = layout === 'epoch' ? undefined : layout;
+    return harness.session.assemble({ optimistic: true, timeoutMs: DATABASE_MS, ...defined({ layout: around, strict, shortIds }) });
+  }
+
+  async #assemble(harness: HarnessSession, tail: FrozenTail): Promise<SessionAroundTail> {
+    return (await this.#assembly(harness)).asAround(tail);
+  }
+
+  /** The record of a context as it went out with a prompt. */
+  async #record(harness: HarnessSession, around: SessionAroundTail, system: string | null | undefined) {
+    const { tail } = around.record;
+    if (tail === undefined || isPrompt(system, around.system)) return around.record;
+    return (await this.#assemble(harness, tail)).record;
+  }
+
+  async #epochRecord(harness: HarnessSession, made: PlannedEpoch, system: string | null | undefined) {
+    const again = isPrompt(system, made.context.system) ? made : this.#epochs.again(made, await this.#assembly(harness));
+    // A file that changed in between does not stand in the list that went out: the record is of that list.
+    const planned = again ?? made;
+    this.#epochs.handed(planned);
+    return planned.context.record;
+  }
+
+  async #inEpoch(harness: HarnessSession, history: PlacedHistory): Promise<LoopContext> {
+    const { messages, placed, start, ownList = false, model, window } = history;
+    const assembly = await this.#assembly(harness);
+    const request = { session: harness.id, messages, placed, start, now: this.#client.now(), ownList, ...defined({ model, window }) };
+    const epoch = await this.#epochs.next(request, assembly);
+    this.#pending = { epoch };
+    const { proof, begins, context } = epoch;
+    const { number, reason, list } = proof;
+    const { index: pool, active } = harness.session.state.sets;
+    return {
+      session: harness.id,
+      from: list.from,
+      before: context.before,
+      inserts: insertsOf(context.notes, list.from),
+      after: [],
+      references: [],
+      epoch: { number, begins, reason },
+      pool: pool.length,
+      active: active.length,
+    };
   }
 
   async #follow({ messages, system, compacted = false, strict, shortIds }: LoopHistory): Promise<{
@@ -199,7 +279,10 @@ export class LoopSession {
     this.#options = { ...this.#options, ...rendering };
     this.#current?.render(rendering);
     // What it lost is kept in a fork; the whole history is here, and what is missing of it is recorded again.
-    if (this.#current?.session.isLost === true) this.#current = undefined;
+    if (this.#current?.session.isLost === true) {
+      this.#current = undefined;
+      this.#epochs.forget();
+    }
     this.#current ??= this.#wrap(await openLineage(this.#client, this.#options, { messages, compacted }));
     const report = async (harness: HarnessSession, refuseUndone: boolean) => {
       if (system !== undefined) await harness.setSystemPrompt(system);

@@ -86,11 +86,11 @@ const messages = z.object({ recorded: z.array(recorded), known: count, notice: n
 
 const record = z
   .object({
-    renderer: z.enum(['text', 'messages', 'around']),
+    renderer: z.enum(['text', 'messages', 'around', 'epoch']),
     layout: z.string().describe('The name of the layout; `ssot` by default'),
     version: count,
     options: z.object({ strict: z.boolean(), short_ids: z.boolean() }),
-    sections: z.array(z.object({ name: z.enum(['system', 'pool', 'chat', 'active']), chars: count, sha256: digest })),
+    sections: z.array(z.object({ name: z.enum(['system', 'pool', 'chat', 'active', 'notes']), chars: count, sha256: digest })),
     blocks: z.array(z.object({ id: objectId, offset: count, chars: count })),
     chars: count,
     sha256: digest,
@@ -145,7 +145,7 @@ export const ANSWERS = {
     text: z.string().optional().describe('With format text'),
     system: z.string().nullable().optional().describe('With format messages'),
     messages: z
-      .array(z.object({ section: z.enum(['pool', 'chat', 'active']), role: z.string(), name: z.string().optional(), parts }))
+      .array(z.object({ section: z.enum(['pool', 'chat', 'active', 'notes']), role: z.string(), name: z.string().optional(), parts }))
       .optional()
       .describe('With format messages'),
     record,

@@ -180,7 +180,7 @@ export const REVIEW_ANSWERS = {
     source: z
       .enum(['record', 'assembled'])
       .describe('Whether it is the context of a record that was kept, or was assembled now as of that moment'),
-    renderer: z.enum(['text', 'messages', 'around']),
+    renderer: z.enum(['text', 'messages', 'around', 'epoch']),
     delivered: z.string().nullable(),
     sha256: z.string(),
     matches: z.boolean().nullable().describe('Whether the record was met byte for byte; null without a record'),

@@ -34,6 +34,58 @@ export interface ShownAhead {
 }
 
 /**
+ * Why an epoch began: the first of its session, what it saves is worth what it costs, the provider's cache was cold, the budget was reached, a verb asked, or
+ * the harness's list changed.
+ */
+export type BorderReason = 'first' | 'saving' | 'cold' | 'pressure' | 'asked' | 'history';
+
+/** What a new epoch costs and saves, in tokens: what must be written again, and what each later call is shorter by. */
+export interface BorderPrice {
+  readonly written: number;
+  readonly savedPerCall: number;
+}
+
+/** What one request of an epoch has behind those before it (divergence E9); objects by their ids, as the record's own basis has them. */
+export interface NoteProof {
+  /** Behind how many of the messages that stay it stands. */
+  readonly after: number;
+  /** Objects whose line stands here: new ones, and those whose short id names another one too or whose file is gone. */
+  readonly lines?: readonly ObjectId[];
+  /** Objects whose text stands here. */
+  readonly contents?: readonly ObjectId[];
+  /** Files whose change stands here, against the text that the request shows of them. */
+  readonly changes?: readonly ObjectId[];
+  /** Files whose present text the harness's own messages show. */
+  readonly seen?: readonly ObjectId[];
+}
+
+/** The part of a harness's list that stays as it is in an epoch. */
+export interface KeptList {
+  /** How many messages stood before it. */
+  readonly from: number;
+  /** How many messages it had. */
+  readonly count: number;
+  /** Of those messages as they were reported, one after the other. */
+  readonly sha256: Sha256;
+}
+
+/** The epoch that a context belongs to, and what the context added to it; the records of an epoch are a chain from its border on. */
+export interface EpochProof {
+  /** From 1, within a session. */
+  readonly number: number;
+  /** The step at which it began. */
+  readonly border: number;
+  readonly reason: BorderReason;
+  readonly price?: BorderPrice;
+  readonly list: KeptList;
+  /** How many requests the session has had in epochs, this one included. */
+  readonly calls: number;
+  /** The record before it that added something, or the border's; absent on the border's own. */
+  readonly previous?: { readonly step: number; readonly sha256: Sha256 };
+  readonly note?: NoteProof;
+}
+
+/**
  * What the database keeps of an assembly that was handed out (decision E7): enough to rebuild it and to check that it is the same. What was in it
  * is derived from its basis, not stored again.
  */
@@ -50,6 +102,8 @@ export interface AssemblyProof {
   readonly options: { readonly strict: boolean; readonly shortIds: boolean };
   /** What the harness kept of its own list: a turn of the chat, and the calls whose results stand in it; absent where it kept nothing. */
   readonly tail?: { readonly turn: number; readonly results: readonly ObjectId[] };
+  /** With layout `epoch`. */
+  readonly epoch?: EpochProof;
   /** Without empty ones. */
   readonly sections: readonly SectionProof[];
   /** How many blocks of active content there are. */

@@ -1,6 +1,7 @@
 import { type AroundTail, renderAround } from '../../assembly/around-tail.js';
 import { type Assembly, assemble } from '../../assembly/assemble.js';
-import type { AssemblyRecord, FrozenTail, LayoutName } from '../../assembly/assembly-record.js';
+import type { AssemblyRecord, CallLayout, FrozenTail } from '../../assembly/assembly-record.js';
+import { type EpochContext, type EpochInput, type EpochPlace, type EpochState, renderEpoch } from '../../assembly/epoch/epoch-state.js';
 import type { AssemblyInput } from '../../assembly/layout.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { metadataOf } from '../../assembly/metadata.js';
@@ -51,6 +52,16 @@ export interface SessionAssembly extends Assembly {
   readonly asMessages: () => SessionMessageAssembly;
   /** The same context around the running turn that a harness keeps itself. */
   readonly asAround: (tail: FrozenTail) => SessionAroundTail;
+  /** The session as it was then, and what it is made of. */
+  readonly state: SessionState;
+  readonly input: EpochInput;
+  /** A request of an epoch whose prompt, options and place are those of this context (divergence E9). */
+  readonly asEpoch: (state: EpochState, place: EpochPlace) => SessionEpochContext;
+}
+
+/** A request of an epoch, with its record. */
+export interface SessionEpochContext extends EpochContext {
+  readonly record: SessionAssemblyRecord;
 }
 
 /** A context around a turn that the harness keeps, with its record. */
@@ -63,7 +74,7 @@ export interface AssembleOptions {
   readonly strict?: boolean;
   readonly shortIds?: boolean;
   /** `ssot` if left out. */
-  readonly layout?: LayoutName;
+  readonly layout?: CallLayout;
   /**
    * How long the database may take, milliseconds; then the context is assembled from what this process knows. If left out, only waiting for the steps is
    * limited, to two seconds.
@@ -127,7 +138,7 @@ interface ContextInput extends Pick<Parts, 'state' | 'basis' | 'ahead'> {
 function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextInput, options: AssembleOptions): SessionAssembly {
   const { state, basis, ahead } = context;
   const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds };
-  const input: AssemblyInput = { ...context.input, options: chosen };
+  const input: EpochInput = { ...context.input, options: chosen, index: state.sets.index };
   const withPlace = <T extends { readonly record: AssemblyRecord }>(rendered: T): T & { readonly record: SessionAssemblyRecord } => ({
     ...rendered,
     record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, basis, ...defined({ ahead }) },
@@ -150,6 +161,9 @@ function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextIn
     },
     asMessages: () => withPlace(renderMessages(input)),
     asAround: (tail) => withPlace(renderAround(input, tail, options.layout)),
+    state,
+    input,
+    asEpoch: (epoch, place) => withPlace(renderEpoch(epoch, input, place)),
   };
 }
 

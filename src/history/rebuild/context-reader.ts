@@ -2,6 +2,7 @@ import type { AssemblyInput } from '../../assembly/layout.js';
 import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { ShownAhead } from '../../objects/assembly-proof.js';
 import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import type { SessionSets } from '../../objects/sets.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
 import { fileStub } from '../../objects/versions.js';
@@ -23,6 +24,8 @@ export interface WantedContext {
   /** The last step that the context includes; the last one that the snapshot holds where absent. */
   readonly step?: number;
   readonly paths: DisplayPaths;
+  /** The objects that it is to be made of; those of the session's sets where absent. */
+  readonly objects?: (state: SessionState) => Pick<SessionSets, 'index' | 'active'>;
 }
 
 /** What a context was made of that no transaction was waited for (decision 0010). */
@@ -34,6 +37,20 @@ export interface AheadOf {
   readonly shown: readonly ShownAhead[];
   /** Whose prompt it was: not its own where its steps were put into a fork. */
   readonly prompt: ObjectId;
+}
+
+/** What a context is rendered from, before its texts are read. */
+interface FoundHeads extends Pick<SessionSets, 'index' | 'active'> {
+  readonly heads: ReadonlyMap<string, Head>;
+  readonly prompt: ObjectId;
+  readonly paths: DisplayPaths;
+}
+
+const setsOf = ({ sets }: SessionState): SessionSets => sets;
+
+function isOneOf(ids: readonly ObjectId[]): (shown: ShownAhead) => boolean {
+  const asked = new Set(ids);
+  return ({ id }) => asked.has(id);
 }
 
 /** Steps between two states that are kept. */
@@ -111,45 +128,45 @@ export class ContextReader {
   }
 
   /** A context of a session at a snapshot. Undefined when the session or the step is not there at that basis. */
-  async read(snapshot: StoreSnapshot, { session, step, paths }: WantedContext): Promise<ReadContext | undefined> {
+  async read(snapshot: StoreSnapshot, { session, step, paths, objects = setsOf }: WantedContext): Promise<ReadContext | undefined> {
     const known = this.#known(session);
     const state = await known.stateAt(snapshot, step);
     if (state === undefined) return undefined;
-    const { index, active } = state.sets;
+    const { index, active } = objects(state);
     const prompt = systemPromptObjectId(session);
     const own = [sessionObjectId(session), prompt];
     const fresh = index.filter((id) => !known.calls.has(id));
     const heads = await snapshot.heads([...new Set([...own, ...fresh, ...active])]);
     if (!heads.has(sessionObjectId(session))) return undefined;
-    return this.#contextOf(snapshot, state, { heads, prompt, paths });
+    return this.#contextOf(snapshot, state, { heads, prompt, paths, index, active });
   }
 
   /**
    * A context of a session as it was made without waiting for a transaction: what it showed ahead of its basis is found by its hash, wherever it stands
    * in the object's history. Undefined when the step is not there.
    */
-  async readAhead({ session, step, paths }: WantedContext, of: AheadOf): Promise<ReadContext | undefined> {
+  async readAhead({ session, step, paths, objects = setsOf }: WantedContext, of: AheadOf): Promise<ReadContext | undefined> {
     const { basis, present, shown, prompt } = of;
     const known = this.#known(session);
     const state = await known.stateAt(present, step);
     if (state === undefined) return undefined;
-    const { index, active } = state.sets;
-    const named = new Map(await Promise.all(shown.map(async (one) => [one.id, await findShown(present, one)] as const)));
+    const { index, active } = objects(state);
+    const isAsked = objects === setsOf ? () => true : isOneOf([prompt, ...index, ...active]);
+    const named = new Map(await Promise.all(shown.filter(isAsked).map(async (one) => [one.id, await findShown(present, one)] as const)));
     const asked = [...new Set([prompt, ...index.filter((id) => !known.calls.has(id)), ...active])].filter((id) => !named.has(id));
     const heads = new Map<string, Head>(await basis?.heads(asked));
     // A call is written once, with the step that names it: whatever the basis has.
     const calls = asked.filter((id) => !heads.has(id));
     for (const [id, head] of await present.heads(calls)) if (head.document.type === 'toolcall') heads.set(id, head);
     for (const [id, head] of named) heads.set(id, head);
-    return this.#contextOf(present, state, { heads, prompt, paths });
+    return this.#contextOf(present, state, { heads, prompt, paths, index, active });
   }
 
   async #contextOf(
     snapshot: StoreSnapshot,
     state: SessionState,
-    { heads, prompt, paths }: { readonly heads: ReadonlyMap<string, Head>; readonly prompt: ObjectId; readonly paths: DisplayPaths },
+    { heads, prompt, paths, index, active }: FoundHeads,
   ): Promise<ReadContext> {
-    const { index, active } = state.sets;
     const { calls } = this.#known(state.id);
     const found = new Map<ObjectId, ObjectMetadata>();
     for (const [id, { document, marks }] of heads) {

@@ -1,3 +1,4 @@
+import type { EpochState } from '../../assembly/epoch/epoch-state.js';
 import type { AssemblyInput } from '../../assembly/layout.js';
 import type { DisplayPaths, ObjectMetadata } from '../../assembly/metadata.js';
 import { type Rendered, rendererOf } from '../../assembly/renderers.js';
@@ -9,7 +10,9 @@ import type { FilesystemSource } from '../../objects/source.js';
 import { assemblyId } from '../../store/assemblies.js';
 import { END_OF_TIME, type ObjectStore, reportedTime } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { ContextReader, type ReadContext } from './context-reader.js';
+import { defined } from '../../values/defined.js';
+import { ContextReader, type ReadContext, type WantedContext } from './context-reader.js';
+import { EpochChains, isOfEpoch, noteObjects, stateAfter } from './epoch-chain.js';
 import { HistoryError } from './history-error.js';
 
 /** A context that was made again from the database. */
@@ -22,6 +25,8 @@ export interface RebuiltAssembly {
   readonly equal: boolean;
   /** The basis that it was read at; for one without a basis of its own, that which its step gives; for one ahead of its basis, the moment of its handing out. */
   readonly basis: { readonly validTime: Date; readonly txId: number };
+  /** Of a request of an epoch: what the epoch shows with it. */
+  readonly epoch?: EpochState;
 }
 
 /** A basis with a transaction, so that it always reads the same. */
@@ -55,22 +60,63 @@ function requireRenderer({ renderer: name, layout: wanted, version }: AssemblyPr
   return { renderer, layout };
 }
 
-/** What a fork calls the calls that were put into it, by the names that the agent was shown (decision F6). */
-function asShown(input: Omit<AssemblyInput, 'options'>, session: SessionId, proof: AssemblyProof): Omit<AssemblyInput, 'options'> {
-  if (proof.rescuedFrom === undefined) return input;
+type Rename = (id: ObjectId) => ObjectId;
+
+/** What a fork calls the objects that were put into it, by the names that the agent was shown (decision F6). */
+function shownName(session: SessionId, { rescuedFrom }: AssemblyProof): Rename {
+  if (rescuedFrom === undefined) return (id) => id;
   const endings = [callSuffix(session), `@${session}`];
-  return renamedInput(input, (id) => {
+  return (id) => {
     const ending = endings.find((one) => id.endsWith(one)) ?? '';
     return id.slice(0, id.length - ending.length) as ObjectId;
-  });
+  };
 }
 
-function rebuiltOf(proof: AssemblyProof, input: ReadContext['input'], basis: PinnedBasis): RebuiltAssembly {
+/** What a record's context was read as, and what its epoch showed before it. */
+interface ReadParts {
+  readonly context: ReadContext;
+  readonly basis: PinnedBasis;
+  /** Undefined at a border, and outside of epochs. */
+  readonly before?: EpochState | undefined;
+}
+
+function rebuiltOf(proof: AssemblyProof, { context, basis, before }: ReadParts): RebuiltAssembly {
   const { renderer, layout } = requireRenderer(proof);
   const { session, sha256, options, tail } = proof;
-  const rendered = renderer.render({ ...asShown(input, session, proof), options }, { layout, tail });
+  const rename = shownName(session, proof);
+  const shown = proof.rescuedFrom === undefined ? context.input : renamedInput(context.input, rename);
+  const input = { ...shown, options };
+  const epoch = isOfEpoch(proof)
+    ? { proof: proof.epoch, state: stateAfter(proof, before, { ...input, index: context.state.sets.index.map(rename) }) }
+    : undefined;
+  const rendered = renderer.render(input, { layout, tail, ...defined({ epoch }) });
   const equal = rendered.record.sha256 === sha256 && rendered.record.chars === proof.chars;
-  return { proof, rendered, input, equal, basis };
+  return { proof, rendered, input: context.input, equal, basis, ...defined({ epoch: epoch?.state }) };
+}
+
+/** A record whose context is wanted. */
+interface WantedRebuild {
+  readonly proof: AssemblyProof;
+  /** What its epoch showed before it. */
+  readonly before: EpochState | undefined;
+  /** Whether everything that it is made of is wanted; else, of a request of an epoch, only what it added. */
+  readonly whole: boolean;
+}
+
+function wantedContext({ proof, before, whole }: WantedRebuild): WantedContext {
+  const { session, step } = proof;
+  const wanted = { session, step, paths: shownPaths(proof) };
+  if (whole || before === undefined || !isOfEpoch(proof)) return wanted;
+  const rename = shownName(session, proof);
+  return {
+    ...wanted,
+    objects: ({ sets }) => {
+      const stored = new Map(sets.index.map((id) => [rename(id), id]));
+      const { index, active } = noteObjects(proof);
+      const storedIds = (ids: readonly ObjectId[]): readonly ObjectId[] => ids.flatMap((id) => stored.get(id) ?? []);
+      return { index: storedIds(index), active: storedIds(active) };
+    },
+  };
 }
 
 /**
@@ -80,6 +126,7 @@ function rebuiltOf(proof: AssemblyProof, input: ReadContext['input'], basis: Pin
 export class AssemblyRebuilder {
   readonly #store: ObjectStore;
   readonly #reader = new ContextReader();
+  readonly #chains = new EpochChains();
   #latest: Promise<StoreSnapshot> | undefined;
 
   constructor(store: ObjectStore) {
@@ -100,14 +147,40 @@ export class AssemblyRebuilder {
    */
   async rebuild(proof: AssemblyProof): Promise<RebuiltAssembly> {
     requireRenderer(proof);
-    if (proof.ahead !== undefined) return this.#ahead(proof);
+    const before = await this.#shownBefore(proof);
+    return this.#made({ proof, before, whole: true });
+  }
+
+  /** The context of a record as it would have been at another basis. */
+  async at(proof: AssemblyProof, basis: PinnedBasis): Promise<RebuiltAssembly> {
+    return this.#at({ proof, before: await this.#shownBefore(proof), whole: true }, basis);
+  }
+
+  /** What the epoch of a record showed before it; undefined at its border, and outside of epochs. */
+  async #shownBefore(proof: AssemblyProof): Promise<EpochState | undefined> {
+    if (!isOfEpoch(proof)) return undefined;
+    const { known, links } = await this.#chains.before(proof, () => this.#newest());
+    let state = known;
+    for (const link of links) state = (await this.#made({ proof: link, before: state, whole: false })).epoch;
+    return state;
+  }
+
+  async #made(wanted: WantedRebuild): Promise<RebuiltAssembly> {
+    const rebuilt = await this.#madeSomehow(wanted);
+    if (isOfEpoch(wanted.proof) && rebuilt.epoch !== undefined) this.#chains.keep(wanted.proof, rebuilt.epoch);
+    return rebuilt;
+  }
+
+  async #madeSomehow(wanted: WantedRebuild): Promise<RebuiltAssembly> {
+    const { proof } = wanted;
+    if (proof.ahead !== undefined) return this.#ahead(wanted);
     if (proof.basis !== null) {
       const { validTime, txId } = proof.basis;
-      return this.at(proof, { validTime: new Date(validTime), txId });
+      return this.#at(wanted, { validTime: new Date(validTime), txId });
     }
     let first: RebuiltAssembly | undefined;
     for (const basis of await this.#basesOfStep(proof)) {
-      const rebuilt = await this.at(proof, basis);
+      const rebuilt = await this.#at(wanted, basis);
       if (rebuilt.equal) return rebuilt;
       first ??= rebuilt;
     }
@@ -115,12 +188,12 @@ export class AssemblyRebuilder {
     return first;
   }
 
-  /** The context of a record as it would have been at another basis. */
-  async at(proof: AssemblyProof, basis: PinnedBasis): Promise<RebuiltAssembly> {
+  async #at(wanted: WantedRebuild, basis: PinnedBasis): Promise<RebuiltAssembly> {
+    const { proof, before } = wanted;
     const { session, step } = proof;
     const snapshot = await this.#snapshot(basis);
     const [context, there] = await Promise.all([
-      this.#reader.read(snapshot, { session, step, paths: shownPaths(proof) }),
+      this.#reader.read(snapshot, wantedContext(wanted)),
       this.#reader.existingSteps(snapshot, session, [step, step + 1]),
     ]);
     if (context === undefined || (step > 0 && !there.has(step))) throw this.#notThere(proof, basis);
@@ -130,11 +203,12 @@ export class AssemblyRebuilder {
         `at its basis session ${session} has step ${step + 1} already, which its record does not include`,
       );
     }
-    return rebuiltOf(proof, context.input, basis);
+    return rebuiltOf(proof, { context, basis, before });
   }
 
   /** What was shown ahead of its basis is named in the record; the steps are the session's own (decision 0010). */
-  async #ahead(proof: AssemblyProof): Promise<RebuiltAssembly> {
+  async #ahead(wanted: WantedRebuild): Promise<RebuiltAssembly> {
+    const { proof, before } = wanted;
     const { session, step, basis, ahead: shown = [], rescuedFrom, at } = proof;
     let present = await this.#newest();
     if (step > 0 && !(await this.#reader.existingSteps(present, session, [step])).has(step)) {
@@ -143,9 +217,10 @@ export class AssemblyRebuilder {
     }
     const pinned = basis === null ? undefined : await this.#snapshot({ validTime: new Date(basis.validTime), txId: basis.txId });
     const of = { basis: pinned, present, shown, prompt: systemPromptObjectId(rescuedFrom ?? session) };
-    const context = await this.#reader.readAhead({ session, step, paths: shownPaths(proof) }, of);
+    const context = await this.#reader.readAhead(wantedContext(wanted), of);
     if (context === undefined) throw this.#notThere(proof);
-    return rebuiltOf(proof, context.input, { validTime: new Date(at), txId: basis?.txId ?? present.basis.txId ?? 0 });
+    const moment = { validTime: new Date(at), txId: basis?.txId ?? present.basis.txId ?? 0 };
+    return rebuiltOf(proof, { context, basis: moment, before });
   }
 
   /** The newest versions of everything, read once and kept. */
@@ -215,8 +290,6 @@ export async function rebuildAssembly(store: ObjectStore, session: SessionId, wa
   }
   return new AssemblyRebuilder(store).rebuild(proof);
 }
-
-type Rename = (id: ObjectId) => ObjectId;
 
 function renamedMetadata(metadata: ObjectMetadata, rename: Rename): ObjectMetadata {
   const id = rename(metadata.id);

@@ -1,0 +1,189 @@
+import { structuredPatch } from 'diff';
+import type { NoteProof } from '../../objects/assembly-proof.js';
+import { canonicalJson } from '../../objects/canonical-json.js';
+import { hashText } from '../../objects/hashes.js';
+import type { ObjectId } from '../../objects/ids.js';
+import { shortIds } from '../../session/object-reference.js';
+import { defined } from '../../values/defined.js';
+import { blockText, bodyPlace } from '../assemble.js';
+import type { AssemblyRecord } from '../assembly-record.js';
+import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from '../layout.js';
+import { metadataLine, type NameOf, type ObjectMetadata } from '../metadata.js';
+import { type RenderedMessage, type RenderedPart, sectionRecords } from '../render-messages.js';
+import { renderedValue } from '../rendered-value.js';
+
+/** What a request of an epoch is made of: as any context, and every id of the session's index, in its order, also those that are not shown. */
+export interface EpochInput extends AssemblyInput {
+  readonly index: readonly ObjectId[];
+}
+
+/** What was appended in an epoch, and behind how many of the messages that stay it stands. */
+export interface EpochNote {
+  readonly after: number;
+  readonly message: RenderedMessage;
+}
+
+/** What the requests of an epoch have shown so far (divergence E9). A change is a new value. */
+export interface EpochState {
+  /** The base: rendered at the border, and left as it is. */
+  readonly before: readonly RenderedMessage[];
+  readonly notes: readonly EpochNote[];
+  /** What each object is called that has its line. */
+  readonly names: ReadonlyMap<ObjectId, string>;
+  /** How many ids of the index these names were chosen among. */
+  readonly indexed: number;
+  /** The newest text that the request shows of an object; null where it says that there is none. Results in the harness's own messages are not in it. */
+  readonly shown: ReadonlyMap<ObjectId, string | null>;
+  /** How many active blocks and contents stand in it. */
+  readonly blocks: readonly Block[];
+}
+
+/** The version of this rendering; it rises when the same state and notes would give other bytes. */
+export const EPOCH_VERSION = 1;
+
+/** A difference that takes more edits than this is not worth its lines. */
+const MOST_EDITS = 1_000;
+/** Lines around a change. */
+const AROUND_CHANGE = 1;
+
+const named =
+  (names: ReadonlyMap<ObjectId, string>): NameOf =>
+  (id) =>
+    renderedValue(names.get(id) ?? id);
+
+const isText = ({ text }: RenderedPart): boolean => text !== '';
+
+function message(section: RenderedMessage['section'], parts: readonly RenderedPart[]): readonly RenderedMessage[] {
+  const spoken = parts.filter(isText);
+  return spoken.length === 0 ? [] : [{ section, role: 'user', parts: spoken }];
+}
+
+const blockPart = (block: Block): RenderedPart => ({ id: block.id, text: blockText(block) });
+
+/** The lines of files; a call has its line in the chat. */
+const fileLines = ({ pool, options }: AssemblyInput, { nameOf }: Frame): string =>
+  pool
+    .filter(({ type }) => type === 'file')
+    .map((metadata) => metadataLine(metadata, nameOf, options.strict))
+    .join('\n');
+
+/**
+ * Begins an epoch: renders the turns before one of them, a part each, then the files, then what is active, a part each: what changes least stands first, so
+ * that two bases share their beginning.
+ * @throws {AssemblyError} `unknown-object` for a call in the chat that the pool does not hold
+ */
+export function beginEpoch(given: EpochInput, turn: number): EpochState {
+  const input = { ...given, options: { ...given.options, shortIds: true } };
+  const names = shortIds(input.index);
+  const frame = frameOf(input, named(names));
+  const closed = input.turns.filter((one) => one.turn < turn);
+  const before = [
+    ...message(
+      'chat',
+      closed.map((one) => ({ text: chatText({ ...input, turns: [one] }, frame) })),
+    ),
+    ...message('pool', [{ text: fileLines(input, frame) }]),
+    ...message('active', frame.blocks.map(blockPart)),
+  ];
+  const shown = new Map(input.active.map(({ metadata, content }) => [metadata.id, metadata.contentHash === null ? null : content]));
+  return { before, notes: [], names, indexed: input.index.length, shown, blocks: frame.blocks };
+}
+
+/** What a note is rendered from: the objects that it names. */
+export interface NoteInput extends Pick<EpochInput, 'index' | 'options'> {
+  readonly metadata: (id: ObjectId) => ObjectMetadata | undefined;
+  /** Null where there is none; undefined for an object that is not known. */
+  readonly content: (id: ObjectId) => string | null | undefined;
+}
+
+/** A note's objects from everything that a request is made of. */
+export function noteInputOf({ index, options, pool, active }: EpochInput): NoteInput {
+  const metadata = new Map(pool.map((one) => [one.id, one]));
+  const contents = new Map(active.map((one) => [one.metadata.id, one.metadata.contentHash === null ? null : one.content]));
+  return { index, options, metadata: (id) => metadata.get(id), content: (id) => contents.get(id) };
+}
+
+/** The changed lines between two texts with their numbers; undefined where the text itself is shorter. */
+function changedLines(before: string, after: string): string | undefined {
+  const patch = structuredPatch('', '', before, after, '', '', { context: AROUND_CHANGE, maxEditLength: MOST_EDITS });
+  if (patch === undefined) return undefined;
+  const text = patch.hunks
+    .flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...lines])
+    .join('\n');
+  return text.length < after.length ? text : undefined;
+}
+
+/**
+ * Appends what a request of an epoch adds: lines, then texts, then changes of what is shown already. What stands before it stays as it is. A pure function:
+ * the record of a context names what it adds, so that it is rendered again from the database alone.
+ */
+export function withNote(state: EpochState, note: NoteProof, input: NoteInput): EpochState {
+  const { index, options, metadata, content } = input;
+  const names = namesAfter(state, note, index);
+  const nameOf = named(names);
+  const lines = (note.lines ?? []).flatMap((id) => {
+    const one = metadata(id);
+    return one === undefined ? [] : [metadataLine(one, nameOf, options.strict)];
+  });
+  const shown = new Map(state.shown);
+  const blocks = [...state.blocks];
+  const parts: RenderedPart[] = [{ text: lines.join('\n') }];
+  const append = (id: ObjectId, mark: string, body: string | null): void => {
+    const block = { id, header: `ACTIVE_CONTENT id=${nameOf(id)}${mark}`, body };
+    blocks.push(block);
+    parts.push(blockPart(block));
+  };
+  const known = (id: ObjectId): string | null => content(id) ?? null;
+  for (const id of note.contents ?? []) append(id, '', known(id));
+  for (const id of note.changes ?? []) {
+    const [before, after] = [state.shown.get(id), known(id)];
+    const changed = typeof before === 'string' && after !== null ? changedLines(before, after) : undefined;
+    append(id, changed === undefined ? ' changed=whole' : ' changed=lines', changed ?? after);
+  }
+  for (const id of [...(note.contents ?? []), ...(note.changes ?? []), ...(note.seen ?? [])]) shown.set(id, known(id));
+  const added = message('notes', parts).map((one) => ({ after: note.after, message: one }));
+  return { before: state.before, notes: [...state.notes, ...added], names, indexed: index.length, shown, blocks };
+}
+
+function namesAfter({ names }: EpochState, { lines = [], contents = [], changes = [] }: NoteProof, index: readonly ObjectId[]) {
+  // What is called by its name already keeps it, unless its line stands here again.
+  const fresh = [...lines, ...[...contents, ...changes].filter((id) => !names.has(id))];
+  if (fresh.length === 0) return names;
+  const present = shortIds(index);
+  return new Map([...names, ...fresh.map((id) => [id, present.get(id) ?? id] as const)]);
+}
+
+/** A request of an epoch without the harness's own messages. */
+export interface EpochContext extends Pick<EpochState, 'before' | 'notes'> {
+  /** Null when there is none, or an empty one. */
+  readonly system: string | null;
+  /** Its hashes and lengths are those of canonical JSON: of `{system, before, notes}`, and of each section. */
+  readonly record: AssemblyRecord;
+}
+
+/** What a record says of a request of an epoch beside its text. */
+export interface EpochPlace extends Required<Pick<AssemblyRecord, 'tail'>>, Pick<AssemblyRecord, 'epoch'> {}
+
+/** The canonical JSON of a request of an epoch. */
+export const epochText = ({ system, before, notes }: Pick<EpochContext, 'system' | 'before' | 'notes'>): string =>
+  canonicalJson({ system, before, notes });
+
+/** A request of an epoch as it stands, with its record. */
+export function renderEpoch(state: EpochState, input: Pick<AssemblyInput, 'systemPrompt' | 'options'>, place: EpochPlace): EpochContext {
+  const { before, notes, blocks } = state;
+  const system = input.systemPrompt === null || input.systemPrompt === '' ? null : input.systemPrompt;
+  const whole = epochText({ system, before, notes });
+  const record: AssemblyRecord = {
+    renderer: 'epoch',
+    layout: 'epoch',
+    version: EPOCH_VERSION,
+    options: { strict: input.options.strict, shortIds: true },
+    tail: place.tail,
+    ...defined({ epoch: place.epoch }),
+    sections: sectionRecords(system, [...before, ...notes.map((note) => note.message)]),
+    blocks: blocks.map((block) => bodyPlace(block, 0)),
+    chars: whole.length,
+    sha256: hashText(whole),
+  };
+  return { system, before, notes, record };
+}

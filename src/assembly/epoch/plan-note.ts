@@ -1,0 +1,61 @@
+import type { NoteProof } from '../../objects/assembly-proof.js';
+import type { ObjectId } from '../../objects/ids.js';
+import type { ObjectMetadata } from '../metadata.js';
+import type { EpochInput, EpochState } from './epoch-state.js';
+
+/** What the messages that stay show of the session's objects. */
+export interface ShownByTail {
+  /** Behind how many of those messages a note would stand. */
+  readonly count: number;
+  /** The calls whose results stand there. */
+  readonly results: ReadonlySet<ObjectId>;
+  /**
+   * Whether the messages show a file's present text: a call's result from beginning to end, or, since the last request, what a call did to the text that
+   * the request has shown of it; `before` is undefined where it has shown none.
+   */
+  readonly shows: (file: ObjectMetadata<'file'>, text: string, before: string | undefined) => boolean;
+}
+
+/** Objects whose short names another one's id begins with since it came. */
+function ambiguous({ names, indexed }: EpochState, index: readonly ObjectId[]): readonly ObjectId[] {
+  const fresh = index.slice(indexed);
+  if (fresh.length === 0) return [];
+  return [...names].flatMap(([id, name]) => (name !== id && fresh.some((other) => other.startsWith(name)) ? [id] : []));
+}
+
+/** New files that a call read or wrote. One that was merely named has its line from the next border on; a call stands in the request itself. */
+function freshLines({ names }: EpochState, { pool, active }: EpochInput): readonly ObjectId[] {
+  const isActive = new Set(active.map(({ metadata }) => metadata.id));
+  const isListed = (metadata: ObjectMetadata): boolean =>
+    metadata.type === 'file' && (metadata.state !== 'stub' || isActive.has(metadata.id));
+  return pool.flatMap((metadata) => (!names.has(metadata.id) && isListed(metadata) ? [metadata.id] : []));
+}
+
+/**
+ * What the next request of an epoch must have behind the last one: lines of new objects, texts that became active and that the request does not show, and
+ * changes of active texts that it shows in an older version. Undefined where it has everything. What is active no longer stays where it stands.
+ */
+export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail): NoteProof | undefined {
+  const { index, active } = input;
+  const lines = [...freshLines(state, input), ...ambiguous(state, index)];
+  const contents: ObjectId[] = [];
+  const changes: ObjectId[] = [];
+  const seen: ObjectId[] = [];
+  for (const { metadata, content } of active) {
+    const { id } = metadata;
+    const text = metadata.contentHash === null ? null : content;
+    const before = state.shown.get(id);
+    if (text === before) continue;
+    if (metadata.type === 'toolcall') {
+      if (before === undefined && !tail.results.has(id)) contents.push(id);
+    } else if (text !== null && tail.shows(metadata, text, before ?? undefined)) seen.push(id);
+    else if (before === undefined) contents.push(id);
+    else {
+      changes.push(id);
+      // Its line says what became of the file.
+      if (text === null) lines.push(id);
+    }
+  }
+  const parts = Object.entries({ lines: [...new Set(lines)], contents, changes, seen }).filter(([, ids]) => ids.length > 0);
+  return parts.length === 0 ? undefined : { after: tail.count, ...Object.fromEntries(parts) };
+}

@@ -1,0 +1,269 @@
+import { type Border, decideBorder, type EpochLedger, epochSettings } from '../assembly/epoch/border.js';
+import { charsOf, sharedChars } from '../assembly/epoch/epoch-size.js';
+import {
+  beginEpoch,
+  type EpochInput,
+  type EpochPlace,
+  type EpochState,
+  epochText,
+  noteInputOf,
+  withNote,
+} from '../assembly/epoch/epoch-state.js';
+import { planNote } from '../assembly/epoch/plan-note.js';
+import { pricesOf } from '../assembly/epoch/prices.js';
+import type { SessionAssembly, SessionEpochContext } from '../client/session/assemble-session.js';
+import type { ContextClient } from '../client/session/context-client.js';
+import { isOfEpoch } from '../history/rebuild/epoch-chain.js';
+import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
+import type { EpochProof } from '../objects/assembly-proof.js';
+import type { SessionId } from '../objects/ids.js';
+import { withinLimit } from '../process/within-limit.js';
+import { defined } from '../values/defined.js';
+import { type KeptMessages, keptList, keptMessages, messageChars } from './kept-messages.js';
+import type { ReportedMessage } from './message-schema.js';
+import type { PlacedEntry } from './reported-chat.js';
+
+/** A model call in a harness's loop whose context is of layout `epoch`. */
+export interface EpochRequest {
+  readonly session: SessionId;
+  readonly messages: readonly ReportedMessage[];
+  readonly placed: readonly PlacedEntry[];
+  /** The last message of the user before which no call waits for its result. */
+  readonly start: Pick<PlacedEntry, 'index' | 'turn'>;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** A model call since the last context had another list. */
+  readonly ownList: boolean;
+  readonly model?: string;
+  /** The model's window in tokens. */
+  readonly window?: number;
+}
+
+/** What the last request of an epoch has left behind. */
+interface CurrentEpoch {
+  readonly session: SessionId;
+  readonly state: EpochState;
+  readonly turn: number;
+  readonly proof: EpochProof;
+  /** The last record that added something. */
+  readonly previous: Required<EpochProof>['previous'];
+  readonly step: number;
+  readonly at: number;
+  readonly system: string | null;
+}
+
+/** A request that was made and not handed over yet. */
+export interface PlannedEpoch {
+  readonly request: EpochRequest;
+  readonly begins: boolean;
+  /** What the epoch showed before it; undefined at its border. */
+  readonly before: EpochState | undefined;
+  readonly context: SessionEpochContext;
+  readonly proof: EpochProof;
+  readonly state: EpochState;
+  readonly place: EpochPlace;
+}
+
+/** Where an epoch begins: the turn that does not stand in its base any more, and the first message that stays. */
+interface Beginning extends Border {
+  readonly turn: number;
+  readonly from: number;
+}
+
+/** Tokens are counted as characters by this, in both terms of every comparison. */
+const CHARS_PER_TOKEN = 3.6;
+const tokens = (chars: number): number => Math.round(chars / CHARS_PER_TOKEN);
+
+/** How long finding the epoch of an earlier process may take: a model call waits. */
+const RESUME_MS = 1_000;
+
+/** Whether nobody has answered the message of the user yet. */
+const isAtUser = ({ messages, start }: EpochRequest): boolean => messages.slice(start.index + 1).every(({ role }) => role !== 'assistant');
+
+/** The first request of a session has nothing to compare. */
+const NO_PRICE = { written: 0, savedPerCall: 0 };
+
+interface RenderedEpoch extends Omit<PlannedEpoch, 'context' | 'place'> {
+  readonly assembly: SessionAssembly;
+  readonly turn: number;
+}
+
+function planned({ assembly, turn, ...made }: RenderedEpoch): PlannedEpoch {
+  const place = { tail: { turn, results: [] }, epoch: made.proof };
+  return { ...made, place, context: assembly.asEpoch(made.state, place) };
+}
+
+/**
+ * The epochs of one session in a harness's loop (divergence E9): decides for each model call whether the epoch goes on, and what it adds. An epoch that another
+ * process began goes on with the same bytes where its records can be rendered again and the harness's list begins as it did.
+ */
+export class LoopEpochs {
+  readonly #client: ContextClient;
+  #current: CurrentEpoch | undefined;
+  #resumed = false;
+  #asked = false;
+  /** How many epochs the session has had. */
+  #number = 0;
+  /** How many requests it has had in them. */
+  #calls = 0;
+
+  constructor(client: ContextClient) {
+    this.#client = client;
+  }
+
+  /** The next message of the user begins an epoch. */
+  ask(): void {
+    this.#asked = true;
+  }
+
+  /** Forgets what was shown: the next request begins an epoch. */
+  forget(): void {
+    this.#current = undefined;
+  }
+
+  /** What the next model call is shown. */
+  async next(request: EpochRequest, assembly: SessionAssembly): Promise<PlannedEpoch> {
+    if (!this.#resumed) await this.#resume(request.session);
+    const { input } = assembly;
+    const kept = this.#current === undefined ? undefined : keptMessages(request, this.#current.proof.list);
+    const goesOn = this.#current === undefined || kept === undefined ? undefined : this.#goOn(this.#current, { input, kept });
+    const beginning = this.#beginning(request, assembly, goesOn);
+    if (beginning !== undefined) return this.#begun(request, assembly, beginning);
+    if (goesOn === undefined || kept === undefined || this.#current === undefined)
+      throw new Error('BUG: an epoch goes on that has not begun');
+    return this.#continued({ request, assembly, current: this.#current, ...goesOn, kept });
+  }
+
+  /** The same request with another assembly, which may differ in the prompt alone; undefined where it differs in more. */
+  again(made: PlannedEpoch, assembly: SessionAssembly): PlannedEpoch | undefined {
+    const { before, proof, place } = made;
+    const { input } = assembly;
+    const { note } = proof;
+    const begun = before ?? beginEpoch(input, place.tail.turn);
+    const state = before === undefined || note === undefined ? begun : withNote(before, note, noteInputOf(input));
+    if (epochText({ system: null, ...state }) !== epochText({ system: null, ...made.state })) return undefined;
+    return { ...made, state, context: assembly.asEpoch(state, place) };
+  }
+
+  /** Takes a request as handed over: the next one begins with it. */
+  handed({ request, context, proof, state, place, begins }: PlannedEpoch): void {
+    const { step, sha256 } = context.record;
+    const previous = begins || proof.note !== undefined ? { step, sha256 } : proof.previous;
+    if (previous === undefined) throw new Error('BUG: a request of an epoch without a record before it');
+    const { turn } = place.tail;
+    this.#current = { session: request.session, state, turn, proof, previous, step, at: request.now, system: context.system };
+    this.#number = proof.number;
+    this.#calls = proof.calls;
+    if (begins) this.#asked = false;
+  }
+
+  #goOn({ state }: CurrentEpoch, { input, kept }: { readonly input: EpochInput; readonly kept: KeptMessages }) {
+    const note = planNote(state, input, kept.shown(input));
+    return { note, state: note === undefined ? state : withNote(state, note, noteInputOf(input)) };
+  }
+
+  #beginning(
+    request: EpochRequest,
+    { input, state }: SessionAssembly,
+    goesOn: { readonly state: EpochState; readonly note: unknown } | undefined,
+  ) {
+    const current = this.#current;
+    const atUser = isAtUser(request);
+    const { start, messages } = request;
+    const at = atUser ? { turn: start.turn, from: start.index } : { turn: state.turn + 1, from: messages.length };
+    if (current === undefined || goesOn === undefined) {
+      const reason = this.#number === 0 && current === undefined ? 'first' : 'history';
+      return { reason, price: NO_PRICE, ...at } as const satisfies Beginning;
+    }
+    const ledger = this.#ledger(request, input, { current, goesOn, at, atUser });
+    const settings = epochSettings(request.window);
+    const border = decideBorder(ledger, { prices: pricesOf(request.model), settings, now: request.now });
+    return border === undefined ? undefined : { ...border, ...at };
+  }
+
+  #ledger(
+    request: EpochRequest,
+    input: EpochInput,
+    of: {
+      readonly current: CurrentEpoch;
+      readonly goesOn: { readonly state: EpochState; readonly note: unknown };
+      readonly at: { readonly turn: number; readonly from: number };
+      readonly atUser: boolean;
+    },
+  ): EpochLedger {
+    const { current, goesOn, at, atUser } = of;
+    const { messages, ownList, session } = request;
+    const { from, count } = current.proof.list;
+    const now = charsOf(goesOn.state) + messageChars(messages, from);
+    const { budget } = epochSettings(request.window);
+    // Rendering what would be is worth it only where it may be chosen.
+    const base = atUser || tokens(now) > budget ? beginEpoch(input, at.turn) : undefined;
+    const begins = base === undefined ? now : charsOf(base) + messageChars(messages, at.from);
+    // With nothing of the list left there is no place for a note.
+    const noPlace = messages.length === from && goesOn.note !== undefined;
+    const changed = ownList || noPlace || session !== current.session || (input.systemPrompt ?? '') !== (current.system ?? '');
+    return {
+      calls: current.proof.calls,
+      goesOn: tokens(now),
+      begins: tokens(begins),
+      shared: base === undefined || count === 0 ? 0 : tokens(sharedChars(current.state, base)),
+      lastAt: current.at,
+      atUser,
+      asked: this.#asked,
+      changed,
+    };
+  }
+
+  #begun(request: EpochRequest, assembly: SessionAssembly, { reason, price, turn, from }: Beginning): PlannedEpoch {
+    const state = beginEpoch(assembly.input, turn);
+    const { seq: step } = assembly.state;
+    const priced = price === NO_PRICE ? {} : { price };
+    const list = keptList(request.messages, from);
+    const proof: EpochProof = { number: this.#number + 1, border: step, reason, ...priced, list, calls: this.#calls + 1 };
+    return planned({ request, assembly, begins: true, before: undefined, proof, state, turn });
+  }
+
+  #continued(of: {
+    readonly request: EpochRequest;
+    readonly assembly: SessionAssembly;
+    readonly current: CurrentEpoch;
+    readonly state: EpochState;
+    readonly note: EpochProof['note'] | undefined;
+    readonly kept: KeptMessages;
+  }): PlannedEpoch {
+    const { request, assembly, current, state, note, kept } = of;
+    const { seq: step } = assembly.state;
+    const { number, border, reason, list } = current.proof;
+    // The same request once more, as after a failure of the provider, is the same record.
+    const isSame = note === undefined && step === current.step && kept.list.count === list.count;
+    const proof: EpochProof = isSame
+      ? current.proof
+      : { number, border, reason, list: kept.list, calls: this.#calls + 1, previous: current.previous, ...defined({ note }) };
+    const begins = proof.previous === undefined;
+    return planned({ request, assembly, begins, before: current.state, proof, state, turn: current.turn });
+  }
+
+  /** The epoch that an earlier process of the session was in, if there was one and its last request can be rendered again. */
+  async #resume(session: SessionId): Promise<void> {
+    this.#resumed = true;
+    const found = await withinLimit(this.#lastEpoch(session), RESUME_MS, () => undefined).catch(() => undefined);
+    this.#current = found;
+  }
+
+  async #lastEpoch(session: SessionId): Promise<CurrentEpoch | undefined> {
+    const { store } = this.#client;
+    const records = await (await store.latest()).assemblies(session, { onDamaged: () => undefined });
+    const last = records.findLast(isOfEpoch);
+    if (last === undefined) return undefined;
+    this.#number = last.epoch.number;
+    this.#calls = last.epoch.calls;
+    const { equal, epoch: state, input } = await new AssemblyRebuilder(store).rebuild(last);
+    if (!equal || state === undefined) return undefined;
+    const { step, sha256, epoch, at, tail } = last;
+    const adds = epoch.previous === undefined || epoch.note !== undefined;
+    const previous = adds ? { step, sha256 } : epoch.previous;
+    const { systemPrompt } = input;
+    const system = systemPrompt === '' ? null : systemPrompt;
+    return { session, state, turn: tail?.turn ?? 0, proof: epoch, previous, step, at, system };
+  }
+}

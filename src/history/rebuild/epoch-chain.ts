@@ -1,0 +1,76 @@
+import { LRUCache } from 'lru-cache';
+import { beginEpoch, type EpochInput, type EpochState, noteInputOf, withNote } from '../../assembly/epoch/epoch-state.js';
+import type { AssemblyProof, EpochProof } from '../../objects/assembly-proof.js';
+import type { SessionId } from '../../objects/ids.js';
+import type { SessionSets } from '../../objects/sets.js';
+import { StoreError } from '../../store/errors.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+
+/** A record of a request of an epoch. */
+export interface EpochRecord extends AssemblyProof {
+  readonly epoch: EpochProof;
+}
+
+/** Whether a record is of a request of an epoch (divergence E9). */
+export const isOfEpoch = (proof: AssemblyProof): proof is EpochRecord => proof.epoch !== undefined;
+
+/** What an epoch shows after one of its requests; `before` is undefined at its border. */
+export function stateAfter({ epoch, tail }: EpochRecord, before: EpochState | undefined, input: EpochInput): EpochState {
+  if (before === undefined) return beginEpoch(input, tail?.turn ?? Number.MAX_SAFE_INTEGER);
+  return epoch.note === undefined ? before : withNote(before, epoch.note, noteInputOf(input));
+}
+
+/** The objects that a note is rendered from. */
+export function noteObjects({ epoch: { note } }: EpochRecord): Pick<SessionSets, 'index' | 'active'> {
+  if (note === undefined) return { index: [], active: [] };
+  const active = [...(note.contents ?? []), ...(note.changes ?? []), ...(note.seen ?? [])];
+  return { index: [...new Set([...(note.lines ?? []), ...active])], active };
+}
+
+/** How many states of epochs are kept: one epoch after another is read, mostly. */
+const KEPT = 8;
+
+const keyOf = ({ step, sha256 }: Pick<AssemblyProof, 'step' | 'sha256'>): string => `${step} ${sha256}`;
+
+/** The records of epochs as chains: each that added something names the one before it that did. */
+export class EpochChains {
+  readonly #records = new Map<SessionId, ReadonlyMap<string, EpochRecord>>();
+  readonly #states = new LRUCache<string, EpochState>({ max: KEPT });
+
+  /** Keeps what an epoch shows after a request that added something. */
+  keep(proof: EpochRecord, state: EpochState): void {
+    const { session, epoch } = proof;
+    if (epoch.previous === undefined || epoch.note !== undefined) this.#states.set(`${session} ${keyOf(proof)}`, state);
+  }
+
+  /**
+   * What an epoch had shown before a request: a state that is known, undefined for none, and the records after it that added something, oldest first.
+   * @throws {StoreError} `missing-part` where a record of the chain is not there
+   */
+  async before(proof: EpochRecord, present: () => Promise<StoreSnapshot>) {
+    const links: EpochRecord[] = [];
+    for (let one = proof; one.epoch.previous !== undefined; ) {
+      const known = this.#states.get(`${proof.session} ${keyOf(one.epoch.previous)}`);
+      if (known !== undefined) return { known, links };
+      const found = await this.#record(one, one.epoch.previous, present);
+      links.unshift(found);
+      one = found;
+    }
+    return { known: undefined, links };
+  }
+
+  async #record({ session, epoch }: EpochRecord, wanted: Pick<AssemblyProof, 'step' | 'sha256'>, present: () => Promise<StoreSnapshot>) {
+    const known = this.#records.get(session)?.get(keyOf(wanted));
+    if (known !== undefined) return known;
+    const all = await (await present()).assemblies(session, { onDamaged: () => undefined });
+    const added = all.filter(isOfEpoch).filter((one) => one.epoch.previous === undefined || one.epoch.note !== undefined);
+    const records = new Map(added.map((one) => [keyOf(one), one]));
+    this.#records.set(session, records);
+    const found = records.get(keyOf(wanted));
+    if (found !== undefined) return found;
+    throw new StoreError(
+      'missing-part',
+      `the record of epoch ${epoch.number} of session ${session} at step ${wanted.step} is not in the database`,
+    );
+  }
+}

@@ -1,0 +1,234 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
+import { type LoopContext, type LoopOptions, LoopSession } from '../../../src/harness/loop-session.js';
+import type { ReportedMessage } from '../../../src/harness/message-schema.js';
+import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly.js';
+import { verifySession } from '../../../src/history/verify/verify-session.js';
+import { hashText } from '../../../src/objects/hashes.js';
+import { openClient } from '../../support/context.js';
+import { temporaryRoot } from '../../support/mcp-clients.js';
+
+const user = (text: string): ReportedMessage => ({ role: 'user', content: text });
+const reply = (text: string): ReportedMessage => ({ role: 'assistant', content: text });
+const call = (id: string, name: string, args: Record<string, unknown>, output: string): readonly ReportedMessage[] => [
+  { role: 'assistant', content: '', tool_calls: [{ id, name, arguments: args }] },
+  { role: 'toolResult', tool_call_id: id, content: output },
+];
+
+/** The request as a harness puts it together: one line for each message. */
+function requestOf(messages: readonly ReportedMessage[], { from, before, inserts }: LoopContext): readonly string[] {
+  const notes = new Map(inserts.map(({ index, message }) => [index, JSON.stringify(message)]));
+  const own = messages.slice(from).flatMap((message, i) => [JSON.stringify(message), notes.get(from + i) ?? []].flat());
+  return [...before.map((message) => JSON.stringify(message)), ...own];
+}
+
+const isPrefix = (a: readonly string[], b: readonly string[]): boolean => a.every((line, i) => b[i] === line);
+
+describe('a session in a harness’s loop with the layout epoch (divergence E9)', () => {
+  let root: string;
+  let client: ContextClient;
+  let remove: () => Promise<void>;
+  let name: string;
+  let names = 0;
+  let now = Date.parse('2026-11-22T10:00:00Z');
+
+  beforeAll(async () => {
+    ({ root, remove } = await temporaryRoot());
+    client = await openClient(root, { clock: () => now });
+  });
+  afterAll(async () => {
+    await client.close();
+    await remove();
+  });
+  beforeEach(() => {
+    names += 1;
+    name = `epochs-${process.pid}-${names}`;
+  });
+
+  /** A call that reads a new file, so that the next request has a line for it. */
+  async function readOf(id: string): Promise<readonly ReportedMessage[]> {
+    const path = join(root, `${name}-${id}.txt`);
+    await writeFile(path, `what ${id} of ${name} says`);
+    return call(id, 'read', { path }, `what ${id} of ${name} says`);
+  }
+
+  const loops: LoopSession[] = [];
+  afterEach(async () => {
+    for (const one of loops.splice(0)) await one.close();
+  });
+  const loop = (options: Partial<LoopOptions> = {}, from = client): LoopSession => {
+    const made = new LoopSession(from, { id: name, delivered: 'pi', layout: 'epoch', ...options });
+    loops.push(made);
+    return made;
+  };
+
+  /** One model call: its request, once its record is kept. */
+  async function request(session: LoopSession, messages: readonly ReportedMessage[], more: object = {}) {
+    now += 1_000;
+    const context = await session.context({ messages, system: 'be good', ...more });
+    if (context === undefined) throw new Error('no context');
+    const lines = requestOf(messages, context);
+    const text = lines.join('\n');
+    await session.handed({ sha256: hashText(text), chars: text.length, messages: lines.length });
+    return { context, lines, text };
+  }
+
+  async function verified() {
+    const { contexts } = await verifySession(await client.delivered(), name);
+    expect(contexts.unequal).toEqual([]);
+    return contexts.total;
+  }
+
+  test('a request begins with the whole request before it: what is new stands behind the newest result, what is gone stays', async () => {
+    const session = loop();
+    await writeFile(join(root, 'a.txt'), 'first line of a\nsecond line of a\n');
+    await writeFile(join(root, 'b.txt'), Array.from({ length: 40 }, (_, i) => `line ${i} of b`).join('\n'));
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
+    const first = await request(session, messages);
+    expect(first.context).toMatchObject({ from: 0, before: [], inserts: [], epoch: { number: 1, begins: true, reason: 'first' } });
+    messages.push(...call('c1', 'read', { path: join(root, 'a.txt') }, 'first line of a\nsecond line of a\n'));
+    const second = await request(session, messages);
+    expect(isPrefix(first.lines, second.lines)).toBe(true);
+    expect(second.context.inserts.map(({ index }) => index)).toEqual([2]);
+    // The result shows the file itself.
+    expect(second.text).toMatch(/id=\S+ type=file path=\S+a\.txt/);
+    expect(second.text).not.toContain('ACTIVE_CONTENT');
+    messages.push(...call('c2', 'ls', { path: root }, 'a.txt\nb.txt\n'));
+    const third = await request(session, messages);
+    expect(isPrefix(second.lines, third.lines)).toBe(true);
+    await session.verb('activate', [join(root, 'b.txt')], 'c3');
+    messages.push(...call('c3', 'activate', { ids: [join(root, 'b.txt')] }, 'activated'));
+    const fourth = await request(session, messages);
+    expect(isPrefix(third.lines, fourth.lines)).toBe(true);
+    expect(fourth.text).toMatch(/ACTIVE_CONTENT id=[0-9a-f]{8,}\\nline 0 of b/);
+    await writeFile(join(root, 'b.txt'), Array.from({ length: 40 }, (_, i) => (i === 7 ? 'another line' : `line ${i} of b`)).join('\n'));
+    await session.verb('activate', [join(root, 'b.txt')], 'c4');
+    messages.push(...call('c4', 'activate', { ids: [join(root, 'b.txt')] }, 'activated'));
+    const fifth = await request(session, messages);
+    expect(isPrefix(fourth.lines, fifth.lines)).toBe(true);
+    expect(fifth.text).toMatch(/changed=lines\\n@@ -7,3 \+7,3 @@\\n line 6 of b\\n-line 7 of b\\n\+another line/);
+    for (let i = 5; i < 13; i++) messages.push(...call(`c${i}`, 'bash', { command: `run ${i}` }, `output ${i} of the shell`));
+    const sixth = await request(session, messages);
+    expect(isPrefix(fifth.lines, sixth.lines)).toBe(true);
+    expect(sixth.context.references).toEqual([]);
+    expect(sixth.text).toContain('output 5 of the shell');
+    expect(await verified()).toBe(6);
+  });
+
+  test('a turn goes on in the epoch; a cold cache ends it at a message of the user, and the base has what is active', async () => {
+    const session = loop();
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
+    for (let i = 1; i < 9; i++) messages.push(...call(`c${i}`, 'bash', { command: `run ${i}` }, `output ${i} of ${name}`));
+    const first = await request(session, [messages[0] as ReportedMessage]);
+    const second = await request(session, messages);
+    messages.push(reply('done'), user('and now?'));
+    const third = await request(session, messages);
+    expect(third.context).toMatchObject({ from: 0, epoch: { number: 1, begins: false } });
+    expect(isPrefix(second.lines, third.lines)).toBe(true);
+    messages.push(reply('done again'), user('after lunch'));
+    now += 3_600_000;
+    const fourth = await request(session, messages);
+    expect(fourth.context).toMatchObject({ from: messages.length - 1, epoch: { number: 2, begins: true, reason: 'cold' } });
+    expect(fourth.context.before.map(({ section }) => section)).toEqual(['chat', 'active']);
+    expect(fourth.text).toContain('user: and now?');
+    expect(fourth.text).toMatch(/toolcall_ref id=c1\S* tool=bash status=ok/);
+    expect(fourth.text).not.toContain(`output 1 of ${name}`);
+    expect(fourth.text).toContain(`output 8 of ${name}`);
+    expect(isPrefix(first.lines, second.lines)).toBe(true);
+    expect(await verified()).toBe(4);
+  });
+
+  test('another process goes on in the same epoch with the same bytes', async () => {
+    const messages: ReportedMessage[] = [user(`begin ${name}`), ...(await readOf('c1'))];
+    const before = loop();
+    await request(before, messages.slice(0, 1));
+    const last = await request(before, messages);
+    await before.close();
+    const other = await openClient(root, { clock: () => now });
+    try {
+      messages.push(...(await readOf('c2')));
+      const next = await request(loop({}, other), messages);
+      expect(next.context.epoch).toEqual({ number: 1, begins: false, reason: 'first' });
+      expect(isPrefix(last.lines, next.lines)).toBe(true);
+      expect(next.context.inserts).toHaveLength(2);
+      for (const one of loops.splice(0)) await one.close();
+    } finally {
+      await other.close();
+    }
+    expect(await verified()).toBe(3);
+  });
+
+  test('a list that changed begins an epoch; inside a turn nothing of the list stays, so that no reasoning is bound to another beginning', async () => {
+    const session = loop();
+    const messages: ReportedMessage[] = [user(`begin ${name}`), ...call('c1', 'bash', { command: 'run' }, `output of ${name}`)];
+    await request(session, messages.slice(0, 1));
+    await request(session, messages);
+    messages.push(...call('c2', 'bash', { command: 'run' }, `more of ${name}`));
+    const own = await request(session, messages, { ownList: true });
+    expect(own.context).toMatchObject({ from: messages.length, inserts: [], epoch: { number: 2, begins: true, reason: 'history' } });
+    expect(own.text).toContain(`user: begin ${name}`);
+    expect(own.text).toContain(`more of ${name}`);
+    messages.push(...call('c3', 'bash', { command: 'run' }, `the third of ${name}`));
+    const next = await request(session, messages);
+    expect(isPrefix(own.lines, next.lines)).toBe(true);
+    expect(next.context).toMatchObject({ from: 5, epoch: { number: 2, begins: false } });
+    const compacted = [{ role: 'compactionSummary', content: 'they ran things' }, user('go on')];
+    const after = await request(session, compacted, { compacted: true });
+    expect(after.context).toMatchObject({ from: 1, epoch: { number: 3, begins: true, reason: 'history' } });
+    expect(await verified()).toBe(5);
+  });
+
+  test('a budget that is reached begins an epoch inside a turn, and asking for one does so at the next message of the user', async () => {
+    const session = loop();
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
+    await request(session, messages, { window: 4_000 });
+    const begun: (readonly [string | undefined, number])[] = [];
+    let before: readonly string[] = [];
+    for (let i = 0; i < 16; i++) {
+      messages.push(...call(`c${i}`, 'bash', { command: 'run' }, `${i} ${'many words '.repeat(100)}`));
+      const { context, lines } = await request(session, messages, { window: 4_000 });
+      if (context.epoch?.begins === true) begun.push([context.epoch.reason, messages.length - context.from]);
+      else expect(isPrefix(before, lines)).toBe(true);
+      before = lines;
+    }
+    expect(begun).toEqual([
+      ['pressure', 0],
+      ['pressure', 0],
+    ]);
+    session.tidy();
+    messages.push(reply('done'), user('and now?'));
+    const { context } = await request(session, messages);
+    expect(context).toMatchObject({ from: messages.length - 1, epoch: { number: 4, begins: true, reason: 'asked' } });
+    expect(await verified()).toBe(18);
+  });
+
+  test('a context of the past is the one that was sent, also read by itself', async () => {
+    const session = loop();
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
+    await request(session, messages);
+    for (let i = 0; i < 3; i++) {
+      messages.push(...(await readOf(`c${i}`)));
+      await request(session, messages);
+    }
+    const store = await client.delivered();
+    const proofs = await (await store.latest()).assemblies(session.session?.id as never);
+    for (const proof of proofs.toReversed()) {
+      const { equal, rendered } = await new AssemblyRebuilder(store).rebuild(proof);
+      expect([equal, rendered.whole.length]).toEqual([true, proof.chars]);
+    }
+  });
+
+  test('a prompt that becomes known with the list is part of the record, and of no other bytes', async () => {
+    const session = loop();
+    const messages: ReportedMessage[] = [user(`begin ${name}`), ...(await readOf('c1'))];
+    await session.context({ messages: messages.slice(0, 1) });
+    await session.handed({ sha256: hashText('a'), chars: 1, messages: 1, system: 'be better' });
+    const context = await session.context({ messages });
+    expect(context).toMatchObject({ epoch: { number: 1, begins: false }, inserts: [{ index: 2 }] });
+    const record = await session.handed({ sha256: hashText('b'), chars: 1, messages: 1, system: 'be better' });
+    expect(record?.sections.map(({ name: section }) => section)).toEqual(['system', 'notes']);
+    expect(await verified()).toBe(2);
+  });
+});

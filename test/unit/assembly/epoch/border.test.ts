@@ -1,0 +1,61 @@
+import { describe, expect, test } from '@jest/globals';
+import { decideBorder, type EpochLedger, epochSettings } from '../../../../src/assembly/epoch/border.js';
+import { PRICES, pricesOf } from '../../../../src/assembly/epoch/prices.js';
+
+const prices = pricesOf('claude-opus-5-5');
+const ledger = (more: Partial<EpochLedger>): EpochLedger => ({
+  calls: 0,
+  goesOn: 10_000,
+  begins: 4_000,
+  shared: 1_000,
+  lastAt: 0,
+  atUser: true,
+  asked: false,
+  changed: false,
+  ...more,
+});
+const decided = (more: Partial<EpochLedger>, now = 1_000) =>
+  decideBorder(ledger(more), { prices, settings: epochSettings(20_000), now })?.reason;
+
+describe('the border of an epoch (divergence E9)', () => {
+  test('what it saves in the calls that are expected still ends it, once that is worth writing again what stands behind what is shared', () => {
+    // 6,000 tokens less to read at 0.1, against twice 3,000 tokens at 1.15 more than reading them: 11.5 calls, a fifth of 58.
+    expect(decided({ calls: 57 })).toBeUndefined();
+    expect(decided({ calls: 58 })).toBe('saving');
+    expect(decided({ calls: 58, begins: 10_000 })).toBeUndefined();
+    expect(decided({ calls: 58, atUser: false })).toBeUndefined();
+    // At least ten calls are expected, at most eighty.
+    expect(decided({ begins: 3_600 })).toBe('saving');
+    expect(decided({ begins: 9_000, calls: 10_000 })).toBeUndefined();
+  });
+
+  test('a cold cache, a verb and a changed list end it; inside a turn only the last one and pressure do', () => {
+    expect(decided({}, prices.lifetimeMs)).toBeUndefined();
+    expect(decided({}, prices.lifetimeMs + 1)).toBe('cold');
+    expect(decided({ begins: 10_000 }, prices.lifetimeMs + 1)).toBeUndefined();
+    expect(decided({ asked: true })).toBe('asked');
+    expect(decided({ changed: true, asked: true })).toBe('history');
+    expect(decided({ asked: true, atUser: false }, prices.lifetimeMs + 1)).toBeUndefined();
+    expect(decided({ changed: true, atUser: false })).toBe('history');
+  });
+
+  test('pressure ends it at the budget, which follows the window, where that frees a quarter', () => {
+    expect(decided({ goesOn: 14_000, atUser: false })).toBeUndefined();
+    expect(decided({ goesOn: 14_001, atUser: false })).toBe('pressure');
+    expect(decided({ goesOn: 14_001, begins: 11_000, atUser: false })).toBeUndefined();
+  });
+
+  test('the price says what is written again, and what each call is shorter by', () => {
+    const border = decideBorder(ledger({ asked: true }), { prices, settings: epochSettings(), now: 0 });
+    expect(border).toEqual({ reason: 'asked', price: { written: 3_000, savedPerCall: 6_000 } });
+  });
+
+  test('every model has prices, and they have a date', () => {
+    expect(PRICES.date).toMatch(/^\d{4}-\d\d-\d\d$/);
+    expect(pricesOf('gpt-6').write).toBe(1);
+    expect(pricesOf('openrouter/google/gemini-3').read).toBe(0.25);
+    expect(pricesOf('claude-sonnet-5:1h')).toMatchObject({ write: 2, lifetimeMs: 3_600_000 });
+    expect(pricesOf(undefined)).toMatchObject({ read: 0.1, write: 1.25, lifetimeMs: 300_000 });
+    for (const { read, write, lifetimeMs } of PRICES.rows) expect(read < write && lifetimeMs > 0).toBe(true);
+  });
+});

@@ -1,0 +1,264 @@
+import { describe, expect, test } from '@jest/globals';
+import { applyPatch } from 'diff';
+import fc from 'fast-check';
+import {
+  beginEpoch,
+  type EpochInput,
+  type EpochState,
+  noteInputOf,
+  renderEpoch,
+  withNote,
+} from '../../../../src/assembly/epoch/epoch-state.js';
+import { planNote } from '../../../../src/assembly/epoch/plan-note.js';
+import type { ObjectMetadata } from '../../../../src/assembly/metadata.js';
+import { keptList, keptMessages } from '../../../../src/harness/kept-messages.js';
+import type { ReportedMessage } from '../../../../src/harness/message-schema.js';
+import type { PlacedEntry } from '../../../../src/harness/reported-chat.js';
+import { type ObjectId, objectId } from '../../../../src/objects/ids.js';
+import type { Message } from '../../../../src/objects/object-type.js';
+import { callOf, fileOf, inputOf } from '../objects.js';
+
+/** What happens between two model calls. */
+type Act =
+  | { readonly kind: 'read' | 'change' | 'edit' | 'mention' | 'activate' | 'deactivate' | 'delete'; readonly file: number }
+  | { readonly kind: 'shell' | 'recall' | 'say' | 'call' };
+
+const FILES = 4;
+const act: fc.Arbitrary<Act> = fc.oneof(
+  fc.record({
+    kind: fc.constantFrom('read', 'change', 'edit', 'mention', 'activate', 'deactivate', 'delete'),
+    file: fc.nat(FILES - 1),
+  }) as fc.Arbitrary<Act>,
+  fc.record({ kind: fc.constantFrom('shell', 'recall', 'say', 'call') }) as fc.Arbitrary<Act>,
+);
+
+/** A session and the list of its harness, in memory. */
+class World {
+  readonly messages: ReportedMessage[] = [];
+  readonly placed: PlacedEntry[] = [];
+  readonly calls: (ObjectMetadata<'toolcall'> & { readonly output: string })[] = [];
+  readonly known = new Set<number>();
+  readonly active = new Set<ObjectId>();
+  readonly said: Message[] = [];
+  readonly index: ObjectId[] = [];
+  turn = 0;
+  readonly texts: (string | null)[] = Array.from({ length: FILES }, (_, i) =>
+    Array.from({ length: 12 }, (__, n) => `line ${n} of file ${i}`).join('\n'),
+  );
+  #edits = 0;
+
+  static file(i: number): ObjectId {
+    return objectId(`${'abcd'[i]}${'f'.repeat(i)}0123456789${i}`);
+  }
+
+  take(one: Act): void {
+    switch (one.kind) {
+      case 'say':
+        this.turn += 1;
+        this.messages.push({ role: 'user', content: `request ${this.turn}` });
+        this.said.push({ role: 'user', text: `request ${this.turn}` });
+        return;
+      case 'shell':
+        this.#call('bash', { command: 'run' }, `output ${this.calls.length}`, []);
+        return;
+      case 'recall': {
+        const first = this.calls.find(({ id }) => !this.active.has(id));
+        if (first !== undefined) this.active.add(first.id);
+        return;
+      }
+      case 'call':
+        return;
+      case 'read': {
+        const text = this.texts[one.file];
+        if (text === null || text === undefined) return;
+        this.#know(one.file);
+        this.active.add(World.file(one.file));
+        this.#call('read', { path: `f${one.file}` }, text, [World.file(one.file)]);
+        return;
+      }
+      case 'mention':
+        this.#know(one.file);
+        return;
+      case 'activate':
+        this.#know(one.file);
+        this.active.add(World.file(one.file));
+        return;
+      case 'deactivate':
+        this.active.delete(World.file(one.file));
+        return;
+      case 'delete':
+        if (this.known.has(one.file)) this.texts[one.file] = null;
+        return;
+      case 'change':
+        this.#edits += 1;
+        this.texts[one.file] = `${this.texts[one.file] ?? ''}\nchanged ${this.#edits}`;
+        return;
+      case 'edit': {
+        const before = this.texts[one.file];
+        const from = before?.split('\n').at(3);
+        if (before === null || before === undefined || from === undefined || before.split(from).length !== 2) return;
+        this.#edits += 1;
+        this.#know(one.file);
+        this.texts[one.file] = before.replace(from, `edited ${this.#edits} in ${one.file}`);
+        const args = { path: `f${one.file}`, oldText: from, newText: `edited ${this.#edits} in ${one.file}` };
+        this.#call('edit', args, 'done', [World.file(one.file)]);
+      }
+    }
+  }
+
+  input(): EpochInput {
+    const files = [...this.known].map((i) => {
+      const text = this.texts[i] ?? null;
+      return fileOf(World.file(i), text, { displayPath: `/p/f${i}`, state: text === null ? 'deleted' : 'indexed' });
+    });
+    const pool = this.index.map(
+      (id) => files.find((file) => file.id === id) ?? this.calls.find((call) => call.id === id),
+    ) as ObjectMetadata[];
+    const content = (metadata: ObjectMetadata): string | null =>
+      metadata.type === 'file'
+        ? (this.texts[[...this.known].find((i) => World.file(i) === metadata.id) ?? 0] ?? null)
+        : (this.calls.find(({ id }) => id === metadata.id)?.output ?? null);
+    const active = [...this.active].map((id) => pool.find((one) => one.id === id) as ObjectMetadata);
+    const turns = [
+      {
+        turn: this.turn,
+        messages: this.said.map((message, i) =>
+          i < this.said.length - 1 ? message : { ...message, toolcall_refs: this.calls.map(({ id }) => id) },
+        ),
+      },
+    ];
+    return { ...inputOf({ pool, turns, active: active.map((metadata) => ({ metadata, content: content(metadata) })) }), index: this.index };
+  }
+
+  #know(i: number): void {
+    if (this.known.has(i)) return;
+    this.known.add(i);
+    this.index.push(World.file(i));
+  }
+
+  #call(tool: string, args: Record<string, unknown>, output: string, fileRefs: readonly ObjectId[]): void {
+    // Ids that begin alike, so that short ones come to name several.
+    const id = objectId(`call_of_this_test_${this.calls.length}`);
+    this.calls.push({ ...callOf(id, output, { tool, fileRefs }), output });
+    this.index.push(id);
+    this.active.add(id);
+    for (const old of this.calls.slice(0, -3)) this.active.delete(old.id);
+    this.messages.push({ role: 'assistant', content: '', tool_calls: [{ id, name: tool, arguments: args }] });
+    this.messages.push({ role: 'toolResult', tool_call_id: id, content: output });
+    this.placed.push({ index: this.messages.length - 1, kind: 'call', turn: this.turn, seq: this.calls.length, callId: id });
+  }
+}
+
+/** The request: one line for each message, ours and the harness's. */
+function requestOf({ before, notes }: EpochState, messages: readonly ReportedMessage[], from: number): readonly string[] {
+  const own = messages
+    .slice(from)
+    .flatMap((message, i) => [message, ...notes.flatMap(({ after, message: note }) => (after === i + 1 ? [note] : []))]);
+  return [...before, ...own].map((message) => JSON.stringify(message));
+}
+
+/**
+ * The text of an object as somebody reads it who reads the request from its beginning to its end: what stands there, and its changes, which are against the
+ * text before the calls since the last note.
+ */
+function readText(state: EpochState, world: World, id: ObjectId): string | null | undefined {
+  let text: string | null | undefined;
+  const texts: string[] = [];
+  const take = ({ parts }: EpochState['before'][number]): void => {
+    for (const part of parts.filter((one) => one.id === id)) {
+      const [header = '', ...lines] = part.text.split('\n');
+      const body = lines.join('\n');
+      if (!header.endsWith('changed=lines')) text = part.text.includes('\n') ? body : null;
+      else text = texts.flatMap((one) => applyPatch(one, `--- a\n+++ b\n${body}\n`, { fuzzFactor: 0 }) || []).at(-1);
+      if (typeof text === 'string') texts.push(text);
+    }
+  };
+  for (const message of state.before) take(message);
+  for (const [i, { content, tool_calls: calls }] of world.messages.entries()) {
+    const made = world.calls.find((call) => world.messages[i]?.tool_call_id === call.id);
+    if (made?.id === id || (made?.tool === 'read' && made.fileRefs.includes(id))) {
+      text = String(content);
+      texts.push(text);
+    }
+    const [edit] = calls ?? [];
+    const args = (edit as { arguments?: Record<string, string> } | undefined)?.arguments;
+    if (args?.oldText !== undefined && `f${[...world.known].find((n) => World.file(n) === id)}` === args.path && typeof text === 'string') {
+      text = text.replace(args.oldText, args.newText ?? '');
+      texts.push(text);
+    }
+    for (const { after, message } of state.notes) if (after === i + 1) take(message);
+  }
+  return text;
+}
+
+describe('an epoch (divergence E9)', () => {
+  test('every request begins with the whole request before it, and shows every active text as it is', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(act, { maxLength: 4 }), { maxLength: 12 }), (rounds) => {
+        const world = new World();
+        world.take({ kind: 'say' });
+        let state = beginEpoch(world.input(), world.turn);
+        let list = keptList(world.messages, 0);
+        let before = requestOf(state, world.messages, 0);
+        for (const round of rounds) {
+          for (const one of round) world.take(one);
+          const input = world.input();
+          const kept = keptMessages(world, list);
+          if (kept === undefined) throw new Error('the list changed');
+          const note = planNote(state, input, kept.shown(input));
+          const again = note === undefined ? state : withNote(state, note, noteInputOf(input));
+          state = note === undefined ? state : withNote(state, note, noteInputOf(input));
+          expect(again).toEqual(state);
+          list = kept.list;
+          const request = requestOf(state, world.messages, 0);
+          expect(request.slice(0, before.length)).toEqual(before);
+          before = request;
+          for (const { metadata, content } of input.active) {
+            expect([metadata.id, readText(state, world, metadata.id)]).toEqual([metadata.id, content]);
+          }
+          expect(planNote(state, input, kept.shown(input))).toBeUndefined();
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('the same state is the same bytes; a short name names one object alone, or its line stands again', () => {
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 30 }), fc.array(act, { maxLength: 10 }), (first, more) => {
+        const world = new World();
+        for (const one of [{ kind: 'say' } as const, ...first]) world.take(one);
+        const input = world.input();
+        const place = { tail: { turn: 1, results: [] } };
+        const [one, other] = [beginEpoch(input, 1), beginEpoch(world.input(), 1)].map((state) => renderEpoch(state, input, place).record);
+        expect(one).toEqual(other);
+        const begun = beginEpoch(input, 2);
+        for (const each of more) world.take(each);
+        const later = world.input();
+        const note = planNote(begun, later, { count: 1, results: new Set(), shows: () => true });
+        const names = note === undefined ? begun.names : withNote(begun, note, noteInputOf(later)).names;
+        for (const [id, name] of names)
+          expect(later.index.filter((each) => each.startsWith(name) && each !== id && name !== id)).toEqual([]);
+      }),
+    );
+  });
+
+  test('the base has what changes least in front: turns, files, texts; calls have their line in the chat alone', () => {
+    const world = new World();
+    for (const kind of ['say', 'shell'] as const) world.take({ kind });
+    world.take({ kind: 'read', file: 0 });
+    world.take({ kind: 'mention', file: 1 });
+    const { before } = beginEpoch(world.input(), 2);
+    expect(before.map(({ section, parts }) => [section, parts.length])).toEqual([
+      ['chat', 1],
+      ['pool', 1],
+      ['active', 3],
+    ]);
+    expect(before[0]?.parts[0]?.text).toBe(
+      'user: request 1\ntoolcall_ref id=call_of_this_test_0 tool=bash status=ok\ntoolcall_ref id=call_of_this_test_1 tool=read status=ok',
+    );
+    expect(before[1]?.parts[0]?.text).toBe(
+      'id=a0123456 type=file path=/p/f0 file_type=ts char_count=205\nid=bf012345 type=file path=/p/f1 file_type=ts char_count=205',
+    );
+  });
+});
