@@ -195,6 +195,7 @@ export class SourceTracking {
   /** Indexes a file again where a step recorded what it held before the tracker brought in its last change; one that is being written settles first. */
   async #recheck({ source, known }: TrackRequest): Promise<void> {
     if (!this.#environment.files.access.mounts.isReachable(source.path, source.filesystemId)) return;
+    if (known !== undefined && this.#tracker?.hasSeen(source, known) === true) return;
     const stamp = await stampOf(source.path);
     if (stamp === undefined) return;
     const { size, mtimeMs } = stamp.present ?? NOT_THERE;

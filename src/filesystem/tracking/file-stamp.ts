@@ -14,6 +14,12 @@ export interface FileStamp {
 const ABSENT: FileStamp = { mark: 'absent', present: undefined };
 const NOTHING_THERE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR']);
 
+/** Whether a mark is of a file of this size and time, milliseconds. */
+export function isMarkOf(mark: string | undefined, { size, mtimeMs }: { readonly size: number; readonly mtimeMs: number }): boolean {
+  const [, markedSize, mtimeNs] = mark?.split(':') ?? [];
+  return markedSize === String(size) && mtimeNs !== undefined && mtimeNs.slice(0, -6) === String(mtimeMs);
+}
+
 /** Stamps a file, links not followed; `undefined` where the system gives no answer (no permission, input/output error). Never throws. */
 export async function stampOf(path: string): Promise<FileStamp | undefined> {
   try {

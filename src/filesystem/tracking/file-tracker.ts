@@ -4,6 +4,7 @@ import { messageOf } from '../../values/thrown.js';
 import type { FilesystemAccess } from '../access/access.js';
 import { named } from '../access/errors.js';
 import { ChangeQueue, type StillAtRest } from './change-queue.js';
+import { isMarkOf } from './file-stamp.js';
 import { type KnownContent, type TrackedFile, TrackedFolder, type TrackerState } from './track-folder.js';
 import {
   type FolderListener,
@@ -129,9 +130,18 @@ export class FileTracker {
     await this.#eachFolder([...added.keys()], (folder) => folder.check(added.get(folder)));
   }
 
+  /**
+   * Whether a tracked source was last seen with what a caller read of it, and no other state of it has been reported since: what it becomes after that
+   * will be reported.
+   */
+  hasSeen(source: FilesystemSource, known: KnownContent): boolean {
+    const file = this.#find(source);
+    return file !== undefined && file.baseline === undefined && isMarkOf(file.seen, known);
+  }
+
   /** Reports a tracked source once more when it is at rest, although nothing changed since it was reported: for a caller that may have an older state by now. */
   reportAgain(source: FilesystemSource): void {
-    const file = this.#folders.get(keyOf(source, posix.dirname(source.path)))?.files.get(posix.basename(source.path));
+    const file = this.#find(source);
     if (file === undefined) return;
     file.baseline = undefined;
     file.seen = undefined;
@@ -201,6 +211,10 @@ export class FileTracker {
     this.#folders.clear();
     this.#size = 0;
     await Promise.all([this.#queue.close(), this.#sweeping, ...this.#leaving]);
+  }
+
+  #find(source: FilesystemSource): TrackedFile | undefined {
+    return this.#folders.get(keyOf(source, posix.dirname(source.path)))?.files.get(posix.basename(source.path));
   }
 
   #folderFor(source: FilesystemSource): TrackedFolder | undefined {

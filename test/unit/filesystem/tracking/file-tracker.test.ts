@@ -27,6 +27,21 @@ describe('what counts as a change', () => {
     expect(one.told.map(({ path }) => path).sort()).toEqual([same, shorter, older].sort());
   });
 
+  test('a source was seen with what a caller read of it as long as the tracker has told nothing else', async () => {
+    const one = await temp();
+    const path = await one.folder.put('root/a', 'content');
+    await utimes(path, 1000, 1000);
+    const known = { size: 7, mtimeMs: 1_000_000 };
+    expect(one.tracker.hasSeen(one.source(path), known)).toBe(false);
+    await one.tracker.trackMany([{ source: one.source(path), known }]);
+    expect(one.tracker.hasSeen(one.source(path), known)).toBe(true);
+    expect(one.tracker.hasSeen(one.source(path), { ...known, size: 6 })).toBe(false);
+    expect(one.tracker.hasSeen(one.source(path), { ...known, mtimeMs: 999_999 })).toBe(false);
+    await writeFile(path, 'another');
+    await one.until(() => one.told.length === 1);
+    expect(one.tracker.hasSeen(one.source(path), known)).toBe(false);
+  });
+
   test('a file that is not there yet is told when it comes', async () => {
     const one = await temp();
     const path = join(one.folder.inside, 'later.txt');
