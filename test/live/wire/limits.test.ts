@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CONFIGS, privateFolder, type RunningFront, startFront } from '../../support/front-process.js';
 import { until } from '../../support/until.js';
@@ -19,12 +21,12 @@ const ROWS = 2_000;
 
 let front: RunningFront;
 let wire: Wire;
+let folder: string;
 let remove: () => Promise<void>;
 
 beforeAll(async () => {
-  const folder = await privateFolder();
-  remove = folder.remove;
-  const socketPath = join(folder.dir, 's');
+  ({ dir: folder, remove } = await privateFolder());
+  const socketPath = join(folder, 's');
   const flags = ['--config', CONFIGS.memory, '--socket', socketPath, '--query-timeout', String(QUERY_LIMIT_MS), '--max-rows', '100'];
   front = await startFront([...flags, '--max-queries', '2', '--await-timeout', String(AWAIT_LIMIT_MS), '--max-body', String(MAX_BODY)]);
   wire = new Wire({ socketPath });
@@ -44,6 +46,51 @@ function ticksUsed(): number {
   const fields = readFileSync(`/proc/${front.ready.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return Number(fields[11]) + Number(fields[12]);
 }
+
+describe('bodies that come slowly', () => {
+  test('take no thread from other requests: one that is there is answered while they are on their way', async () => {
+    const slow = Array.from({ length: 200 }, () => {
+      const socket = connect(join(folder, 's'));
+      let said = '';
+      socket.on('data', (piece) => {
+        said += piece.toString('latin1');
+      });
+      socket.on('error', () => undefined);
+      socket.write('POST /_xtdb/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: 100000\r\n\r\n{');
+      return { socket, answer: (): string => said };
+    });
+    await Promise.all(slow.map(({ socket }) => once(socket, 'connect')));
+    try {
+      const answer = await ask('{:find [a] :where [[a :n 7]]}');
+      expect([answer.status, readEdn(answer.text)]).toEqual([200, [['d7']]]);
+      // None of them was given up: they were on their way all the time.
+      expect(slow.map((one) => one.answer()).filter((text) => text !== '')).toEqual([]);
+    } finally {
+      for (const { socket } of slow) socket.destroy();
+    }
+  });
+
+  test('are answered when their end comes, in however many parts', async () => {
+    const body = `{:query {:find [a] :where [[a :n 8]]} ;${' '.repeat(200_000)}\n}`;
+    const socket = connect(join(folder, 's'));
+    const said: Buffer[] = [];
+    socket.on('data', (piece) => said.push(piece));
+    socket.write(
+      `POST /_xtdb/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/edn\r\nContent-Length: ${body.length}\r\n\r\n`,
+    );
+    for (let at = 0; at < body.length; at += 30_000) {
+      socket.write(body.slice(at, at + 30_000));
+      // Each part has a turn of its own, so that most come by themselves.
+      await nextTurn();
+    }
+    const text = await until(
+      () => Buffer.concat(said).toString('latin1'),
+      (all) => all.includes('d8'),
+    );
+    socket.destroy();
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});
 
 describe('the time limit of queries', () => {
   test.each([

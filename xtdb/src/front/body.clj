@@ -1,6 +1,7 @@
 (ns front.body
   "Request bodies: read within a limit, decoded by their Content-Type."
   (:require [front.format :as format]
+            [front.pace :as pace]
             [front.refusal :as refusal]
             [front.room :as room]
             [front.scan :as scan])
@@ -40,15 +41,6 @@
 (defn- declared-length ^long [^Request request]
   (.getLongField ^HttpFields (.getHeaders request) HttpHeader/CONTENT_LENGTH))
 
-(def ^:private slowest-bytes-per-second 16384)
-(def ^:private patience-ns 10000000000)
-
-(defn- check-pace! [^long started ^long total]
-  (let [took (- (System/nanoTime) started)]
-    (when (and (> took (long patience-ns))
-               (< (* total 1000000000.0) (* took (double slowest-bytes-per-second))))
-      (throw (refusal/refuse 408 {:error "The body comes too slowly."} {"Connection" "close"})))))
-
 (defn- read-exactly ^bytes [^InputStream in ^long length]
   (let [body (byte-array length)
         started (System/nanoTime)]
@@ -56,7 +48,7 @@
       (let [n (long (if (= total length) -1 (.read in body (int total) (int (- length total)))))]
         (if (neg? n)
           (if (= total length) body (Arrays/copyOf body (int total)))
-          (do (check-pace! started (+ total n))
+          (do (pace/check! started (+ total n))
               (recur (+ total n))))))))
 
 (defn- read-counted
@@ -71,7 +63,7 @@
           (neg? n) (.toByteArray out)
           (> (+ total n) max-body) (do (discard! in (* discard-factor max-body))
                                        (throw (too-large max-body)))
-          :else (do (check-pace! started (+ total n))
+          :else (do (pace/check! started (+ total n))
                     (grow! (+ total n))
                     (.write out buffer 0 n)
                     (recur (+ total n))))))))

@@ -3,6 +3,7 @@
   (:require [clojure.string :as str]
             [front.activity :as activity]
             [front.allowance :as allowance]
+            [front.arrival :as arrival]
             [front.awaiting :as awaiting]
             [front.body :as body]
             [front.format :as format]
@@ -93,12 +94,14 @@
                            {:error (str "starting, " indexed " of " of " transactions indexed; try again")}
                            {"Retry-After" "1"}))))
 
-(defn- hand-over [context request response callback route]
+(defn- hand-over [context request response callback {:keys [decodes] :as route}]
   (check-started! context route)
-  (let [work #(allowance/within (fn [] (run-route context request response callback route)))]
-    (if-let [lane (lane-of request route)]
-      (lanes/run! (:lanes context) lane work)
-      (work))))
+  (let [lane (lane-of request route)
+        work (fn [request] (allowance/within (fn [] (run-route context request response callback route))))
+        run (fn [request] (if lane (lanes/run! (:lanes context) lane #(work request)) (work request)))]
+    (if decodes
+      (arrival/when-arrived! request run #(reply/fail! response callback format/default-format identity %))
+      (run request))))
 
 (def ^:private bare-answers
   {:unknown-path {:status 404}
