@@ -90,13 +90,17 @@ export interface KeptMessages {
   readonly shown: (input: EpochInput) => ShownByTail;
 }
 
-/** The messages that stay, where the list begins as it did: undefined where it does not. */
+/**
+ * The messages that stay, where the list begins as it did: undefined where it does not, and where a model has spoken more than once since the last request. Then one
+ * of its calls had the harness's own list, and what it thought there is bound to another beginning.
+ */
 export function keptMessages(
   { messages, placed }: { readonly messages: readonly ReportedMessage[]; readonly placed: readonly PlacedEntry[] },
   list: KeptList,
 ): KeptMessages | undefined {
   const { from, count, sha256 } = list;
   if (messages.length < from + count || keptList(messages, from, count).sha256 !== sha256) return undefined;
+  if (messages.slice(from + count).filter(({ role }) => role === 'assistant').length > 1) return undefined;
   const calls = callsFrom(messages, placed, from);
   const shown = (input: EpochInput): ShownByTail => {
     const files = new Map(input.pool.flatMap((one) => (one.type === 'toolcall' ? [[one.id, one.fileRefs] as const] : [])));

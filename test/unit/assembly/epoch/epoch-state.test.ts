@@ -46,9 +46,17 @@ class World {
     Array.from({ length: 12 }, (__, n) => `line ${n} of file ${i}`).join('\n'),
   );
   #edits = 0;
+  #answer: number | undefined;
 
   static file(i: number): ObjectId {
     return objectId(`${'abcd'[i]}${'f'.repeat(i)}0123456789${i}`);
+  }
+
+  /** What one answer of the model brings: one message with its calls, and their results; then the user may speak. */
+  round(acts: readonly Act[]): void {
+    this.#answer = undefined;
+    const ends = acts.findIndex(({ kind }) => kind === 'say');
+    for (const [i, one] of acts.entries()) if (ends < 0 || i <= ends || one.kind === 'change') this.take(one);
   }
 
   take(one: Act): void {
@@ -143,7 +151,9 @@ class World {
     this.index.push(id);
     this.active.add(id);
     for (const old of this.calls.slice(0, -3)) this.active.delete(old.id);
-    this.messages.push({ role: 'assistant', content: '', tool_calls: [{ id, name: tool, arguments: args }] });
+    const before = this.#answer === undefined ? [] : (this.messages[this.#answer]?.tool_calls ?? []);
+    this.#answer ??= this.messages.length;
+    this.messages[this.#answer] = { role: 'assistant', content: '', tool_calls: [...before, { id, name: tool, arguments: args }] };
     this.messages.push({ role: 'toolResult', tool_call_id: id, content: output });
     this.placed.push({ index: this.messages.length - 1, kind: 'call', turn: this.turn, seq: this.calls.length, callId: id });
   }
@@ -155,6 +165,11 @@ function requestOf({ before, notes }: EpochState, messages: readonly ReportedMes
     .slice(from)
     .flatMap((message, i) => [message, ...notes.flatMap(({ after, message: note }) => (after === i + 1 ? [note] : []))]);
   return [...before, ...own].map((message) => JSON.stringify(message));
+}
+
+function argumentsOf({ messages }: World, id: string | undefined): Readonly<Record<string, string>> {
+  const calls = messages.flatMap(({ tool_calls: made = [] }) => made);
+  return (calls.find((made) => made.id === id)?.arguments ?? {}) as Readonly<Record<string, string>>;
 }
 
 /**
@@ -174,16 +189,15 @@ function readText(state: EpochState, world: World, id: ObjectId): string | null 
     }
   };
   for (const message of state.before) take(message);
-  for (const [i, { content, tool_calls: calls }] of world.messages.entries()) {
-    const made = world.calls.find((call) => world.messages[i]?.tool_call_id === call.id);
+  for (const [i, { content, tool_call_id: result }] of world.messages.entries()) {
+    const made = world.calls.find((call) => call.id === result);
+    const args = argumentsOf(world, result);
     if (made?.id === id || (made?.tool === 'read' && made.fileRefs.includes(id))) {
       text = String(content);
       texts.push(text);
     }
-    const [edit] = calls ?? [];
-    const args = (edit as { arguments?: Record<string, string> } | undefined)?.arguments;
-    if (args?.oldText !== undefined && `f${[...world.known].find((n) => World.file(n) === id)}` === args.path && typeof text === 'string') {
-      text = text.replace(args.oldText, args.newText ?? '');
+    if (made?.tool === 'edit' && made.fileRefs.includes(id) && typeof text === 'string') {
+      text = text.replace(args.oldText ?? '', args.newText ?? '');
       texts.push(text);
     }
     for (const { after, message } of state.notes) if (after === i + 1) take(message);
@@ -201,7 +215,7 @@ describe('an epoch (divergence E9)', () => {
         let list = keptList(world.messages, 0);
         let before = requestOf(state, world.messages, 0);
         for (const round of rounds) {
-          for (const one of round) world.take(one);
+          world.round(round);
           const input = world.input();
           const kept = keptMessages(world, list);
           if (kept === undefined) throw new Error('the list changed');
