@@ -1,11 +1,13 @@
 /** Compares context policies on every recording below PALIMPSEST_CORPUS, or on those that are named: `npm run lab [-- FILE… --config FILE --out FOLDER]`. */
 import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseLabConfig } from '../src/lab/laboratory/lab-config.js';
 import { runLab } from '../src/lab/laboratory/run-lab.js';
 import { writeLab } from '../src/lab/laboratory/write-lab.js';
 import { findRecordings } from '../src/lab/replay/find-recordings.js';
+import { openReplayDatabase } from '../src/lab/replay/replay-database.js';
 
 const { values, positionals } = parseArgs({
   options: { config: { type: 'string' }, out: { type: 'string' } },
@@ -18,10 +20,16 @@ const config = parseLabConfig(
   values.config === undefined ? {} : JSON.parse(readFileSync(values.config, 'utf8')),
   values.config ?? 'no configuration',
 );
+const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest');
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
 const { paths, failures: unread } = await findRecordings(named);
-const run = await runLab(paths, { config, onProgress: (line) => console.error(line), signal: stop.signal });
+const run = await runLab(paths, {
+  config,
+  open: () => openReplayDatabase(undefined, { cacheDir }),
+  onProgress: (line) => console.error(line),
+  signal: stop.signal,
+});
 for (const { path, error } of [...unread, ...run.failures]) console.error(`${path}: ${error.message}`);
 const out = values.out ?? join('docs/experiments', `${new Date().toISOString().slice(0, 10)}-laboratory`);
 for (const path of await writeLab(out, run)) console.log(path);

@@ -18,3 +18,8 @@ export async function timelineOf(lines: RecordingLines): Promise<Timeline> {
   if (timeline === undefined) throw new Error('the recording holds no session');
   return timeline;
 }
+
+/** For policies that write nothing: they never open a database. */
+export async function noDatabase(): Promise<never> {
+  throw new Error('no database is asked for here');
+}

@@ -36,7 +36,7 @@ function byPlace<T extends { readonly index: number }>(
  * The list that a harness hands over: its own messages from the running turn or the epoch on, with ours around them and, in an epoch, between them. One that is
  * put in stands behind everything of its place, so never between a call and its result.
  */
-export function composed<M>({ places, messages, said, withReferences }: HarnessList<M>, context: LoopContext): readonly M[] {
+export function composed<M>({ places, messages, said, withReferences }: Omit<HarnessList<M>, 'list'>, context: LoopContext): readonly M[] {
   const { from, before, inserts, after, references } = context;
   const start = places[from] ?? messages.length;
   const lines = byPlace(places, references);

@@ -9,7 +9,9 @@ export function labCommand(): Command {
     .argument('<file...>', 'recordings, or folders of them such as ~/.claude/projects/NAME; the format is recognised by their content')
     .addOption(new Option('--config <file>', 'JSON: policies with their parameters, least, window (docs/laboratory.md)'))
     .addOption(new Option('--least <n>', 'model calls that a session has at least (default: 30)').argParser(wholeBetween(1, 1_000_000)))
-    .addOption(new Option('--out <folder>', 'folder for laboratory.md, laboratory.json and times.json'))
+    .addOption(
+      new Option('--out <folder>', 'folder for laboratory.md, laboratory.json, laboratory.html (one page with plots) and times.json'),
+    )
     .addOption(new Option('--json', 'print the report as JSON'))
     .action(async (files: readonly string[], flags: LabFlags) => (await import('./run-lab.js')).labAction(files, flags));
 }

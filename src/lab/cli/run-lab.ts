@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { escapedJson, escapedLine, escapedText, reportFailure } from '../../cli/output.js';
+import { readSettings } from '../../host/settings.js';
 import { systemCode } from '../../process/system-error.js';
 import { defined } from '../../values/defined.js';
 import { type LabConfig, parseLabConfig } from '../laboratory/lab-config.js';
@@ -8,6 +9,7 @@ import { labMarkdown } from '../laboratory/lab-markdown.js';
 import { type LabRun, runLab } from '../laboratory/run-lab.js';
 import { writeLab } from '../laboratory/write-lab.js';
 import { findRecordings } from '../replay/find-recordings.js';
+import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
 
 /** Flags of `palimpsest lab`, as commander hands them over. */
@@ -57,12 +59,18 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
     }
     for (const { folder, names } of others) progress(`${folder}: ${names.length} files are no recordings`);
     if (paths.length === 0) return;
+    const { dataDir: _shared, ...node } = readSettings(process.env).node;
     const stop = new AbortController();
     const onSignal = (): void => stop.abort(new ReplayError('interrupted', 'the laboratory was interrupted; nothing was written'));
     process.on('SIGINT', onSignal);
     process.on('SIGTERM', onSignal);
     try {
-      const run = await runLab(paths, { config, onProgress: progress, signal: stop.signal });
+      const run = await runLab(paths, {
+        config,
+        open: () => openReplayDatabase(undefined, { ...node, onProgress: progress }),
+        onProgress: progress,
+        signal: stop.signal,
+      });
       reportMissing(run);
       if (run.report.sessions.length === 0) {
         throw new ReplayError(

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { clairvoyant } from '../policies/clairvoyant.js';
 import { clearToolUses } from '../policies/clear-tool-uses.js';
 import { lastResults } from '../policies/last-results.js';
+import { loopPolicy, type OpenDatabase } from '../policies/loop-policy.js';
 import { opencodePrune } from '../policies/opencode-prune.js';
 import { ownCompaction } from '../policies/own-compaction.js';
 import type { ContextPolicy } from '../policies/policy.js';
@@ -24,6 +25,12 @@ export const policySchema = z.discriminatedUnion('policy', [
   z.strictObject({ policy: z.literal('opencode-prune') }),
   z.strictObject({ policy: z.literal('own-compaction') }),
   z.strictObject({
+    policy: z.literal('palimpsest'),
+    layout: z.enum(['ssot', 'chat-first', 'pool-last']),
+    per: z.enum(['call', 'turn']).default('call').describe('Made anew for every call, or for the first of a turn'),
+    shortIds: z.boolean().default(false),
+  }),
+  z.strictObject({
     policy: z.literal('clairvoyant'),
     where: z.enum(['at borders', 'at borders by rent', 'anywhere']).default('at borders'),
   }),
@@ -31,7 +38,8 @@ export const policySchema = z.discriminatedUnion('policy', [
 export type PolicyConfig = z.output<typeof policySchema>;
 
 type Kind = PolicyConfig['policy'];
-type Makers = { readonly [K in Kind]: (config: Extract<PolicyConfig, { policy: K }>) => ContextPolicy | Promise<ContextPolicy> };
+type Made = ContextPolicy | Promise<ContextPolicy>;
+type Makers = { readonly [K in Kind]: (config: Extract<PolicyConfig, { policy: K }>, open: OpenDatabase) => Made };
 
 /** How each policy is made from its parameters. */
 const MAKERS: Makers = {
@@ -41,15 +49,13 @@ const MAKERS: Makers = {
   'clear-tool-uses': clearToolUses,
   'opencode-prune': () => opencodePrune,
   'own-compaction': () => ownCompaction,
+  palimpsest: ({ policy: _kind, ...settings }, open) => loopPolicy(settings, open),
   clairvoyant: ({ where }) => clairvoyant(PRICE_TABLES[0], where),
 };
 
-/** The policies of a configuration, `raw` in front. */
-export async function policiesOf(configs: readonly PolicyConfig[]): Promise<readonly ContextPolicy[]> {
-  const made = await Promise.all(
-    configs
-      .filter(({ policy }) => policy !== 'raw')
-      .map((config) => (MAKERS[config.policy] as (one: PolicyConfig) => ContextPolicy | Promise<ContextPolicy>)(config)),
-  );
-  return [raw, ...made];
+/** The policies of a configuration, `raw` in front; `open` gives the database of our own. */
+export async function policiesOf(configs: readonly PolicyConfig[], open: OpenDatabase): Promise<readonly ContextPolicy[]> {
+  const others = configs.filter(({ policy }) => policy !== 'raw');
+  const make = (config: PolicyConfig): Made => (MAKERS[config.policy] as (one: PolicyConfig, open: OpenDatabase) => Made)(config, open);
+  return [raw, ...(await Promise.all(others.map(make)))];
 }

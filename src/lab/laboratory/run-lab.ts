@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { defined } from '../../values/defined.js';
 import { errorOf } from '../../values/thrown.js';
+import type { OpenDatabase } from '../policies/loop-policy.js';
 import type { ContextPolicy } from '../policies/policy.js';
 import { raw } from '../policies/raw.js';
 import { isCold, PRICE_TABLES, PRICES_AS_OF, requestCost, tableOf } from '../prices/price-table.js';
+import type { ReplayDatabase } from '../replay/replay-database.js';
 import { calibrate } from '../scorecard/calibration.js';
 import { pooledScore, type ScoredPair } from '../scorecard/pooled.js';
 import { type PolicyScore, Scorer } from '../scorecard/score.js';
@@ -18,6 +20,8 @@ import { policiesOf } from './policy-table.js';
 /** What the laboratory runs over. */
 export interface LabOptions {
   readonly config: LabConfig;
+  /** Opens a database for our own policies, which write what they keep into it; it is closed behind each recording. */
+  readonly open: OpenDatabase;
   readonly onProgress?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
@@ -82,7 +86,16 @@ function marksOf(timeline: Timeline): readonly string[] {
  */
 export async function runLab(paths: readonly string[], options: LabOptions): Promise<LabRun> {
   const { config, onProgress, signal } = options;
-  const policies = await policiesOf(config.policies);
+  let database: Promise<ReplayDatabase> | undefined;
+  const policies = await policiesOf(config.policies, () => {
+    database ??= options.open();
+    return database;
+  });
+  const closeDatabase = async (): Promise<void> => {
+    const opened = database;
+    database = undefined;
+    await (await opened)?.close();
+  };
   const sessions: LabSession[] = [];
   const failures: LabRun['failures'][number][] = [];
   const times: Record<string, { calls: number; ms: number }> = {};
@@ -98,41 +111,45 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
     });
     if (read === undefined || seen.has(read.sha256)) continue;
     seen.add(read.sha256);
-    for (const [nth, timeline] of read.timelines.entries()) {
-      if (timeline.calls.length < config.least) {
-        leftOut += 1;
-        continue;
-      }
-      const scored = { timeline, needed: neededLines(timeline) };
-      const name = nameOf(timeline, read.sha256, nth);
-      const results: Record<string, SessionPolicy> = {};
-      for (const policy of policies) {
-        const reason = policy.unsupported?.(timeline);
-        if (reason !== undefined) {
-          results[policy.name] = { unsupported: reason };
+    try {
+      for (const [nth, timeline] of read.timelines.entries()) {
+        if (timeline.calls.length < config.least) {
+          leftOut += 1;
           continue;
         }
-        onProgress?.(`${at + 1}/${paths.length} ${name}: ${policy.name}`);
-        const { score, ms } = await scoreOne(policy, scored, options);
-        const time = times[policy.name] ?? { calls: 0, ms: 0 };
-        times[policy.name] = { calls: time.calls + score.calls, ms: time.ms + ms };
-        results[policy.name] = { score };
+        const scored = { timeline, needed: neededLines(timeline) };
+        const name = nameOf(timeline, read.sha256, nth);
+        const results: Record<string, SessionPolicy> = {};
+        for (const policy of policies) {
+          const reason = policy.unsupported?.(timeline);
+          if (reason !== undefined) {
+            results[policy.name] = { unsupported: reason };
+            continue;
+          }
+          onProgress?.(`${at + 1}/${paths.length} ${name}: ${policy.name}`);
+          const { score, ms } = await scoreOne(policy, scored, options);
+          const time = times[policy.name] ?? { calls: 0, ms: 0 };
+          times[policy.name] = { calls: time.calls + score.calls, ms: time.ms + ms };
+          results[policy.name] = { score };
+        }
+        const calibration = calibrate(timeline);
+        sessions.push({
+          name,
+          format: timeline.format,
+          calls: timeline.calls.length,
+          turns: timeline.calls.filter(({ opensTurn }) => opensTurn).length,
+          items: timeline.items.length,
+          priceTable: tableOf(timeline.model).name,
+          complete: read.complete,
+          losses: read.losses.total,
+          marks: marksOf(timeline),
+          fixedCost: fixedCostOf(timeline, calibration?.fixed ?? 0),
+          ...defined({ calibration }),
+          policies: results,
+        });
       }
-      const calibration = calibrate(timeline);
-      sessions.push({
-        name,
-        format: timeline.format,
-        calls: timeline.calls.length,
-        turns: timeline.calls.filter(({ opensTurn }) => opensTurn).length,
-        items: timeline.items.length,
-        priceTable: tableOf(timeline.model).name,
-        complete: read.complete,
-        losses: read.losses.total,
-        marks: marksOf(timeline),
-        fixedCost: fixedCostOf(timeline, calibration?.fixed ?? 0),
-        ...defined({ calibration }),
-        policies: results,
-      });
+    } finally {
+      await closeDatabase();
     }
   }
   sessions.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));

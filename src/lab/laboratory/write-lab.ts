@@ -3,21 +3,28 @@ import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { systemCode } from '../../process/system-error.js';
 import { ReplayError } from '../replay/replay-error.js';
+import { labHtml } from './lab-html.js';
 import { labMarkdown } from './lab-markdown.js';
 import type { LabRun } from './run-lab.js';
 
-/** JSON with rounded numbers: a report is the same on every machine, and nobody reads a sixteenth digit. */
+/** JSON with rounded numbers, since nobody reads a sixteenth digit; what has a figure for each call stands in one line. */
 function rounded(value: unknown): string {
-  return `${JSON.stringify(value, (_key, one: unknown) => (typeof one === 'number' ? Number(one.toPrecision(9)) : one), 1)}\n`;
+  const text = JSON.stringify(value, (_key, one: unknown) => (typeof one === 'number' ? Number(one.toPrecision(7)) : one), 1);
+  return `${text.replaceAll(/\[[\d\s.,e+-]*\]/g, (numbers) => numbers.replaceAll(/\s+/g, ''))}\n`;
 }
 
 /**
- * Writes a run into a folder: `laboratory.md` and `laboratory.json`, the same bytes for the same recordings and configuration, and `times.json`,
+ * Writes a run into a folder: `laboratory.md`, `laboratory.json` and `laboratory.html`, the same bytes for the same recordings and configuration, and `times.json`,
  * which differs. Returns the paths.
  * @throws {ReplayError} bad-target – the folder cannot be written
  */
 export async function writeLab(folder: string, { report, times }: LabRun): Promise<readonly string[]> {
-  const files = { 'laboratory.md': labMarkdown(report), 'laboratory.json': rounded(report), 'times.json': rounded(times) };
+  const files = {
+    'laboratory.md': labMarkdown(report),
+    'laboratory.html': labHtml(report),
+    'laboratory.json': rounded(report),
+    'times.json': rounded(times),
+  };
   try {
     await mkdir(folder, { recursive: true });
     const paths: string[] = [];

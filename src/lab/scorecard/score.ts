@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { PolicyRequest, Reach, RequestPart } from '../policies/policy.js';
 import { isCold, PRICE_TABLES, type PriceTable, requestCost } from '../prices/price-table.js';
 import type { NeededLine, NeededLines } from '../timeline/needed-lines.js';
@@ -88,6 +89,8 @@ interface ScoreOptions {
   readonly asRecorded: boolean;
 }
 
+/** Texts whose lines are remembered: an epoch has tens, other contexts of ours are made anew with every call. */
+const KEPT_TEXTS = 256;
 const COMPARED: PriceTable = PRICE_TABLES[0];
 
 /** Takes the requests of one policy for one session, one after another, and measures them. */
@@ -112,7 +115,7 @@ export class Scorer {
   readonly #needed = { lines: 0, kept: 0, activate: 0, readAgain: 0, lost: 0, calls: 0, callsKept: 0 };
   readonly #series = { tokens: [] as number[], cost: [] as number[], same: [] as number[], missed: [] as number[] };
   /** The lines of texts of the policy's own, which come again call after call. */
-  readonly #lines = new Map<string, ReadonlySet<number>>();
+  readonly #lines = new LRUCache<string, ReadonlySet<number>>({ max: KEPT_TEXTS });
   /** What a model would have fetched in the running turn. */
   readonly #fetched = new Set<TimelineItem>();
 

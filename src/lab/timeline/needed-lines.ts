@@ -3,8 +3,8 @@ import { isVisible, type ModelCall, type Timeline, type TimelineItem } from './t
 /** Shorter lines stand in many texts by chance. */
 const LEAST_CHARS = 24;
 
-/** What tools put in front of a line that they show: its number, the file and the number, the sign of a patch. */
-const DECORATION = /^(?:\d+(?:→|\t)\s*)?(?:[\w./@-]+:\d+[:-]\s*)?(?:[+-]\s*)?/;
+/** What stands in front of a line that is shown: who said it in a chat, its number, the file and the number, the sign of a patch. */
+const DECORATION = /^(?:user: )?(?:\d+(?:→|\t)\s*)?(?:[\w./@-]+:\d+[:-]\s*)?(?:[+-]\s*)?/;
 
 /** A line without what tools put around it; undefined where it is too short to say where it came from. */
 function bareLine(line: string): string | undefined {

@@ -32,6 +32,6 @@ export async function readTimelines(path: string, signal?: AbortSignal): Promise
     if (entry.kind === 'session') builders.set(entry.native_id, new TimelineBuilder(entry, files));
     else builders.get(entry.session)?.take(entry);
   }
-  const timelines = [...builders.values()].map((builder) => builder.finish());
+  const timelines = [...builders.values()].map((builder) => builder.finish(sha256));
   return { sha256, timelines, losses: { total: losses.total, by_reason: losses.by_reason }, complete: losses.complete };
 }

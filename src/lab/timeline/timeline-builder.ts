@@ -14,7 +14,7 @@ const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code'
 
 /** No filesystem of any machine: only paths are asked for. */
 const NO_FILESYSTEM = filesystemId('timeline');
-const NO_FILES: FileFacts = { shows: [], changes: [] };
+const NO_FILES: FileFacts = { shows: [], changes: [], texts: new Map() };
 
 function recordedTokens(format: RecordingFormat, usage: Usage): RecordedTokens | undefined {
   const { input, cache_read, cache_write } = usage;
@@ -38,7 +38,7 @@ interface OpenAnswer {
 }
 
 type ItemFields = Pick<TimelineItem, 'kind' | 'text'> &
-  Partial<Pick<TimelineItem, 'callId' | 'tool' | 'isError' | 'files' | 'argumentTexts'>>;
+  Partial<Pick<TimelineItem, 'answer' | 'callId' | 'tool' | 'isError' | 'files' | 'args' | 'argumentTexts'>>;
 
 /** Makes the timeline of one session from its entries, one after another. Files are followed in a tree that the sessions of a recording share. */
 export class TimelineBuilder {
@@ -79,9 +79,12 @@ export class TimelineBuilder {
     this.#places.set(entry.native_id, { from: known?.from ?? from, to: this.#current.length });
   }
 
-  finish(): Timeline {
-    const { format, native_id: nativeId, model } = this.#entry;
+  /** `recording` is the hash of the recording. */
+  finish(recording: string): Timeline {
+    const { format, native_id: nativeId, model, cwd } = this.#entry;
     return {
+      key: `${recording} ${nativeId}`,
+      cwd,
       format,
       nativeId,
       model: model ?? this.#calls.find((call) => call.model !== undefined)?.model,
@@ -102,6 +105,8 @@ export class TimelineBuilder {
       tool: undefined,
       isError: false,
       files: NO_FILES,
+      answer: undefined,
+      args: undefined,
       argumentTexts: [],
       staleFrom: undefined,
       ...fields,
@@ -120,7 +125,7 @@ export class TimelineBuilder {
 
   #output(fields: ItemFields, copied: boolean | undefined): void {
     this.#answer ??= this.#begin(copied);
-    this.#answer.outputs.push(this.#add(fields));
+    this.#answer.outputs.push(this.#add({ ...fields, answer: this.#answer.call.index }));
   }
 
   #begin(copied = false): OpenAnswer {
@@ -170,8 +175,9 @@ export class TimelineBuilder {
   #call(entry: EntryOf<'call'>): void {
     if (this.#answer?.answered === true && !MESSAGE_FIRST.has(this.#entry.format)) this.#answer = undefined;
     this.#open.set(entry.call_id, entry);
-    const text = `${entry.tool} ${JSON.stringify(entry.args)}`;
-    this.#output({ kind: 'call', text, callId: entry.call_id, tool: entry.tool, argumentTexts: textsIn(entry.args) }, entry.copied);
+    const { call_id: callId, tool, args } = entry;
+    const text = `${tool} ${JSON.stringify(args)}`;
+    this.#output({ kind: 'call', text, callId, tool, args, argumentTexts: textsIn(args) }, entry.copied);
   }
 
   #result(entry: EntryOf<'result'>): void {
@@ -187,7 +193,12 @@ export class TimelineBuilder {
   #filesOf(call: EntryOf<'call'>, result: EntryOf<'result'>): FileFacts {
     const context = { ...this.#files, cwd: this.#entry.cwd, filesystem: NO_FILESYSTEM, now: result.at ?? 0, strict: false };
     const { seen } = callEffects(call, result, context);
+    const texts = seen.flatMap(({ path }) => {
+      const text = this.#files.tree.text(path);
+      return text === undefined ? [] : [[path, text] as const];
+    });
     return {
+      texts: new Map(texts),
       shows: seen.filter(({ how }) => how === 'whole' || how === 'part').map(({ path }) => path),
       changes: seen.filter(({ how }) => how === 'written' || how === 'deleted').map(({ path }) => path),
     };

@@ -1,4 +1,5 @@
 import type { CanonicalPath } from '../../objects/ids.js';
+import type { JsonObject } from '../recordings/json/json-text.js';
 import type { RecordingFormat } from '../recordings/neutral-session.js';
 
 /** What stands in a request of a model call. `harness`: what the program put in; `summary` of a compaction is no item, since only one policy has it. */
@@ -10,6 +11,8 @@ export interface FileFacts {
   readonly shows: readonly CanonicalPath[];
   /** Files that were written, edited, moved or deleted. */
   readonly changes: readonly CanonicalPath[];
+  /** The whole texts, behind the call, of files of both kinds, as far as the recording lets one know them. */
+  readonly texts: ReadonlyMap<CanonicalPath, string>;
 }
 
 /** One item of a conversation: what a provider's request lists one behind the other. */
@@ -21,6 +24,10 @@ export interface TimelineItem {
   readonly kind: ItemKind;
   /** What the model sees or said; of a call its tool and its arguments as JSON. */
   readonly text: string;
+  /** The model call that it is a part of the answer of; undefined for what came for the model. */
+  readonly answer: number | undefined;
+  /** Arguments of a call. */
+  readonly args: JsonObject | undefined;
   /** Of a call the texts of its arguments, each as it would stand in a file. */
   readonly argumentTexts: readonly string[];
   /** The turn that it belongs to, from 1; 0 before the first message of a user. */
@@ -70,10 +77,13 @@ export interface RecordedCompaction {
 
 /** The model calls of one recorded session with the items of their requests. */
 export interface Timeline {
+  /** The same for the same session of the same recording, and for no other one. */
+  readonly key: string;
   readonly format: RecordingFormat;
   /** The recording's id of the session. */
   readonly nativeId: string;
   readonly model: string | undefined;
+  readonly cwd: string | undefined;
   readonly items: readonly TimelineItem[];
   readonly calls: readonly ModelCall[];
   readonly compactions: readonly RecordedCompaction[];

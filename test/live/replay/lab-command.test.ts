@@ -22,8 +22,8 @@ describe('palimpsest lab', () => {
       [0, true],
       [0, true],
     ]);
-    expect((await readdir(join(out, 'a'))).sort()).toEqual(['laboratory.json', 'laboratory.md', 'times.json']);
-    for (const name of ['laboratory.json', 'laboratory.md']) {
+    expect((await readdir(join(out, 'a'))).sort()).toEqual(['laboratory.html', 'laboratory.json', 'laboratory.md', 'times.json']);
+    for (const name of ['laboratory.html', 'laboratory.json', 'laboratory.md']) {
       expect(await readFile(join(out, 'a', name), 'utf8')).toBe(await readFile(join(out, 'b', name), 'utf8'));
     }
     const folder = await runCli(['lab', recordings.folder, join(recordings.folder, 'gone.jsonl'), '--least', '20', '--json']);

@@ -4,12 +4,12 @@ import { policiesOf } from '../../../../src/lab/laboratory/policy-table.js';
 import type { RequestPart } from '../../../../src/lab/policies/policy.js';
 import type { Timeline } from '../../../../src/lab/timeline/timeline.js';
 import { RecordingLines } from '../../../support/replays.js';
-import { timelineOf } from '../../../support/timelines.js';
+import { noDatabase, timelineOf, timelinesOf } from '../../../support/timelines.js';
 
 /** The requests of a policy, as it stands in a configuration. */
 async function requestsOf(timeline: Timeline, policy: object): Promise<readonly (readonly RequestPart[])[]> {
   const { policies } = parseLabConfig({ policies: [policy] }, 'test');
-  const [, made] = await policiesOf(policies);
+  const [, made] = await policiesOf(policies, noDatabase);
   if (made === undefined) throw new Error('no policy');
   expect(made.unsupported?.(timeline)).toBeUndefined();
   const requests: (readonly RequestPart[])[] = [];
@@ -95,12 +95,11 @@ describe('policies of others', () => {
       .says('going on')
       .lines.map((line) => line.replaceAll('"u-', '"v-'));
     const text = [...lines.lines, JSON.stringify(boundary), JSON.stringify(summary), ...after].join('\n');
-    const { timelinesOf } = await import('../../../support/timelines.js');
     const [timeline] = await timelinesOf(`${text}\n`);
     if (timeline === undefined) throw new Error('no session');
     const requests = await requestsOf(timeline, { policy: 'own-compaction' });
     expect(requests.at(-1)?.map(({ text: part }) => part)).toEqual(['what was done so far', 'go on']);
-    const [, made] = await policiesOf(parseLabConfig({ policies: [{ policy: 'own-compaction' }] }, 'test').policies);
+    const [, made] = await policiesOf(parseLabConfig({ policies: [{ policy: 'own-compaction' }] }, 'test').policies, noDatabase);
     expect(made?.unsupported?.(await timelineOf(commands([1], 10)))).toMatch(/did not compact/);
   });
 });
@@ -113,7 +112,7 @@ describe("LangChain's clear-tool-uses", () => {
 
   test('clears in its own published class all but the newest results, as soon as a request is too long', async () => {
     const timeline = await timelineOf(commands([6], 4_000));
-    const [, made] = await policiesOf(config);
+    const [, made] = await policiesOf(config, noDatabase);
     const reason = made?.unsupported?.(timeline);
     if (reason !== undefined) {
       // Only where the development dependencies are not installed.

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseLabConfig } from '../../../../src/lab/laboratory/lab-config.js';
+import { labHtml } from '../../../../src/lab/laboratory/lab-html.js';
 import { labMarkdown } from '../../../../src/lab/laboratory/lab-markdown.js';
 import { MEASURES } from '../../../../src/lab/laboratory/measures.js';
 import { runLab } from '../../../../src/lab/laboratory/run-lab.js';
 import { longRecording, recordingFolder } from '../../../support/replays.js';
+import { noDatabase } from '../../../support/timelines.js';
 
 let recordings: Awaited<ReturnType<typeof recordingFolder>>;
 beforeEach(async () => {
@@ -22,8 +24,14 @@ const config = parseLabConfig({ policies, least: 10 }, 'test');
 describe('the laboratory', () => {
   test('gives the same report in every run, whatever the recordings are called and in whichever order they come', async () => {
     const [one, two] = [longRecording(12).text, longRecording(9, 3).text];
-    const first = await runLab([await recordings.write('a.jsonl', one), await recordings.write('b.jsonl', two)], { config });
-    const again = await runLab([await recordings.write('x.jsonl', two), await recordings.write('y.jsonl', one)], { config });
+    const first = await runLab([await recordings.write('a.jsonl', one), await recordings.write('b.jsonl', two)], {
+      config,
+      open: noDatabase,
+    });
+    const again = await runLab([await recordings.write('x.jsonl', two), await recordings.write('y.jsonl', one)], {
+      config,
+      open: noDatabase,
+    });
     expect(JSON.stringify(again.report)).toBe(JSON.stringify(first.report));
     expect(first.report.sessions).toHaveLength(2);
     expect(Object.keys(first.times)).toEqual(['raw', 'last 3 results', 'truncate oldest, over 2k to 1k', 'clairvoyant, at borders']);
@@ -31,8 +39,8 @@ describe('the laboratory', () => {
 
   test('has nothing of what a recording says: no text, path or name', async () => {
     const path = await recordings.write('secret-name.jsonl', longRecording(12).text);
-    const { report } = await runLab([path], { config });
-    for (const text of [JSON.stringify(report), labMarkdown(report)]) {
+    const { report } = await runLab([path], { config, open: noDatabase });
+    for (const text of [JSON.stringify(report), labMarkdown(report), labHtml(report)]) {
       for (const said of ['secret-name', 'file-1', '/p/src', 'change number', 'a line of', 's-1', 'toolu'])
         expect(text).not.toContain(said);
     }
@@ -47,14 +55,24 @@ describe('the laboratory', () => {
       await recordings.write('none.jsonl', 'nothing of the kind'),
     ];
     const lines: string[] = [];
-    const { report, failures } = await runLab(paths, { config, onProgress: (line) => lines.push(line) });
+    const { report, failures } = await runLab(paths, { config, open: noDatabase, onProgress: (line) => lines.push(line) });
     expect([report.sessions.length, report.leftOut, report.recordings]).toEqual([1, 1, 2]);
     expect(failures.map(({ error }) => error.message)).toEqual([expect.stringMatching(/no known format/)]);
     expect(lines.some((line) => line.startsWith('1/4'))).toBe(true);
   });
 
+  test('draws every session and every policy on one page that loads nothing', async () => {
+    const { report } = await runLab([await recordings.write('a.jsonl', longRecording(12).text)], { config, open: noDatabase });
+    const page = labHtml(report);
+    expect(page).not.toMatch(/<script|<link|<img|url\(|https?:/);
+    // Two plots over all sessions, three for the session; a line for each policy that the session says something about.
+    expect(page.match(/<svg /g)).toHaveLength(5);
+    expect(page.match(/<path class="line"/g)).toHaveLength(3 * 4);
+    expect(page).not.toMatch(/NaN|undefined|Infinity/);
+  });
+
   test('says which policies a session says nothing about, and how far its figures are exact', async () => {
-    const { report } = await runLab([await recordings.write('a.jsonl', longRecording(12).text)], { config });
+    const { report } = await runLab([await recordings.write('a.jsonl', longRecording(12).text)], { config, open: noDatabase });
     const markdown = labMarkdown(report);
     expect(markdown).toContain('out of support: the recorded program did not compact');
     expect(markdown).toMatch(/· exact \|/);

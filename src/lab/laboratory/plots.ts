@@ -1,0 +1,150 @@
+/** A line or a point of a plot. */
+export interface Mark {
+  readonly name: string;
+  readonly colour: string;
+  /** Dashed lines and hollow points: bounds that no policy can reach by knowing only the past. */
+  readonly hollow: boolean;
+}
+
+/** A line through one value for each call. */
+export interface PlotLine extends Mark {
+  readonly values: readonly number[];
+}
+
+/** A point with the interval around it. */
+export interface PlotPoint extends Mark {
+  readonly x: { readonly value: number; readonly low: number; readonly high: number };
+  readonly y: { readonly value: number; readonly low: number; readonly high: number };
+}
+
+/** How a plot is labelled and how large it is. */
+export interface PlotFrame {
+  readonly title: string;
+  readonly x: string;
+  readonly y: string;
+  readonly width: number;
+  readonly height: number;
+  readonly show?: (value: number) => string;
+}
+
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+const MARGIN = { left: 56, right: 12, top: 24, bottom: 34 };
+/** Points of a line; more cannot be seen. */
+const MOST_POINTS = 120;
+
+/** Text for HTML and SVG. */
+export function escapedHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}
+
+/** Round numbers that divide a range into about five parts. */
+function ticks({ from, to }: Range): readonly number[] {
+  const rough = (to - from) / 5;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough) ?? rough;
+  const first = Math.ceil(from / step);
+  const count = Math.floor(to / step + 1e-9) - first + 1;
+  return Array.from({ length: Math.max(0, count) }, (_one, i) => (first + i) * step);
+}
+
+/** A range that can be drawn, also where all values are equal. */
+function rangeOf(values: readonly number[], least?: number): Range {
+  const from = least ?? Math.min(...values);
+  const to = Math.max(...values);
+  return to > from ? { from, to } : { from: from - 0.5, to: from + 0.5 };
+}
+
+const short = (value: number): string => {
+  if (Math.abs(value) >= 1_000_000) return `${Number((value / 1_000_000).toPrecision(3))}M`;
+  if (Math.abs(value) >= 1_000) return `${Number((value / 1_000).toPrecision(3))}k`;
+  return String(Number(value.toPrecision(3)));
+};
+const place = (value: number): string => String(Math.round(value * 10) / 10);
+
+/** Where values stand in the picture. */
+class Scales {
+  readonly #frame: PlotFrame;
+  readonly #ranges: { readonly x: Range; readonly y: Range };
+
+  constructor(frame: PlotFrame, ranges: { readonly x: Range; readonly y: Range }) {
+    this.#frame = frame;
+    this.#ranges = ranges;
+  }
+
+  x(value: number): string {
+    const { from, to } = this.#ranges.x;
+    return place(MARGIN.left + ((value - from) / (to - from)) * (this.#frame.width - MARGIN.left - MARGIN.right));
+  }
+
+  y(value: number): string {
+    const { from, to } = this.#ranges.y;
+    return place(this.#frame.height - MARGIN.bottom - ((value - from) / (to - from)) * (this.#frame.height - MARGIN.top - MARGIN.bottom));
+  }
+
+  /** The picture with its axes around what is drawn in it. */
+  svg(inside: readonly string[]): string {
+    const { title, x, y, width, height, show = short } = this.#frame;
+    const bottom = height - MARGIN.bottom;
+    const across = ticks(this.#ranges.y).map(
+      (tick) =>
+        `<path class="grid" d="M${MARGIN.left} ${this.y(tick)}H${width - MARGIN.right}"/><text x="${MARGIN.left - 6}" y="${this.y(tick)}" class="left">${show(tick)}</text>`,
+    );
+    const along = ticks(this.#ranges.x).map((tick) => `<text x="${this.x(tick)}" y="${bottom + 14}" class="below">${short(tick)}</text>`);
+    return [
+      `<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escapedHtml(title)}">`,
+      `<text x="${MARGIN.left}" y="14" class="title">${escapedHtml(title)}</text>`,
+      ...across,
+      ...along,
+      `<text x="${width - MARGIN.right}" y="${height - 4}" class="axis">${escapedHtml(x)}</text>`,
+      `<text x="4" y="14" class="unit">${escapedHtml(y)}</text>`,
+      ...inside,
+      '</svg>',
+    ].join('');
+  }
+}
+
+/** At most so many of the values, evenly spread, with their places. */
+function thinned(values: readonly number[]): readonly (readonly [number, number])[] {
+  const step = Math.max(1, values.length / MOST_POINTS);
+  const places = Array.from({ length: Math.min(values.length, MOST_POINTS) }, (_one, i) =>
+    Math.min(values.length - 1, Math.floor(i * step)),
+  );
+  return places.map((at) => [at, values[at] ?? 0]);
+}
+
+/** One line for each policy over the calls of a session. */
+export function linePlot(frame: PlotFrame, lines: readonly PlotLine[]): string {
+  const longest = Math.max(1, ...lines.map(({ values }) => values.length - 1));
+  const all = lines.flatMap(({ values }) => values);
+  const scales = new Scales(frame, { x: { from: 0, to: longest }, y: rangeOf(all.length === 0 ? [0] : all, 0) });
+  return scales.svg(
+    lines.map(({ name, colour, hollow, values }) => {
+      const path = thinned(values).map(([x, y], i) => `${i === 0 ? 'M' : 'L'}${scales.x(x)} ${scales.y(y)}`);
+      const dashes = hollow ? ' stroke-dasharray="4 3"' : '';
+      return `<path class="line" stroke="${colour}"${dashes} d="${path.join('')}"><title>${escapedHtml(name)}</title></path>`;
+    }),
+  );
+}
+
+/** One point for each policy, with its intervals as a cross. */
+export function pointPlot(frame: PlotFrame, points: readonly PlotPoint[]): string {
+  const scales = new Scales(frame, {
+    x: rangeOf(
+      points.flatMap(({ x }) => [x.low, x.high, x.value]),
+      0,
+    ),
+    y: rangeOf(points.flatMap(({ y }) => [y.low, y.high, y.value])),
+  });
+  return scales.svg(
+    points.map(({ name, colour, hollow, x, y }) => {
+      const cross = `M${scales.x(x.low)} ${scales.y(y.value)}H${scales.x(x.high)}M${scales.x(x.value)} ${scales.y(y.low)}V${scales.y(y.high)}`;
+      const fill = hollow ? 'none' : colour;
+      const label = `<text x="${scales.x(x.value)}" y="${scales.y(y.value)}" dx="7" dy="-5" class="point">${escapedHtml(name)}</text>`;
+      return `<g><title>${escapedHtml(name)}</title><path class="interval" stroke="${colour}" d="${cross}"/><circle cx="${scales.x(x.value)}" cy="${scales.y(y.value)}" r="4.5" fill="${fill}" stroke="${colour}"/>${label}</g>`;
+    }),
+  );
+}

@@ -1,0 +1,153 @@
+import { tmpdir } from 'node:os';
+import type { LayoutName } from '../../assembly/assembly-record.js';
+import type { RenderedMessage } from '../../assembly/render-messages.js';
+import { ContextClient } from '../../client/session/context-client.js';
+import { composed, HandedLists } from '../../extensions/sidecar/composed-list.js';
+import { type LoopContext, LoopSession } from '../../harness/loop-session.js';
+import { filesystemId } from '../../objects/ids.js';
+import { defined } from '../../values/defined.js';
+import { ReplayClock } from '../replay/replay-clock.js';
+import type { ReplayDatabase } from '../replay/replay-database.js';
+import { DATABASE_WAIT_MS } from '../replay/replay-engine.js';
+import { replayIdentity } from '../replay/replay-identity.js';
+import type { ModelCall, Timeline } from '../timeline/timeline.js';
+import { type ContextPolicy, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
+import { type ReportedList, ReportedLists } from './reported-list.js';
+
+/** How our own context is made. */
+export interface LoopSettings {
+  readonly layout: LayoutName;
+  /** Anew for every call, or for the first call of a turn, whose further calls append to it. */
+  readonly per: 'call' | 'turn';
+  readonly shortIds: boolean;
+}
+
+/** Where sessions of our own policies are kept; one database at a time. */
+export type OpenDatabase = () => Promise<ReplayDatabase>;
+
+/** The filesystem of this machine for a client that must never reach a recorded path: no recording has it. */
+const NO_FILESYSTEM = filesystemId('replay-none');
+/** Steps and contexts that may be on their way to the database. */
+const MOST_WAITING = 48;
+
+/** A message of a list as the parts of a request. */
+type Parts = readonly RequestPart[];
+
+const ownParts = ({ parts }: RenderedMessage): Parts => parts.map(({ text }) => ({ text }));
+
+/** The harness's list with our context in it, by the code that the extensions use. */
+function listOf({ groups }: ReportedList, context: LoopContext | undefined): readonly Parts[] {
+  const messages = groups.map((items) => items.map(wholePart));
+  if (context === undefined) return messages;
+  return composed<Parts>(
+    {
+      places: messages.map((_message, i) => i),
+      messages,
+      said: ownParts,
+      withReferences: (_message, lines) => [...lines.values()].map((text) => ({ text })),
+    },
+    context,
+  );
+}
+
+/** One recorded session in the real loop: what a harness's extension would do before each call. */
+class LoopRun {
+  readonly #settings: LoopSettings;
+  readonly #client: ContextClient;
+  readonly #clock: ReplayClock;
+  readonly #loop: LoopSession;
+  readonly #lists: ReportedLists;
+  readonly #handed = new HandedLists();
+  /** The request of the call before, and how many messages of the list it had. */
+  #before: { readonly parts: Parts; readonly messages: number } | undefined;
+  #opened = false;
+
+  private constructor(
+    timeline: Timeline,
+    settings: LoopSettings,
+    made: { readonly client: ContextClient; readonly clock: ReplayClock; readonly name: string },
+  ) {
+    this.#settings = settings;
+    this.#client = made.client;
+    this.#clock = made.clock;
+    const { layout, shortIds } = settings;
+    const id = replayIdentity(timeline.key, made.name).session;
+    this.#loop = new LoopSession(made.client, { id, delivered: 'replay', layout, shortIds });
+    this.#lists = new ReportedLists(timeline, made.name);
+  }
+
+  static async open(
+    timeline: Timeline,
+    settings: LoopSettings,
+    { name, open }: { readonly name: string; readonly open: OpenDatabase },
+  ): Promise<LoopRun> {
+    const clock = new ReplayClock(Date.now());
+    const { address } = await open();
+    const client = await ContextClient.create({
+      address,
+      roots: [tmpdir()],
+      cwd: '/',
+      filesystemId: NO_FILESYSTEM,
+      agentFilesystemId: replayIdentity(timeline.key, name).filesystemId,
+      track: false,
+      soleWriter: true,
+      shareSessions: true,
+      what: 'the laboratory',
+      clock: () => clock.now,
+    });
+    return new LoopRun(timeline, settings, { client, clock, name });
+  }
+
+  async request(call: ModelCall): Promise<PolicyRequest> {
+    this.#clock.advance(call.at);
+    const list = this.#lists.before(call);
+    const system = list.system.map(({ text }) => text).join('\n\n');
+    const history = { messages: [...list.messages], system: system === '' ? null : system, ...defined({ model: call.model }) };
+    // A session is found by its first message alone: another one may begin with the same messages.
+    if (!this.#opened) await this.#loop.follow({ ...history, messages: history.messages.slice(0, 1) });
+    this.#opened = true;
+    const before = this.#before;
+    const appends = this.#settings.per === 'turn' && !call.opensTurn && before !== undefined;
+    if (appends) await this.#loop.follow(history);
+    const context = appends ? undefined : await this.#loop.context(history);
+    const composedList = appends ? [] : listOf(list, context);
+    const parts: Parts = appends
+      ? [...before.parts, ...listOf(list, undefined).slice(before.messages).flat()]
+      : [...list.system.map(wholePart), ...composedList.flat()];
+    this.#before = { parts, messages: list.messages.length };
+    const stored = context === undefined ? 0 : await this.#hand(composedList);
+    if (this.#client.status.waiting > MOST_WAITING) await this.#client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
+    return { parts, stored };
+  }
+
+  /** Keeps the record of what was sent, as an extension does; returns its size. */
+  async #hand(list: readonly Parts[]): Promise<number> {
+    const record = await this.#loop.handed(this.#handed.of(list.map((parts) => parts.map(({ text }) => text))));
+    return record === undefined ? 0 : Buffer.byteLength(JSON.stringify(record));
+  }
+
+  async close(): Promise<void> {
+    await this.#loop.close();
+    await this.#client.close();
+  }
+}
+
+/** Our own context as it is in the loop of a harness: the recorded list goes through the real session, client, database and assembly, call by call. */
+export function loopPolicy(settings: LoopSettings, open: OpenDatabase): ContextPolicy {
+  const { layout, per, shortIds } = settings;
+  const name = `Palimpsest ${layout}${per === 'turn' ? ', once a turn' : ''}${shortIds ? ', short ids' : ''}`;
+  return {
+    name,
+    family: 'own',
+    about: `Layout \`${layout}\` as a harness's extension hands it out, ${per === 'turn' ? 'made for the first call of a turn and appended to in the others' : 'made for every call'}.`,
+    reach: 'activate',
+    async *requests(timeline: Timeline): AsyncIterable<PolicyRequest> {
+      const run = await LoopRun.open(timeline, settings, { name, open });
+      try {
+        for (const call of timeline.calls) yield await run.request(call);
+      } finally {
+        await run.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { parseLabConfig } from '../../../src/lab/laboratory/lab-config.js';
+import { runLab } from '../../../src/lab/laboratory/run-lab.js';
+import { type LoopSettings, loopPolicy } from '../../../src/lab/policies/loop-policy.js';
+import type { PolicyRequest } from '../../../src/lab/policies/policy.js';
+import type { Timeline } from '../../../src/lab/timeline/timeline.js';
+import { longRecording, RecordingLines, recordingFolder, suiteDatabase } from '../../support/replays.js';
+import { timelineOf } from '../../support/timelines.js';
+
+let recordings: Awaited<ReturnType<typeof recordingFolder>>;
+beforeEach(async () => {
+  recordings = await recordingFolder();
+});
+afterEach(() => recordings.remove());
+
+const open = async () => suiteDatabase();
+
+async function requestsOf(timeline: Timeline, settings: Partial<LoopSettings>): Promise<readonly PolicyRequest[]> {
+  const requests: PolicyRequest[] = [];
+  const policy = loopPolicy({ layout: 'ssot', per: 'call', shortIds: false, ...settings }, open);
+  for await (const request of policy.requests(timeline)) requests.push(request);
+  return requests;
+}
+
+const textOf = ({ parts }: PolicyRequest): string => parts.map(({ text }) => text).join('\n');
+
+/** A recording that no other run of this test has: what is written for it is new to the node. */
+const own = (lines: RecordingLines): Promise<Timeline> =>
+  timelineOf(lines.user(`run ${process.pid} ${Date.now()} ${Math.random()}`).says('noted'));
+
+describe('our own policies in the laboratory', () => {
+  test('send what the extensions send: closed turns as chat, the running turn as it is, active content behind it', async () => {
+    const text = `export const total = 1;\n${'// more of it\n'.repeat(5)}`;
+    const lines = new RecordingLines()
+      .user('look')
+      .reads('r1', '/p/a.ts', text)
+      .says('seen')
+      .user('and now?')
+      .calls('c1', 'Bash', { command: 'ls' })
+      .answers('c1', 'a.ts')
+      .says('done');
+    const timeline = await own(lines);
+    const requests = await requestsOf(timeline, {});
+    expect(requests).toHaveLength(timeline.calls.length);
+    const third = textOf(requests[3] ?? { parts: [] });
+    expect(third).toMatch(/type=file path=\/p\/a\.ts/);
+    expect(third).toMatch(/user: look[\s\S]*assistant: seen/);
+    expect(third).toMatch(/and now\?[\s\S]*ACTIVE_CONTENT[\s\S]*export const total = 1;/);
+    for (const { stored } of requests) expect(stored).toBeGreaterThan(0);
+  });
+
+  test('made once a turn, a request begins with the whole one before it until the turn ends', async () => {
+    const timeline = await own(longRecording(4));
+    const requests = await requestsOf(timeline, { per: 'turn' });
+    for (const [at, call] of timeline.calls.entries()) {
+      const before = textOf(requests[at - 1] ?? { parts: [] });
+      if (at > 0 && !call.opensTurn) expect(textOf(requests[at] ?? { parts: [] }).startsWith(before)).toBe(true);
+    }
+  });
+
+  test('follow a rewind into a branch', async () => {
+    const lines = new RecordingLines().user('first').says('one');
+    const { place } = lines;
+    lines.user('wrong way').says('two').back(place).user('right way').says('three');
+    const requests = await requestsOf(await own(lines), {});
+    expect(textOf(requests[1] ?? { parts: [] })).toContain('wrong way');
+    expect(textOf(requests[2] ?? { parts: [] })).not.toContain('wrong way');
+  });
+
+  test('stand beside raw in a report, and their database is closed behind the recording', async () => {
+    const path = await recordings.write('a.jsonl', longRecording(6).user(`${process.pid} ${Date.now()}`).says('noted').text);
+    const policies = [
+      { policy: 'palimpsest', layout: 'pool-last' },
+      { policy: 'palimpsest', layout: 'ssot', per: 'turn' },
+    ];
+    let closed = 0;
+    const close = async (): Promise<void> => {
+      closed += 1;
+    };
+    const config = parseLabConfig({ policies, least: 10 }, 'test');
+    const { report } = await runLab([path], { config, open: async () => ({ ...suiteDatabase(), close }) });
+    expect(closed).toBe(1);
+    expect(report.policies.map(({ name, pooled }) => [name, pooled?.sessions, pooled?.reasoningKept === 1])).toEqual([
+      ['raw', 1, true],
+      ['Palimpsest pool-last', 1, false],
+      ['Palimpsest ssot, once a turn', 1, true],
+    ]);
+  });
+});
