@@ -67,7 +67,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<C
     ls: () => measureListing(workshop, readers),
     start: () => measureStarting(workshop, dataDir),
     turns: () => measureTurns(workshop, readers, dataDir),
-    assemble: () => measureAssembling(workshop, readers),
+    assemble: () => measureAssembling(workshop, readers, dataDir),
     storage: () => measureStoring(workshop),
     history: () => measureHistory(workshop),
     memory: () => measureMemory(workshop),

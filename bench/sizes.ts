@@ -11,6 +11,8 @@ export interface Sizes {
   /** Turns of a stretch. */
   readonly stretch: number;
   readonly assemblies: number;
+  /** Files of the session beside which another client writes. */
+  readonly foreign: number;
   /** Files of the session that is resumed, and how often it is. */
   readonly resumed: number;
   readonly resumes: number;
@@ -34,6 +36,7 @@ export const FULL: Sizes = {
   turns: [20, 110, 1_000],
   stretch: 20,
   assemblies: 40,
+  foreign: 10_000,
   resumed: 10_000,
   resumes: 5,
   watched: [2_000, 10_000],
@@ -52,6 +55,7 @@ export const QUICK: Sizes = {
   turns: [10, 20, 60],
   stretch: 10,
   assemblies: 8,
+  foreign: 1_000,
   resumed: 1_000,
   resumes: 3,
   watched: [2_000],

@@ -1,6 +1,12 @@
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AssembleOptions } from '../../src/client/session/assemble-session.js';
+import { ContextClient, filesystemId } from '../../src/index.js';
+import type { NodeAddress } from '../../src/xtdb/address.js';
 import { makeFiles, makeFolders, settleDisk } from '../fixtures.js';
 import { type Contender, interleave } from '../interleave.js';
-import type { CaseResult } from '../results.js';
+import { quantile } from '../quantile.js';
+import type { CaseResult, Sample } from '../results.js';
 import { runTool } from '../run-tool.js';
 import type { Workshop } from '../workshop.js';
 import type { Readers } from './reading.js';
@@ -8,8 +14,64 @@ import type { Readers } from './reading.js';
 const COUNTS = [20, 200, 1_000];
 const ACTIVE = 5;
 
+const BESIDE = {
+  alone: 'nobody else writes',
+  written: 'another client has written one of the files',
+  optimistic: 'the same, without waiting for transactions',
+} as const;
+
+/** `assemble()` of a session that knows very many files, where another client writes one of them before every call. What it wrote has to be in the text. */
+async function besideAnother(workshop: Workshop, address: NodeAddress): Promise<readonly Sample[]> {
+  const { assemblies, limitMs, foreign } = workshop.sizes;
+  workshop.tell(`assemble beside another writer, ${foreign} files`);
+  const dataDir = workshop.dataDir('beside');
+  const files = { address, roots: [workshop.files], cwd: workshop.files, filesystemId: filesystemId('bench-beside'), track: false };
+  const [client, other] = [await ContextClient.create({ ...files, dataDir }), await ContextClient.create(files)];
+  const [session, theirs] = [await client.openSession({ id: 'bench-beside' }), await other.openSession({ id: 'bench-beside-other' })];
+  const [folder = ''] = await makeFolders(workshop.files, 'beside', 1, foreign);
+  const names = await readdir(folder);
+  const mentions = await Promise.all(
+    names.map(async (name) => ({ source: (await client.files.locate(join(folder, name))).source, mtimeMs: 1_700_000_000_000 })),
+  );
+  await session.recordCall({ tool: 'ls', args: {}, status: 'ok', content: 'a list', mentions, answer: (id) => id });
+  let chars = 100;
+  const write = async (round: number): Promise<string> => {
+    const path = join(folder, names[(round * 37) % names.length] ?? '');
+    chars += 1;
+    await writeFile(path, 'x'.repeat(chars));
+    const { source } = await other.files.locate(path);
+    const readings = [{ source, reading: await other.files.read(source), activate: true }];
+    await theirs.recordCall({ tool: 'read', args: { path }, status: 'ok', content: 'read', readings, answer: (id) => id });
+    await other.backpressure(0, limitMs);
+    return `path=${path} file_type=ts char_count=${chars}`;
+  };
+  const step = async (round: number): Promise<void> => {
+    await session.reportMessage({ role: 'user', text: `Question ${round}: what does this line mean?` });
+    await client.backpressure(0, limitMs);
+  };
+  const contender = (name: string, options: AssembleOptions, isWritten: boolean): Contender => ({
+    name,
+    prepare: async (round) => {
+      await step(round);
+      const line = isWritten ? await write(round) : '';
+      return async () => {
+        const { text } = await session.assemble(options);
+        if (!text.includes(line)) throw new Error(`${name}: the context lacks ${line}`);
+        return { bytes: Buffer.byteLength(text) };
+      };
+    },
+  });
+  const samples = await interleave(
+    [contender(BESIDE.alone, {}, false), contender(BESIDE.written, {}, true), contender(BESIDE.optimistic, { optimistic: true }, true)],
+    { warmUp: 3, measured: assemblies, limitMs: limitMs * 2 },
+  );
+  await Promise.all([client.close(), other.close()]);
+  return samples;
+}
+
 /** `assemble()` of sessions that know so many files, five of them in context, each time after a step. */
-export async function measureAssembling(workshop: Workshop, { library }: Readers): Promise<CaseResult> {
+export async function measureAssembling(workshop: Workshop, { library }: Readers, dataDir: string): Promise<CaseResult> {
+  const { address } = await workshop.node(dataDir);
   workshop.tell('assemble');
   const contenders: Contender[] = [];
   for (const count of COUNTS) {
@@ -32,12 +94,25 @@ export async function measureAssembling(workshop: Workshop, { library }: Readers
       },
     });
   }
-  const { assemblies, limitMs } = workshop.sizes;
+  const { assemblies, limitMs, foreign } = workshop.sizes;
   const samples = await interleave(contenders, { warmUp: 3, measured: assemblies, limitMs });
+  const beside = await besideAnother(workshop, address);
+  const cases = Object.values(BESIDE).filter((name) => name !== BESIDE.alone);
   return {
     cases: [
       { kind: 'timed', title: 'assemble() after a step, five files of 4 KB active', samples, yardsticks: [contenders[0]?.name ?? ''] },
+      {
+        kind: 'timed',
+        title: `assemble() of a session that knows ${foreign} files, all of them looked for in the text`,
+        samples: beside,
+        yardsticks: [BESIDE.alone],
+      },
     ],
-    goals: [],
+    goals: cases.map((name) => ({
+      what: `${name}, ${foreign} files known, p95`,
+      measured: quantile(beside.find((sample) => sample.name === name)?.ms ?? [], 0.95),
+      bar: 100,
+      unit: 'ms',
+    })),
   };
 }

@@ -1,7 +1,10 @@
+import { LRUCache } from 'lru-cache';
 import type { ObjectVersion } from '../objects/seal.js';
+import { counted } from '../values/counted.js';
 import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
+import { entityHash } from '../xtdb/tx-log.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
 import { type HeadMarks, type StoredParts, toStored } from './head.js';
 import { StoreSnapshot } from './store-snapshot.js';
@@ -48,11 +51,17 @@ export function reportedTime(time: Date): Date | undefined {
   return time.getTime() < LAST_DAY ? time : undefined;
 }
 
+/** With fewer objects than this, reading all of them again takes one query and no longer than asking the log. */
+const LOG_PAYS_FROM = 100;
+/** After more transactions than this, reading all objects again is no dearer. */
+const MOST_LOGGED = 500;
+
 /** Versions in and out of the database; reads hang on a snapshot with a fixed basis, writes go through one ordered path. */
 export class ObjectStore {
   readonly writes: WritePath;
   readonly #xtdb: XtdbClient;
   readonly #cache: TextCache;
+  readonly #hashes = new LRUCache<string, string>(counted(100_000));
   #newest = 0;
 
   constructor(xtdb: XtdbClient, cache: TextCache = new TextCache()) {
@@ -79,6 +88,19 @@ export class ObjectStore {
   /** The newest versions as of a transaction that is known to be indexed; this client's own later ones are not awaited. */
   newestAt(txId: number): StoreSnapshot {
     return new StoreSnapshot(this.#xtdb.indexed(END_OF_TIME, txId), this.#cache);
+  }
+
+  /**
+   * Those of some objects that transactions wrote after one and up to another, which is indexed; later ones may be among them. Undefined where reading all of
+   * the objects again is no dearer, or where the log of transactions does not say.
+   */
+  async writtenBetween(ids: readonly string[], after: number, upto: number): Promise<ReadonlySet<string> | undefined> {
+    const [known] = ids;
+    if (known === undefined) return new Set();
+    if (upto <= after) return new Set();
+    if (ids.length < LOG_PAYS_FROM || upto - after > MOST_LOGGED) return undefined;
+    const written = await this.#xtdb.log.writtenAfter(after, known);
+    return written === undefined ? undefined : new Set(ids.filter((id) => written.has(this.#hashOf(id))));
   }
 
   /** Says that something of this client's holds from a moment on, so that `now` sees it. */
@@ -135,6 +157,12 @@ export class ObjectStore {
   /** Remembers the text parts of a committed transaction, so that they are not sent again. */
   markStored(ops: readonly TxOp[]): void {
     for (const op of ops) if (op.op === 'put' && op.validTime === ALWAYS) this.#cache.markStored(op.doc['xt/id']);
+  }
+
+  #hashOf(id: string): string {
+    const known = this.#hashes.get(id) ?? entityHash(id);
+    this.#hashes.set(id, known);
+    return known;
   }
 
   /** Waits for writes under way and takes no more. Idempotent; the database client stays open, it belongs to whoever opened it. */

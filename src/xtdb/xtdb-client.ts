@@ -5,6 +5,7 @@ import { XtdbError } from './errors.js';
 import { XtdbHttp } from './http.js';
 import { askOnceIndexed, type NodeStatus, type RequestOptions, readStatus } from './requests.js';
 import { encodeTransaction, readReceipt, type TxOp, type TxOutcome, type TxReceipt } from './transactions.js';
+import { TransactionLog } from './tx-log.js';
 
 /** How a client behaves; every value has a default. */
 export interface XtdbClientOptions {
@@ -37,6 +38,8 @@ const MIB = 1024 * 1024;
 export class XtdbClient {
   readonly #http: XtdbHttp;
   readonly #timeoutMs: number;
+  /** What its transactions wrote, without their documents. */
+  readonly log: TransactionLog;
   #latestOwnTx: number | undefined;
 
   /** `address` is where the node listens, or a function that finds out (or starts it): called before the first request and again after a connection failed. */
@@ -47,6 +50,7 @@ export class XtdbClient {
       maxRequestBytes: options.maxRequestBytes ?? 64 * MIB,
       maxAnswerBytes: options.maxAnswerBytes ?? 256 * MIB,
     });
+    this.log = new TransactionLog(this.#http, this.#timeoutMs);
   }
 
   /** What the node says of itself. Answers also when it has stopped indexing: look at `ingesterFailed`. */

@@ -34,19 +34,21 @@ export async function mentions(client: ContextClient, paths: readonly string[]) 
   return Promise.all(paths.map(async (path) => ({ source: (await client.files.locate(path)).source, mtimeMs: 1_700_000_000_000 })));
 }
 
-/** Counts the requests that this process sends while some work runs, by path without its parameters. */
+/** Counts the requests that this process sends while some work runs, by path without its parameters, and the characters that they carry. */
 export async function countRequests<T>(
   work: () => Promise<T>,
-): Promise<{ readonly result: T; readonly requests: Readonly<Record<string, number>> }> {
+): Promise<{ readonly result: T; readonly requests: Readonly<Record<string, number>>; readonly sent: number }> {
   const requests: Record<string, number> = {};
+  let sent = 0;
   const onRequest = (message: unknown): void => {
-    const { path } = (message as { readonly request: { readonly path: string } }).request;
+    const { path, body } = (message as { readonly request: { readonly path: string; readonly body?: unknown } }).request;
+    sent += typeof body === 'string' || Buffer.isBuffer(body) ? body.length : 0;
     const name = path.split('?')[0] ?? path;
     requests[name] = (requests[name] ?? 0) + 1;
   };
   subscribe('undici:request:create', onRequest);
   try {
-    return { result: await work(), requests };
+    return { result: await work(), requests, sent };
   } finally {
     unsubscribe('undici:request:create', onRequest);
   }

@@ -16,6 +16,13 @@ export interface KnownHead {
 
 type Heads = ReadonlyMap<ObjectId, KnownHead>;
 
+/** What the database holds of some objects at a transaction; ids without an entry are not there. */
+export interface HeadsReading {
+  readonly txId: number;
+  readonly asked: ReadonlySet<ObjectId>;
+  readonly heads: Heads;
+}
+
 /** With more commits than this after the basis, reading again is cheaper than keeping them. */
 const BEHIND = 64;
 /** The most commits after the basis that are kept. */
@@ -68,6 +75,11 @@ export class KnownHeads {
     return this.#later.size > BEHIND;
   }
 
+  /** What was read, as it stands at the basis; undefined as long as nothing was. */
+  get reading(): HeadsReading | undefined {
+    return this.#txId === undefined ? undefined : { txId: this.#txId, asked: this.#asked, heads: new Map(this.#heads) };
+  }
+
   /** The version that is the newest one at the basis; undefined for an object that is not known, or was not there. */
   at(id: ObjectId): KnownHead | undefined {
     return this.#heads.get(id);
@@ -87,8 +99,8 @@ export class KnownHeads {
     return found;
   }
 
-  /** Takes in what the database holds at a transaction, of all the ids that were asked for; ids without an entry are not there. */
-  read(txId: number, asked: ReadonlySet<ObjectId>, heads: Heads): void {
+  /** Takes in what the database holds at a transaction, of all the ids that were asked for. */
+  read({ txId, asked, heads }: HeadsReading): void {
     if ((this.#txId !== undefined && txId < this.#txId) || txId < this.#since) return;
     const before = [...this.#later].sort(([a], [b]) => a - b);
     this.#txId = txId;

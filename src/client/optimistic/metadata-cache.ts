@@ -3,6 +3,12 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { HeadMarks } from '../../store/head.js';
 
+/** How far the objects of a session are known: the first ones of its index, as of a transaction. */
+export interface KnownObjects {
+  readonly txId: number;
+  readonly objects: number;
+}
+
 /**
  * Metadata of the content objects that a client has observed [§3.1], shared by its sessions: what the database says by the order of its transactions, in
  * whatever order the client learns it, and over it what is acknowledged and under way. Remembers for each session up to which transaction it is complete: as
@@ -16,7 +22,7 @@ export class MetadataCache {
   readonly #sources = new Map<ObjectId, FilesystemSource>();
   readonly #hidden = new Set<ObjectId>();
   readonly #paths: DisplayPaths;
-  readonly #upto = new Map<SessionId, number>();
+  readonly #known = new Map<SessionId, KnownObjects>();
 
   constructor(paths: DisplayPaths) {
     this.#paths = paths;
@@ -68,14 +74,14 @@ export class MetadataCache {
     return true;
   }
 
-  /** Up to which transaction the objects of a session are known; undefined before the database was asked. */
-  knownUpto(session: SessionId): number | undefined {
-    return this.#upto.get(session);
+  /** Up to which transaction how many objects of a session are known; undefined before the database was asked. */
+  knownUpto(session: SessionId): KnownObjects | undefined {
+    return this.#known.get(session);
   }
 
-  /** All objects of a session are known as of a transaction. */
-  setKnownUpto(session: SessionId, txId: number | undefined): void {
-    if (txId !== undefined) this.#upto.set(session, txId);
+  /** So many of the first objects of a session's index are known as of a transaction. */
+  setKnown(session: SessionId, { txId, objects }: { readonly txId: number | undefined; readonly objects: number }): void {
+    if (txId !== undefined) this.#known.set(session, { txId, objects });
   }
 
   #described(versionOrHead: object, marks: HeadMarks): ObjectMetadata | undefined {

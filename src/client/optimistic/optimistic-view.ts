@@ -8,7 +8,7 @@ import type { ObjectStore, StoredPut } from '../../store/object-store.js';
 import type { Head } from '../../store/store-snapshot.js';
 import type { FileAccess } from '../file-access.js';
 import { TIME_LIMITS } from '../time-limits.js';
-import { type KnownHead, KnownHeads } from './known-heads.js';
+import { type HeadsReading, type KnownHead, KnownHeads } from './known-heads.js';
 import type { KnownVersions, MarkedVersion, WrittenObjects } from './known-versions.js';
 import type { MetadataCache } from './metadata-cache.js';
 
@@ -190,10 +190,31 @@ export class OptimisticView {
     const { store, metadata, session } = this.#options;
     const { state } = session();
     const asked = new Set<ObjectId>([...state.sets.index, systemPromptObjectId(state.id)]);
+    const before = this.#known.reading;
     const txId = (await store.latestTransaction()) ?? BEFORE_FIRST;
-    const found = txId === BEFORE_FIRST ? new Map<string, Head>() : await store.newestAt(txId).heads([...asked]);
+    const unchanged = before === undefined ? new Map<ObjectId, KnownHead>() : await this.#unchanged(before, asked, txId);
+    const unread = [...asked].filter((id) => !unchanged.has(id));
+    const found = txId === BEFORE_FIRST ? new Map<string, Head>() : await store.newestAt(txId).heads(unread);
     for (const { document, marks } of found.values()) metadata.learn(document, marks, txId);
-    this.#known.read(txId, asked, new Map([...found].map(([id, head]) => [id as ObjectId, this.#headOf(head)])));
+    const heads = new Map(unchanged);
+    for (const [id, head] of found) heads.set(id as ObjectId, this.#headOf(head));
+    this.#known.read({ txId, asked, heads });
+  }
+
+  /** The versions of some objects that nobody wrote since they were read, up to a transaction; none where that is not known. */
+  async #unchanged(
+    { txId: before, asked: known, heads }: HeadsReading,
+    asked: ReadonlySet<ObjectId>,
+    txId: number,
+  ): Promise<ReadonlyMap<ObjectId, KnownHead>> {
+    const written = before === BEFORE_FIRST ? undefined : await this.#options.store.writtenBetween([...asked], before, txId);
+    if (written === undefined) return new Map();
+    return new Map(
+      [...asked].flatMap((id) => {
+        const head = known.has(id) && !written.has(id) ? heads.get(id) : undefined;
+        return head === undefined ? [] : [[id, head] as const];
+      }),
+    );
   }
 
   /** The version of an object that a context shows: what is acknowledged here, else the newest that is known. */

@@ -94,16 +94,24 @@ async function metadataAt({ files }: SessionEnvironment, snapshot: StoreSnapshot
   return (id) => known.get(id);
 }
 
+/** Those objects of a session whose heads have to be read again at a snapshot: those that others wrote since, and those that nobody has read; all where that is not known. */
+async function unreadAt({ metadata, store }: SessionEnvironment, { id, sets: { index } }: SessionState, txId: number | undefined) {
+  const known = metadata.knownUpto(id);
+  if (txId === undefined || known === undefined) return index;
+  if (store.writes.own.cover(known.txId, txId)) return [];
+  const written = await store.writtenBetween(index, known.txId, txId);
+  if (written === undefined) return index;
+  return index.filter((one, place) => written.has(one) || place >= known.objects || metadata.get(one) === undefined);
+}
+
 /** What is known of a session's objects, brought to a snapshot; nothing is read as long as only this client wrote since the last time. */
 async function currentMetadata(environment: SessionEnvironment, snapshot: StoreSnapshot, state: SessionState): Promise<MetadataOf> {
-  const { metadata, store } = environment;
+  const { metadata } = environment;
   const { txId } = snapshot.basis;
   const { index } = state.sets;
-  const upto = metadata.knownUpto(state.id);
-  if (txId === undefined || upto === undefined || !store.writes.own.cover(upto, txId)) {
-    for (const { document, marks } of (await snapshot.heads(index)).values()) metadata.learn(document, marks, txId);
-  }
-  metadata.setKnownUpto(state.id, txId);
+  const unread = await unreadAt(environment, state, txId);
+  for (const { document, marks } of (await snapshot.heads(unread)).values()) metadata.learn(document, marks, txId);
+  metadata.setKnown(state.id, { txId, objects: index.length });
   // Another session of this client may have written since the basis was pinned; then only the snapshot itself has what stood then.
   if (txId !== undefined && !index.every((id) => metadata.isAsOf(id, txId))) return metadataAt(environment, snapshot, index);
   return (id) => metadata.get(id);

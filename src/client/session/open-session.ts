@@ -55,7 +55,7 @@ export async function createSession({ outbox, metadata, clock, files }: SessionE
   const prompt = storedPut({ version: systemPromptVersion(id, null), validTime: new Date(position.at) });
   const { applied } = await outbox.accept({ session: id, lease: null, files: [], heads: [...puts, prompt], at });
   applied.then(
-    ({ txId }) => metadata.setKnownUpto(id, txId),
+    ({ txId }) => metadata.setKnown(id, { txId, objects: 0 }),
     () => undefined,
   );
   return { state, position, lease: leaseOf(puts, id), prompt: null, promptAt: position.at, indexedAtSnapshot: 0 };

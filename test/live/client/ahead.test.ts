@@ -13,6 +13,7 @@ import { effort } from '../../support/effort.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { Road } from '../../support/road.js';
 import { callReport as call } from '../../support/tracked-project.js';
+import { until } from '../../support/until.js';
 
 const FILES = ['a.ts', 'b.ts', 'c.ts'] as const;
 let names = 0;
@@ -147,6 +148,33 @@ describe('a context that no transaction is waited for', () => {
     await settled(client);
     expect((await madeAgain(session.id)).at(-1)).toContain('[deleted]');
   });
+
+  test.each([['that waits for no transaction', { optimistic: true }] as const, ['as the database has it', {}] as const])(
+    'of many objects, a context %s reads only what others wrote since the last one',
+    async (_how, options) => {
+      const many = Array.from({ length: 300 }, (_, i) => `file-${i}.ts`);
+      await Promise.all(many.map((name) => writeFile(join(root, name), `// ${name}`)));
+      const [client, other] = [await agent(), await open({ track: false })];
+      const [session, theirs] = [await client.openSession(), await other.openSession()];
+      await session.recordCall(call({ mentions: await mentions(client, many) }));
+      await reads(client, session, 'file-7.ts');
+      await settled(client);
+      await session.assemble(options);
+      for (const name of ['file-7.ts', 'file-250.ts']) {
+        await writeFile(join(root, name), `by somebody else: ${name}`);
+        await reads(other, theirs, name);
+        const line = `path=${root}/${name} file_type=ts char_count=${`by somebody else: ${name}`.length}`;
+        const { sent } = await countRequests(() =>
+          until(
+            async () => (await session.assemble(options)).text,
+            (text) => text.includes(line),
+          ),
+        );
+        expect(sent).toBeLessThan(5_000);
+      }
+      expect((await session.assemble(options)).text).toContain('by somebody else: file-7.ts');
+    },
+  );
 
   test('a file that was only mentioned and that others have read is shown as it is known', async () => {
     const [client, other] = [await agent(), await open({ track: false })];

@@ -26,7 +26,8 @@ describe('what a process knows of the newest versions', () => {
           .flatMap(({ ours, id, delay }, txId) => (ours ? [{ txId, id, when: txId + delay }] : []))
           .toSorted((a, b) => a.when - b.when);
         for (let now = 0; now < log.length + 5; now++) {
-          if (reads.includes(now) || now === 0) known.read(Math.min(now, log.length - 1), new Set(ids), at(Math.min(now, log.length - 1)));
+          if (reads.includes(now) || now === 0)
+            known.read({ txId: Math.min(now, log.length - 1), asked: new Set(ids), heads: at(Math.min(now, log.length - 1)) });
           check();
           for (const { txId, id } of told.filter(({ when }) => when === now)) {
             own.add(txId);
@@ -47,7 +48,7 @@ describe('what a process knows of the newest versions', () => {
       [8, 7],
     ]) {
       const known = new KnownHeads(new OwnTransactions());
-      known.read(5, new Set(), new Map());
+      known.read({ txId: 5, asked: new Set(), heads: new Map() });
       for (const txId of order) known.wrote(txId, { heads: new Map([[id, head(`version ${txId}`, 1)]]), readAt: 5 });
       expect(known.newest(id)?.hash).toBe('version 8');
     }
@@ -56,35 +57,35 @@ describe('what a process knows of the newest versions', () => {
   test('what was decided before somebody else wrote does not count', () => {
     const own = new OwnTransactions();
     const known = new KnownHeads(own);
-    known.read(5, new Set(), new Map());
+    known.read({ txId: 5, asked: new Set(), heads: new Map() });
     own.add(6);
     // Decided at 3; who wrote 4 and 5 is not known, and the object was not asked for.
     known.wrote(6, { heads: new Map([[ids[0] as ObjectId, head('ours', 1)]]), readAt: 3 });
     expect([known.basis, known.isStale, known.at(ids[0] as ObjectId)]).toEqual([5, true, undefined]);
     expect(known.newest(ids[0] as ObjectId)?.hash).toBe('ours');
-    known.read(7, new Set(ids), new Map([[ids[0] as ObjectId, head('theirs', 2)]]));
+    known.read({ txId: 7, asked: new Set(ids), heads: new Map([[ids[0] as ObjectId, head('theirs', 2)]]) });
     expect([known.isStale, known.newest(ids[0] as ObjectId)?.hash]).toEqual([false, 'theirs']);
   });
 
   test('the last of two versions of ours counts, also of an object that was not asked for', () => {
     const [own, [id]] = [new OwnTransactions(), ids as [ObjectId]];
     const known = new KnownHeads(own);
-    known.read(5, new Set(), new Map());
+    known.read({ txId: 5, asked: new Set(), heads: new Map() });
     // Somebody else wrote 6.
     for (const txId of [7, 8]) own.add(txId);
     known.wrote(7, { heads: new Map([[id, head('first', 7)]]), readAt: 6 });
     known.wrote(8, { heads: new Map([[id, head('second', 8)]]), readAt: 7 });
-    known.read(8, new Set(), new Map());
+    known.read({ txId: 8, asked: new Set(), heads: new Map() });
     expect([known.isStale, known.at(id)?.hash]).toEqual([false, 'second']);
   });
 
   test('what another session of this process wrote before somebody else did makes nobody read again; later it is not taken for the newest', () => {
     const [own, [theirs, mine]] = [new OwnTransactions(), ids as [ObjectId, ObjectId]];
     const known = new KnownHeads(own, (id) => id === mine);
-    known.read(5, new Set([mine]), new Map());
+    known.read({ txId: 5, asked: new Set([mine]), heads: new Map() });
     for (const txId of [7, 9]) own.add(txId);
     known.wrote(7, { heads: new Map([[theirs, head('theirs', 7)]]), readAt: 6 });
-    known.read(8, new Set([mine]), new Map());
+    known.read({ txId: 8, asked: new Set([mine]), heads: new Map() });
     expect([known.isStale, known.at(theirs)]).toEqual([false, undefined]);
     known.wrote(9, { heads: new Map([[theirs, head('older', 3)]]), readAt: 6 });
     expect([known.isStale, known.basis]).toEqual([true, 8]);
@@ -93,7 +94,7 @@ describe('what a process knows of the newest versions', () => {
   test('where it hears nothing of one of ours it says so, and what it keeps has an end', () => {
     const [own, [id]] = [new OwnTransactions(), ids as [ObjectId]];
     const known = new KnownHeads(own);
-    known.read(0, new Set(), new Map());
+    known.read({ txId: 0, asked: new Set(), heads: new Map() });
     own.add(1);
     const write = (from: number, to: number): void => {
       for (let txId = from; txId <= to; txId++) {
@@ -103,14 +104,14 @@ describe('what a process knows of the newest versions', () => {
     };
     write(2, 100);
     expect([known.basis, known.isBehind, known.isStale]).toEqual([0, true, false]);
-    known.read(90, new Set([id]), new Map([[id, head('version 90', 90)]]));
+    known.read({ txId: 90, asked: new Set([id]), heads: new Map([[id, head('version 90', 90)]]) });
     expect([known.basis, known.isBehind, known.at(id)?.hash]).toEqual([100, false, 'version 100']);
     write(102, 1_102);
     // Nothing is shown that may be older than what was forgotten.
     expect([known.basis, known.isStale, known.newest(id)]).toEqual([undefined, true, undefined]);
-    known.read(1_000, new Set([id]), new Map([[id, head('version 1000', 1_000)]]));
+    known.read({ txId: 1_000, asked: new Set([id]), heads: new Map([[id, head('version 1000', 1_000)]]) });
     expect(known.newest(id)).toBeUndefined();
-    known.read(1_102, new Set([id]), new Map([[id, head('version 1102', 1_102)]]));
+    known.read({ txId: 1_102, asked: new Set([id]), heads: new Map([[id, head('version 1102', 1_102)]]) });
     expect(known.at(id)?.hash).toBe('version 1102');
   });
 });

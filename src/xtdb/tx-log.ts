@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { EdnMap, EdnTagged, type EdnValue, elements, Keyword } from '../edn/values.js';
+import { XtdbError } from './errors.js';
+import type { HttpRequest, XtdbHttp } from './http.js';
+import type { RequestOptions } from './requests.js';
+import { entityId } from './transactions.js';
+
+/** How the serializer that XTDB makes its hashes with marks a string: by the bytes that its length takes. */
+const SHORT_STRING = 105;
+const MIDDLE_STRING = 16;
+const LONG_STRING = 13;
+
+function stringHead(bytes: number): Buffer {
+  if (bytes < 1 << 7) return Buffer.from([SHORT_STRING, bytes]);
+  const isMiddle = bytes < 1 << 15;
+  const head = Buffer.alloc(isMiddle ? 3 : 5);
+  head.writeUInt8(isMiddle ? MIDDLE_STRING : LONG_STRING);
+  if (isMiddle) head.writeInt16BE(bytes, 1);
+  else head.writeInt32BE(bytes, 1);
+  return head;
+}
+
+/** The hash that XTDB's log of transactions and its indices call an entity by, as hex. */
+export function entityHash(id: string): string {
+  const bytes = Buffer.from(entityId(id));
+  return createHash('sha1').update(stringHead(bytes.length)).update(bytes).digest('hex');
+}
+
+/** Whether an operation in the log writes its entity; one that is not here may write what its event does not say. */
+const WRITES: ReadonlyMap<string, boolean> = new Map([
+  ['xtdb.api/put', true],
+  ['xtdb.api/delete', true],
+  ['xtdb.api/evict', true],
+  ['xtdb.api/match', false],
+]);
+
+const hashOf = (value: EdnValue | undefined): string | undefined =>
+  value instanceof EdnTagged && typeof value.value === 'string' ? value.value : undefined;
+
+/** The log of a node's committed transactions, which names entities by their hashes. */
+export class TransactionLog {
+  readonly #http: XtdbHttp;
+  readonly #timeoutMs: number;
+  #isUnderstood: Promise<boolean> | undefined;
+
+  constructor(http: XtdbHttp, timeoutMs: number) {
+    this.#http = http;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /**
+   * The hashes of the entities that the transactions after one wrote, up to the last one. Undefined where that cannot be told: a node that makes its hashes
+   * otherwise, or a transaction with operations of another kind. `known` is an entity that the node holds, by which its hashes are tried once.
+   */
+  async writtenAfter(txId: number, known: string, options: RequestOptions = {}): Promise<ReadonlySet<string> | undefined> {
+    const limits = { timeoutMs: options.timeoutMs ?? this.#timeoutMs, signal: options.signal };
+    this.#isUnderstood ??= this.#tryHash(known, limits);
+    const [isUnderstood, answer] = await Promise.all([
+      this.#isUnderstood.catch(() => false),
+      this.#http.send({ method: 'GET', path: '/tx-log', params: { 'after-tx-id': txId }, accept: 'application/transit+json', ...limits }),
+    ]);
+    if (!isUnderstood) {
+      this.#isUnderstood = undefined;
+      return undefined;
+    }
+    const transactions = elements(answer);
+    if (transactions === undefined)
+      throw new XtdbError('bad-response', 'The database answered with something that is no log of transactions.');
+    return writtenBy(transactions);
+  }
+
+  async #tryHash(known: string, limits: Pick<HttpRequest, 'timeoutMs' | 'signal'>): Promise<boolean> {
+    const request = { method: 'GET', path: '/entity-tx', params: { eid: entityId(known) }, accept: 'application/transit+json' } as const;
+    const answer = await this.#http.send({ ...request, ...limits });
+    return answer instanceof EdnMap && hashOf(answer.get('xt/id')) === entityHash(known);
+  }
+}
+
+function writtenBy(transactions: readonly EdnValue[]): ReadonlySet<string> | undefined {
+  const written = new Set<string>();
+  for (const transaction of transactions) {
+    const events = transaction instanceof EdnMap ? elements(transaction.get('xtdb.api/tx-events')) : undefined;
+    if (events === undefined) return undefined;
+    for (const event of events) {
+      const [operation, entity] = elements(event) ?? [];
+      const writes = operation instanceof Keyword ? WRITES.get(operation.name) : undefined;
+      const hash = hashOf(entity);
+      if (writes === undefined || hash === undefined) return undefined;
+      if (writes) written.add(hash);
+    }
+  }
+  return written;
+}
