@@ -1,6 +1,6 @@
 /**
- * Builds dist/: one ESM bundle per entry with shared chunks (a bundle halves the start-up of `palimpsest mcp`), and the type declarations of
- * the library when `--types` is given.
+ * Builds dist/: one ESM bundle per entry with shared chunks (a bundle halves the start-up of `palimpsest mcp`), a bundle of its own for what a reviewer's verb runs,
+ * and the type declarations of the library when `--types` is given.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,9 +14,33 @@ const entries = {
   experiment: 'scripts/experiment.ts',
   lab: 'scripts/lab.ts',
   'replay-corpus': 'scripts/replay-corpus.ts',
+  'deliver-journals': 'src/host/deliver-journals.ts',
   sidecar: 'src/extensions/sidecar/main.ts',
   'pi-extension': 'src/extensions/pi/pi-extension.ts',
   opencode: 'src/extensions/opencode/opencode-plugin.ts',
+};
+
+/**
+ * What the verbs of reviewers run: it is loaded for one answer, and loading one file takes a third of loading the sixty that it would share with the other
+ * entries.
+ */
+const verbs = ['context', 'log', 'object', 'verify'];
+const verbsApart = {
+  name: 'verbs-apart',
+  setup(build) {
+    build.onResolve({ filter: new RegExp(`^\\./(${verbs.join('|')})\\.js$`) }, ({ path, importer, kind }) => {
+      const isVerb = kind === 'dynamic-import' && importer === join(root, 'src/cli/review/commands.ts');
+      return isVerb ? { path: `./review/${path.slice(2)}`, external: true } : undefined;
+    });
+  },
+};
+
+/** Delivering what dead processes left takes a client, which no answer needs: it is loaded from the bundles that the other entries share. */
+const deliveryShared = {
+  name: 'delivery-shared',
+  setup(build) {
+    build.onResolve({ filter: /\/deliver-journals\.js$/ }, () => ({ path: '../deliver-journals.js', external: true }));
+  },
 };
 
 // Built aside and then moved into place, so that a program started meanwhile finds the old files or the new ones.
@@ -27,7 +51,18 @@ await bundle({
   legalComments: 'none',
   sourcemap: false,
   chunkNames: 'chunks/[name]-[hash]',
+  plugins: [verbsApart],
 });
+for (const verb of verbs) {
+  await bundle({
+    entryPoints: { [verb]: `src/cli/review/${verb}.ts` },
+    outdir: join(draft, 'review'),
+    legalComments: 'none',
+    sourcemap: false,
+    chunkNames: '[name]-[hash]',
+    plugins: [deliveryShared],
+  });
+}
 // pi asks for a default export, which nothing in the source has.
 writeFileSync(join(draft, 'pi.js'), "export { palimpsestForPi as default } from './pi-extension.js';\n");
 if (existsSync(join(draft, 'cli.js'))) chmodSync(join(draft, 'cli.js'), 0o755);

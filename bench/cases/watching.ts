@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { z } from 'zod';
+import * as z from 'zod';
 import { median } from '../quantile.js';
 import type { CaseResult } from '../results.js';
 import { benchFolder, type Workshop } from '../workshop.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** One block of a message or result: text, an image, or anything else that a model's wire knows; unknown members pass through. */
 const contentPartSchema = z

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { messageSchema, toolCallReportSchema } from '../harness/message-schema.js';
 
 const sessionName = z

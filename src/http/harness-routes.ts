@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { HarnessSession } from '../harness/harness-session.js';
 import type { Backend } from '../host/backend.js';
 import type { Logger } from '../host/log.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { defined } from '../values/defined.js';
 import { ANSWERS, type AnswerName, REQUESTS, type RequestName } from './api-schemas.js';
 import type { QuestionKind } from './question-queue.js';

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { z } from 'zod';
+import * as z from 'zod';
 import { isDeeperThan } from '../values/json-depth.js';
 import { ApiError, type ProblemPlace } from './problem.js';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, copyFile, link, mkdir, open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { draftOf } from '../process/drafts.js';
 import { acquireLock, type LockFile, livingLockOwner, lockFilesAmong } from '../process/lock.js';
 import { namesIn, type OwnedFile } from '../process/owned-file.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { JournalError } from './errors.js';
 import { LONGEST_PAYLOAD } from './frame.js';
 

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { z } from 'zod';
+import * as z from 'zod';
 import { FRAME_HEADER_BYTES, type FrameHeader, frameAt, isCutOff, nextFrame, payloadAt } from './frame.js';
 
 /** The format of journal files that this version writes and reads. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { hashText } from '../objects/hashes.js';
 import type { SessionId } from '../objects/ids.js';
 import { acquireLock, livingLockOwner, lockFilesAmong } from '../process/lock.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir, realpath, rm, statfs, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { remoteFolders } from '../process/data-folder.js';
 import { draftOf, removeDeadDrafts } from '../process/drafts.js';
 import { LockTimeoutError } from '../process/lock.js';

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { access, mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { draftOf, removeDeadDrafts } from '../process/drafts.js';
 import { withNamedLock } from '../process/lock.js';
 import { systemCode } from '../process/system-error.js';

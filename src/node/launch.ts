@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { z } from 'zod';
+import * as z from 'zod';
 import { identifyProcess, type ProcessIdentity } from '../process/process-identity.js';
 import { NodeError } from './errors.js';
 import type { LogFile } from './log-file.js';

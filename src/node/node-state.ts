@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { createWholeFile, livingOwners, parseJson, removeDeadFiles, replaceFile } from '../process/owned-file.js';
 import { identifySelf, isAlive, type ProcessIdentity, processIdentitySchema } from '../process/process-identity.js';
 import type { DataFolder } from './data-folder.js';

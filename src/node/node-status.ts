@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { resolve } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { dataFolderAt, findDataFolder, freeBytes, LEAST_ROOM } from './data-folder.js';
 import { readLogTail } from './log-file.js';
 import {
@@ -122,6 +122,13 @@ export function writeTrouble(status: NodeStatusReport): string | undefined {
 /** What the state file of a data folder says, without asking the node; undefined where there is none. */
 export async function nodePhase(dataDir: string): Promise<NodePhase | undefined> {
   return (await readState(dataFolderAt(dataDir).stateFile))?.phase;
+}
+
+/** The profile of the node that runs on a data folder, which is not asked whether it answers; undefined where none runs. Changes nothing there. */
+export async function runningProfile(dataDir: string): Promise<NodeProfile | undefined> {
+  const folder = await findDataFolder(dataDir);
+  const liveness = folder === undefined ? undefined : await readLiveness(folder);
+  return liveness === undefined || liveness.kind === 'none' ? undefined : liveness.state.profile;
 }
 
 /** Looks at the node of a data folder without changing anything there. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { link, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { CodedError } from '../values/coded-error.js';
 import { draftOf } from './drafts.js';
 import { createWholeFile, livingOwner, livingOwnerIn, namesIn, type OwnedFile, type OwnerSchema, ownedFile, textOf } from './owned-file.js';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** One process for its whole life: the pid alone may be given to another process later, pid and start together not. */
 export interface ProcessIdentity {

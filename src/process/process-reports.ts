@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { livingOwners, readJsonFiles, removeDeadFiles, replaceFile } from './owned-file.js';
 import { identifySelf, processIdentitySchema } from './process-identity.js';
 

@@ -44,9 +44,9 @@ export async function forkPointOf(db: DbSnapshot, session: SessionId): Promise<F
   return head === undefined ? undefined : marksOf(head).parent;
 }
 
-/** As `findLineage`; a session that the database does not hold has its own steps alone. */
-export async function lineageOf(db: DbSnapshot, session: SessionId): Promise<Lineage> {
-  return lineageFrom(db, session, await forkPointOf(db, session));
+/** The lineage of a session that continues none, and of one that the database does not hold. */
+export function withoutParent(session: SessionId): Lineage {
+  return { session, segments: [{ session, first: 1, last: Number.POSITIVE_INFINITY }] };
 }
 
 /** As `findLineage`, where the fork point is known from the session's head: a fork's parent may be a fork itself. */

@@ -37,15 +37,14 @@ export async function formerParts(db: DbSnapshot, ids: readonly PartId[]): Promi
   );
 }
 
-/** The parts under some ids, whichever version wrote them; unknown ids are absent. */
+/**
+ * The parts under some ids of one session's steps, in their order, whichever version wrote them; unknown ids are absent. No version goes back to a former id, so
+ * where the first one is there under its id of today no other is asked for under its former one, and where it is not there at all none is.
+ */
 export async function readParts(db: DbSnapshot, ids: readonly PartId[]): Promise<ReadonlyMap<PartId, StoredDocument>> {
   const found = (await db.entities(ids)) as ReadonlyMap<PartId, StoredDocument>;
-  if (found.size === ids.length) return found;
-  return new Map([
-    ...found,
-    ...(await formerParts(
-      db,
-      ids.filter((id) => !found.has(id)),
-    )),
-  ]);
+  const [first] = ids;
+  if (first === undefined || found.has(first) || (await formerParts(db, [first])).size === 0) return found;
+  const missing = ids.filter((id) => !found.has(id));
+  return new Map([...found, ...(await formerParts(db, missing))]);
 }

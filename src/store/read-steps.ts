@@ -3,6 +3,7 @@ import { foldSets, type SessionSets } from '../objects/sets.js';
 import type { Step } from '../objects/step.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
+import { entityHash } from '../xtdb/tx-log.js';
 import { StoreError } from './errors.js';
 import { forkPointOf, type Lineage, type LineageSegment, lineageFrom, ownerOf, type StepRange } from './lineage.js';
 import { formerId, formerParts, readParts } from './part-id.js';
@@ -28,6 +29,11 @@ export interface FoundSets {
 const PAGE = 500;
 /** Pages on their way at once; the node runs few queries at a time. */
 const PAGES_AT_ONCE = 3;
+
+/** With fewer steps than this their times are looked up one by one. */
+const LOOKED_UP = 16;
+/** Transactions for each step that is asked about, up to which reading the log of all of them is cheaper than the look-ups. */
+const LOGGED_A_STEP = 20;
 
 const bySeq = (a: { readonly seq: number }, b: { readonly seq: number }): number => a.seq - b.seq;
 const isOpenEnded = ({ last }: LineageSegment): boolean => last === Number.POSITIVE_INFINITY;
@@ -124,9 +130,11 @@ export class StepReader {
   async existing(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlySet<number>> {
     const ids = stepIds(lineage, seqs);
     const found = new Set<string>(await existingIds(this.#db, [...ids.keys()]));
+    // What comes after a step that is there under its id of today has no former one.
+    const earliest = Math.min(...[...ids].flatMap(([id, seq]) => (found.has(id) ? [seq] : [])));
     const former = await formerParts(
       this.#db,
-      [...ids.keys()].filter((id) => !found.has(id)),
+      [...ids].flatMap(([id, seq]) => (seq < earliest ? [id] : [])),
     );
     return new Set([...ids].flatMap(([id, seq]) => (found.has(id) || former.has(id) ? [seq] : [])));
   }
@@ -134,7 +142,7 @@ export class StepReader {
   /** The times of some steps; unknown ones are absent. */
   async times(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlyMap<number, StepTimes>> {
     const ids = stepIds(lineage, seqs);
-    const found = await readTimes(this.#db, [...ids.keys()]);
+    const found = await this.#writeTimes([...ids.keys()]);
     const missing = [...ids.keys()].filter((id) => !found.has(id));
     const former = await readTimes(this.#db, [...(await formerParts(this.#db, missing)).keys()].map(formerId));
     return new Map(
@@ -143,6 +151,28 @@ export class StepReader {
         return times === undefined ? [] : [[seq, { ...times, owner: ownerOf(lineage, seq) ?? lineage.session }] as const];
       }),
     );
+  }
+
+  /**
+   * The times of steps' parts, each of which is written once. A look-up tells those of one part: where there are many of them close together, the log of transactions
+   * from the first one on is read instead, unless it does not say the same of the first and the last one as a look-up does.
+   */
+  async #writeTimes(ids: readonly PartId[]): Promise<ReadonlyMap<string, VersionTimes>> {
+    const latest = this.#db.basis.txId;
+    if (ids.length < LOOKED_UP || latest === undefined) return readTimes(this.#db, ids);
+    const [first = '', last = ''] = [ids.at(0), ids.at(-1)];
+    const ends = await readTimes(this.#db, [first, last]);
+    const known = [...ends.values()];
+    const from = Math.min(...known.map(({ txId }) => txId));
+    if (known.length < 2 || latest - from > ids.length * LOGGED_A_STEP) return readTimes(this.#db, ids);
+    const writes = await this.#db.log.writesAfter(from - 1);
+    const isSame = [...ends].every(([id, { txId }]) => writes?.get(entityHash(id))?.txId === txId);
+    if (writes === undefined || !isSame) return readTimes(this.#db, ids);
+    const found = ids.flatMap((id) => {
+      const times = writes.get(entityHash(id));
+      return times === undefined || times.txId > latest ? [] : [[id, times] as const];
+    });
+    return new Map(found);
   }
 
   /** The sets of a session: the snapshots and the steps since the last one (decision G3). */

@@ -1,7 +1,7 @@
 import type { EdnValue } from '../edn/values.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
-import { type ObjectId, type SessionId, type Sha256, sessionId } from '../objects/ids.js';
+import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import type { SessionSets } from '../objects/sets.js';
@@ -15,7 +15,7 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import type { RequestOptions } from '../xtdb/requests.js';
 import { readAssemblies, type WantedRecords } from './assemblies.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
-import { findLineage, type Lineage, lineageFrom, lineageOf, type StepRange } from './lineage.js';
+import { findLineage, type Lineage, lineageFrom, type StepRange, withoutParent } from './lineage.js';
 import { formerId } from './part-id.js';
 import {
   existingIds,
@@ -69,6 +69,9 @@ export interface StoredSession {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** Steps of a running turn that are asked for at once: they lie beyond the head, which does not tell how many there are. */
+const RUNNING_STEPS = 64;
+
 const sessionOf = (id: string): SessionId => sessionId(id.slice(id.indexOf(':') + 1));
 const isFolded = (document: StoredDocument): boolean => document.type === 'chat' || document.type === 'session';
 
@@ -90,6 +93,8 @@ export class StoreSnapshot {
   readonly #cache: TextCache;
   readonly #texts: TextReader;
   readonly #steps: StepReader;
+  /** At one basis a lineage is always the same. */
+  readonly #lineages = new Map<SessionId, Promise<Lineage | undefined>>();
 
   constructor(db: DbSnapshot, cache: TextCache) {
     this.#db = db;
@@ -169,17 +174,36 @@ export class StoreSnapshot {
 
   /** The steps of a session, all or those of a range, in order, a fork's shared ones first (decision F2); empty for an unknown session. */
   async steps(session: SessionId, range: StepRange = {}): Promise<readonly Step[]> {
-    return this.#steps.steps(await lineageOf(this.#db, session), range);
+    const id = sessionObjectId(session);
+    const lineage = await this.#lineageOf(session);
+    if (range.first !== undefined || range.last !== undefined) return this.#steps.steps(lineage, range);
+    return this.#allSteps(lineage, (await this.heads([id])).get(id)?.marks.upto ?? 0);
   }
 
   /** Whose steps make up a session (decision F2); the same at every basis that holds it. Undefined where the session is not there. */
   lineage(session: SessionId): Promise<Lineage | undefined> {
-    return findLineage(this.#db, session);
+    const known = this.#lineages.get(session);
+    if (known !== undefined) return known;
+    const found = findLineage(this.#db, session);
+    this.#lineages.set(session, found);
+    found.catch(() => this.#lineages.delete(session));
+    return found;
   }
 
   /** As `steps` of a range, where the session's lineage is known; in pages, so that one is read while another is on its way. */
   stepsAlong(lineage: Lineage, range: Required<StepRange>): Promise<readonly Step[]> {
     return this.#steps.along(lineage, range);
+  }
+
+  /**
+   * As `steps`, from one on to the last, where the session's lineage is known and its head includes the steps up to `upto`: they are called by their ids, and only so
+   * many beyond the head as a running turn mostly has.
+   */
+  async stepsFrom(lineage: Lineage, { first, upto }: { readonly first: number; readonly upto: number }): Promise<readonly Step[]> {
+    const near = upto + RUNNING_STEPS;
+    const steps = await this.stepsAlong(lineage, { first, last: near });
+    if (steps.at(-1)?.seq !== near) return steps;
+    return [...steps, ...(await this.stepsAlong(lineage, { first: near + 1, last: Number.MAX_SAFE_INTEGER }))];
   }
 
   /** Which of some steps the database holds at this basis. */
@@ -189,7 +213,7 @@ export class StoreSnapshot {
 
   /** The sets of a session, the last step that they include, and how much of the index the snapshots hold. */
   async sets(session: SessionId): Promise<FoundSets> {
-    return this.#steps.sets(await lineageOf(this.#db, session));
+    return this.#steps.sets(await this.#lineageOf(session));
   }
 
   /** When some versions and parts became true and known, by id; unknown ids are absent. */
@@ -205,7 +229,7 @@ export class StoreSnapshot {
 
   /** Which session wrote a step, a fork's ancestor perhaps (decision F2), and when the database learned it; unknown steps are absent. */
   async stepTimes(session: SessionId, seqs: readonly number[]): Promise<ReadonlyMap<number, StepTimes>> {
-    return this.#steps.times(await lineageOf(this.#db, session), seqs);
+    return this.#steps.times(await this.#lineageOf(session), seqs);
   }
 
   /** Which of some ids the database knows, whatever stands there. */
@@ -267,7 +291,7 @@ export class StoreSnapshot {
    * @throws {StoreError} `corrupt-part` – a record does not fit its id and there is no `onDamaged`
    */
   async assemblies(session: SessionId, wanted: WantedRecords = {}): Promise<readonly AssemblyProof[]> {
-    return readAssemblies(this.#db, await lineageOf(this.#db, session), wanted);
+    return readAssemblies(this.#db, await this.#lineageOf(session), wanted);
   }
 
   /** The text kept under a hash as chunk parts (decision G5); undefined where none is. */
@@ -285,6 +309,16 @@ export class StoreSnapshot {
     return this.#texts.damaged(hashes);
   }
 
+  async #lineageOf(session: SessionId): Promise<Lineage> {
+    return (await this.lineage(session)) ?? withoutParent(session);
+  }
+
+  /** Called by their ids takes a fraction of a query for them; where some of those that the head includes are missing that query says which. */
+  async #allSteps(lineage: Lineage, upto: number): Promise<readonly Step[]> {
+    const steps = await this.stepsFrom(lineage, { first: 1, upto });
+    return steps.length < upto ? this.#steps.steps(lineage) : steps;
+  }
+
   #contents(documents: readonly StoredDocument[]): Promise<ReadonlyMap<Sha256, string>> {
     return this.#texts.many(documents.map(contentPartHash).filter((hash) => hash !== undefined));
   }
@@ -298,7 +332,7 @@ export class StoreSnapshot {
       const { sets, seq } = await this.#steps.sets(lineage);
       return seq === upto ? fromStored(document, undefined, setFields(sets)) : sessionVersion(session, sets);
     }
-    const steps = await this.#steps.steps(lineage);
+    const steps = await this.#allSteps(lineage, upto);
     const turns = turnsOf(steps.reduce(chatAfter, NO_CHAT));
     return (steps.at(-1)?.seq ?? 0) === upto ? fromStored(document, undefined, chatFields(session, turns)) : chatVersion(session, turns);
   }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { similarNames } from '../values/similar-names.js';
 import { applyAliases, IGNORED } from './argument-aliases.js';
 import { type InputSchema, ToolError } from './tool.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { defineTool, type Performed, type Work } from './define-tool.js';
 import { frame, headerLine, headerValue, remaining, shownId } from './framing.js';
 import { type CommandEnd, runCommand } from './run-command.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { metadataLine, type NameOf, namesOf } from '../assembly/metadata.js';
 import type { ContextSession, PoolEntry } from '../client/session/context-session.js';
 import { hashText } from '../objects/hashes.js';

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type DirectoryEntry, type EntryKind, listDirectory } from '../filesystem/access/list-directory.js';
 import { ignoredNames } from '../filesystem/search/ignore-rules.js';
 import { findFiles, walkFiles } from '../filesystem/search/walk.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { FoundLine } from '../filesystem/search/search-task.js';
 import { searchText } from '../filesystem/search/search-text.js';
 import { defined } from '../values/defined.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import type { LoadedObject } from '../client/session/find-object.js';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import type { VerbEntry, VerbFailure, VerbPlan } from '../client/session/call-report.js';
 import type { ContextSession } from '../client/session/context-session.js';

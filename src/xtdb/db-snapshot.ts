@@ -5,6 +5,7 @@ import { XtdbError } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
 import type { RequestOptions } from './requests.js';
 import { entityId, readReceipt } from './transactions.js';
+import { TransactionLog } from './tx-log.js';
 
 /** The moment that a database value stands for: what held at `validTime`, as the database knew it after transaction `txId`. */
 export interface Basis {
@@ -69,6 +70,11 @@ export class DbSnapshot {
   earlier(validTime: Date, txId: number): DbSnapshot | undefined {
     if (this.basis.txId === undefined || txId > this.basis.txId) return undefined;
     return new DbSnapshot(this.#http, { validTime, txId, txTime: undefined }, this.#timeoutMs);
+  }
+
+  /** The log of the node's transactions, also of those after this moment. */
+  get log(): TransactionLog {
+    return new TransactionLog(this.#http, this.#timeoutMs);
   }
 
   /** The document of one entity. */

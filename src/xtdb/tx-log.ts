@@ -3,7 +3,7 @@ import { EdnMap, EdnTagged, type EdnValue, elements, Keyword } from '../edn/valu
 import { XtdbError } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
 import type { RequestOptions } from './requests.js';
-import { entityId } from './transactions.js';
+import { entityId, readReceipt } from './transactions.js';
 
 /** How the serializer that XTDB makes its hashes with marks a string: by the bytes that its length takes. */
 const SHORT_STRING = 105;
@@ -37,6 +37,13 @@ const WRITES: ReadonlyMap<string, boolean> = new Map([
 const hashOf = (value: EdnValue | undefined): string | undefined =>
   value instanceof EdnTagged && typeof value.value === 'string' ? value.value : undefined;
 
+/** When an entity was written: by which transaction, and from when on that holds. */
+export interface LoggedWrite {
+  readonly validTime: Date;
+  readonly txTime: Date;
+  readonly txId: number;
+}
+
 /** The log of a node's committed transactions, which names entities by their hashes. */
 export class TransactionLog {
   readonly #http: XtdbHttp;
@@ -48,25 +55,29 @@ export class TransactionLog {
     this.#timeoutMs = timeoutMs;
   }
 
+  /** The last write of each entity that the transactions after one wrote, by its hash. Undefined where one of them has operations of another kind. */
+  async writesAfter(txId: number, options: RequestOptions = {}): Promise<ReadonlyMap<string, LoggedWrite> | undefined> {
+    const limits = this.#limits(options);
+    const request = { method: 'GET', path: '/tx-log', params: { 'after-tx-id': txId }, accept: 'application/transit+json' } as const;
+    const transactions = elements(await this.#http.send({ ...request, ...limits }));
+    if (transactions === undefined)
+      throw new XtdbError('bad-response', 'The database answered with something that is no log of transactions.');
+    return writesOf(transactions);
+  }
+
   /**
    * The hashes of the entities that the transactions after one wrote, up to the last one. Undefined where that cannot be told: a node that makes its hashes
    * otherwise, or a transaction with operations of another kind. `known` is an entity that the node holds, by which its hashes are tried once.
    */
   async writtenAfter(txId: number, known: string, options: RequestOptions = {}): Promise<ReadonlySet<string> | undefined> {
-    const limits = { timeoutMs: options.timeoutMs ?? this.#timeoutMs, signal: options.signal };
-    this.#isUnderstood ??= this.#tryHash(known, limits);
-    const [isUnderstood, answer] = await Promise.all([
-      this.#isUnderstood.catch(() => false),
-      this.#http.send({ method: 'GET', path: '/tx-log', params: { 'after-tx-id': txId }, accept: 'application/transit+json', ...limits }),
-    ]);
-    if (!isUnderstood) {
-      this.#isUnderstood = undefined;
-      return undefined;
-    }
-    const transactions = elements(answer);
-    if (transactions === undefined)
-      throw new XtdbError('bad-response', 'The database answered with something that is no log of transactions.');
-    return writtenBy(transactions);
+    this.#isUnderstood ??= this.#tryHash(known, this.#limits(options));
+    const [isUnderstood, writes] = await Promise.all([this.#isUnderstood.catch(() => false), this.writesAfter(txId, options)]);
+    if (!isUnderstood) this.#isUnderstood = undefined;
+    return isUnderstood && writes !== undefined ? new Set(writes.keys()) : undefined;
+  }
+
+  #limits(options: RequestOptions): Pick<HttpRequest, 'timeoutMs' | 'signal'> {
+    return { timeoutMs: options.timeoutMs ?? this.#timeoutMs, signal: options.signal };
   }
 
   async #tryHash(known: string, limits: Pick<HttpRequest, 'timeoutMs' | 'signal'>): Promise<boolean> {
@@ -76,18 +87,19 @@ export class TransactionLog {
   }
 }
 
-function writtenBy(transactions: readonly EdnValue[]): ReadonlySet<string> | undefined {
-  const written = new Set<string>();
+function writesOf(transactions: readonly EdnValue[]): ReadonlyMap<string, LoggedWrite> | undefined {
+  const writes = new Map<string, LoggedWrite>();
   for (const transaction of transactions) {
     const events = transaction instanceof EdnMap ? elements(transaction.get('xtdb.api/tx-events')) : undefined;
     if (events === undefined) return undefined;
+    const { txId, txTime } = readReceipt(transaction);
     for (const event of events) {
-      const [operation, entity] = elements(event) ?? [];
-      const writes = operation instanceof Keyword ? WRITES.get(operation.name) : undefined;
+      const [operation, entity, , from] = elements(event) ?? [];
+      const isWrite = operation instanceof Keyword ? WRITES.get(operation.name) : undefined;
       const hash = hashOf(entity);
-      if (writes === undefined || hash === undefined) return undefined;
-      if (writes) written.add(hash);
+      if (isWrite === undefined || hash === undefined) return undefined;
+      if (isWrite) writes.set(hash, { validTime: from instanceof Date ? from : txTime, txTime, txId });
     }
   }
-  return written;
+  return writes;
 }

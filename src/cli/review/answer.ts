@@ -1,19 +1,21 @@
 import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readWrite } from '../../client/delivery/damaged-journal.js';
+import { setFlagsFromString } from 'node:v8';
+import { config } from 'zod';
 import { localFilesystemId } from '../../filesystem/access/filesystem-id.js';
 import { MountTable } from '../../filesystem/access/mounts.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { type Point, Timeline } from '../../history/rebuild/timeline.js';
-import { type OpenStore, openStore } from '../../host/open-client.js';
+import { type OpenStore, openStore } from '../../host/open-store.js';
 import { readMounts, readSettings, type Settings } from '../../host/settings.js';
 import { asideFiles, type InspectedJournal, inspectJournals, isBrokenJournal, waitingRecords } from '../../journal/journals.js';
-import { nodeStatus } from '../../node/node-status.js';
+import { runningProfile } from '../../node/node-status.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { parseSource } from '../../objects/source.js';
 import { clientFolder } from '../../process/data-folder.js';
 import { systemCode } from '../../process/system-error.js';
 import { reportedTime } from '../../store/object-store.js';
+import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import {
@@ -94,8 +96,8 @@ async function openPast(settings: Settings): Promise<OpenStore> {
     if (systemCode(error) !== 'ENOENT') throw error;
     throw new HistoryError('unknown-session', `there is no data folder ${dataDir}: nothing was recorded there (--data, PALIMPSEST_DATA)`);
   });
-  const status = await nodeStatus(dataDir);
-  const node = status.running ? { ...settings.node, profile: status.profile } : settings.node;
+  const profile = await runningProfile(dataDir);
+  const node = { ...settings.node, ...defined({ profile }) };
   return openStore({ ...settings, node }, report);
 }
 
@@ -112,6 +114,7 @@ interface JournalNotes {
 /** How many steps of each session wait in some journals. */
 async function waitingSteps(folder: string, journals: readonly InspectedJournal[]): Promise<ReadonlyMap<SessionId, number>> {
   const counts = new Map<SessionId, number>();
+  const { readWrite } = await import('../../client/delivery/damaged-journal.js');
   for (const { owner } of journals) {
     for await (const { payload } of waitingRecords(folder, owner)) {
       const write = readWrite(payload);
@@ -199,6 +202,10 @@ async function settleJournals(settings: Settings): Promise<JournalNotes> {
  * @throws {XtdbError} every code – the database does not answer
  */
 export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Promise<Review> {
+  // The HTTP client's parser is WebAssembly: compiling it again, for speed, takes longer than a question does, and the process would not end before.
+  setFlagsFromString('--no-wasm-tier-up');
+  // The same of schemas, each of which reads one file here.
+  config({ jitless: true });
   const settings = readSettings(process.env, flags);
   const mappings = readMounts(flags.mount);
   const { dataDir } = settings.node;

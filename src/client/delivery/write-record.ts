@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { JournalError } from '../../journal/errors.js';
 import type { Json } from '../../objects/canonical-json.js';
 import { restoreVersion } from '../../objects/seal.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Verb } from '../../session/verb-outcome.js';
 import { messageOf } from '../../values/thrown.js';
 import { GUIDE, IDS, VERBS } from '../guide.js';

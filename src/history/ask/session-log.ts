@@ -196,8 +196,6 @@ export async function latestTurns(timeline: Timeline, limit: number, until?: num
 /** Steps that are read for each turn that is wanted, before more are. */
 const STEPS_A_TURN = 8;
 const FEWEST_STEPS = 64;
-/** Steps of a running turn that are asked for at once: they lie beyond the head, which does not tell how many there are. */
-const RUNNING_STEPS = 64;
 
 /**
  * The newest turns of a session that had begun by a moment (milliseconds since 1970), at most `count`, oldest first: read from the session's end on, so
@@ -214,11 +212,7 @@ async function newestTurns(
   let size = Math.max(FEWEST_STEPS, count * STEPS_A_TURN);
   const upto = heads.get(id)?.marks.upto ?? 0;
   let first = Math.max(1, upto - size + 1);
-  const near = upto + RUNNING_STEPS;
-  let steps: readonly Step[] = await present.stepsAlong(lineage, { first, last: near });
-  if (steps.at(-1)?.seq === near) {
-    steps = [...steps, ...(await present.stepsAlong(lineage, { first: near + 1, last: Number.MAX_SAFE_INTEGER }))];
-  }
+  let steps = await present.stepsFrom(lineage, { first, upto });
   for (;;) {
     // The first turn of those that were read may have begun before.
     const turns = turnSpans(steps).slice(first === 1 ? 0 : 1);

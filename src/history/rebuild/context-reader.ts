@@ -64,14 +64,22 @@ class SessionCache {
   #last: SessionState;
   #reading: Promise<unknown> = Promise.resolve();
   #lineage: Promise<Lineage | undefined> | undefined;
+  #isFresh = true;
 
   constructor(session: SessionId) {
     this.#last = emptySession(session);
     this.#kept = [this.#last];
   }
 
+  /** Takes in steps from the first on; nothing where some were read or are being read. */
+  know(steps: readonly Step[]): void {
+    if (this.#isFresh) for (const step of steps) this.#steps.push(step);
+    this.#isFresh = false;
+  }
+
   /** The session after a step, or after the last one of a snapshot; undefined where the snapshot does not hold so many. */
   async stateAt(snapshot: StoreSnapshot, seq: number | undefined): Promise<SessionState | undefined> {
+    this.#isFresh = false;
     const reading = this.#reading.then(() => (seq === undefined ? this.#readAll(snapshot) : this.#readUpTo(snapshot, seq)));
     this.#reading = reading.catch(() => undefined);
     const wanted = await reading;
@@ -120,6 +128,12 @@ export class ContextReader {
   /** The texts in parts of their own that contexts were read with, and an object that each belongs to. */
   readonly texts = new Map<Sha256, ObjectId>();
   readonly #sessions = new Map<SessionId, SessionCache>();
+
+  /** Takes in the steps of one session from its first on, unless some of them were read here. */
+  know(steps: readonly Step[]): void {
+    const [first] = steps;
+    if (first !== undefined) this.#known(first.session).know(steps);
+  }
 
   /** Which of some steps of a session a snapshot holds. */
   async existingSteps(snapshot: StoreSnapshot, session: SessionId, seqs: readonly number[]): Promise<ReadonlySet<number>> {

@@ -8,9 +8,17 @@ const SHOWN = 5;
 
 const INFRASTRUCTURE = ['session', 'chat', 'system_prompt'] as const;
 
-/** The session of exactly this id; undefined when there is none. */
+/** The session of exactly this id; undefined when there is none. One look-up, however many sessions there are. */
 export async function sessionOf(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
-  return (await snapshot.sessions()).map(({ id }) => id).find((id) => id === name);
+  if (name === '' || !name.isWellFormed()) return undefined;
+  const id = `session:${name}`;
+  return (await snapshot.heads([id])).get(id)?.document.type === 'session' ? (name as SessionId) : undefined;
+}
+
+/** The session of exactly this id, or of an infrastructure object of this id. */
+async function exactSession(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
+  const type = INFRASTRUCTURE.find((prefix) => name.startsWith(`${prefix}:`));
+  return (await sessionOf(snapshot, name)) ?? (type === undefined ? undefined : sessionOf(snapshot, name.slice(type.length + 1)));
 }
 
 /**
@@ -19,9 +27,9 @@ export async function sessionOf(snapshot: StoreSnapshot, name: string): Promise<
  * @throws {HistoryError} `ambiguous`, naming candidates
  */
 export async function findSession(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
-  const ids = (await snapshot.sessions()).map(({ id }) => id);
-  const exact = ids.find((id) => id === name || INFRASTRUCTURE.some((type) => name === `${type}:${id}`));
+  const exact = await exactSession(snapshot, name);
   if (exact !== undefined) return exact;
+  const ids = (await snapshot.sessions()).map(({ id }) => id);
   const matches = name === '' ? [] : ids.filter((id) => id.startsWith(name)).sort();
   if (matches.length > 1) {
     const shown = matches.slice(0, SHOWN).join(', ');

@@ -39,7 +39,7 @@ export class PastContexts {
   readonly #reader = new ContextReader();
 
   constructor(readonly timeline: Timeline) {
-    this.#rebuilder = new AssemblyRebuilder(timeline.store);
+    this.#rebuilder = new AssemblyRebuilder(timeline.store, timeline.present);
   }
 
   /**
@@ -52,9 +52,16 @@ export class PastContexts {
     const point = await this.timeline.find(when, session);
     const isPlain = when.validTime === undefined && when.tx === undefined;
     if (point.place !== undefined && isPlain) {
-      const wanted = moment?.kind === 'turn' && moment.step === undefined ? {} : { step: point.place.seq };
-      const [proof] = (await assembliesAt(this.timeline.present, session, { turn: point.place.turn, ...wanted })).slice(-1);
-      if (proof !== undefined) return this.ofRecord(proof);
+      const { turn, seq } = point.place;
+      const turns = await this.timeline.turns(session);
+      const span = turns.find((one) => one.turn === turn);
+      const wanted =
+        moment?.kind === 'turn' && moment.step === undefined ? defined({ first: span?.first, last: span?.last }) : { step: seq };
+      const [proof] = (await assembliesAt(this.timeline.present, session, { turn, ...wanted })).slice(-1);
+      if (proof !== undefined) {
+        if (proof.session === session) this.#rebuilder.know(await this.timeline.steps(session));
+        return this.ofRecord(proof);
+      }
     }
     return this.#assembled(session, point);
   }

@@ -7,6 +7,7 @@ import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { callSuffix, filesystemId, type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
 import type { FilesystemSource } from '../../objects/source.js';
+import type { Step } from '../../objects/step.js';
 import { assemblyId } from '../../store/assemblies.js';
 import { END_OF_TIME, type ObjectStore, reportedTime } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
@@ -129,8 +130,15 @@ export class AssemblyRebuilder {
   readonly #chains = new EpochChains();
   #latest: Promise<StoreSnapshot> | undefined;
 
-  constructor(store: ObjectStore) {
+  /** `present` holds the newest of everything, where it was read already. */
+  constructor(store: ObjectStore, present?: StoreSnapshot) {
     this.#store = store;
+    if (present !== undefined) this.#latest = Promise.resolve(present);
+  }
+
+  /** Takes in the steps of one session, which never change, from its first on: they need not be read again. */
+  know(steps: readonly Step[]): void {
+    this.#reader.know(steps);
   }
 
   /** The texts in parts of their own that contexts were made with so far, and an object that each belongs to. */
@@ -264,18 +272,20 @@ export interface WantedAssembly {
   readonly turn: number;
   /** The session's own number of the step; the last one of the turn that a context was handed out at where absent. */
   readonly step?: number;
+  /** The first and last step of the turn, where they are known: then the records of other turns are not read. */
+  readonly first?: number;
+  readonly last?: number;
 }
 
 /** The records of the contexts that were handed out at a place of a session, in their order; empty where none was. */
 export async function assembliesAt(
   snapshot: StoreSnapshot,
   session: SessionId,
-  { turn, step }: WantedAssembly,
+  { turn, step, first = step, last = step }: WantedAssembly,
 ): Promise<readonly AssemblyProof[]> {
-  const range = step === undefined ? {} : { first: step, last: step };
-  const all = (await snapshot.assemblies(session, range)).filter((proof) => proof.turn === turn);
-  const last = all.at(-1)?.step;
-  return all.filter((proof) => proof.step === (step ?? last));
+  const all = (await snapshot.assemblies(session, defined({ first, last }))).filter((proof) => proof.turn === turn);
+  const latest = all.at(-1)?.step;
+  return all.filter((proof) => proof.step === (step ?? latest));
 }
 
 /**

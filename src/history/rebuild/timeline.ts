@@ -1,5 +1,5 @@
 import type { DisplayPaths } from '../../assembly/metadata.js';
-import { type SessionId, sessionObjectId } from '../../objects/ids.js';
+import type { SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { AskedBasis, ObjectStore } from '../../store/object-store.js';
 import type { VersionTimes } from '../../store/queries.js';
@@ -119,23 +119,11 @@ export class Timeline {
     return new Timeline(store, paths, await store.latest());
   }
 
-  /**
-   * The steps of a session as they are known now; they never change.
-   * @throws {HistoryError} `unknown-session` where there are none and no head
-   */
+  /** The steps of a session as they are known now; they never change. None for an unknown session. */
   steps(session: SessionId): Promise<readonly Step[]> {
-    const known = this.#steps.get(session) ?? this.#readSteps(session);
+    const known = this.#steps.get(session) ?? this.present.steps(session);
     this.#steps.set(session, known);
     return known;
-  }
-
-  /** Called by their ids, which takes a fraction of a query for them; where some are missing that query says which. */
-  async #readSteps(session: SessionId): Promise<readonly Step[]> {
-    const id = sessionObjectId(session);
-    const [heads, lineage] = await Promise.all([this.present.heads([id]), this.present.lineage(session)]);
-    if (lineage === undefined) return [];
-    const steps = await this.present.stepsAlong(lineage, { first: 1, last: Number.MAX_SAFE_INTEGER });
-    return steps.length < (heads.get(id)?.marks.upto ?? 0) ? this.present.steps(session) : steps;
   }
 
   async turns(session: SessionId): Promise<readonly TurnSpan[]> {
@@ -151,7 +139,7 @@ export class Timeline {
     const moment = when.moment ?? NOW;
     const place = moment.kind === 'turn' || moment.kind === 'step' ? await this.#place(moment, session) : undefined;
     const asked: AskedBasis = { ...place?.basis, ...(await this.#clocks(moment, when)) };
-    const snapshot = await this.#at(asked);
+    const snapshot = await this.#at(asked, place?.times.txId);
     const isPlaced = place !== undefined && snapshot.basis.txId === place.times.txId;
     const basis = isPlaced ? { ...snapshot.basis, txTime: place.times.txTime } : snapshot.basis;
     return { moment, snapshot, basis, place: place?.place };
@@ -187,8 +175,14 @@ export class Timeline {
     return defined({ validTime: valid, ...clock });
   }
 
-  async #at(asked: AskedBasis): Promise<StoreSnapshot> {
+  /** The objects at a basis; that of a transaction whose times are known already needs no request. */
+  async #at(asked: AskedBasis, known: number | undefined): Promise<StoreSnapshot> {
     if (Object.keys(asked).length === 0) return this.present;
+    const { validTime: time, txId: tx, txTime } = asked;
+    if (time !== undefined && tx !== undefined && tx === known && txTime === undefined) {
+      const earlier = this.present.earlier({ validTime: time, txId: tx });
+      if (earlier !== undefined) return earlier;
+    }
     const { validTime, txId } = this.present.basis;
     // Whatever is left out is that of the present, so that all of one answer hangs together.
     const whole: AskedBasis = {

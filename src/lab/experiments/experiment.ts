@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { replayConfigSchema } from '../replay/replay-config.js';
 import { ReplayError } from '../replay/replay-error.js';
 import type { ReplayReport } from '../report/replay-report.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The formats that an importer reads. */
 export const RECORDING_FORMATS = [

@@ -1,6 +1,6 @@
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { quoted } from '../../objects/errors.js';
 import { hashText } from '../../objects/hashes.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { SessionAssembly } from '../../client/session/assemble-session.js';
 import { defined } from '../../values/defined.js';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ReplayError } from './replay-error.js';
 
 /** What a replay does differently from the defaults; everything may be left out. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { z } from 'zod';
+import * as z from 'zod';
 import { fileObjectId } from '../../client/file-access.js';
 import type { CanonicalPath, FilesystemId, ObjectId, SessionId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { LOSS_REASONS } from '../recordings/importer.js';
 import { RECORDING_FORMATS } from '../recordings/neutral-session.js';
 import { contextMeasureSchema } from '../replay/context-measure.js';

@@ -182,7 +182,7 @@ describe('a context that no transaction is waited for', () => {
     await reads(other, theirs, 'b.ts');
     await handOut(session);
     await session.recordCall(call({ tool: 'ls', mentions: await mentions(client, ['b.ts', 'c.ts']) }));
-    const { text } = await handOut(session);
+    const text = (await withTheNext(session)).at(-1) ?? '';
     expect(text).toMatch(/type=file path=\S*b\.ts file_type=ts char_count=/);
     expect(text.match(/\[unread\]/g)).toHaveLength(1);
     await settled(client);

@@ -6,7 +6,7 @@ import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho
 import { requireText } from '../../../src/history/ask/object-view.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { wholeRead } from '../../support/context.js';
+import { countRequests, wholeRead } from '../../support/context.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
 describe('questions about the past', () => {
@@ -117,6 +117,27 @@ describe('questions about the past', () => {
     expect(await codeOf(id('zzz'))).toBe('unknown-object');
     expect(await codeOf(id('\ud83d'))).toBe('unknown-object');
     expect(await codeOf(askWho(timeline, { object: first }))).toBe('wrong-kind');
+  });
+
+  test('a long session is asked about with a handful of requests: its context of a turn, and its log', async () => {
+    const session = await made.client.openSession({ id: `${name}-long` });
+    for (let turn = 1; turn <= 40; turn++) {
+      await session.reportMessage({ role: 'user', text: `turn ${turn}` });
+      await session.assemble({ deliver: 'library' });
+      await session.recordCall({ tool: 'bash', args: { turn }, status: 'ok', content: `output ${turn}`, answer: (id) => id });
+    }
+    const store = await made.client.delivered();
+    const asked = await countRequests(async () => askContext(await Timeline.open(store), `${session.id}@turn:20`, {}));
+    expect(asked.result).toMatchObject({ source: 'record', matches: true, turn: 20 });
+    const sum = Object.values(asked.requests).reduce((all, n) => all + n, 0);
+    expect(sum).toBeLessThanOrEqual(12);
+    const now = await Timeline.open(store);
+    const { turns } = await askTurns(now, { session: session.id });
+    const lookedUp = await Promise.all(
+      turns.map(async ({ lastStep }) => (await now.present.stepTimes(session.id, [lastStep])).get(lastStep)),
+    );
+    expect(turns.map(({ known }) => known)).toEqual(lookedUp);
+    expect(turns).toHaveLength(40);
   });
 
   test('a query that would keep the node busy is over when its limit is, and others are answered meanwhile', async () => {

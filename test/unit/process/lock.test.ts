@@ -2,7 +2,7 @@ import { appendFile, chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { z } from 'zod';
+import * as z from 'zod';
 import { acquireLock, type HeldLock, livingLockOwner, lockFilesAmong, namedLockOwner, withNamedLock } from '../../../src/process/lock.js';
 import type { OwnedFile } from '../../../src/process/owned-file.js';
 import { identifySelf, type ProcessIdentity, processIdentitySchema } from '../../../src/process/process-identity.js';

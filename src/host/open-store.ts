@@ -1,0 +1,57 @@
+import { type EnsureNodeOptions, ensureNode, type NodeHandle } from '../node/ensure-node.js';
+import { ObjectStore } from '../store/object-store.js';
+import { defined } from '../values/defined.js';
+import { type NodeAddress, parseNodeUrl } from '../xtdb/address.js';
+import { XtdbClient } from '../xtdb/xtdb-client.js';
+import type { Settings } from './settings.js';
+
+/** The use of a database node: one that someone else runs, or that of a data folder, which is found or started when its address is first asked for. */
+export class NodeUse {
+  readonly #remote: Pick<Settings, 'nodeUrl' | 'nodeToken'> | undefined;
+  readonly #options: EnsureNodeOptions;
+  readonly #stop = new AbortController();
+  #handle: NodeHandle | undefined;
+
+  constructor(options: EnsureNodeOptions, remote?: Pick<Settings, 'nodeUrl' | 'nodeToken'>) {
+    this.#remote = remote;
+    this.#options = options;
+  }
+
+  /** Where the node listens: asked for at the first request, and again whenever the node cannot be reached. */
+  async address(): Promise<NodeAddress> {
+    const { nodeUrl, nodeToken } = this.#remote ?? {};
+    if (nodeUrl !== undefined) return { ...parseNodeUrl(nodeUrl), ...defined({ token: nodeToken?.() }) };
+    const { signal } = this.#options;
+    const both = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
+    const before = this.#handle;
+    this.#handle = await ensureNode({ ...this.#options, signal: both });
+    await before?.release();
+    return this.#handle.address;
+  }
+
+  /** Ends the use, also of a node that is being started. */
+  async release(): Promise<void> {
+    this.#stop.abort();
+    await this.#handle?.release();
+  }
+}
+
+/** A database for reading, and what ends its use. */
+export interface OpenStore {
+  readonly store: ObjectStore;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the database of the settings for reading. The node is found or started first.
+ * @throws {NodeError} every code – the node cannot be started
+ */
+export async function openStore(settings: Settings, onProgress: (message: string) => void): Promise<OpenStore> {
+  const use = new NodeUse({ ...settings.node, onProgress }, settings);
+  const xtdb = new XtdbClient(await use.address());
+  const close = async (): Promise<void> => {
+    await xtdb.close();
+    await use.release();
+  };
+  return { store: new ObjectStore(xtdb), close };
+}

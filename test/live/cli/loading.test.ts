@@ -1,0 +1,37 @@
+import { readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from '@jest/globals';
+
+const dist = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))), 'dist');
+
+/** What is loaded with some built files before any of their code runs. */
+function loadedWith(files: readonly string[], found = new Set<string>()): ReadonlySet<string> {
+  for (const file of files) {
+    if (found.has(file)) continue;
+    found.add(file);
+    const source = readFileSync(file, 'utf8');
+    const imports = [...source.matchAll(/^(?:import|export)\b[^;'"]*?(?:from\s*)?["'](\.{1,2}\/[^"']+)["'];/gm)];
+    loadedWith(
+      imports.map(([, path = '']) => join(dirname(file), path)),
+      found,
+    );
+  }
+  return found;
+}
+
+describe('what a verb of reviewers loads', () => {
+  test.each(['context', 'log', 'object', 'verify'])('%s: a few files, and neither a client nor a protocol', (verb) => {
+    const files = [...loadedWith([join(dist, 'review', `${verb}.js`)])];
+    expect(files.length).toBeLessThanOrEqual(5);
+    expect(files.reduce((bytes, file) => bytes + statSync(file).size, 0)).toBeLessThan(1_300_000);
+    const source = files.map((file) => readFileSync(file, 'utf8')).join('\n');
+    for (const name of ['ContextClient', 'HarnessClient', 'McpServer']) expect(source).not.toMatch(new RegExp(`class _?${name}\\b`));
+  });
+
+  test('the program itself loads none of it before the verb is known', () => {
+    const files = [...loadedWith([join(dist, 'cli.js')])];
+    expect(files.length).toBeLessThanOrEqual(12);
+    expect(files.filter((file) => file.includes('/review/'))).toEqual([]);
+  });
+});
