@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ReplayError } from '../replay/replay-error.js';
 import { policySchema } from './policy-table.js';
 

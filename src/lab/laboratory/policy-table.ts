@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { clairvoyant } from '../policies/clairvoyant.js';
 import { clearToolUses } from '../policies/clear-tool-uses.js';
 import { lastResults } from '../policies/last-results.js';
