@@ -4,11 +4,14 @@ import type { Rendering } from '../harness/loop-session.js';
 export interface LoopCommand extends Rendering {
   /** Whether the context of its model calls is ours. */
   readonly on?: boolean;
+  /** Its next message of the user begins an epoch (layout `epoch`). */
+  readonly tidy?: boolean;
 }
 
 const COMMANDS: ReadonlyMap<string, LoopCommand> = new Map([
   ['on', { on: true }],
   ['off', { on: false }],
+  ['tidy', { tidy: true }],
   ['strict on', { strict: true }],
   ['strict off', { strict: false }],
   ['short-ids on', { shortIds: true }],

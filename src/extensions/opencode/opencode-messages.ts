@@ -75,6 +75,17 @@ function reportedAs(message: OpencodeMessage): readonly Reported[] {
 /** The id of a message or part of ours: the same in the same place of the same session. */
 const ownId = (kind: 'msg' | 'prt', name: string): string => `${kind}_palimpsest_${name}`;
 
+/** Under which names a part of reasoning has the signature of a provider that binds it to what stands before it. */
+const BINDING = ['anthropic', 'bedrock'];
+
+const isBound = ({ type, metadata }: OpencodePart): boolean =>
+  type === 'reasoning' && BINDING.some((name) => Object.hasOwn((metadata ?? {}) as object, name));
+
+function withoutThoughts(message: OpencodeMessage): OpencodeMessage {
+  const parts = message.parts.filter((part) => !isBound(part));
+  return parts.length === message.parts.length ? message : { ...message, parts };
+}
+
 /** OpenCode's list as it is reported and put together again. */
 export function opencodeList(
   session: string,
@@ -106,7 +117,8 @@ export function opencodeList(
     ...(compacted ? { compacted } : {}),
     ...defined({ system: others.system, model: others.model, window: others.window }),
   };
-  return { list, places: reported.map(({ place }) => place), messages, said, withReferences };
+  const places = reported.map(({ place }) => place);
+  return { list, places, messages, said, withReferences, idOf: ({ info }) => info.id, withoutThoughts };
 }
 
 const isCompleted = ({ time }: OpencodeInfo): boolean => (time as { readonly completed?: number } | undefined)?.completed !== undefined;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Verb } from '../../session/verb-outcome.js';
 import { messageOf } from '../../values/thrown.js';
-import { GUIDE, IDS, VERBS } from '../guide.js';
+import { IDS, VERBS } from '../guide.js';
 import { COMMAND_TEXT, loopCommand } from '../loop-command.js';
 import type { LoopGuard } from '../sidecar/loop-guard.js';
 import { startSidecar } from '../sidecar/start.js';
@@ -51,16 +51,16 @@ class OpencodeLoop {
     const id = messages.at(-1)?.info.sessionID;
     if (id === undefined) return;
     const session = this.#session(id);
-    session.handing = false;
     const { compacting } = session;
     session.compacting = false;
+    session.handing = false;
     session.own = compacting ? undefined : [...messages];
+    const own = opencodeList(id, messages, session);
     // What is summed up is the harness's own history.
-    if (!session.on || compacting) return;
-    const passage = await this.#guard.passAhead(() => opencodeList(id, messages, session));
-    if (passage === undefined) return;
-    session.handing = true;
-    messages.splice(0, messages.length, ...passage.messages);
+    const passage = session.on && !compacting ? await this.#guard.passAhead(() => own) : undefined;
+    session.handing = passage !== undefined;
+    const list = passage?.messages ?? (compacting ? messages.map(own.withoutThoughts) : this.#guard.own(own));
+    messages.splice(0, messages.length, ...list);
   }
 
   compacting(id: string): void {
@@ -71,7 +71,7 @@ class OpencodeLoop {
     const session = id === undefined ? undefined : this.#sessions.get(id);
     if (id === undefined || session?.handing !== true || SIDE_PROMPT.test(system[0] ?? '')) return;
     session.handing = false;
-    system[0] = `${system[0] ?? ''}\n\n${GUIDE}`;
+    system[0] = `${system[0] ?? ''}\n\n${this.#guard.guide}`;
     session.system = system.join('\n');
     if (model?.id !== undefined) session.model = model.id;
     if (model?.limit?.context !== undefined) session.window = model.limit.context;
@@ -101,7 +101,8 @@ class OpencodeLoop {
 
   /** What the command asks for; without a word it turns Palimpsest on. @throws {RangeError} for words that mean nothing */
   async command(id: string, words: string): Promise<void> {
-    const { on, ...rendering } = loopCommand(words.trim() === '' ? 'on' : words);
+    const { on, tidy = false, ...rendering } = loopCommand(words.trim() === '' ? 'on' : words);
+    if (tidy) this.#guard.tidy(id);
     this.#guard.render(id, rendering);
     const session = this.#session(id);
     if (on === undefined || on === session.on) return;

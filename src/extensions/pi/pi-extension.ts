@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
-import { GUIDE, IDS, VERBS } from '../guide.js';
+import { IDS, VERBS } from '../guide.js';
 import { COMMAND_TEXT, loopCommand } from '../loop-command.js';
 import type { LoopGuard } from '../sidecar/loop-guard.js';
 import { startSidecar } from '../sidecar/start.js';
@@ -37,16 +37,15 @@ class PiSession {
   prompt(own: string): string | undefined {
     this.#system = undefined;
     if (!this.on) return undefined;
-    this.#system = `${own}\n\n${GUIDE}`;
+    this.#system = `${own}\n\n${this.loop.guide}`;
     return this.#system;
   }
 
   async context(messages: readonly PiMessage[], { ui, model }: PiContext): Promise<readonly PiMessage[] | undefined> {
     this.#messages = messages;
     this.#model = defined({ model: model?.id, window: model?.contextWindow });
-    if (!this.on) return undefined;
-    const passage = await this.loop.pass(() => this.#list());
-    if (passage === undefined) return undefined;
+    const passage = this.on ? await this.loop.pass(() => this.#list()) : undefined;
+    if (passage === undefined) return this.loop.own(this.#list());
     const { pool, active } = passage.context;
     ui.setStatus(STATUS, `palimpsest: ${pool} objects, ${active} active, ~${Math.ceil(passage.chars / CHARS_PER_TOKEN)} tokens`);
     return passage.messages;
@@ -127,10 +126,12 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
     handler: async (args, context) => {
       const { ui } = context;
       try {
-        const { on, ...rendering } = args.trim() === '' ? {} : loopCommand(args);
+        const { on, tidy = false, ...rendering } = args.trim() === '' ? {} : loopCommand(args);
         if (on !== undefined) await session?.turn(on, context);
         session?.loop.render(session.id, rendering);
-        const shown = Object.keys(rendering).length === 0 ? '' : `; ${args.trim()} from its next model call on`;
+        if (tidy) session?.loop.tidy(session.id);
+        const how = Object.keys(rendering).length === 0 ? '' : `; ${args.trim()} from its next model call on`;
+        const shown = tidy ? '; with layout epoch its context begins anew with your next message' : how;
         ui.notify(`Palimpsest is ${session?.on === true ? 'on' : 'off'} in this session${shown}`, 'info');
       } catch (error) {
         ui.notify(messageOf(error), 'warning');

@@ -19,6 +19,8 @@ function textOf(message: PiMessage): string {
 /** pi gives messages no ids; role and moment distinguish them, and forks and resumed sessions keep them. */
 const idOf = ({ role, timestamp }: PiMessage): { readonly id?: string } => (timestamp === undefined ? {} : { id: `${role}@${timestamp}` });
 
+const nameOf = (message: PiMessage): string => idOf(message).id ?? message.role;
+
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 type Reporter = (message: PiMessage) => ReportedMessage;
@@ -61,6 +63,15 @@ function withReferences(message: PiMessage, lines: ReadonlyMap<number, string>):
   return { ...message, content: [...lines.values()].map((text) => ({ type: 'text', text })) };
 }
 
+/** The wires of providers that bind thinking to what stands before it; reasoning on others has to stay with the call that follows it. */
+const BINDING: ReadonlySet<string> = new Set(['anthropic-messages', 'bedrock-converse-stream']);
+
+function withoutThoughts(message: PiMessage): PiMessage {
+  const blocks = blocksOf(message);
+  const left = BINDING.has(String(message.api)) ? blocks.filter(({ type }) => !THOUGHTS.has(type)) : blocks;
+  return left.length === blocks.length ? message : { ...message, content: left };
+}
+
 /** pi's list as it is reported and put together again. */
 export function piList(
   session: string,
@@ -71,5 +82,5 @@ export function piList(
   const reported = spoken.map(({ message }) => (REPORTERS[message.role] ?? plain)(message));
   const compacted = spoken.some(({ message }) => message.role === 'compactionSummary');
   const list = { session, messages: reported, ...(compacted ? { compacted } : {}), ...others };
-  return { list, places: spoken.map(({ place }) => place), messages, said, withReferences };
+  return { list, places: spoken.map(({ place }) => place), messages, said, withReferences, idOf: nameOf, withoutThoughts };
 }

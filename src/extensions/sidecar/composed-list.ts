@@ -15,6 +15,10 @@ export interface HarnessList<M> {
   readonly said: (message: RenderedMessage, name: string) => M;
   /** A message with the results in it replaced by lines, by their places in the reported list; everything else stays as it is. */
   readonly withReferences: (message: M, references: ReadonlyMap<number, string>) => M;
+  /** What tells a message from the others of its list. */
+  readonly idOf: (message: M) => string;
+  /** A message without the thoughts in it that a provider binds to what stands before them; the same message where there are none. */
+  readonly withoutThoughts: (message: M) => M;
 }
 
 /** Entries by the place in the harness's own list of what they stand at. */
@@ -36,7 +40,10 @@ function byPlace<T extends { readonly index: number }>(
  * The list that a harness hands over: its own messages from the running turn or the epoch on, with ours around them and, in an epoch, between them. One that is
  * put in stands behind everything of its place, so never between a call and its result.
  */
-export function composed<M>({ places, messages, said, withReferences }: Omit<HarnessList<M>, 'list'>, context: LoopContext): readonly M[] {
+export function composed<M>(
+  { places, messages, said, withReferences }: Pick<HarnessList<M>, 'places' | 'messages' | 'said' | 'withReferences'>,
+  context: LoopContext,
+): readonly M[] {
   const { from, before, inserts, after, references } = context;
   const start = places[from] ?? messages.length;
   const lines = byPlace(places, references);
@@ -73,5 +80,26 @@ export class HandedLists {
     });
     const text = `[${this.#written.map(({ canonical }) => canonical).join(',')}]`;
     return { sha256: hashText(text), chars: text.length, messages: messages.length };
+  }
+}
+
+/**
+ * The harness's own list where it goes out instead of ours. What a model thought before is bound to a context of ours, and its provider may refuse it behind any
+ * other (divergence E9): that thinking is left out for as long as the harness's own list goes out, what is thought meanwhile stays. Other reasoning than the bound
+ * one is left alone.
+ */
+export class OwnLists<M> {
+  #left: ReadonlySet<string> = new Set();
+  /** The names of the messages of the last one; undefined where ours went out since. */
+  #before: readonly string[] | undefined;
+
+  /** The list; its messages are the harness's own objects wherever nothing is left out of them. */
+  of({ messages, idOf, withoutThoughts }: Pick<HarnessList<M>, 'messages' | 'idOf' | 'withoutThoughts'>): readonly M[] {
+    const ids = messages.map(idOf);
+    const goesOn = this.#before?.every((id, i) => id === ids[i]) === true;
+    // A list that does not begin as the one before is another beginning for what was thought since, too.
+    if (!goesOn) this.#left = new Set(ids);
+    this.#before = ids;
+    return messages.map((message, i) => (this.#left.has(ids[i] ?? '') ? withoutThoughts(message) : message));
   }
 }

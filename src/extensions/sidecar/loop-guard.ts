@@ -5,7 +5,7 @@ import type { HandedList } from '../../objects/assembly-proof.js';
 import { replaceFile } from '../../process/owned-file.js';
 import type { LoopTrouble } from '../../process/process-reports.js';
 import { messageOf } from '../../values/thrown.js';
-import { composed, HandedLists, type HarnessList } from './composed-list.js';
+import { composed, HandedLists, type HarnessList, OwnLists } from './composed-list.js';
 import type { Calls } from './protocol.js';
 import { type SidecarProcess, type WholeList, withTimeout } from './sidecar-process.js';
 
@@ -56,6 +56,8 @@ const END_MS = 5_000;
 export interface LoopGuardOptions {
   readonly sidecar: SidecarProcess;
   readonly trouble: TroubleFile;
+  /** What a model reads about its context. */
+  readonly guide: string;
   /** The longest that a model call waits, milliseconds. */
   readonly limitMs: number;
   /** Shows the user a line. */
@@ -91,8 +93,12 @@ export class LoopGuard {
   /** By session: the list whose system prompt is still to be known. */
   readonly #ahead = new Map<string, ListAhead>();
   readonly #lists = new Map<string, HandedLists>();
+  /** By session, while the harness's own list goes out. */
+  readonly #ownLists = new Map<string, OwnLists<unknown>>();
   /** Sessions of which a model call went out with the harness's own list since their last context. */
   readonly #own = new Set<string>();
+  /** Sessions whose users asked for a new epoch since their last context. */
+  readonly #tidied = new Set<string>();
   /** How sessions are shown, as far as their users have said; it goes with every list, so that another sidecar knows it too. */
   readonly #renderings = new Map<string, Rendering>();
   #passedThrough = 0;
@@ -102,12 +108,17 @@ export class LoopGuard {
     this.#options = options;
   }
 
+  /** What a model reads about its context; it does not change. */
+  get guide(): string {
+    return this.#options.guide;
+  }
+
   /** Waits for the database, at most as long as a model call would, so that the first model call need not. */
   async warmUp(): Promise<void> {
     await withTimeout(this.#options.sidecar.call('ready', {}), this.#options.limitMs).catch(() => undefined);
   }
 
-  /** The list of the next model call; undefined where the harness must use its own. */
+  /** The list of the next model call; undefined where the harness must use its own (`own`). */
   async pass<M>(make: () => HarnessList<M>): Promise<Passage<M> | undefined> {
     const begun = performance.now();
     const own = make();
@@ -122,6 +133,15 @@ export class LoopGuard {
     this.#passed(session, passage !== undefined);
     if (passage !== undefined) this.#options.onPassed?.(performance.now() - begun, passage.context.pool);
     return passage;
+  }
+
+  /** The harness's own list, where it goes out instead: while Palimpsest is off, and where there is no context of ours. */
+  own<M>(own: HarnessList<M>): readonly M[] {
+    const { session } = own.list;
+    const lists = (this.#ownLists.get(session) ?? new OwnLists<M>()) as OwnLists<M>;
+    this.#ownLists.set(session, lists as OwnLists<unknown>);
+    this.#own.add(session);
+    return lists.of(own);
   }
 
   /**
@@ -167,6 +187,11 @@ export class LoopGuard {
     this.#renderings.set(session, { ...this.#renderings.get(session), ...rendering });
   }
 
+  /** The next message of the user begins an epoch; said with the next list, so that it outlives the sidecar. */
+  tidy(session: string): void {
+    this.#tidied.add(session);
+  }
+
   /** Reports that a tool call has begun; nothing waits for it. */
   expect(session: string, callId: string): void {
     this.#options.sidecar.call('expect', { session, callId }).catch(() => undefined);
@@ -196,8 +221,10 @@ export class LoopGuard {
 
   async #passage<M>(own: HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
     const { list } = own;
-    const ownList = this.#own.has(list.session) ? { ownList: true } : {};
-    const context = await this.#options.sidecar.callWithList('context', { ...this.#rendered(list), ...ownList });
+    const { session } = list;
+    const asked = { ...(this.#own.has(session) ? { ownList: true } : {}), ...(this.#tidied.has(session) ? { tidy: true } : {}) };
+    const context = await this.#options.sidecar.callWithList('context', { ...this.#rendered(list), ...asked });
+    if (asked.tidy) this.#tidied.delete(session);
     return context === null ? undefined : { messages: composed(own, context), context };
   }
 
@@ -209,8 +236,12 @@ export class LoopGuard {
 
   /** Notes whether a model call has our context. */
   #passed(session: string, ours: boolean): void {
-    if (ours) this.#own.delete(session);
-    else this.#own.add(session);
+    if (!ours) {
+      this.#own.add(session);
+      return;
+    }
+    this.#own.delete(session);
+    this.#ownLists.delete(session);
   }
 
   #rendered(list: WholeList): WholeList {

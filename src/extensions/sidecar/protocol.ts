@@ -27,6 +27,8 @@ export interface SentList extends Rendering {
   readonly system?: string | null;
   readonly compacted?: boolean;
   readonly ownList?: boolean;
+  /** The user asked that the next message of the user begins an epoch. */
+  readonly tidy?: boolean;
   readonly model?: string;
   readonly window?: number;
 }

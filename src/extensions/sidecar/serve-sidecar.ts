@@ -55,6 +55,7 @@ class SidecarSessions {
     },
     context: async (list) => {
       const { followed, history } = this.#take(list);
+      if (list.tidy === true) followed.loop.tidy();
       return (await followed.loop.context(history)) ?? null;
     },
     follow: async (list) => {

@@ -2,6 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { isLayout } from '../../assembly/renderers.js';
 import { type Environment, type LoopSettings, loopSettings } from '../../host/environment.js';
+import { guideOf } from '../guide.js';
 import { LoopGuard, type LoopGuardOptions, TroubleFile } from './loop-guard.js';
 import type { Beginning } from './protocol.js';
 import { SidecarProcess } from './sidecar-process.js';
@@ -43,12 +44,13 @@ export function startSidecar(what: Beginning, { extension, node, env, notify }: 
     strict: isOn('PALIMPSEST_LOOP_STRICT', settings.strict, notify),
     shortIds: isOn('PALIMPSEST_LOOP_SHORT_IDS', settings.shortIds, notify),
   };
-  const beginning = { ...what, ...rendering, ...layoutOf(settings, notify) };
+  const beginning: Beginning = { ...what, ...rendering, ...layoutOf(settings, notify) };
   const program = fileURLToPath(new URL('./sidecar.js', extension));
   const sidecar = new SidecarProcess({ node: settings.node ?? node, program, env, beginning });
   sidecar.start();
   return new LoopGuard({
     sidecar,
+    guide: guideOf(beginning.layout),
     trouble: new TroubleFile(settings.dataDir, beginning.what),
     limitMs: settings.limitMs,
     notify,

@@ -5,7 +5,7 @@ import { opencodeList } from '../../../src/extensions/opencode/opencode-messages
 import type { PiMessage } from '../../../src/extensions/pi/pi-api.js';
 import { sessionOfFile } from '../../../src/extensions/pi/pi-extension.js';
 import { piList } from '../../../src/extensions/pi/pi-messages.js';
-import { composed, HandedLists } from '../../../src/extensions/sidecar/composed-list.js';
+import { composed, HandedLists, OwnLists } from '../../../src/extensions/sidecar/composed-list.js';
 import { tailStart } from '../../../src/harness/history-item.js';
 import type { LoopContext } from '../../../src/harness/loop-session.js';
 import { canonicalJson } from '../../../src/objects/canonical-json.js';
@@ -201,6 +201,59 @@ describe('OpenCode’s list', () => {
   test('a border in the middle of a turn leaves nothing of the list', () => {
     const list = composed(own, context(own.list.messages.length, []));
     expect(list.map(({ parts }) => parts[0]?.text)).toEqual(['the pool', 'the chat', 'what is active']);
+  });
+});
+
+describe('the harness’s own list where it goes out instead of ours', () => {
+  const said = (n: number): PiMessage => ({
+    role: 'assistant',
+    api: 'anthropic-messages',
+    timestamp: n,
+    content: [
+      { type: 'thinking', thinking: 'hm', thinkingSignature: 's' },
+      { type: 'text', text: `said ${n}` },
+    ],
+  });
+  const thoughts = (messages: readonly PiMessage[]): readonly unknown[] =>
+    messages.map(({ timestamp, content }) => [timestamp, (content as readonly unknown[]).length === 2]);
+  const listOf = (...messages: readonly PiMessage[]) => piList('s', messages, {});
+
+  test('leaves out what was thought before, for as long as it goes out, and keeps what is thought meanwhile', () => {
+    const own = new OwnLists<PiMessage>();
+    expect(thoughts(own.of(listOf(said(1), said(2))))).toEqual([
+      [1, false],
+      [2, false],
+    ]);
+    expect(thoughts(own.of(listOf(said(1), said(2), said(3))))).toEqual([
+      [1, false],
+      [2, false],
+      [3, true],
+    ]);
+    // A compaction is another beginning for what stands behind it.
+    expect(thoughts(own.of(listOf(said(3))))).toEqual([[3, false]]);
+    expect(thoughts(own.of(listOf(said(3), said(4))))).toEqual([
+      [3, false],
+      [4, true],
+    ]);
+  });
+
+  test('keeps reasoning that has to stay with the call behind it, and what has no thoughts as it is', () => {
+    const other = { ...said(1), api: 'openai-responses' };
+    const asked: PiMessage = { role: 'user', content: 'go', timestamp: 0 };
+    const list = new OwnLists<PiMessage>().of(listOf(asked, other));
+    expect([list[0], list[1]]).toEqual([asked, other]);
+    expect(list[1]).toBe(other);
+  });
+
+  test('in OpenCode a part of reasoning goes where a provider has signed it', () => {
+    const info = { id: 'm', sessionID: 's', role: 'assistant' } as const;
+    const base = { sessionID: 's', messageID: 'm', type: 'reasoning', text: 'hm' };
+    const parts = [
+      { ...base, id: 'p1', metadata: { anthropic: { signature: 's' } } },
+      { ...base, id: 'p2', metadata: { openai: { itemId: 'i' } } },
+    ];
+    const [message] = new OwnLists<OpencodeMessage>().of(opencodeList('s', [{ info, parts }], { system: undefined }));
+    expect(message?.parts.map(({ id }) => id)).toEqual(['p2']);
   });
 });
 

@@ -58,6 +58,8 @@ describe('whatever happens to the sidecar of a harness', () => {
     messages: [{ role: 'user', content: 'go' }],
     said: ({ parts }) => ({ role: 'user', content: parts.map(({ text }) => text).join() }),
     withReferences: (message) => message,
+    idOf: ({ content }) => content,
+    withoutThoughts: (message) => message,
   };
 
   async function loopWith(program: string, limitMs = 400): Promise<LoopGuard> {
@@ -69,7 +71,7 @@ describe('whatever happens to the sidecar of a harness', () => {
       env: process.env,
       beginning: { what: 'pi', cwd: folder, roots: [folder] },
     });
-    return new LoopGuard({ sidecar, trouble, limitMs, notify: (line) => notices.push(line) });
+    return new LoopGuard({ sidecar, trouble, guide: '', limitMs, notify: (line) => notices.push(line) });
   }
 
   test.each(Object.entries(PROGRAMS))(
@@ -104,7 +106,7 @@ describe('whatever happens to the sidecar of a harness', () => {
       env: process.env,
       beginning: { what: 'pi', cwd: folder, roots: [folder] },
     });
-    const loop = new LoopGuard({ sidecar: nowhere, trouble, limitMs: 400, notify: (line) => notices.push(line) });
+    const loop = new LoopGuard({ sidecar: nowhere, trouble, guide: '', limitMs: 400, notify: (line) => notices.push(line) });
     expect(await loop.pass(() => own)).toBeUndefined();
     expect(notices[0]).toContain('gone');
   });

@@ -1,0 +1,175 @@
+import { appendFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { ContextClient } from '../../src/client/session/context-client.js';
+import { verifySession } from '../../src/history/verify/verify-session.js';
+import { stopNode } from '../../src/node/stop-node.js';
+import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
+import { sessionId } from '../../src/objects/ids.js';
+import { loopTroubles } from '../../src/process/process-reports.js';
+import { temporaryRoot } from '../support/mcp-clients.js';
+import { wireText } from '../support/prefix-check.js';
+import { type LoopModel, type Move, startLoopModel } from './loop-model.js';
+import { makeProject, reader, startNode } from './loop-project.js';
+import { DIALECTS, type Harness, type LoopedAgent, startLoopedAgent } from './looped-agent.js';
+import { type ThinkingCall, ThinkingWire } from './thinking-wire.js';
+
+interface Run {
+  readonly model: LoopModel;
+  readonly client: ContextClient;
+  readonly dataDir: string;
+  readonly sessions: readonly string[];
+  /** The calls of each part of the work. */
+  readonly parts: ReadonlyMap<string, readonly ThinkingCall[]>;
+  readonly proofs: readonly AssemblyProof[];
+}
+
+/** Everything that a session goes through, part by part, before a provider that refuses what it did not sign so. */
+async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Promise<Run> {
+  const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
+  const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
+  const wire = new ThinkingWire();
+  const model = await startLoopModel(0, wire);
+  removals.push(() => model.close(), ...places.map(({ remove }) => remove));
+  await makeProject(root);
+  await startNode(dataDir);
+  removals.unshift(() => stopNode(dataDir));
+  const env = { PALIMPSEST_LOOP_LAYOUT: 'epoch' };
+  const agent: LoopedAgent = await startLoopedAgent(harness, { home, cwd: root, dataDir, model, env });
+  removals.unshift(async () => agent.kill());
+
+  const { read, shell, edit } = DIALECTS[harness];
+  const file = (n: number): string => join(root, 'src', `f${n}.txt`);
+  const log = (n: number): Move => ({ tools: [shell(`cat notes/s${n}.log`)] });
+  const verb = (name: string, ...ids: readonly string[]): Move => ({ tools: [{ name, args: { ids } }] });
+  const parts = new Map<string, readonly ThinkingCall[]>();
+  const part = async (name: string, ...moves: readonly Move[]): Promise<void> => {
+    const from = wire.seen.length;
+    model.add(moves);
+    await agent.prompt(`${name}, please`);
+    parts.set(name, wire.seen.slice(from));
+  };
+  const sessions: string[] = [];
+
+  await part(
+    'reading',
+    ...[1, 2, 3, 4].map((n): Move => ({ tools: [read(file(n))] })),
+    { tools: [read(file(5)), read(file(6))], meanwhile: () => appendFile(file(3), 'changed from outside\n') },
+    ...[1, 2, 3, 4, 5, 6].map(log),
+    { say: 'I have read everything.' },
+  );
+  await part(
+    'working',
+    verb('deactivate', file(1), file(2)),
+    log(7),
+    verb('activate', file(1)),
+    { tools: [edit(file(4), 'file 4, line 7 of 40', 'line seven')], meanwhile: () => appendFile(file(1), 'changed again from outside\n') },
+    log(8),
+    verb('pin', file(5)),
+    { say: 'It is done.' },
+  );
+  await agent.command('tidy');
+  await part('tidied', log(9), verb('activate', file(2)), { say: 'All is tidy.' });
+  await agent.compact();
+  await part('compacted', log(1), { say: 'After the compaction.' });
+  await agent.restart();
+  await part('resumed', log(2), verb('activate', file(10)), { say: 'Resumed.' });
+  await agent.command('off');
+  await part('off', log(3), { tools: [read(file(11))] }, { say: 'While it was off.' });
+  await agent.command('on');
+  await part('on', log(4), { say: 'On again.' });
+  await agent.command('off');
+  await part('off once more', log(5), { say: 'Off once more.' });
+  await agent.restart();
+  await part('resumed on', log(6), { say: 'Resumed with it on.' });
+  sessions.push(agent.session);
+  await agent.fork();
+  await part('forked', log(7), { tools: [read(file(12))] }, { say: 'On another way.' });
+  sessions.push(agent.session);
+  await agent.end();
+
+  const client = await reader(dataDir, root);
+  removals.unshift(() => client.close());
+  const proofs = await (await client.store.latest()).assemblies(sessionId(agent.session));
+  return { model, client, dataDir, sessions, parts, proofs };
+}
+
+describe.each(['pi', 'opencode'] as const)('%s in epochs, before a provider that binds thinking to what stands before it', (harness) => {
+  const removals: (() => Promise<unknown>)[] = [];
+  let run: Run;
+  const callsOf = (...names: readonly string[]): readonly ThinkingCall[] => names.flatMap((name) => run.parts.get(name) ?? []);
+  const textOf = (name: string): string =>
+    callsOf(name)
+      .map(({ request }) => JSON.stringify(request.messages))
+      .at(-1) ?? '';
+
+  beforeAll(async () => {
+    run = await work(harness, removals);
+  }, 290_000);
+  afterAll(async () => {
+    for (const remove of removals) await remove();
+  });
+
+  test('no request is refused, and every returned block of thinking is valid', () => {
+    const all = [...run.parts].flatMap(([name, calls]) => calls.map(({ fault = 'none' }) => `${name}: ${fault}`));
+    expect(all.filter((one) => !one.endsWith(': none'))).toEqual([]);
+    expect(run.model.left).toBe(0);
+    // All thinking of the running turn comes back with each of its calls.
+    for (const [name, calls] of run.parts) expect([name, calls.at(-1)?.returned ?? 0]).toEqual([name, expect.any(Number)]);
+    expect(callsOf('reading').map(({ returned }) => returned)).toEqual(callsOf('reading').map((_, i) => i));
+  });
+
+  test('no model call went out with the harness’s own context while it was on', async () => {
+    expect(await loopTroubles(run.dataDir)).toEqual([]);
+  });
+
+  test('inside an epoch every request begins with the whole request before it', () => {
+    const broken = [...run.parts].flatMap(([name, calls]) =>
+      calls.slice(1).flatMap(({ request }, i) => {
+        const before = calls[i]?.request;
+        return before !== undefined && wireText(request).startsWith(wireText(before)) ? [] : [`${name}, call ${i + 2}`];
+      }),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('system prompt and tools stay the same while it is on', () => {
+    const on = callsOf('reading', 'working', 'tidied', 'compacted', 'resumed', 'on', 'forked');
+    const fixed = on.map(({ request: { system, tools } }) => wireText({ system: system ?? '', tools: tools ?? [], messages: [] }));
+    expect(new Set(fixed.map((text) => text.replace(/<env>[\s\S]*?<\/env>/g, ''))).size).toBe(1);
+  });
+
+  test('what changed from outside and what was activated is appended', () => {
+    expect(textOf('reading')).toContain('changed from outside');
+    expect(textOf('working')).toContain('changed again from outside');
+    expect(textOf('working').split('changed=lines').length).toBeGreaterThan(1);
+    expect(textOf('tidied')).toContain('file 2, line 40 of 40');
+  });
+
+  test('the border that was asked for begins an epoch, and what left the context is a line', () => {
+    const { proofs } = run;
+    const reasons = proofs.flatMap(({ epoch }) => (epoch !== undefined && epoch.previous === undefined ? [epoch.reason] : []));
+    expect(reasons[0]).toBe('first');
+    expect(reasons).toContain('asked');
+    expect(reasons).toContain('history');
+    expect(textOf('tidied')).toContain('toolcall_ref id=');
+    expect(textOf('tidied')).not.toContain('only in the shell 1, line 40 of 40');
+  });
+
+  test('off, the harness’s own whole history goes out, without the thinking that is bound to ours', () => {
+    for (const { request } of callsOf('off')) {
+      const text = JSON.stringify(request.messages);
+      expect(text).not.toContain('ACTIVE_CONTENT id=');
+      expect(text).toContain('After the compaction.');
+    }
+    expect(callsOf('off').at(-1)?.returned).toBe(harness === 'pi' ? 2 : 3);
+  });
+
+  test('every context can be made again from the database alone', async () => {
+    for (const id of run.sessions) {
+      const { contexts } = await verifySession(await run.client.delivered(), id);
+      expect(contexts.unequal).toEqual([]);
+      expect(contexts.total).toBeGreaterThan(0);
+    }
+  });
+});
