@@ -28,6 +28,9 @@ export type CallLayout = 'ssot' | 'chat-first' | 'pool-last';
 /** The layouts that there are; in `epoch` a request begins with the whole request before it (divergence E9). */
 export type LayoutName = CallLayout | 'epoch';
 
+/** The layout in a harness's loop that asks for none. */
+export const DEFAULT_LOOP_LAYOUT: LayoutName = 'ssot';
+
 /**
  * The part of a harness's own list that stays as it is: everything from the last message of the user on. Models check what they said there
  * (signatures of reasoning, pairs of calls and results), so nothing of it is made anew.

@@ -56,6 +56,8 @@ interface CurrentEpoch {
 export interface PlannedEpoch {
   readonly request: EpochRequest;
   readonly begins: boolean;
+  /** About how many the request has. */
+  readonly tokens: number;
   /** What the epoch showed before it; undefined at its border. */
   readonly before: EpochState | undefined;
   readonly context: SessionEpochContext;
@@ -83,14 +85,15 @@ const isAtUser = ({ messages, start }: EpochRequest): boolean => messages.slice(
 /** The first request of a session has nothing to compare. */
 const NO_PRICE = { written: 0, savedPerCall: 0 };
 
-interface RenderedEpoch extends Omit<PlannedEpoch, 'context' | 'place'> {
+interface RenderedEpoch extends Omit<PlannedEpoch, 'context' | 'place' | 'tokens'> {
   readonly assembly: SessionAssembly;
   readonly turn: number;
 }
 
 function planned({ assembly, turn, ...made }: RenderedEpoch): PlannedEpoch {
   const place = { tail: { turn, results: [] }, epoch: made.proof };
-  return { ...made, place, context: assembly.asEpoch(made.state, place) };
+  const chars = charsOf(made.state) + messageChars(made.request.messages, made.proof.list.from);
+  return { ...made, place, tokens: tokens(chars), context: assembly.asEpoch(made.state, place) };
 }
 
 /**

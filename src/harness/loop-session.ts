@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { FrozenTail, LayoutName } from '../assembly/assembly-record.js';
+import { DEFAULT_LOOP_LAYOUT, type FrozenTail, type LayoutName } from '../assembly/assembly-record.js';
 import type { EpochNote } from '../assembly/epoch/epoch-state.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { SessionAroundTail, SessionAssembly, SessionAssemblyRecord } from '../client/session/assemble-session.js';
@@ -123,7 +123,7 @@ export class LoopSession {
 
   constructor(client: ContextClient, options: LoopOptions) {
     this.#client = client;
-    this.#options = options;
+    this.#options = { layout: DEFAULT_LOOP_LAYOUT, ...options };
     this.#epochs = new LoopEpochs(client);
   }
 
@@ -246,6 +246,7 @@ export class LoopSession {
     // A file that changed in between does not stand in the list that went out: the record is of that list.
     const planned = again ?? made;
     this.#epochs.handed(planned);
+    await harness.session.handedOut({ tokens: planned.tokens, isBase: planned.begins });
     return planned.context.record;
   }
 

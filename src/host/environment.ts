@@ -23,6 +23,8 @@ export interface LoopSettings {
   readonly limitMs: number;
   /** PALIMPSEST_LOOP_LAYOUT: the name of the layout of contexts. */
   readonly layout: string | undefined;
+  /** PALIMPSEST_LOOP_RETENTION, `use` or `window`: which objects stay active. */
+  readonly retention: string | undefined;
   /** PALIMPSEST_LOOP_STRICT and PALIMPSEST_LOOP_SHORT_IDS, 1 or 0: how contexts are shown until a session says otherwise. */
   readonly strict: string | undefined;
   readonly shortIds: string | undefined;
@@ -41,6 +43,7 @@ export function loopSettings(env: Environment): LoopSettings {
     node: env.PALIMPSEST_NODE,
     limitMs: Number.isFinite(limitMs) && limitMs > 0 ? limitMs : LIMIT_MS,
     layout: variable(env, 'PALIMPSEST_LOOP_LAYOUT'),
+    retention: variable(env, 'PALIMPSEST_LOOP_RETENTION'),
     strict: variable(env, 'PALIMPSEST_LOOP_STRICT'),
     shortIds: variable(env, 'PALIMPSEST_LOOP_SHORT_IDS'),
     timesFile: variable(env, 'PALIMPSEST_LOOP_TIMES'),

@@ -8,7 +8,7 @@ import type { AnswerProof, HistoryEvent, ModelUsage, Step } from '../objects/ste
 import { defined } from '../values/defined.js';
 import { SessionError } from './errors.js';
 import type { SessionState } from './session-state.js';
-import { collapse, openingOf, type StepPolicy, type TurnHint } from './step-policy.js';
+import { collapse, openingOf, type StepRules, type TurnHint } from './step-policy.js';
 
 /** The agent's own changes of its sets [§3.3]. Within one step removals come before additions. */
 export interface SetVerbs {
@@ -69,18 +69,19 @@ function effective(state: SessionState, { index, activate, verbs }: Cause): SetC
   };
 }
 
-/** Adds what the window closes on to the removals; what this very step would have activated is then not activated at all. */
-function withCollapse(state: SessionState, changes: SetChanges, collapsed: readonly ObjectId[]): SetChanges {
-  if (collapsed.length === 0) return changes;
-  const gone = new Set(collapsed);
+/** Adds what leaves to the removals, and what comes back; what this very step would have activated and what leaves again is then not activated at all. */
+function withTurnover(state: SessionState, changes: SetChanges, { leave, back }: Turnover): SetChanges {
+  const gone = new Set(leave);
   return {
     ...changes,
-    activate: (changes.activate ?? []).filter((id) => !gone.has(id)),
-    deactivate: [...new Set([...(changes.deactivate ?? []), ...collapsed.filter((id) => state.isActive(id))])],
+    activate: [...new Set([...(changes.activate ?? []).filter((id) => !gone.has(id)), ...back])],
+    deactivate: [...new Set([...(changes.deactivate ?? []), ...leave.filter((id) => state.isActive(id))])],
   };
 }
 
-function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
+type Turnover = ReturnType<NonNullable<StepRules['turnover']>>;
+
+function planStep(state: SessionState, cause: Cause, policy: StepRules): Step {
   const infrastructure = [...cause.index, ...Object.values(cause.verbs).flat()].find(isInfrastructureId);
   if (infrastructure !== undefined) {
     throw new SessionError(
@@ -101,8 +102,10 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
     ...(fresh.length === 0 ? {} : { fresh: [...new Set(fresh)] }),
     ...defined({ native: cause.native, usage: cause.usage, event: cause.event, notes: cause.notes }),
   };
-  const collapsed = collapse(state.after(draft), policy.window);
-  return collapsed.length === 0 ? draft : { ...draft, changes: withoutEmpty(withCollapse(state, changes, collapsed)) };
+  const after = state.after(draft);
+  const turnover = policy.turnover?.(after) ?? { leave: collapse(after, policy.window), back: [] };
+  const isSame = turnover.leave.length + turnover.back.length === 0;
+  return isSame ? draft : { ...draft, changes: withoutEmpty(withTurnover(state, changes, turnover)) };
 }
 
 /**
@@ -110,7 +113,7 @@ function planStep(state: SessionState, cause: Cause, policy: StepPolicy): Step {
  * the window closes (decision D4). `at` never falls (decision F7); only real changes are listed.
  * @throws {SessionError} `repeated-call` – the session has the id; `infrastructure-object`; `unknown-object` – a verb on what is not in the index
  */
-export function planCall(state: SessionState, plan: CallPlan, policy: StepPolicy): Step {
+export function planCall(state: SessionState, plan: CallPlan, policy: StepRules): Step {
   const { call, at, answer, by } = plan;
   if (state.has(call))
     throw new SessionError('repeated-call', `session ${state.id} already has an object ${quoted(call)}; a tool call is written once`);
@@ -141,7 +144,7 @@ export interface MessagePlan {
  * @throws {SessionError} `invalid-message` – the message lists tool calls: they join it when they are recorded
  * @throws {DocumentError} for text that cannot be stored exactly
  */
-export function planMessage(state: SessionState, { message, at, native, usage }: MessagePlan, policy: StepPolicy): Step {
+export function planMessage(state: SessionState, { message, at, native, usage }: MessagePlan, policy: StepRules): Step {
   assertPlainJson(message, 'message');
   if (message.toolcall_refs !== undefined) {
     throw new SessionError('invalid-message', 'a message is reported without toolcall_refs: tool calls join it when they are recorded');
@@ -154,13 +157,13 @@ export function planMessage(state: SessionState, { message, at, native, usage }:
 export function planEvent(
   state: SessionState,
   { event, at }: { readonly event: HistoryEvent; readonly at: number },
-  policy: StepPolicy,
+  policy: StepRules,
 ): Step {
   assertPlainJson(event, 'event');
   return planStep(state, { at, hint: { startedAt: state.lastAt }, event, index: [], activate: [], verbs: {} }, policy);
 }
 
 /** The step of changes to the sets without a tool call, as a library makes them. @throws {SessionError} like `planCall` */
-export function planVerbs(state: SessionState, { verbs, at }: { readonly verbs: SetVerbs; readonly at: number }, policy: StepPolicy): Step {
+export function planVerbs(state: SessionState, { verbs, at }: { readonly verbs: SetVerbs; readonly at: number }, policy: StepRules): Step {
   return planStep(state, { at, hint: { startedAt: at }, index: [], activate: [], verbs }, policy);
 }

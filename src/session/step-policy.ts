@@ -51,6 +51,14 @@ export function openingOf(state: SessionState, { startedAt, userMessage, turnRef
 export interface StepPolicy {
   readonly window: WindowPolicy;
   readonly pauseMs: number;
+  /** Which objects stay active: those of the window [§4.3], or those that the model's words used lately (decision 0014); `window` if left out. */
+  readonly retention?: 'window' | 'use';
+}
+
+/** A policy at one step of a session. */
+export interface StepRules extends StepPolicy {
+  /** In place of the window: what leaves the active set and what comes back to it after a step. */
+  readonly turnover?: ((after: SessionState) => { readonly leave: readonly ObjectId[]; readonly back: readonly ObjectId[] }) | undefined;
 }
 
 /** The default policy: five results of each of three turns, a pause of a minute. */

@@ -14,6 +14,7 @@ import { defined } from '../../values/defined.js';
 import type { AppliedWrite } from '../delivery/outbox.js';
 import type { StoredCall } from '../delivery/session-write.js';
 import { fileObjectId } from '../file-access.js';
+import type { LedgerCall } from './use-ledger.js';
 
 /** A file that a call read, by its source's own bytes (decision C1). */
 export interface ReportedReading {
@@ -172,4 +173,14 @@ export function storedCall(
     content: large ? abridge(text).content : text,
   });
   return { version, ...(large ? { wholeText: { hash: hashText(text), text } } : {}), ...defined({ argsText }) };
+}
+
+/** A call as retention by use sees it: what it says, what it shows, and what the agent did by it to its sets. */
+export function ledgerCall({ tool, args, content, readings = [], plan }: CallReport, id: ObjectId): LedgerCall {
+  const files = readings.flatMap(({ source, reading, activate }) =>
+    reading.kind === 'text' || reading.kind === 'large-text' ? [{ id: fileObjectId(source), text: reading.content, whole: activate }] : [],
+  );
+  const held = plan?.verb === 'activate' ? plan.entries.flatMap((entry) => (entry.ok ? [{ id: entry.id, text: entry.text }] : [])) : [];
+  const dismissed = plan?.verb === 'deactivate' ? appliedIds(plan) : [];
+  return { id, tool, args, content, files, held, dismissed };
 }

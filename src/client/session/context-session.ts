@@ -9,6 +9,7 @@ import { SessionError } from '../../session/errors.js';
 import type { Resolution } from '../../session/object-reference.js';
 import { planCall, planEvent, planMessage } from '../../session/plan-step.js';
 import { applyStep, type SessionState } from '../../session/session-state.js';
+import type { StepRules } from '../../session/step-policy.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';
 import { SNAPSHOT_EVERY, toSnapshotPart } from '../../store/step-part.js';
@@ -20,12 +21,13 @@ import type { SessionWrite } from '../delivery/session-write.js';
 import { answerProof } from './answer-proof.js';
 import type { AssembleSession, SessionAssembly, SessionAssemblyRecord } from './assemble-session.js';
 import { callIdFor, ExpectedIds } from './call-id.js';
-import { appliedIds, type CallReport, type RecordedCall, stepFiles, storedCall, type VerbPlan } from './call-report.js';
+import { appliedIds, type CallReport, ledgerCall, type RecordedCall, stepFiles, storedCall, type VerbPlan } from './call-report.js';
 import { type LoadedObject, loadObject, resolveInSession } from './find-object.js';
 import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
 import { planVerb } from './plan-verb.js';
 import { type DeliverOptions, type HandedOut, SessionContexts } from './session-contexts.js';
 import type { SessionEnvironment } from './session-environment.js';
+import { openLedger, type UseLedger } from './use-ledger.js';
 
 /** One content object as the pool shows it [§3.2]. */
 export interface PoolEntry {
@@ -62,6 +64,8 @@ export class ContextSession {
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   readonly #contexts: SessionContexts;
+  /** With retention by use; what an earlier process did is read before the first step. */
+  #uses: Promise<UseLedger> | undefined;
   /** Set when a write's outcome was lost: what is loaded may be behind what is written. */
   #uncertain = false;
 
@@ -92,7 +96,6 @@ export class ContextSession {
    */
   recordCall(report: CallReport): Promise<RecordedCall> {
     return this.#serial(async () => {
-      const { policy } = this.#environment;
       const { state } = this.#loaded;
       const latest = (): Promise<number | undefined> => this.#contexts.latest();
       const id = await callIdFor(this.#environment, state, {
@@ -104,6 +107,8 @@ export class ContextSession {
       });
       const answer = withNotice(report.answer(id), this.#environment.outbox);
       const files = stepFiles(report, state);
+      const uses = await this.#useLedger();
+      uses?.called(ledgerCall(report, id));
       const step = planCall(
         state,
         {
@@ -115,7 +120,7 @@ export class ContextSession {
           index: files.refs,
           ...(report.plan === undefined ? {} : { verbs: { [report.plan.verb]: appliedIds(report.plan) } }),
         },
-        policy,
+        this.#rules(uses),
       );
       const call = storedCall(report, { id, session: this.id, refs: files.refs });
       const { applied } = await this.#write(step, { files: files.observations, call });
@@ -135,22 +140,23 @@ export class ContextSession {
    */
   reportMessage(message: Message, native?: string, usage?: ModelUsage): Promise<void> {
     return this.#serial(async () => {
-      const { policy } = this.#environment;
+      const uses = await this.#useLedger();
+      if (message.role === 'assistant') uses?.spoke(message.text);
       const reported = {
         message: { ...message, text: message.text.toWellFormed() },
         at: this.#stepAt(),
         native: native?.toWellFormed(),
         usage,
       };
-      await this.#write(planMessage(this.#loaded.state, reported, policy), { files: [] });
+      await this.#write(planMessage(this.#loaded.state, reported, this.#rules(uses)), { files: [] });
     });
   }
 
   /** Notes what a harness did to its own history (decision F1); neither chat nor sets change. */
   recordEvent(event: HistoryEvent): Promise<void> {
     return this.#serial(async () => {
-      const { policy } = this.#environment;
-      await this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, policy), { files: [] });
+      const rules = this.#rules(await this.#useLedger());
+      await this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, rules), { files: [] });
     });
   }
 
@@ -218,6 +224,14 @@ export class ContextSession {
     return this.#contexts.deliver(record, how);
   }
 
+  /** Says what was handed out, for retention by use: how many tokens the request has, and whether a new base was rendered, which shows nothing that is not active. */
+  async handedOut({ tokens, isBase }: { readonly tokens: number; readonly isBase: boolean }): Promise<void> {
+    const uses = await this.#uses;
+    if (uses === undefined) return;
+    uses.request = tokens;
+    if (isBase) uses.settled(this.state);
+  }
+
   /** Waits until the database has every step that is acknowledged so far; false when that takes longer than the limit. */
   isDelivered(limitMs: number): Promise<boolean> {
     return this.#environment.outbox.drained(this.id, limitMs);
@@ -268,12 +282,25 @@ export class ContextSession {
       this.#requireLease();
       if (this.#uncertain) {
         this.#loaded = await reloadSession(this.#environment, this.#loaded);
+        this.#uses = undefined;
         this.#uncertain = false;
       }
       return work();
     });
     this.#queue = done.catch(() => undefined);
     return done;
+  }
+
+  #useLedger(): Promise<UseLedger | undefined> {
+    const { policy, store } = this.#environment;
+    if (policy.retention !== 'use') return Promise.resolve(undefined);
+    this.#uses ??= openLedger(store, this.#loaded.state);
+    return this.#uses;
+  }
+
+  #rules(uses: UseLedger | undefined): StepRules {
+    const { policy } = this.#environment;
+    return uses === undefined ? policy : { ...policy, turnover: (after) => uses.turnover(after) };
   }
 
   /** The moment of the next step: after that of the prompt, so that a fork at an earlier step knows whether it had the prompt (decision F2). */

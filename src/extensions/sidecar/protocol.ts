@@ -3,6 +3,7 @@ import type { LayoutName } from '../../assembly/assembly-record.js';
 import type { HandedOver, LoopContext, Rendering } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { HistoryEvent } from '../../objects/step.js';
+import type { StepPolicy } from '../../session/step-policy.js';
 import type { Verb } from '../../session/verb-outcome.js';
 
 /** The first line that a harness sends its sidecar, as JSON. */
@@ -12,6 +13,8 @@ export interface Beginning extends Rendering {
   readonly cwd: string;
   readonly roots: readonly string[];
   readonly layout?: LayoutName;
+  /** By use with layout `epoch` if left out, else by the window [§4.3]. */
+  readonly retention?: NonNullable<StepPolicy['retention']>;
 }
 
 /** A list of messages as it differs from the one sent before for the same session. */

@@ -1,10 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
+import { DEFAULT_LOOP_LAYOUT } from '../../assembly/assembly-record.js';
 import type { ContextClient } from '../../client/session/context-client.js';
 import { type LoopContext, LoopSession } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { Environment } from '../../host/environment.js';
 import { type OpenClient, openClient } from '../../host/open-client.js';
 import { readSettings } from '../../host/settings.js';
+import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
 import {
@@ -33,8 +35,11 @@ interface Followed {
 
 type Handlers = { readonly [N in CallName]: (params: Calls[N]['params']) => Promise<Calls[N]['result']> };
 
-function openSidecarClient({ what, cwd, roots, strict = false, shortIds = false }: Beginning, env: Environment): Promise<OpenClient> {
-  return openClient(readSettings(env), { cwd, roots, strict, shortIds, what: `palimpsest sidecar of ${what}` });
+function openSidecarClient(beginning: Beginning, env: Environment): Promise<OpenClient> {
+  const { what, cwd, roots, strict = false, shortIds = false, layout = DEFAULT_LOOP_LAYOUT } = beginning;
+  const retention = beginning.retention ?? (layout === 'epoch' ? 'use' : 'window');
+  const policy = { ...DEFAULT_POLICY, retention };
+  return openClient(readSettings(env), { cwd, roots, strict, shortIds, policy, what: `palimpsest sidecar of ${what}` });
 }
 
 /** The sessions of one harness process, and the lists that were sent for them. */

@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { DEFAULT_LOOP_LAYOUT } from '../../assembly/assembly-record.js';
 import { isLayout } from '../../assembly/renderers.js';
 import { type Environment, type LoopSettings, loopSettings } from '../../host/environment.js';
 import { guideOf } from '../guide.js';
@@ -23,11 +24,19 @@ function timesTo(file: string | undefined): Pick<LoopGuardOptions, 'onPassed'> {
   return { onPassed: (ms, objects) => appendFileSync(file, `${JSON.stringify({ ms, objects })}\n`, { mode: 0o600 }) };
 }
 
-/** The layout that is asked for; for an unknown one the user is notified, and §4.1 stays. */
+/** The layout that is asked for; for an unknown one the user is notified, and the usual one stays. */
 function layoutOf({ layout }: LoopSettings, notify: Surroundings['notify']): Pick<Beginning, 'layout'> {
   if (layout === undefined) return {};
   if (isLayout(layout)) return { layout };
-  notify(`Palimpsest: there is no layout ${JSON.stringify(layout)}; the context has the layout ssot`);
+  notify(`Palimpsest: there is no layout ${JSON.stringify(layout)}; the context has the layout ${DEFAULT_LOOP_LAYOUT}`);
+  return {};
+}
+
+/** The retention that is asked for; for an unknown one the user is notified, and that of the layout stays. */
+function retentionOf({ retention }: LoopSettings, notify: Surroundings['notify']): Pick<Beginning, 'retention'> {
+  if (retention === undefined) return {};
+  if (retention === 'use' || retention === 'window') return { retention };
+  notify(`Palimpsest: PALIMPSEST_LOOP_RETENTION is ${JSON.stringify(retention)}; set it to use or window`);
   return {};
 }
 
@@ -44,7 +53,7 @@ export function startSidecar(what: Beginning, { extension, node, env, notify }: 
     strict: isOn('PALIMPSEST_LOOP_STRICT', settings.strict, notify),
     shortIds: isOn('PALIMPSEST_LOOP_SHORT_IDS', settings.shortIds, notify),
   };
-  const beginning: Beginning = { ...what, ...rendering, ...layoutOf(settings, notify) };
+  const beginning: Beginning = { ...what, ...rendering, ...layoutOf(settings, notify), ...retentionOf(settings, notify) };
   const program = fileURLToPath(new URL('./sidecar.js', extension));
   const sidecar = new SidecarProcess({ node: settings.node ?? node, program, env, beginning });
   sidecar.start();

@@ -19,19 +19,20 @@ const decided = (more: Partial<EpochLedger>, now = 1_000) =>
 
 describe('the border of an epoch (divergence E9)', () => {
   test('what it saves in the calls that are expected still ends it, once that is worth writing again what stands behind what is shared', () => {
-    // 6,000 tokens less to read at 0.1, against twice 3,000 tokens at 1.15 more than reading them: 11.5 calls, a fifth of 58.
-    expect(decided({ calls: 57 })).toBeUndefined();
-    expect(decided({ calls: 58 })).toBe('saving');
-    expect(decided({ calls: 58, begins: 10_000 })).toBeUndefined();
-    expect(decided({ calls: 58, atUser: false })).toBeUndefined();
-    // At least ten calls are expected, at most eighty.
-    expect(decided({ begins: 3_600 })).toBe('saving');
-    expect(decided({ begins: 9_000, calls: 10_000 })).toBeUndefined();
+    // 4,000 tokens less to read at 0.1, against 5,000 tokens at 1.15 more than reading them: 14.4 calls, 0.15 of 96.
+    expect(decided({ begins: 6_000, calls: 95 })).toBeUndefined();
+    expect(decided({ begins: 6_000, calls: 96 })).toBe('saving');
+    expect(decided({ begins: 6_000, calls: 96, atUser: false })).toBeUndefined();
+    // At least five calls are expected, at most twenty.
+    expect(decided({ begins: 2_500 })).toBe('saving');
+    expect(decided({ begins: 7_000, calls: 10_000 })).toBeUndefined();
+    // What frees less than a twentieth is not worth what it forgets.
+    expect(decided({ begins: 9_600, shared: 9_600, calls: 96 })).toBeUndefined();
   });
 
   test('a cold cache, a verb and a changed list end it; inside a turn only the last one and pressure do', () => {
-    expect(decided({}, prices.lifetimeMs)).toBeUndefined();
-    expect(decided({}, prices.lifetimeMs + 1)).toBe('cold');
+    expect(decided({ begins: 9_000 }, prices.lifetimeMs)).toBeUndefined();
+    expect(decided({ begins: 9_000 }, prices.lifetimeMs + 1)).toBe('cold');
     expect(decided({ begins: 10_000 }, prices.lifetimeMs + 1)).toBeUndefined();
     expect(decided({ asked: true })).toBe('asked');
     expect(decided({ changed: true, asked: true })).toBe('history');

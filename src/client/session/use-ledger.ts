@@ -1,0 +1,215 @@
+import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
+import type { ObjectId } from '../../objects/ids.js';
+import type { ObjectVersion } from '../../objects/seal.js';
+import type { Step } from '../../objects/step.js';
+import { type RetainedKind, type RetentionCandidate, retained } from '../../session/retention.js';
+import type { SessionState } from '../../session/session-state.js';
+import type { ObjectStore } from '../../store/object-store.js';
+
+/** A line of fewer characters says too little of where it comes from. */
+const LEAST_LINE = 24;
+/** What tools put before a line that they show. */
+const NUMBERED = /^\s*\d+(?:[\t|:→]|\.)? ?/u;
+/** Steps of an earlier process that are read again. */
+const READ_AGAIN = 300;
+/** Calls after which a text that is not active is forgotten, also where nobody says that it cannot be seen any more. */
+const FORGOTTEN_AFTER = 120;
+const CHARS_PER_TOKEN = 3.6;
+
+const KINDS: Readonly<Record<ToolKind, RetainedKind>> = {
+  read: 'read',
+  shell: 'command',
+  list: 'search',
+  glob: 'search',
+  grep: 'search',
+  tree: 'search',
+  write: 'edit',
+  edit: 'edit',
+  patch: 'edit',
+  other: 'other',
+};
+
+/** The lines of a text that could be quoted, each once, without what stands around them. */
+function linesOf(text: string): ReadonlySet<string> {
+  const lines = text.split('\n').flatMap((line) => [line.trim(), line.replace(NUMBERED, '').trim()]);
+  return new Set(lines.filter(({ length }) => length >= LEAST_LINE));
+}
+
+/** The texts in a value of JSON, one after the other. */
+function textsIn(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value !== 'object' || value === null) return '';
+  return Object.values(value).map(textsIn).join('\n');
+}
+
+interface Entry {
+  readonly kind: RetainedKind;
+  readonly lines: ReadonlySet<string>;
+  readonly chars: number;
+  readonly shown: number;
+  used?: number;
+  isRepeated: boolean;
+}
+
+/** A text of the session that a model was shown. */
+interface ShownText {
+  readonly id: ObjectId;
+  readonly kind: RetainedKind;
+  readonly text: string;
+}
+
+/** A finished call, as far as it says what was used and shown. */
+export interface LedgerCall {
+  readonly id: ObjectId;
+  readonly tool: string;
+  readonly args: unknown;
+  readonly content: string;
+  /** Files that it read or wrote, with their present texts. */
+  readonly files: readonly { readonly id: ObjectId; readonly text: string; readonly whole: boolean }[];
+  /** Objects that the agent activated or deactivated by it. */
+  readonly held?: readonly { readonly id: ObjectId; readonly text: string | undefined }[];
+  readonly dismissed?: readonly ObjectId[];
+}
+
+/**
+ * What a session's model was shown and what of it its own words used, so that its sets follow retention by use: a line of at least 24 characters that stands in a
+ * text and in the model's words or arguments is a use of the text. It follows from what the database holds; another process makes it again from the session's last steps.
+ */
+export class UseLedger {
+  readonly #entries = new Map<ObjectId, Entry>();
+  readonly #byLine = new Map<string, Set<ObjectId>>();
+  readonly #held = new Set<ObjectId>();
+  #calls = 0;
+  #spoken = false;
+  /** Tokens of the next request if its epoch goes on; undefined before one was made: then as many as the shown texts have. */
+  request: number | undefined;
+
+  /** The model spoke: a call of it has ended. */
+  spoke(text: string): void {
+    this.#calls += 1;
+    this.#spoken = true;
+    this.#use(text);
+  }
+
+  /** A call that the model made is to be recorded. */
+  called({ id, tool, args, content, files, held = [], dismissed = [] }: LedgerCall): void {
+    // Where nobody reports what the model says, each call is one of its.
+    if (!this.#spoken) this.#calls += 1;
+    this.#use(textsIn(args));
+    for (const file of files) if (file.whole || this.#entries.has(file.id)) this.#show({ id: file.id, kind: 'file', text: file.text });
+    // A whole read says what its file says.
+    if (!files.some(({ whole }) => whole)) this.#show({ id, kind: KINDS[foreignTool(tool).kind], text: content });
+    for (const one of held) {
+      this.#held.add(one.id);
+      if (one.text !== undefined) this.#show({ id: one.id, kind: this.#entries.get(one.id)?.kind ?? 'other', text: one.text });
+    }
+    for (const one of dismissed) {
+      this.#held.delete(one);
+      this.#forget(one);
+    }
+  }
+
+  /** What leaves the active set, and what comes back to it because it was used while it could still be seen, after a step. */
+  turnover(state: SessionState): { readonly leave: readonly ObjectId[]; readonly back: readonly ObjectId[] } {
+    this.#forgetOld(state);
+    const candidates = [...this.#entries].flatMap(([id, entry]): readonly RetentionCandidate[] => {
+      if (!state.has(id)) return [];
+      const { kind, chars, shown, used, isRepeated } = entry;
+      const ago = (call: number): number => this.#calls - call + 1;
+      const isHeld = state.isPinned(id) || (this.#held.has(id) && state.isActive(id));
+      return [{ id, kind, chars, shown: ago(shown), used: used === undefined ? undefined : ago(used), isRepeated, isHeld }];
+    });
+    const request = this.request ?? candidates.reduce((sum, { chars }) => sum + chars, 0) / CHARS_PER_TOKEN;
+    const kept = new Set(retained(candidates, request));
+    const leave = state.activeIds.filter((id) => !kept.has(id) && !state.isPinned(id));
+    return { leave, back: [...kept].filter((id) => !state.isActive(id)) };
+  }
+
+  /** A new base was rendered: what is not in it cannot be seen any more. */
+  settled(state: SessionState): void {
+    for (const id of [...this.#entries.keys()]) if (!state.isActive(id)) this.#forget(id);
+  }
+
+  /** Makes the ledger of a session that an earlier process worked with. */
+  async load(store: ObjectStore, state: SessionState): Promise<void> {
+    const snapshot = await store.latest();
+    const steps = (await snapshot.steps(state.id)).slice(-READ_AGAIN);
+    const calls = steps.flatMap(({ call }) => call?.id ?? []);
+    const found = await snapshot.getMany([...new Set([...calls, ...state.activeIds])]);
+    const version = (id: ObjectId): ObjectVersion | undefined => found.get(id)?.version;
+    for (const step of steps) this.#replay(step, version);
+    this.settled(state);
+  }
+
+  #replay({ message, call, fresh = [], changes }: Step, version: (id: ObjectId) => ObjectVersion | undefined): void {
+    if (message?.role === 'assistant') this.spoke(message.text);
+    const made = call === undefined ? undefined : version(call.id);
+    if (call === undefined || made?.type !== 'toolcall') return;
+    const { tool, args, content, file_refs: refs = [] } = made;
+    const activated = new Set(changes.activate);
+    const files = refs.flatMap((id) => {
+      const file = version(id);
+      return file?.type === 'file' && file.content !== null ? [{ id, text: file.content, whole: activated.has(id) }] : [];
+    });
+    const isDeactivation = tool === 'deactivate';
+    this.called({
+      id: call.id,
+      tool,
+      args,
+      content: content ?? '',
+      files,
+      held: fresh.map((id) => ({ id, text: version(id)?.content ?? undefined })),
+      dismissed: isDeactivation ? (changes.deactivate ?? []) : [],
+    });
+  }
+
+  #forgetOld(state: SessionState): void {
+    const before = this.#calls - FORGOTTEN_AFTER;
+    for (const [id, { shown, used = 0 }] of [...this.#entries]) {
+      if (Math.max(shown, used) < before && !state.isActive(id)) this.#forget(id);
+    }
+  }
+
+  #show({ id, kind, text }: ShownText): void {
+    this.#forget(id);
+    const lines = linesOf(text);
+    const shared = new Map<ObjectId, number>();
+    for (const line of lines) {
+      const others = this.#byLine.get(line) ?? new Set<ObjectId>();
+      for (const other of others) shared.set(other, (shared.get(other) ?? 0) + 1);
+      this.#byLine.set(line, others.add(id));
+    }
+    for (const [other, count] of shared) {
+      const entry = this.#entries.get(other);
+      if (entry !== undefined && entry.lines.size === count) entry.isRepeated = true;
+    }
+    this.#entries.set(id, { kind, lines, chars: text.length, shown: this.#calls, isRepeated: false });
+  }
+
+  #use(text: string): void {
+    for (const line of linesOf(text)) {
+      for (const id of this.#byLine.get(line) ?? []) {
+        const entry = this.#entries.get(id);
+        if (entry !== undefined) entry.used = this.#calls;
+      }
+    }
+  }
+
+  #forget(id: ObjectId): void {
+    for (const line of this.#entries.get(id)?.lines ?? []) {
+      const others = this.#byLine.get(line);
+      others?.delete(id);
+      if (others?.size === 0) this.#byLine.delete(line);
+    }
+    this.#entries.delete(id);
+  }
+}
+
+/** The ledger of a session; one that an earlier process worked with is made from what the database holds, and is empty where that cannot be read now. */
+export async function openLedger(store: ObjectStore, state: SessionState): Promise<UseLedger> {
+  const ledger = new UseLedger();
+  if (state.seq === 0) return ledger;
+  // Without it what was active before leaves sooner, and comes back when it is asked for.
+  await ledger.load(store, state).catch(() => undefined);
+  return ledger;
+}

@@ -1,0 +1,61 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { objectId } from '../../../src/objects/ids.js';
+import { type RetainedKind, type RetentionCandidate, retained } from '../../../src/session/retention.js';
+
+const candidate = (id: string, more: Partial<RetentionCandidate> = {}): RetentionCandidate => ({
+  id: objectId(id),
+  kind: 'command',
+  chars: 1_000,
+  shown: 1,
+  used: undefined,
+  isRepeated: false,
+  isHeld: false,
+  ...more,
+});
+const ids = (candidates: readonly RetentionCandidate[], request = 60_000): readonly string[] => retained(candidates, request);
+
+describe('retention by use', () => {
+  test('a text stays for thirty calls after it was shown, for ten after it was used; searches and edits for less', () => {
+    expect(ids([candidate('a', { shown: 30 }), candidate('b', { shown: 31 })])).toEqual(['a']);
+    expect(ids([candidate('a', { shown: 90, used: 10 }), candidate('b', { shown: 90, used: 11 })])).toEqual(['a']);
+    expect(ids([candidate('a', { kind: 'search', shown: 12 }), candidate('b', { kind: 'edit', shown: 13 })])).toEqual(['a']);
+  });
+
+  test('for longer in a small request and for less in a large one; large texts longer than small ones', () => {
+    expect(ids([candidate('a', { shown: 90 }), candidate('b', { shown: 91 })], 1_000)).toEqual(['a']);
+    expect(ids([candidate('a', { shown: 15 }), candidate('b', { shown: 16 })], 120_000)).toEqual(['a']);
+    expect(ids([candidate('a', { shown: 40, chars: 10_000 }), candidate('b', { shown: 40 })])).toEqual(['a']);
+  });
+
+  test('what a later text shows again goes; what is held stays, whatever it costs', () => {
+    expect(ids([candidate('a', { isRepeated: true }), candidate('b')])).toEqual(['b']);
+    expect(ids([candidate('a', { isHeld: true, shown: 10_000, chars: 10_000_000 })])).toEqual(['a']);
+  });
+
+  test('no more stays than the tokens allow, the longest remaining lifetime first', () => {
+    const large = { chars: 100_000 };
+    expect(ids([candidate('a', { ...large, shown: 9 }), candidate('b', { ...large, shown: 1 })])).toEqual(['b']);
+  });
+
+  test('the same candidates give the same ids, in their order; what is newer never goes before what is older alike', () => {
+    const kinds: readonly RetainedKind[] = ['file', 'read', 'command', 'search', 'edit', 'other'];
+    const any = fc.record({
+      kind: fc.constantFrom(...kinds),
+      chars: fc.nat(50_000),
+      shown: fc.integer({ min: 1, max: 100 }),
+      isHeld: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(any), fc.integer({ min: 1, max: 300_000 }), (given, request) => {
+        const candidates = given.map((one, i) => candidate(`id ${i}`, one));
+        const kept = ids(candidates, request);
+        expect(ids(candidates, request)).toEqual(kept);
+        expect(kept).toEqual(candidates.map(({ id }) => id).filter((id) => kept.includes(id)));
+        const loose = candidates.filter(({ id, isHeld }) => kept.includes(id) && !isHeld);
+        const held = candidates.filter(({ isHeld }) => isHeld).reduce((sum, { chars }) => sum + chars, 0);
+        expect(held + loose.reduce((sum, { chars }) => sum + chars, 0)).toBeLessThanOrEqual(Math.max(held, (40_000 + 0.2 * request) * 3.6));
+      }),
+    );
+  });
+});
