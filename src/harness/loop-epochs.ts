@@ -1,4 +1,4 @@
-import { type Border, decideBorder, type EpochLedger, epochSettings } from '../assembly/epoch/border.js';
+import { type Border, decideBorder, type EpochLedger, type EpochSettings, epochSettings } from '../assembly/epoch/border.js';
 import { charsOf, sharedChars } from '../assembly/epoch/epoch-size.js';
 import {
   beginEpoch,
@@ -102,6 +102,7 @@ function planned({ assembly, turn, ...made }: RenderedEpoch): PlannedEpoch {
  */
 export class LoopEpochs {
   readonly #client: ContextClient;
+  readonly #settings: Partial<EpochSettings>;
   #current: CurrentEpoch | undefined;
   #resumed = false;
   #asked = false;
@@ -110,8 +111,10 @@ export class LoopEpochs {
   /** How many requests it has had in them. */
   #calls = 0;
 
-  constructor(client: ContextClient) {
+  /** `settings`: when epochs end, where that is not as usual. */
+  constructor(client: ContextClient, settings: Partial<EpochSettings> = {}) {
     this.#client = client;
+    this.#settings = settings;
   }
 
   /** The next message of the user begins an epoch. */
@@ -179,7 +182,7 @@ export class LoopEpochs {
       return { reason, price: NO_PRICE, ...at } as const satisfies Beginning;
     }
     const ledger = this.#ledger(request, input, { current, goesOn, at, atUser });
-    const settings = epochSettings(request.window);
+    const settings = { ...epochSettings(request.window), ...this.#settings };
     const border = decideBorder(ledger, { prices: pricesOf(request.model), settings, now: request.now });
     return border === undefined ? undefined : { ...border, ...at };
   }
@@ -198,7 +201,7 @@ export class LoopEpochs {
     const { messages, ownList, session } = request;
     const { from, count } = current.proof.list;
     const now = charsOf(goesOn.state) + messageChars(messages, from);
-    const { budget } = epochSettings(request.window);
+    const { budget } = { ...epochSettings(request.window), ...this.#settings };
     // Rendering what would be is worth it only where it may be chosen.
     const base = atUser || tokens(now) > budget ? beginEpoch(input, at.turn) : undefined;
     const begins = base === undefined ? now : charsOf(base) + messageChars(messages, at.from);

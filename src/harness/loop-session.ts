@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import { DEFAULT_LOOP_LAYOUT, type FrozenTail, type LayoutName } from '../assembly/assembly-record.js';
+import type { EpochSettings } from '../assembly/epoch/border.js';
 import type { EpochNote } from '../assembly/epoch/epoch-state.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { SessionAroundTail, SessionAssembly, SessionAssemblyRecord } from '../client/session/assemble-session.js';
@@ -22,6 +23,8 @@ import type { PlacedEntry } from './reported-chat.js';
 export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'delivered'> {
   readonly delivered: Delivery;
   readonly layout?: LayoutName;
+  /** When epochs end, where that is not as usual (layout `epoch`). */
+  readonly epochs?: Partial<EpochSettings>;
 }
 
 /** How the contexts of a session are shown; what is left out stays as it was. */
@@ -103,6 +106,8 @@ function insertsOf(notes: readonly EpochNote[], from: number): readonly LoopInse
   return [...found].map(([index, message]) => ({ index, message }));
 }
 
+/** As many characters a token of a context has. */
+const CHARS_PER_TOKEN = 3.6;
 /** How long the database may take for a context: a model call waits. */
 const DATABASE_MS = 500;
 
@@ -116,6 +121,8 @@ export class LoopSession {
   #current: HarnessSession | undefined;
   /** The context that was given last: it may be handed over again, when another system prompt went with it than was expected. */
   #pending: { readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch } | undefined;
+  /** The context that the session knows to be handed out. */
+  #told: object | undefined;
   /** Ends when the list is handed over that a model waits for. */
   #wait: () => void = () => undefined;
   readonly #serial = pLimit(1);
@@ -124,7 +131,7 @@ export class LoopSession {
   constructor(client: ContextClient, options: LoopOptions) {
     this.#client = client;
     this.#options = { layout: DEFAULT_LOOP_LAYOUT, ...options };
-    this.#epochs = new LoopEpochs(client);
+    this.#epochs = new LoopEpochs(client, options.epochs);
   }
 
   /** The session that is at work; undefined before the first history. */
@@ -183,7 +190,13 @@ export class LoopSession {
       if (system !== undefined) await harness.setSystemPrompt(system);
       const record =
         'epoch' in pending ? await this.#epochRecord(harness, pending.epoch, system) : await this.#record(harness, pending.around, system);
-      return record === undefined ? undefined : harness.session.deliver(record, { delivered: this.#options.delivered, handed });
+      // It may be handed over again, with another prompt.
+      if (this.#told !== pending) {
+        const told = 'epoch' in pending ? { tokens: pending.epoch.tokens, isBase: pending.epoch.begins } : undefined;
+        await harness.session.handedOut(told ?? { tokens: Math.round(record.chars / CHARS_PER_TOKEN), isBase: false });
+      }
+      this.#told = pending;
+      return harness.session.deliver(record, { delivered: this.#options.delivered, handed });
     });
     kept.then(this.#wait, this.#wait);
     return kept;
@@ -237,8 +250,8 @@ export class LoopSession {
   /** The record of a context as it went out with a prompt. */
   async #record(harness: HarnessSession, around: SessionAroundTail, system: string | null | undefined) {
     const { tail } = around.record;
-    if (tail === undefined || isPrompt(system, around.system)) return around.record;
-    return (await this.#assemble(harness, tail)).record;
+    const { record } = tail === undefined || isPrompt(system, around.system) ? around : await this.#assemble(harness, tail);
+    return record;
   }
 
   async #epochRecord(harness: HarnessSession, made: PlannedEpoch, system: string | null | undefined) {
@@ -246,7 +259,6 @@ export class LoopSession {
     // A file that changed in between does not stand in the list that went out: the record is of that list.
     const planned = again ?? made;
     this.#epochs.handed(planned);
-    await harness.session.handedOut({ tokens: planned.tokens, isBase: planned.begins });
     return planned.context.record;
   }
 

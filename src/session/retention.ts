@@ -9,9 +9,9 @@ export interface RetentionCandidate {
   readonly kind: RetainedKind;
   /** UTF-16 units of the text as it would be rendered. */
   readonly chars: number;
-  /** How many calls ago a request first showed this text: a result since it came, a file since it was last read or written. */
+  /** How many calls ago a request first showed this text: a result since it came, a file since it was last read or written whole. */
   readonly shown: number;
-  /** How many calls ago the model's own words last quoted a line of it; undefined for never. */
+  /** How many calls ago the model's own words last quoted a line of it, or a call edited it or read a part of it; undefined for never. */
   readonly used: number | undefined;
   /** Whether another candidate that was shown later has all of its lines: a file that was read again. */
   readonly isRepeated: boolean;
@@ -40,11 +40,11 @@ export interface RetentionSettings {
 
 /** Chosen by cross-validation over recorded sessions (18, with 2,361 model calls). */
 export const RETENTION: RetentionSettings = {
-  shown: 30,
-  used: 10,
+  shown: 28,
+  used: 12,
   request: 60_000,
   mostStretch: 3,
-  sizePower: 0.2,
+  sizePower: 0.15,
   kinds: { file: 1, read: 1, command: 1, other: 1, search: 0.4, edit: 0.4 },
   most: 40_000,
   mostShare: 0.2,

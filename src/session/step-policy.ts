@@ -1,5 +1,6 @@
 import type { ObjectId } from '../objects/ids.js';
 import type { Step } from '../objects/step.js';
+import type { RetentionSettings } from './retention.js';
 import type { SessionState } from './session-state.js';
 
 /** The sliding window of §4.3: how many tool results of each turn may stay active, and of how many turns, the running one included. */
@@ -53,6 +54,8 @@ export interface StepPolicy {
   readonly pauseMs: number;
   /** Which objects stay active: those of the window [§4.3], or those that the model's words used lately (decision 0014); `window` if left out. */
   readonly retention?: 'window' | 'use';
+  /** How long texts stay with `use`, where that is not as usual. */
+  readonly uses?: Partial<RetentionSettings>;
 }
 
 /** A policy at one step of a session. */

@@ -226,9 +226,9 @@ export class ContextSession {
 
   /** Says what was handed out, for retention by use: how many tokens the request has, and whether a new base was rendered, which shows nothing that is not active. */
   async handedOut({ tokens, isBase }: { readonly tokens: number; readonly isBase: boolean }): Promise<void> {
-    const uses = await this.#uses;
+    const uses = await this.#useLedger();
     if (uses === undefined) return;
-    uses.request = tokens;
+    uses.handedOut(tokens);
     if (isBase) uses.settled(this.state);
   }
 
@@ -294,7 +294,7 @@ export class ContextSession {
   #useLedger(): Promise<UseLedger | undefined> {
     const { policy, store } = this.#environment;
     if (policy.retention !== 'use') return Promise.resolve(undefined);
-    this.#uses ??= openLedger(store, this.#loaded.state);
+    this.#uses ??= openLedger(store, this.#loaded.state, policy.uses);
     return this.#uses;
   }
 

@@ -1,13 +1,16 @@
+import { asksForPart } from '../../foreign-tools/tool-arguments.js';
 import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { Step } from '../../objects/step.js';
-import { type RetainedKind, type RetentionCandidate, retained } from '../../session/retention.js';
+import { RETENTION, type RetainedKind, type RetentionCandidate, type RetentionSettings, retained } from '../../session/retention.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { ObjectStore } from '../../store/object-store.js';
 
 /** A line of fewer characters says too little of where it comes from. */
 const LEAST_LINE = 24;
+/** A text of fewer lines is repeated by chance. */
+const LEAST_LINES = 3;
 /** What tools put before a line that they show. */
 const NUMBERED = /^\s*\d+(?:[\t|:→]|\.)? ?/u;
 /** Steps of an earlier process that are read again. */
@@ -48,7 +51,8 @@ interface Entry {
   readonly chars: number;
   readonly shown: number;
   used?: number;
-  isRepeated: boolean;
+  /** A text that was shown later and has all of its lines. */
+  repeatedBy?: ObjectId | undefined;
 }
 
 /** A text of the session that a model was shown. */
@@ -79,14 +83,28 @@ export class UseLedger {
   readonly #entries = new Map<ObjectId, Entry>();
   readonly #byLine = new Map<string, Set<ObjectId>>();
   readonly #held = new Set<ObjectId>();
+  readonly #settings: RetentionSettings;
+  /** Calls of the model: requests that were handed out, or where none is, what the model said and did. */
   #calls = 0;
+  #isHandedOut = false;
   #spoken = false;
   /** Tokens of the next request if its epoch goes on; undefined before one was made: then as many as the shown texts have. */
   request: number | undefined;
 
+  constructor(settings: Partial<RetentionSettings> = {}) {
+    this.#settings = { ...RETENTION, ...settings };
+  }
+
+  /** A request was handed out, of so many tokens. */
+  handedOut(tokens: number): void {
+    this.#isHandedOut = true;
+    this.#calls += 1;
+    this.request = tokens;
+  }
+
   /** The model spoke: a call of it has ended. */
   spoke(text: string): void {
-    this.#calls += 1;
+    if (!this.#isHandedOut) this.#calls += 1;
     this.#spoken = true;
     this.#use(text);
   }
@@ -94,9 +112,15 @@ export class UseLedger {
   /** A call that the model made is to be recorded. */
   called({ id, tool, args, content, files, held = [], dismissed = [] }: LedgerCall): void {
     // Where nobody reports what the model says, each call is one of its.
-    if (!this.#spoken) this.#calls += 1;
+    if (!this.#isHandedOut && !this.#spoken) this.#calls += 1;
     this.#use(textsIn(args));
-    for (const file of files) if (file.whole || this.#entries.has(file.id)) this.#show({ id: file.id, kind: 'file', text: file.text });
+    const writes = foreignTool(tool).kind === 'write';
+    for (const { id: file, text, whole } of files) {
+      const before = this.#entries.get(file);
+      if (whole || (writes && before !== undefined)) this.#show({ id: file, kind: 'file', text });
+      // An edit, or a part of it: it is used, and what it says is new.
+      else if (before !== undefined) this.#show({ id: file, kind: before.kind, text }, before.shown);
+    }
     // A whole read says what its file says.
     if (!files.some(({ whole }) => whole)) this.#show({ id, kind: KINDS[foreignTool(tool).kind], text: content });
     for (const one of held) {
@@ -114,13 +138,23 @@ export class UseLedger {
     this.#forgetOld(state);
     const candidates = [...this.#entries].flatMap(([id, entry]): readonly RetentionCandidate[] => {
       if (!state.has(id)) return [];
-      const { kind, chars, shown, used, isRepeated } = entry;
+      const { kind, chars, shown, used, repeatedBy } = entry;
       const ago = (call: number): number => this.#calls - call + 1;
       const isHeld = state.isPinned(id) || (this.#held.has(id) && state.isActive(id));
-      return [{ id, kind, chars, shown: ago(shown), used: used === undefined ? undefined : ago(used), isRepeated, isHeld }];
+      return [
+        {
+          id,
+          kind,
+          chars,
+          shown: ago(shown),
+          used: used === undefined ? undefined : ago(used),
+          isRepeated: repeatedBy !== undefined,
+          isHeld,
+        },
+      ];
     });
     const request = this.request ?? candidates.reduce((sum, { chars }) => sum + chars, 0) / CHARS_PER_TOKEN;
-    const kept = new Set(retained(candidates, request));
+    const kept = new Set(retained(candidates, request, this.#settings));
     const leave = state.activeIds.filter((id) => !kept.has(id) && !state.isPinned(id));
     return { leave, back: [...kept].filter((id) => !state.isActive(id)) };
   }
@@ -133,11 +167,21 @@ export class UseLedger {
   /** Makes the ledger of a session that an earlier process worked with. */
   async load(store: ObjectStore, state: SessionState): Promise<void> {
     const snapshot = await store.latest();
-    const steps = (await snapshot.steps(state.id)).slice(-READ_AGAIN);
+    const [all, records] = await Promise.all([snapshot.steps(state.id), snapshot.assemblies(state.id, { onDamaged: () => undefined })]);
+    const steps = all.slice(-READ_AGAIN);
+    const requests = records.map(({ step }) => step);
     const calls = steps.flatMap(({ call }) => call?.id ?? []);
     const found = await snapshot.getMany([...new Set([...calls, ...state.activeIds])]);
     const version = (id: ObjectId): ObjectVersion | undefined => found.get(id)?.version;
-    for (const step of steps) this.#replay(step, version);
+    this.#isHandedOut = requests.length > 0;
+    for (const step of steps) {
+      while (requests[0] !== undefined && requests[0] < step.seq) {
+        requests.shift();
+        this.#calls += 1;
+      }
+      this.#replay(step, version);
+    }
+    this.#calls += requests.length;
     this.settled(state);
   }
 
@@ -147,9 +191,10 @@ export class UseLedger {
     if (call === undefined || made?.type !== 'toolcall') return;
     const { tool, args, content, file_refs: refs = [] } = made;
     const activated = new Set(changes.activate);
+    const isWhole = foreignTool(tool).kind === 'read' && refs.length === 1 && !asksForPart(args);
     const files = refs.flatMap((id) => {
       const file = version(id);
-      return file?.type === 'file' && file.content !== null ? [{ id, text: file.content, whole: activated.has(id) }] : [];
+      return file?.type === 'file' && file.content !== null ? [{ id, text: file.content, whole: isWhole || activated.has(id) }] : [];
     });
     const isDeactivation = tool === 'deactivate';
     this.called({
@@ -170,7 +215,8 @@ export class UseLedger {
     }
   }
 
-  #show({ id, kind, text }: ShownText): void {
+  /** Without `shown` the text is shown now; else it was then, and is used now. */
+  #show({ id, kind, text }: ShownText, shown?: number): void {
     this.#forget(id);
     const lines = linesOf(text);
     const shared = new Map<ObjectId, number>();
@@ -181,9 +227,10 @@ export class UseLedger {
     }
     for (const [other, count] of shared) {
       const entry = this.#entries.get(other);
-      if (entry !== undefined && entry.lines.size === count) entry.isRepeated = true;
+      if (entry !== undefined && entry.lines.size === count && count >= LEAST_LINES) entry.repeatedBy = id;
     }
-    this.#entries.set(id, { kind, lines, chars: text.length, shown: this.#calls, isRepeated: false });
+    const used = shown === undefined ? {} : { used: this.#calls };
+    this.#entries.set(id, { kind, lines, chars: text.length, shown: shown ?? this.#calls, ...used });
   }
 
   #use(text: string): void {
@@ -202,12 +249,13 @@ export class UseLedger {
       if (others?.size === 0) this.#byLine.delete(line);
     }
     this.#entries.delete(id);
+    for (const entry of this.#entries.values()) if (entry.repeatedBy === id) entry.repeatedBy = undefined;
   }
 }
 
 /** The ledger of a session; one that an earlier process worked with is made from what the database holds, and is empty where that cannot be read now. */
-export async function openLedger(store: ObjectStore, state: SessionState): Promise<UseLedger> {
-  const ledger = new UseLedger();
+export async function openLedger(store: ObjectStore, state: SessionState, settings?: Partial<RetentionSettings>): Promise<UseLedger> {
+  const ledger = new UseLedger(settings);
   if (state.seq === 0) return ledger;
   // Without it what was active before leaves sooner, and comes back when it is asked for.
   await ledger.load(store, state).catch(() => undefined);
