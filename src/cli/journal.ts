@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { damageText } from './doctor.js';
@@ -64,49 +63,26 @@ async function salvage(flags: SalvageFlags): Promise<void> {
   }
 }
 
-/** What a supervisor runs when a process has died: delivers what it left to the node of the data folder, and ends with the supervisor. */
+/** How often a delivery looks whether the node that it waits for is ready, milliseconds. */
+const READY_LOOK_MS = 50;
+
+/** Waits for the node of a data folder as long as it is starting; whether it is ready. */
+async function isReady(dataDir: string): Promise<boolean> {
+  const { nodePhase } = await import('../node/node-status.js');
+  for (;;) {
+    const phase = await nodePhase(dataDir);
+    if (phase !== 'starting') return phase === 'ready';
+    await delay(READY_LOOK_MS);
+  }
+}
+
+/** What a supervisor runs when a process has died: delivers what it left to the node of the data folder, starts none, and ends with the supervisor. */
 async function deliver({ data }: { readonly data: string }): Promise<void> {
   process.stdin.on('close', () => process.exit()).resume();
   const [{ readSettings }, { deliverJournals }] = await Promise.all([import('../host/settings.js'), import('../host/deliver-journals.js')]);
+  if (!(await isReady(data))) return;
   const settings = readSettings({ ...process.env, XTDB_URL: undefined }, { data, profile: 'rocksdb' });
   await deliverJournals(settings, { what: WHAT, stuckMs: STUCK_MS, onNotice: (line) => console.error(line) });
-}
-
-/** How often a supervisor looks for journals of dead processes, milliseconds. */
-const LOOK_MS = 250;
-/** How long a journal that could not be delivered is left alone at most, milliseconds. */
-const LONGEST_PAUSE_MS = 600_000;
-
-function runDelivery(dataDir: string, signal: AbortSignal): Promise<void> {
-  // The pipe closes when this process is killed, which ends the other one.
-  const child = spawn(process.execPath, [process.argv[1] ?? '', 'journal', 'deliver', '--data', dataDir], {
-    stdio: ['pipe', 'ignore', 'inherit'],
-    signal,
-  });
-  return new Promise((resolve) => child.on('error', () => resolve()).on('close', () => resolve()));
-}
-
-/**
- * Looks at the journals of a data folder until the signal fires: when a process has died and left steps there, and the node answers, a process of its own delivers
- * them, since this one is to stay small. What cannot be delivered is tried again, less and less often. Never rejects.
- */
-export async function watchJournals(dataDir: string, signal: AbortSignal): Promise<void> {
-  const [{ adoptableJournals }, { nodePhase }] = await Promise.all([import('../journal/journals.js'), import('../node/node-status.js')]);
-  const left = (): Promise<readonly string[]> => adoptableJournals(dataDir).catch(() => []);
-  const tried = new Map<string, { readonly pauseMs: number; readonly until: number }>();
-  while (!signal.aborted) {
-    const due = (await left()).filter((owner) => (tried.get(owner)?.until ?? 0) <= performance.now());
-    if (due.length > 0 && (await nodePhase(dataDir)) === 'ready') {
-      await runDelivery(dataDir, signal);
-      const still = new Set(await left());
-      for (const owner of due) {
-        const pauseMs = Math.min(2 * (tried.get(owner)?.pauseMs ?? LOOK_MS), LONGEST_PAUSE_MS);
-        if (still.has(owner)) tried.set(owner, { pauseMs, until: performance.now() + pauseMs });
-        else tried.delete(owner);
-      }
-    }
-    await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
-  }
 }
 
 /** `palimpsest journal`: what can be done with damaged journals. */

@@ -99,7 +99,7 @@ async function supervise(flags: { readonly plan: string }): Promise<void> {
   const [{ parseLaunchPlan }, { superviseNode }, { watchJournals }] = await Promise.all([
     import('../node/launch.js'),
     import('../node/supervise.js'),
-    import('./journal.js'),
+    import('./watch-journals.js'),
   ]);
   // What it, the JVM and RocksDB write is their user's alone.
   process.umask(0o077);

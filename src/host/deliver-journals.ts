@@ -29,7 +29,7 @@ export async function deliverJournals(settings: Settings, { stuckMs, onWaiting, 
       onWaiting?.(waiting);
       await client.backpressure(waiting - 1, stuckMs);
     }
-    await client.delivered();
+    await client.delivered({ others: false });
   } finally {
     await close();
   }

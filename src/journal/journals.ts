@@ -38,16 +38,32 @@ export async function openJournal(dataDir: string, options: JournalOptions = {})
   }
 }
 
-/** The journals that dead processes left behind, in the order in which they are to be drained. Changes nothing. */
-export async function adoptableJournals(dataDir: string): Promise<readonly string[]> {
+/** The journals of a data folder that have files, by whether their processes live. */
+export interface JournalOwners {
+  /** Those that dead processes left behind, in the order in which they are to be drained. */
+  readonly left: readonly string[];
+  readonly living: readonly JournalWriter[];
+}
+
+/** Whose the journals of a data folder are. Changes nothing. */
+export async function journalOwners(dataDir: string): Promise<JournalOwners> {
   const folder = journalFolder(dataDir);
   const listing = await listJournalFolder(folder);
   const withFiles = new Set(listing.segments.map(({ owner }) => owner));
-  const adoptable: string[] = [];
+  const left: string[] = [];
+  const living: JournalWriter[] = [];
   for (const owner of ownersIn(listing)) {
-    if (withFiles.has(owner) && (await livingWriter(owner, listing)) === undefined) adoptable.push(owner);
+    if (!withFiles.has(owner)) continue;
+    const writer = await livingWriter(owner, listing);
+    if (writer === undefined) left.push(owner);
+    else living.push(writer);
   }
-  return adoptable;
+  return { left, living };
+}
+
+/** The journals that dead processes left behind, in the order in which they are to be drained. Changes nothing. */
+export async function adoptableJournals(dataDir: string): Promise<readonly string[]> {
+  return (await journalOwners(dataDir)).left;
 }
 
 /**

@@ -219,14 +219,14 @@ export class ContextClient {
 
   /**
    * The store, once everything that this client has acknowledged, and all that dead processes of the data folder left, is in it (decisions F4, F6): what questions
-   * about the past are asked of. What living processes have acknowledged is waited for, two seconds at most.
+   * about the past are asked of. What living processes have acknowledged is waited for, two seconds at most, unless `others` is false.
    * @throws {SessionError} `node-unavailable` – it takes longer than ten seconds
    */
-  async delivered(): Promise<ObjectStore> {
+  async delivered({ others = true }: { readonly others?: boolean } = {}): Promise<ObjectStore> {
     const { outbox } = this.#environment;
     await outbox.adoptLeft();
     if (!(await outbox.drained(undefined, TIME_LIMITS.delivery))) throw this.#behind();
-    await this.#journal?.othersDelivered(TIME_LIMITS.drain);
+    if (others) await this.#journal?.othersDelivered(TIME_LIMITS.drain);
     return this.store;
   }
 

@@ -1,5 +1,7 @@
+import pLimit from 'p-limit';
 import { acquireSessionLock, LeaseError, type SessionLock } from '../../lease/session-lock.js';
 import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
 import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
@@ -174,18 +176,32 @@ function liveSummary(state: SessionState, stored: SessionSummary | undefined): S
   return { id: state.id, turns: state.turn, steps: state.seq, lastActivity, ...defined({ parent: stored?.parent }), openHere: true };
 }
 
-/** All sessions at a snapshot, or those that are wanted by their heads, and those that this client has open beyond it, the one with the latest activity first. One query. */
+/** Sessions whose running turns are read side by side. */
+const RUNNING_AT_ONCE = 4;
+
+async function lastStep(snapshot: StoreSnapshot, { id, upto }: StoredSession): Promise<Step | undefined> {
+  const lineage = await snapshot.lineage(id);
+  return lineage === undefined ? undefined : (await snapshot.stepsFrom(lineage, { first: upto + 1, upto })).at(-1);
+}
+
+/** All sessions at a snapshot, or those that are wanted by their heads, and those that this client has open beyond it, the one with the latest activity first. */
 export async function listSessions(
   snapshot: StoreSnapshot,
   open: readonly SessionState[],
   isWanted: (session: StoredSession) => boolean = () => true,
 ): Promise<readonly SessionSummary[]> {
   const found = new Map<SessionId, SessionSummary>();
-  for (const session of await snapshot.sessions()) {
-    const { id, turns, upto, validTime, parent } = session;
-    if (!isWanted(session)) continue;
+  const wanted = (await snapshot.sessions()).filter(isWanted);
+  for (const { id, turns, upto, validTime, parent } of wanted)
     found.set(id, { id, turns, steps: upto, lastActivity: validTime, ...defined({ parent }), openHere: false });
-  }
+  const isOpen = new Set(open.map(({ id }) => id));
+  // A turn that runs, or that its process left in the middle, goes beyond the head.
+  await pLimit(RUNNING_AT_ONCE).map(await snapshot.running(wanted.filter(({ id }) => !isOpen.has(id))), async (session) => {
+    const summary = found.get(session.id);
+    const last = await lastStep(snapshot, session);
+    if (summary !== undefined && last !== undefined)
+      found.set(session.id, { ...summary, steps: last.seq, lastActivity: new Date(Math.max(last.at, summary.lastActivity.getTime())) });
+  });
   for (const state of open) found.set(state.id, liveSummary(state, found.get(state.id)));
   return [...found.values()].sort((a, b) => b.lastActivity.getTime() - a.lastActivity.getTime() || (a.id < b.id ? -1 : 1));
 }

@@ -55,14 +55,27 @@ export function pullOf(element: EdnValue): { readonly variable: EdnValue; readon
 
 /** Counts what an answer holds, and ends it where that is too much. */
 export class AnswerSize {
+  readonly #what: string;
+  readonly #way: string;
+  readonly #most: number;
   #characters = 0;
+
+  /** `what` is counted, up to so many characters, and `way` is what its author can do where there are more. */
+  constructor({
+    what = 'the documents that the query pulls',
+    way = 'ask for fewer rows (--limit), or for fewer attributes',
+    most = MOST_CHARACTERS,
+  } = {}) {
+    this.#what = what;
+    this.#way = way;
+    this.#most = most;
+  }
 
   /** @throws {HistoryError} `query-too-wide` */
   add(value: Json): void {
     this.#characters += typeof value === 'string' ? value.length : JSON.stringify(value).length;
-    if (this.#characters <= MOST_CHARACTERS) return;
-    const why = `the documents that the query pulls hold more than ${MOST_CHARACTERS} characters`;
-    throw new HistoryError('query-too-wide', `${why}: ask for fewer rows (--limit), or for fewer attributes`);
+    if (this.#characters <= this.#most) return;
+    throw new HistoryError('query-too-wide', `${this.#what} hold more than ${this.#most} characters: ${this.#way}`);
   }
 }
 

@@ -38,7 +38,7 @@ export interface RewrittenQuery {
 }
 
 /** UTF-16 units of the largest argument that the node takes, counted as it does: sixteen for each value beside its text. */
-const LARGEST_ARGUMENT = 16_777_216;
+export const LARGEST_ARGUMENT = 16_777_216;
 const UNITS_OF_A_VALUE = 16;
 
 const ELLIPSIS = sym('...');
@@ -85,8 +85,8 @@ interface RewriteSources {
   readonly values: FoldedValues;
   /** Variables that stand for contents and of which nothing but their equality matters: their hash is bound instead. */
   readonly hashed: ReadonlySet<string>;
-  /** Contents of more than one chunk, by object. */
-  readonly longContents: () => Promise<readonly FoldedRow[]>;
+  /** Contents of more than one chunk, by object, of those that a term of the query can stand for. */
+  readonly longContents: (entity: EdnValue) => Promise<readonly FoldedRow[]>;
 }
 
 class QueryRewriter {
@@ -226,7 +226,7 @@ class QueryRewriter {
       triple(chunk, 'text', v),
     ];
     const legs = [[triple(one, a, v)], ofChunk('chunk:', hash, '~'), ofChunk('chunk:', hash)];
-    const long = await this.#sources.longContents();
+    const long = await this.#sources.longContents(e ?? null);
     return this.#asked([e, v], long.length === 0 ? legs : [...legs, await this.#folded({ e: one, a, v }, NOTHING_BOUND, long)], scope);
   }
 

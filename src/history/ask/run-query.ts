@@ -13,9 +13,9 @@ import { HistoryError } from '../rebuild/history-error.js';
 import { type Deadline, type FoldedRow, FoldedValues } from './folded-values.js';
 import { columnNames, type ParsedQuery, parseQuery } from './parse-query.js';
 import { AnswerSize, type PullSources, pulledDocuments, pullOf } from './pulled-documents.js';
-import { isVariable, symbolNames, tripleOf } from './query-terms.js';
+import { constantsOf, isVariable, symbolNames, tripleOf } from './query-terms.js';
 import { reachedEntities } from './reached-entities.js';
-import { rewriteQuery } from './rewrite-query.js';
+import { LARGEST_ARGUMENT, rewriteQuery } from './rewrite-query.js';
 
 /** Rows of a query that sets no limit of its own. */
 const DEFAULT_ROWS = 1_000;
@@ -137,6 +137,13 @@ async function contentsOf({ snapshot, size }: PullSources, hashes: readonly EdnV
   return found;
 }
 
+/** Contents of more than one chunk are an argument of the query that is sent. */
+const LONG_CONTENTS = {
+  what: 'the long contents that the query can reach',
+  way: 'say by other clauses which objects are meant, as in [?e :chat_ref "chat:S"], name them through :in and --args, or read one with palimpsest cat',
+  most: LARGEST_ARGUMENT,
+};
+
 /** A query as it is sent, and how its rows become the answer. */
 interface PreparedQuery {
   readonly query: Pick<ParsedQuery, 'find' | 'in' | 'where' | 'rules'>;
@@ -159,12 +166,16 @@ async function overDocuments(
   const pulls = query.find.map(pullOf);
   const find = query.find.map((element, i) => pulls[i]?.variable ?? element);
   const { timeoutMs } = deadline;
-  const values = new FoldedValues(snapshot, reachedEntities(snapshot, query, { args, timeoutMs }), deadline);
+  const reached = reachedEntities(snapshot, query, { args, timeoutMs });
+  const values = new FoldedValues(snapshot, reached, deadline);
   const sources = { snapshot, values, size: new AnswerSize() };
-  const longContents = async (): Promise<readonly FoldedRow[]> => {
-    const found = await snapshot.longContents();
+  const longContents = async (entity: EdnValue): Promise<readonly FoldedRow[]> => {
+    const all = await snapshot.longContents();
+    const meant = all.length === 0 ? undefined : (constantsOf(entity) ?? (isVariable(entity) ? await reached(entity) : undefined));
+    const ids = meant === undefined ? undefined : new Set<EdnValue>(meant);
+    const found = all.filter(([id]) => ids?.has(id) ?? true);
     const contents = await contentsOf(
-      { ...sources, size: new AnswerSize() },
+      { ...sources, size: new AnswerSize(LONG_CONTENTS) },
       found.map(([, hash]) => hash),
     );
     return found.map(([id, hash]) => [id, String(contents.get(hash))]);

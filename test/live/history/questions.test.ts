@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { listSessions } from '../../../src/client/session/open-session.js';
 import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../../../src/history/ask/ask.js';
 import { requireText } from '../../../src/history/ask/object-view.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
@@ -138,6 +139,17 @@ describe('questions about the past', () => {
     );
     expect(turns.map(({ known }) => known)).toEqual(lookedUp);
     expect(turns).toHaveLength(40);
+  });
+
+  test('a session whose turn never ended is listed with all of its steps, and when the last one was made', async () => {
+    const session = await made.client.openSession({ id: `${name}-cut-off` });
+    await session.reportMessage({ role: 'user', text: 'begin' });
+    for (let n = 1; n <= 9; n++) await session.recordCall({ tool: 'bash', args: { n }, status: 'ok', content: `${n}`, answer: (id) => id });
+    const { present } = await open();
+    const [head] = (await present.sessions()).filter(({ id }) => id === session.id);
+    expect(head?.upto).toBe(1);
+    const listed = (await listSessions(present, [])).find(({ id }) => id === session.id);
+    expect(listed).toMatchObject({ turns: 1, steps: 10, lastActivity: new Date(session.state.lastAt), openHere: false });
   });
 
   test('a query that would keep the node busy is over when its limit is, and others are answered meanwhile', async () => {
