@@ -62,6 +62,17 @@ function listingOf({ words }: ShellCommand, place: string | undefined, hasVariab
   return pathAt(place, target) === undefined ? undefined : { place: place ?? '/', target: target?.replace(/(?<=.)\/+$/, '') };
 }
 
+/** Where a command runs: git changes its folder before it does anything (`-C`). */
+function placeOf({ name, words }: ShellCommand, place: string | undefined): string | undefined {
+  if (name !== 'git') return place;
+  let at = place;
+  for (let i = 0; i < words.length && (words[i] === undefined || words[i]?.startsWith('-') === true); i++) {
+    if (words[i] === '-C') at = pathAt(at, words[i + 1]);
+    if (words[i] === '-C' || words[i] === '-c') i++;
+  }
+  return at;
+}
+
 /** What a script prints, by its text; undefined for one that is malformed. */
 function printedBy(script: string, cwd: string): Printed | undefined {
   const listings: Listing[] = [];
@@ -76,7 +87,7 @@ function printedBy(script: string, cwd: string): Printed | undefined {
       const listing = listingOf(first, place, /[$`]/.test(script));
       if (listing !== undefined && ![first, ...filters].some(isRedirected)) listings.push(listing);
     } else if (first === undefined || !NAMELESS.has(first.name)) {
-      places.add(place ?? '/');
+      places.add((first === undefined ? place : placeOf(first, place)) ?? '/');
     }
   }
   return steps === undefined ? undefined : { listings, places: [...places] };
