@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { EpochState } from '../../assembly/epoch/epoch-state.js';
 import type { AssemblyInput } from '../../assembly/layout.js';
 import type { DisplayPaths, ObjectMetadata } from '../../assembly/metadata.js';
@@ -73,11 +74,14 @@ function shownName(session: SessionId, { rescuedFrom }: AssemblyProof): Rename {
   };
 }
 
-/** What a record's context was read as, and what its epoch showed before it. */
-interface ReadParts {
+/** What a record's context was read as. */
+interface ReadRecord {
   readonly context: ReadContext;
   readonly basis: PinnedBasis;
-  /** Undefined at a border, and outside of epochs. */
+}
+
+interface ReadParts extends ReadRecord {
+  /** What its epoch showed before it; undefined at a border, and outside of epochs. */
   readonly before?: EpochState | undefined;
 }
 
@@ -95,19 +99,20 @@ function rebuiltOf(proof: AssemblyProof, { context, basis, before }: ReadParts):
   return { proof, rendered, input: context.input, equal, basis, ...defined({ epoch: epoch?.state }) };
 }
 
+/** How many records of an epoch are read at once. */
+const READ_AT_ONCE = 8;
+
 /** A record whose context is wanted. */
 interface WantedRebuild {
   readonly proof: AssemblyProof;
-  /** What its epoch showed before it. */
-  readonly before: EpochState | undefined;
   /** Whether everything that it is made of is wanted; else, of a request of an epoch, only what it added. */
   readonly whole: boolean;
 }
 
-function wantedContext({ proof, before, whole }: WantedRebuild): WantedContext {
+function wantedContext({ proof, whole }: WantedRebuild): WantedContext {
   const { session, step } = proof;
   const wanted = { session, step, paths: shownPaths(proof) };
-  if (whole || before === undefined || !isOfEpoch(proof)) return wanted;
+  if (whole || !isOfEpoch(proof)) return wanted;
   const rename = shownName(session, proof);
   return {
     ...wanted,
@@ -155,40 +160,45 @@ export class AssemblyRebuilder {
    */
   async rebuild(proof: AssemblyProof): Promise<RebuiltAssembly> {
     requireRenderer(proof);
-    const before = await this.#shownBefore(proof);
-    return this.#made({ proof, before, whole: true });
+    const [before, read] = await Promise.all([this.#shownBefore(proof), this.#read({ proof, whole: true })]);
+    return read === undefined ? this.#madeWhileAway(proof, before) : this.#made(proof, { ...read, before });
   }
 
   /** The context of a record as it would have been at another basis. */
   async at(proof: AssemblyProof, basis: PinnedBasis): Promise<RebuiltAssembly> {
-    return this.#at({ proof, before: await this.#shownBefore(proof), whole: true }, basis);
+    const before = await this.#shownBefore(proof);
+    return rebuiltOf(proof, { ...(await this.#readAt({ proof, whole: true }, basis)), before });
   }
 
   /** What the epoch of a record showed before it; undefined at its border, and outside of epochs. */
   async #shownBefore(proof: AssemblyProof): Promise<EpochState | undefined> {
     if (!isOfEpoch(proof)) return undefined;
     const { known, links } = await this.#chains.before(proof, () => this.#newest());
+    // What a record was made of does not depend on those before it, so all are read at once.
+    const atOnce = pLimit(READ_AT_ONCE);
+    const reads = await Promise.all(
+      links.map((link) => atOnce(() => this.#read({ proof: link, whole: link.epoch.previous === undefined }))),
+    );
     let state = known;
-    for (const link of links) state = (await this.#made({ proof: link, before: state, whole: false })).epoch;
+    for (const [i, link] of links.entries()) {
+      const read = reads[i];
+      const rebuilt = read === undefined ? await this.#madeWhileAway(link, state) : this.#made(link, { ...read, before: state });
+      state = rebuilt.epoch;
+    }
     return state;
   }
 
-  async #made(wanted: WantedRebuild): Promise<RebuiltAssembly> {
-    const rebuilt = await this.#madeSomehow(wanted);
-    if (isOfEpoch(wanted.proof) && rebuilt.epoch !== undefined) this.#chains.keep(wanted.proof, rebuilt.epoch);
+  #made(proof: AssemblyProof, parts: ReadParts): RebuiltAssembly {
+    const rebuilt = rebuiltOf(proof, parts);
+    if (isOfEpoch(proof) && rebuilt.epoch !== undefined) this.#chains.keep(proof, rebuilt.epoch);
     return rebuilt;
   }
 
-  async #madeSomehow(wanted: WantedRebuild): Promise<RebuiltAssembly> {
-    const { proof } = wanted;
-    if (proof.ahead !== undefined) return this.#ahead(wanted);
-    if (proof.basis !== null) {
-      const { validTime, txId } = proof.basis;
-      return this.#at(wanted, { validTime: new Date(validTime), txId });
-    }
+  /** A context without a basis of its own: at one of those that its step gives. */
+  async #madeWhileAway(proof: AssemblyProof, before: EpochState | undefined): Promise<RebuiltAssembly> {
     let first: RebuiltAssembly | undefined;
     for (const basis of await this.#basesOfStep(proof)) {
-      const rebuilt = await this.#at(wanted, basis);
+      const rebuilt = this.#made(proof, { ...(await this.#readAt({ proof, whole: true }, basis)), before });
       if (rebuilt.equal) return rebuilt;
       first ??= rebuilt;
     }
@@ -196,8 +206,15 @@ export class AssemblyRebuilder {
     return first;
   }
 
-  async #at(wanted: WantedRebuild, basis: PinnedBasis): Promise<RebuiltAssembly> {
-    const { proof, before } = wanted;
+  /** What a record's context is made of; undefined where the record has no basis of its own. */
+  async #read(wanted: WantedRebuild): Promise<ReadRecord | undefined> {
+    const { ahead, basis } = wanted.proof;
+    if (ahead !== undefined) return this.#readAhead(wanted);
+    return basis === null ? undefined : this.#readAt(wanted, { validTime: new Date(basis.validTime), txId: basis.txId });
+  }
+
+  async #readAt(wanted: WantedRebuild, basis: PinnedBasis): Promise<ReadRecord> {
+    const { proof } = wanted;
     const { session, step } = proof;
     const snapshot = await this.#snapshot(basis);
     const [context, there] = await Promise.all([
@@ -211,12 +228,12 @@ export class AssemblyRebuilder {
         `at its basis session ${session} has step ${step + 1} already, which its record does not include`,
       );
     }
-    return rebuiltOf(proof, { context, basis, before });
+    return { context, basis };
   }
 
   /** What was shown ahead of its basis is named in the record; the steps are the session's own (decision 0010). */
-  async #ahead(wanted: WantedRebuild): Promise<RebuiltAssembly> {
-    const { proof, before } = wanted;
+  async #readAhead(wanted: WantedRebuild): Promise<ReadRecord> {
+    const { proof } = wanted;
     const { session, step, basis, ahead: shown = [], rescuedFrom, at } = proof;
     let present = await this.#newest();
     if (step > 0 && !(await this.#reader.existingSteps(present, session, [step])).has(step)) {
@@ -227,8 +244,7 @@ export class AssemblyRebuilder {
     const of = { basis: pinned, present, shown, prompt: systemPromptObjectId(rescuedFrom ?? session) };
     const context = await this.#reader.readAhead(wantedContext(wanted), of);
     if (context === undefined) throw this.#notThere(proof);
-    const moment = { validTime: new Date(at), txId: basis?.txId ?? present.basis.txId ?? 0 };
-    return rebuiltOf(proof, { context, basis: moment, before });
+    return { context, basis: { validTime: new Date(at), txId: basis?.txId ?? present.basis.txId ?? 0 } };
   }
 
   /** The newest versions of everything, read once and kept. */

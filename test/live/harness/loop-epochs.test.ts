@@ -165,6 +165,33 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(3);
   });
 
+  test('a context that was never handed over is not a part of the epoch, also where its process ends', async () => {
+    const messages: ReportedMessage[] = [user(`begin ${name}`), ...(await readOf('c1'))];
+    const before = loop();
+    await request(before, messages.slice(0, 1));
+    const last = await request(before, messages);
+    messages.push(...(await readOf('c2')));
+    const lost = await before.context({ messages, system: 'be good' });
+    expect(lost?.inserts).toHaveLength(2);
+    await before.close();
+    loops.splice(0);
+    const other = await openClient(root, { clock: () => now });
+    try {
+      const after = loop({}, other);
+      const next = await request(after, messages);
+      expect(next.context.epoch).toEqual({ number: 1, begins: false, reason: 'first' });
+      expect(isPrefix(last.lines, next.lines)).toBe(true);
+      expect(next.context.inserts).toEqual(lost?.inserts);
+      // The provider failed: the same request once more is the same record.
+      const again = await request(after, messages);
+      expect(again.lines).toEqual(next.lines);
+      for (const one of loops.splice(0)) await one.close();
+    } finally {
+      await other.close();
+    }
+    expect(await verified()).toBe(3);
+  });
+
   test('a list that changed begins an epoch; inside a turn nothing of the list stays, so that no reasoning is bound to another beginning', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`), ...call('c1', 'bash', { command: 'run' }, `output of ${name}`)];
