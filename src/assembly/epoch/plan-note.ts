@@ -20,7 +20,10 @@ export interface ShownByTail {
 function ambiguous({ names, indexed }: EpochState, index: readonly ObjectId[]): readonly ObjectId[] {
   const fresh = index.slice(indexed);
   if (fresh.length === 0) return [];
-  return [...names].flatMap(([id, name]) => (name !== id && fresh.some((other) => other.startsWith(name)) ? [id] : []));
+  // Short names have few lengths: looked up by each of them, ten thousand new objects cost no more than reading their ids.
+  const short = new Map([...names].flatMap(([id, name]) => (name === id ? [] : [[name, id] as const])));
+  const lengths = [...new Set([...short.keys()].map(({ length }) => length))];
+  return [...new Set(fresh.flatMap((other) => lengths.flatMap((length) => short.get(other.slice(0, length)) ?? [])))];
 }
 
 /** New files that a call read or wrote. One that was merely named has its line from the next border on; a call stands in the request itself. */

@@ -1,0 +1,123 @@
+import { describe, expect, test } from '@jest/globals';
+import { type LedgerCall, UseLedger } from '../../../../src/client/session/use-ledger.js';
+import { type ObjectId, objectId, sessionId } from '../../../../src/objects/ids.js';
+import { applyStep, emptySession, type SessionState } from '../../../../src/session/session-state.js';
+
+const KINDS = { file: 1, read: 1, command: 1, search: 1, edit: 1, other: 1 };
+const LIFETIMES = { shown: 4, used: 4, request: 1_000, mostStretch: 1, sizePower: 0, kinds: KINDS };
+const call = (id: string, content: string, more: Partial<LedgerCall> = {}): LedgerCall => ({
+  id: objectId(id),
+  tool: 'bash',
+  args: {},
+  content,
+  files: [],
+  ...more,
+});
+const text = (name: string): string => [1, 2, 3].map((n) => `line ${n} of what ${name} said to us`).join('\n');
+
+/** A ledger and the session that follows it. */
+class Session {
+  readonly uses = new UseLedger(LIFETIMES);
+  state: SessionState = emptySession(sessionId('a-session'));
+
+  /** One request, and the call that the model made. */
+  take(made: LedgerCall, says = ''): void {
+    this.uses.handedOut(1_000);
+    if (says !== '') this.uses.spoke(says);
+    this.uses.called(made);
+    const read = made.files.flatMap(({ id, whole }) => (whole ? [id] : []));
+    this.#step({ index: [...read, made.id], activate: [...read, made.id] }, made.id);
+    const { leave, back } = this.uses.turnover(this.state);
+    this.#step({ deactivate: leave, activate: back });
+  }
+
+  rest(count: number): void {
+    for (let i = 0; i < count; i++) this.take(call(`rest_${this.state.seq}`, 'ok'));
+  }
+
+  active(): readonly string[] {
+    return this.state.activeIds.filter((id) => !id.startsWith('rest'));
+  }
+
+  #step(
+    changes: { readonly index?: readonly ObjectId[]; readonly activate?: readonly ObjectId[]; readonly deactivate?: readonly ObjectId[] },
+    id?: ObjectId,
+  ) {
+    const { id: session, seq } = this.state;
+    const opens = seq === 0 ? { opens: { rule: 'first-step' } as const } : {};
+    this.state = applyStep(this.state, {
+      session,
+      seq: seq + 1,
+      turn: 1,
+      at: seq,
+      ...opens,
+      changes,
+      ...(id === undefined ? {} : { call: { id } }),
+    });
+  }
+}
+
+describe('the ledger of uses', () => {
+  test('a result leaves when it was neither shown nor quoted lately, and comes back when it is quoted while it can be seen', () => {
+    const session = new Session();
+    session.take(call('one', text('one')));
+    session.take(call('two', text('two')));
+    session.rest(1);
+    session.take(call('said', 'ok'), `I see:\n  line 2 of what one said to us`);
+    session.rest(2);
+    expect(session.active()).toEqual(['one', 'said']);
+    session.take(call('edited', 'ok', { args: { edits: [{ oldText: 'line 3 of what two said to us' }] } }));
+    expect(session.active()).toContain('two');
+    session.rest(4);
+    expect(session.active()).toEqual([]);
+    // A new base shows nothing that is not active: what is quoted then comes from somewhere else.
+    session.uses.settled(session.state);
+    session.take(call('late', 'ok'), text('one'));
+    expect(session.active()).toEqual(['late']);
+  });
+
+  test('the model’s calls count by requests: several results of one answer are of one age', () => {
+    const session = new Session();
+    session.take(call('one', text('one')));
+    for (let i = 0; i < 20; i++) session.uses.called(call(`more_${i}`, 'ok'));
+    session.rest(3);
+    expect(session.active()).toEqual(['one']);
+  });
+
+  test('what a later text shows again goes, and stays where the later one goes first', () => {
+    const session = new Session();
+    session.take(call('one', text('one')));
+    session.take(call('again', `${text('one')}\nand a fourth line that is new`));
+    expect(session.active()).toEqual(['again']);
+    session.take(call('gone', 'ok', { tool: 'deactivate', dismissed: [objectId('again')] }));
+    expect(session.active()).toContain('one');
+    session.take(call('short', 'the same short line of output'));
+    session.take(call('short_2', 'the same short line of output'));
+    expect(session.active()).toEqual(expect.arrayContaining(['short', 'short_2']));
+  });
+
+  test('what a verb activated stays; what a verb deactivated does not come back', () => {
+    const session = new Session();
+    session.take(call('one', text('one')));
+    session.take(call('two', text('two')));
+    session.take(call('held', 'ok', { tool: 'activate', held: [{ id: objectId('one'), text: text('one') }] }));
+    session.take(call('gone', 'ok', { tool: 'deactivate', dismissed: [objectId('two')] }));
+    session.rest(10);
+    session.take(call('said', 'ok'), text('two'));
+    expect(session.active()).toEqual(['one', 'said']);
+  });
+
+  test('a file is shown by a whole read or write, and used by a part of it or an edit', () => {
+    const session = new Session();
+    const file = (name: string, whole: boolean) => ({ files: [{ id: objectId('file'), text: text(name), whole }] });
+    session.take(call('read', text('file'), { tool: 'read', ...file('file', true) }));
+    // The file says what the read says.
+    expect(session.active()).toEqual(['file']);
+    session.rest(2);
+    session.take(call('edit', 'ok', { tool: 'edit', ...file('edited', false) }));
+    session.rest(3);
+    expect(session.active()).toEqual(['file', 'edit']);
+    session.rest(1);
+    expect(session.active()).toEqual([]);
+  });
+});
