@@ -96,6 +96,12 @@ export const REVIEW_OPERATIONS = {
   show: { path: '/v1/show', summary: 'An object at a moment', answer: 'Show' },
   cat: { path: '/v1/cat', summary: "An object's text at a moment, as it is", answer: null },
   diff: { path: '/v1/diff', summary: 'How an object or a session changed between two moments', answer: 'Diff' },
+  diffPrefix: {
+    path: '/v1/diff/prefix',
+    summary: 'Where the requests of a session part from the ones before them, why, and what that costs',
+    answer: 'PrefixDiff',
+    kind: 'long',
+  },
   pastContext: {
     path: '/v1/context',
     summary: 'The context of a session as it was handed out, or as it stood at a moment',

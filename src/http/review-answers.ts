@@ -3,6 +3,7 @@ import type { ContextLedger, ContextList, ReportedContext } from '../history/ask
 import type { ObjectDiff, SessionDiff } from '../history/ask/diff.js';
 import type { LoggedVersion } from '../history/ask/object-log.js';
 import type { ObjectView } from '../history/ask/object-view.js';
+import type { PrefixDiff, PrefixDiffs } from '../history/ask/prefix-diff.js';
 import type { QueryAnswer } from '../history/ask/run-query.js';
 import type { Sighting } from '../history/ask/seen-by.js';
 import type { LoggedTurn } from '../history/ask/session-log.js';
@@ -23,7 +24,7 @@ function shownPoint({ basis, place }: Point) {
   return { basis: shownBasis(basis), place: place === undefined ? undefined : { ...place, step: place.seq } };
 }
 
-function shownTurn({ rule, known, messages, calls, ...turn }: LoggedTurn) {
+function shownTurn({ rule, known, messages, calls, epochs, ...turn }: LoggedTurn) {
   return {
     ...turn,
     openedBy: rule,
@@ -31,6 +32,7 @@ function shownTurn({ rule, known, messages, calls, ...turn }: LoggedTurn) {
     txId: known?.txId,
     messages: messages.map((message) => ({ ...message, step: message.seq })),
     calls: calls.map((call) => ({ ...call, step: call.seq })),
+    epochs: epochs.map((epoch) => ({ ...epoch, step: epoch.seq })),
   };
 }
 
@@ -78,6 +80,14 @@ export function sessionDiffAnswer({ session, from, to, sets, active }: SessionDi
   const changes = active.map((change) => ({ ...change, diff: change.diff === undefined ? undefined : shownDiff(change.diff) }));
   const shown = { id: session, from: shownPoint(from), to: shownPoint(to), sets, active: changes };
   return wireShape(REVIEW_ANSWERS.Diff, { session: shown });
+}
+
+const shownRequest = ({ size, epoch, ...side }: PrefixDiff['from']) => ({ ...side, ...size, epoch: epoch?.number });
+
+/** Where requests of a session part, and why. */
+export function prefixAnswer({ compared, ...found }: PrefixDiffs): ReviewAnswer<'PrefixDiff'> {
+  const shown = compared.map((one) => ({ ...one, from: shownRequest(one.from), to: shownRequest(one.to) }));
+  return wireShape(REVIEW_ANSWERS.PrefixDiff, { ...found, compared: shown });
 }
 
 /** Who saw an object. */

@@ -13,6 +13,7 @@ import {
   logAnswer,
   objectDiffAnswer,
   pastContextAnswer,
+  prefixAnswer,
   queryAnswer,
   reportDetailAnswer,
   reportListAnswer,
@@ -69,6 +70,10 @@ const HANDLERS: Handlers = {
     const asked = await askDiff(timeline, { name, session: object === undefined ? undefined : session, range, context });
     await access.requireObject(asked.kind === 'object' ? asked.diff.id : sessionObjectId(asked.diff.session));
     return asked.kind === 'object' ? objectDiffAnswer(asked.diff, timeline.paths) : sessionDiffAnswer(asked.diff);
+  },
+  diffPrefix: async ({ timeline }, { session, range, limit }) => {
+    const { askPrefixes } = await import('../history/ask/prefix-diff.js');
+    return prefixAnswer(await askPrefixes(timeline, { name: session, range, limit }));
   },
   pastContext: async ({ timeline }, { session, ...when }) => pastContextAnswer(await askContext(timeline, session, moment(when))),
   who: async ({ timeline, access }, parameters) => {

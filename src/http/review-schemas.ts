@@ -30,6 +30,12 @@ export const REVIEW_PARAMETERS = {
     range,
     context: z.coerce.number().int().min(0).max(1_000).optional(),
   }),
+  // Both requests of each comparison are made again and counted.
+  diffPrefix: z.strictObject({
+    session: sessionName,
+    range: z.string().max(250).optional().describe('A..B, each as `at`: these two; where absent each request and the one before it'),
+    limit: z.coerce.number().int().min(1).max(200).optional().describe('At most so many comparisons, the newest; 20 where absent'),
+  }),
   pastContext: z.strictObject({ session: sessionName, ...clocks }),
   who: z.strictObject({ object: objectName, session: inSession }),
   query: z.strictObject({
@@ -61,6 +67,12 @@ const times = {
 };
 const place = z.object({ session: z.string(), turn: count, step: count.describe('From the beginning of the session') }).nullable();
 
+const usage = z
+  .object({ input: count.optional(), output: count.optional(), cache_read: count.optional(), cache_write: count.optional() })
+  .describe("What the provider said that the model's call took, in tokens");
+const price = z.object({ written: count, saved_per_call: count }).describe('In tokens, as it was decided by').nullable();
+const epoch = { number: count, reason: z.string().describe('first, saving, cold, pressure, asked, history'), price };
+
 const turn = z.object({
   session: z.string(),
   turn: count,
@@ -77,10 +89,7 @@ const turn = z.object({
       step: count,
       role: z.string(),
       text: z.string(),
-      usage: z
-        .object({ input: count.optional(), output: count.optional(), cache_read: count.optional(), cache_write: count.optional() })
-        .optional()
-        .describe("What the provider said that the model's call took, in tokens"),
+      usage: usage.optional(),
     }),
   ),
   calls: z.array(
@@ -95,6 +104,9 @@ const turn = z.object({
       notes: z.array(z.string()).describe('What of its files could not be taken up, and why'),
     }),
   ),
+  epochs: z
+    .array(z.object({ step: count.describe('The last one before its first model call'), at: time, ...epoch }))
+    .describe('Epochs of contexts that began in it'),
   changes: z.object({ index: ids, activate: ids, deactivate: ids, pin: ids, unpin: ids }),
 });
 
@@ -126,6 +138,59 @@ const textDiff = z.object({
 const side = z.object({ basis, place, version: view.nullable() });
 const setDiff = z.object({ added: ids, removed: ids });
 const size = z.object({ chars: count, tokens: count });
+
+const request = z.object({
+  turn: count,
+  step: count,
+  at: time,
+  delivered: z.string(),
+  layout: z.string(),
+  sha256: z.string(),
+  matches: z.boolean().describe('Whether the context was made again byte for byte'),
+  bytes: count,
+  tokens: count,
+  epoch: count.nullable(),
+  usage: usage.nullable(),
+});
+
+const prefix = z.object({
+  from: request,
+  to: request,
+  is_prefix: z.boolean().describe('Whether the second begins with the whole first'),
+  shared: z.object({ bytes: count, tokens: count }).describe('The common beginning'),
+  written: count.describe('Tokens of the second behind it'),
+  again: count.describe('Of these, tokens of lines that the first had too'),
+  difference: z
+    .object({
+      byte: count.describe('From the beginning of the request, in UTF-8'),
+      byte_in_part: count,
+      section: z.string().describe("system, pool, chat, active, notes, or list: the harness's own messages"),
+      line: count.describe('Of the part, from 1'),
+      object: z.string().nullable(),
+      step: count.nullable(),
+    })
+    .nullable(),
+  cause: z
+    .object({
+      kind: z.enum(['epoch', 'verb', 'call', 'message', 'version', 'harness', 'rendering']),
+      why: z.string(),
+      step: count.nullable(),
+      object: z.string().nullable(),
+      epoch: z.object(epoch).nullable(),
+      version: z.object({ number: count, valid_time: time, tx_id: count }).nullable(),
+    })
+    .nullable(),
+  answers: z
+    .object({ kept: count, lost: count, left: count })
+    .nullable()
+    .describe(
+      "The model's answers in the first request, which may hold reasoning: still valid, not valid or gone inside their turn, gone with a closed turn",
+    ),
+  cache: z
+    .object({ read: count, expected: count, verdict: z.enum(['agrees', 'read-less', 'read-more']) })
+    .nullable()
+    .describe('What the provider read from its cache, and what it could have by our account, in tokens'),
+});
 
 const assembly = z.object({
   turn: count,
@@ -171,6 +236,12 @@ export const REVIEW_ANSWERS = {
         ),
       })
       .nullable(),
+  }),
+  PrefixDiff: z.object({
+    session: z.string(),
+    tokenizer: z.string(),
+    compared: z.array(prefix).describe('Newest first'),
+    is_cut: z.boolean().describe('Whether there are older ones'),
   }),
   PastContext: z.object({
     basis: basis.nullable(),

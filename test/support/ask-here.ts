@@ -2,7 +2,9 @@ import { jest } from '@jest/globals';
 import { Command } from 'commander';
 // What the commands load when they run: Jest does not link all of it when it is first imported in the middle of a test.
 import '../../src/cli/review/context.js';
+import '../../src/history/ask/prefix-diff.js';
 import '../../src/history/ask/token-count.js';
+import '../../src/cli/review/prefix.js';
 import '../../src/cli/review/log.js';
 import '../../src/cli/review/object.js';
 import { reviewCommands } from '../../src/cli/review/commands.js';

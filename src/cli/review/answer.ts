@@ -46,6 +46,7 @@ export interface ReviewFlags {
   readonly limit?: number;
   readonly context?: number;
   readonly raw?: boolean;
+  readonly prefix?: boolean;
   readonly timeout?: number;
   readonly args?: string;
   readonly storage?: boolean;

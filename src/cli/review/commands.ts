@@ -36,6 +36,7 @@ const limitFlag = (text: string): Option => new Option('-n, --limit <count>', te
 const logs = () => import('./log.js');
 const objects = () => import('./object.js');
 const contexts = () => import('./context.js');
+const prefixes = () => import('./prefix.js');
 
 function contextCommand(): Command {
   return withMoment(new Command('context'))
@@ -93,8 +94,19 @@ export function reviewCommands(): readonly Command[] {
     .argument('[range]', 'A..B, two moments; a bare number is a turn (default: since the version, or the turn, before)')
     .addOption(sessionFlag())
     .addOption(new Option('-U, --context <lines>', 'lines around each difference').argParser(wholeBetween(0, 1_000)))
+    .addOption(
+      new Option(
+        '--prefix',
+        'of a session: the first byte at which its requests differ, why, and what it costs; without a range each and the one before',
+      ),
+    )
+    .addOption(
+      new Option('-n, --limit <count>', 'with --prefix: at most this many, the newest (default: 20)').argParser(wholeBetween(1, 100_000)),
+    )
     .addHelpText('after', MOMENTS)
-    .action(async (name: string, range: string | undefined, flags: ReviewFlags) => (await objects()).diffAction(name, range, flags));
+    .action(async (name: string, range: string | undefined, flags: ReviewFlags) =>
+      flags.prefix === true ? (await prefixes()).prefixAction(name, range, flags) : (await objects()).diffAction(name, range, flags),
+    );
   const who = withData(new Command('who'))
     .description('show which sessions saw an object, in which turns, and which version')
     .argument('<object>', 'id, beginning of an id, or path')

@@ -51,6 +51,12 @@ function usageText({ input, output, cacheRead, cacheWrite }: NonNullable<LoggedT
   return `tokens: ${parts.flatMap(([tokens, what]) => (tokens === undefined ? [] : [`${tokens} ${what}`])).join(', ')}`;
 }
 
+/** An epoch of contexts that began, and what that was decided by. */
+function epochText({ number, reason, price }: LoggedTurn['epochs'][number]): string {
+  const paid = price === undefined ? '' : `: ${price.written} tokens written again, ${price.savedPerCall} saved a call`;
+  return `epoch ${number} began (${reason})${paid}`;
+}
+
 /** One turn: a headline, both times, what was said and called, what became of the sets. */
 export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): readonly string[] {
   const { session, from, to, known, firstStep, lastStep, rule } = turn;
@@ -66,6 +72,7 @@ export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): r
       { seq: call.seq, line: callLine(call, colours) },
       ...call.notes.map((note) => ({ seq: call.seq, line: `          ${colours.yellow('note')} ${firstLine(note, TEXT_WIDTH)}` })),
     ]),
+    ...turn.epochs.map((epoch) => ({ seq: epoch.seq, line: `          ${colours.magenta(epochText(epoch))}` })),
   ].sort((a, b) => a.seq - b.seq);
   return [
     `${colours.yellow(`turn ${turn.turn}`)} ${colours.dim(`of ${session}, ${steps}${rule === undefined ? '' : `, opened by ${rule}`}`)}`,

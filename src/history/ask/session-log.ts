@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import type { BorderPrice, BorderReason } from '../../objects/assembly-proof.js';
 import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import type { ModelUsage, Step, TurnRule } from '../../objects/step.js';
@@ -30,6 +31,17 @@ export interface LoggedMessage {
   readonly usage?: ModelUsage;
 }
 
+/** An epoch of contexts that began with a model call (divergence E9). */
+export interface LoggedEpoch {
+  /** The last step before that call. */
+  readonly seq: number;
+  readonly at: Date;
+  readonly number: number;
+  readonly reason: BorderReason;
+  /** In tokens, as it was decided by; undefined where there was nothing to compare. */
+  readonly price?: BorderPrice;
+}
+
 /** One turn of a session: what was said and called, and what became of the sets [§3.1]. */
 export interface LoggedTurn {
   readonly session: SessionId;
@@ -46,6 +58,7 @@ export interface LoggedTurn {
   readonly known: VersionTimes | undefined;
   readonly messages: readonly LoggedMessage[];
   readonly calls: readonly LoggedCall[];
+  readonly epochs: readonly LoggedEpoch[];
   /** What entered and left the sets in this turn, in order; an object that came and went is in both. */
   readonly changes: Required<SetChanges>;
 }
@@ -103,7 +116,27 @@ interface FoundTurn {
   readonly span: TurnSpan;
 }
 
-function loggedTurn({ session, span }: FoundTurn, calls: Calls, known: VersionTimes | undefined): LoggedTurn {
+/** What the turns of one session are shown with, beside their steps. */
+interface TurnFacts {
+  readonly calls: Calls;
+  /** Of the session, by their steps. */
+  readonly epochs: readonly LoggedEpoch[];
+  readonly times: ReadonlyMap<number, VersionTimes>;
+}
+
+/** The epochs that began at some steps of a session, oldest first. */
+async function epochsOf({ present }: Timeline, session: SessionId, spans: readonly TurnSpan[]): Promise<readonly LoggedEpoch[]> {
+  const [first, last] = [Math.min(...spans.map((span) => span.first)), Math.max(...spans.map((span) => span.last))];
+  if (spans.length === 0) return [];
+  const records = await present.assemblies(session, { first, last, onDamaged: () => undefined });
+  return records.flatMap(({ step, at, epoch }) =>
+    epoch === undefined || epoch.previous !== undefined
+      ? []
+      : [{ seq: step, at: new Date(at), number: epoch.number, reason: epoch.reason, ...defined({ price: epoch.price }) }],
+  );
+}
+
+function loggedTurn({ session, span }: FoundTurn, { calls, epochs, times }: TurnFacts): LoggedTurn {
   const { turn, steps, first, last } = span;
   const opens = steps[0]?.opens;
   return {
@@ -115,7 +148,7 @@ function loggedTurn({ session, span }: FoundTurn, calls: Calls, known: VersionTi
     lastStep: last,
     from: new Date(steps[0]?.at ?? 0),
     to: new Date(steps.at(-1)?.at ?? 0),
-    known,
+    known: times.get(last),
     messages: steps.flatMap(({ seq, message, usage }) =>
       message === undefined ? [] : [{ seq, role: message.role, text: message.text, ...defined({ usage }) }],
     ),
@@ -123,6 +156,7 @@ function loggedTurn({ session, span }: FoundTurn, calls: Calls, known: VersionTi
       const found = call === undefined ? undefined : calls.get(call.id);
       return found === undefined ? [] : [{ ...found, seq, notes }];
     }),
+    epochs: epochs.filter(({ seq }) => seq >= first && seq <= last),
     changes: changesOf(steps),
   };
 }
@@ -135,14 +169,15 @@ async function detailed(
   timeline: Timeline,
   { session, spans, calls: known }: { readonly session: SessionId; readonly spans: readonly TurnSpan[]; readonly calls?: Calls },
 ): Promise<readonly LoggedTurn[]> {
-  const [calls, times] = await Promise.all([
+  const [calls, epochs, times] = await Promise.all([
     known ?? callsOf(timeline, spans),
+    epochsOf(timeline, session, spans),
     timeline.present.stepTimes(
       session,
       spans.map(({ last }) => last),
     ),
   ]);
-  return spans.map((span) => loggedTurn({ session, span }, calls, times.get(span.last)));
+  return spans.map((span) => loggedTurn({ session, span }, { calls, epochs, times }));
 }
 
 /** The turns that are wanted, whatever they touched, oldest first. */

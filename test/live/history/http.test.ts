@@ -52,6 +52,10 @@ describe('questions about the past over HTTP', () => {
       object: null,
       session: { sets: { pinned: { added: [made.file] } } },
     });
+    expect(await ask('diffPrefix', { session })).toMatchObject({ session, compared: [], is_cut: false });
+    expect(await ask('diffPrefix', { session, range: '2..2' })).toMatchObject({
+      compared: [{ from: { turn: 2 }, is_prefix: true, difference: null, cause: null, answers: null }],
+    });
     expect(await ask('pastContext', { session, at: 'turn:2' })).toMatchObject({ source: 'record', matches: true, text: made.handedOut });
     expect(await ask('who', { object: made.file })).toMatchObject({ sessions: [{ session }, { session: `${name}-second` }] });
     const query = '{:find [?n] :in [?id] :where [[?e :xt/id ?id] [?e :char_count ?n]]}';

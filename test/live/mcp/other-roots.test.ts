@@ -88,6 +88,7 @@ describe('a session that was worked with below other folders', () => {
           `log?session=${session}`,
           `cat?object=${encodeURIComponent(`chat:${session}`)}`,
           `diff?session=${session}`,
+          `diff/prefix?session=${session}`,
           `context?session=${session}`,
           `verify?session=${session}`,
           `report/list?session=${session}`,

@@ -34,6 +34,7 @@ const turn: LoggedTurn = {
       notes: ['a.ts was not taken up'],
     },
   ],
+  epochs: [{ seq: 3, at: at(1), number: 2, reason: 'saving', price: { written: 1_200, savedPerCall: 900 } }],
   changes: { ...nothing, activate: [objectId('c1')], deactivate: [objectId('f'.repeat(64))] },
 };
 
@@ -44,6 +45,7 @@ describe('a log for people', () => {
       '  valid  2026-01-01T00:00:01.000Z to 2026-01-01T00:00:02.000Z',
       '  known  2026-01-01T00:00:09.000Z, transaction 17',
       '       3  user: first line …',
+      '          epoch 2 began (saving): 1200 tokens written again, 900 saved a call',
       '       4  bash\\x1b[2J ls\\r fail 12 chars c1',
       '          note a.ts was not taken up',
       '         +active  c1',

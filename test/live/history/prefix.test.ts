@@ -1,0 +1,214 @@
+import { utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { LayoutName } from '../../../src/assembly/assembly-record.js';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
+import { type LoopContext, LoopSession } from '../../../src/harness/loop-session.js';
+import type { ReportedMessage } from '../../../src/harness/message-schema.js';
+import { askTurns } from '../../../src/history/ask/ask.js';
+import { askPrefixes, type PrefixDiff } from '../../../src/history/ask/prefix-diff.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { prefixAnswer } from '../../../src/http/review-answers.js';
+import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
+import { hashText } from '../../../src/objects/hashes.js';
+import type { SessionId } from '../../../src/objects/ids.js';
+import { askHere } from '../../support/ask-here.js';
+import { openClient } from '../../support/context.js';
+import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+
+const user = (text: string): ReportedMessage => ({ role: 'user', content: text });
+const call = (id: string, name: string, args: Record<string, unknown>, output: string): readonly ReportedMessage[] => [
+  { role: 'assistant', content: '', tool_calls: [{ id, name, arguments: args }] },
+  { role: 'toolResult', tool_call_id: id, content: output },
+];
+
+/** The request as a harness puts it together. */
+function requestOf(messages: readonly ReportedMessage[], { from, before, inserts, after, references }: LoopContext): readonly string[] {
+  const notes = new Map(inserts.map(({ index, message }) => [index, JSON.stringify(message)]));
+  const lines = new Map(references.map(({ index, text }) => [index, text]));
+  const own = messages
+    .slice(from)
+    .flatMap((message, i) => [lines.get(from + i) ?? JSON.stringify(message), notes.get(from + i) ?? []].flat());
+  return [...before.map((message) => JSON.stringify(message)), ...own, ...after.map((message) => JSON.stringify(message))];
+}
+
+describe('where the requests of a session part, and why', () => {
+  let root: string;
+  let client: ContextClient;
+  let remove: () => Promise<void>;
+  let name: string;
+  let names = 0;
+  let now = Date.parse('2026-11-22T10:00:00Z');
+  const open: LoopSession[] = [];
+
+  beforeAll(async () => {
+    ({ root, remove } = await temporaryRoot());
+    client = await openClient(root, { clock: () => now });
+  });
+  afterAll(async () => {
+    await client.close();
+    await remove();
+  });
+  beforeEach(() => {
+    names += 1;
+    name = `prefix-${process.pid}-${names}`;
+  });
+  afterEach(async () => {
+    for (const session of open.splice(0)) await session.close();
+  });
+
+  /** A session whose requests are kept as its harness sends them. */
+  function begin(layout: LayoutName) {
+    const session = new LoopSession(client, { id: name, delivered: 'pi', layout });
+    open.push(session);
+    const messages: ReportedMessage[] = [];
+    const sent: (readonly string[])[] = [];
+    const request = async (more: object, ...said: readonly ReportedMessage[]): Promise<LoopContext> => {
+      now += 1_000;
+      messages.push(...said);
+      const context = await session.context({ messages, system: 'be good', ...more });
+      if (context === undefined) throw new Error('no context');
+      const lines = requestOf(messages, context);
+      sent.push(lines);
+      await session.handed({ sha256: hashText(lines.join('\n')), chars: lines.join('\n').length, messages: lines.length });
+      return context;
+    };
+    return { session, messages, sent, request };
+  }
+
+  const path = (file: string): string => join(root, `${name}-${file}`);
+
+  async function compared(range?: string): Promise<readonly PrefixDiff[]> {
+    const found = await askPrefixes(await Timeline.open(await client.delivered()), { name, range });
+    const answer = prefixAnswer(found);
+    expect(REVIEW_ANSWERS.PrefixDiff.strict().parse(answer)).toEqual(answer);
+    expect(found.compared.every(({ from, to }) => from.matches && to.matches)).toBe(true);
+    return found.compared.toReversed();
+  }
+
+  /** The comparisons say of every request whether it began with the one before it as the harness sent it. */
+  const asSent = (found: readonly PrefixDiff[], sent: readonly (readonly string[])[]): void => {
+    const whole = sent.slice(1).map((lines, i) => sent[i]?.every((line, at) => line === lines[at]));
+    expect(found.map(({ isPrefix }) => isPrefix)).toEqual(whole);
+  };
+
+  test('layout epoch: every request begins with the one before it, but for the border, which is named with its reason and price', async () => {
+    const { session, sent, request, messages } = begin('epoch');
+    await writeFile(path('a.txt'), 'first\nsecond\n');
+    await request({}, user(`begin ${name}`));
+    for (let i = 1; i < 8; i++) await request({}, ...call(`c${i}`, 'bash', { command: `run ${i}` }, `${i} ${'many words '.repeat(200)}`));
+    await request({}, ...call('c8', 'read', { path: path('a.txt') }, 'first\nsecond\n'));
+    session.tidy();
+    await request({}, { role: 'assistant', content: 'done' }, user('and now?'));
+    const found = await compared();
+    asSent(found, sent);
+    expect(found.map(({ isPrefix }) => isPrefix)).toEqual([...Array(8).fill(true), false]);
+    expect(found[0]).toMatchObject({ difference: undefined, cause: undefined, again: 0, answers: { kept: 0, lost: 0, left: 0 } });
+    expect(found[6]?.shared.bytes).toBe(found[6]?.from.size.bytes);
+    expect(found[6]?.answers).toEqual({ kept: 6, lost: 0, left: 0 });
+    const border = found.at(-1);
+    expect(border?.difference).toMatchObject({ byte: 'be good'.length, byteInPart: 0, section: 'chat', line: 1, object: `chat:${name}` });
+    expect(border?.cause).toMatchObject({
+      kind: 'epoch',
+      epoch: { number: 2, reason: 'asked', price: { savedPerCall: expect.any(Number) } },
+    });
+    expect(border?.answers).toEqual({ kept: 0, lost: 0, left: 8 });
+    expect(border?.again).toBeGreaterThan(0);
+    // A request against itself, and the first against the last.
+    expect(await compared('now..now')).toMatchObject([{ isPrefix: true, written: 0 }]);
+    expect(await compared('turn:1..')).toMatchObject([{ from: { turn: 1 }, to: { turn: 2 }, cause: { kind: 'epoch' } }]);
+    expect(messages).toHaveLength(19);
+    const { turns } = await askTurns(await Timeline.open(await client.delivered()), { session: name });
+    expect(turns.map(({ epochs }) => epochs.map(({ number, reason }) => [number, reason]))).toEqual([[[2, 'asked']], [[1, 'first']]]);
+  });
+
+  test('layout ssot: calls, a changed file, another prompt and other settings are told apart', async () => {
+    const { session, sent, request } = begin('ssot');
+    await writeFile(path('b.txt'), 'one\n');
+    await utimes(path('b.txt'), now / 1_000, now / 1_000);
+    await request({}, user(`begin ${name}`));
+    await request({}, ...call('c1', 'read', { path: path('b.txt') }, 'one\n'));
+    await request({}, ...call('c2', 'bash', { command: 'run' }, 'ran'));
+    await writeFile(path('b.txt'), 'another\n');
+    await utimes(path('b.txt'), now / 1_000, now / 1_000);
+    await session.verb('activate', [path('b.txt')], 'c3');
+    await request({}, ...call('c3', 'activate', { ids: [path('b.txt')] }, 'activated'));
+    await request({ system: 'be better' }, { role: 'assistant', content: 'done' }, user('more'));
+    await request({ system: 'be better', shortIds: true }, ...call('c4', 'bash', { command: 'run' }, 'ran'));
+    const found = await compared();
+    asSent(found, sent);
+    expect(found.map(({ difference, cause }) => [difference?.section, cause?.kind, cause?.step])).toEqual([
+      ['pool', 'call', expect.any(Number)],
+      ['pool', 'call', expect.any(Number)],
+      ['pool', 'version', undefined],
+      ['system', 'harness', undefined],
+      ['pool', 'harness', undefined],
+    ]);
+    expect(found[0]?.cause?.object).toBe(found[0]?.difference?.object);
+    expect(found[2]?.cause).toMatchObject({ object: found[2]?.difference?.object, version: { number: 2 } });
+    // The model thought in the running turn behind another beginning.
+    expect(found[1]?.answers).toEqual({ kept: 0, lost: 1, left: 0 });
+  });
+
+  test('layout pool-last: a verb of the agent changes what stands in front of the running turn', async () => {
+    const { session, sent, request } = begin('pool-last');
+    await writeFile(path('d.txt'), 'of d\n');
+    await request({}, user(`begin ${name}`));
+    await request({}, ...call('c1', 'read', { path: path('d.txt') }, 'of d\n'));
+    await session.verb('deactivate', [path('d.txt')], 'c2');
+    await request({}, ...call('c2', 'deactivate', { ids: [path('d.txt')] }, 'deactivated'));
+    const found = await compared();
+    asSent(found, sent);
+    const last = found.at(-1);
+    expect(last?.difference).toMatchObject({ section: 'active', object: last?.cause?.object });
+    expect(last?.cause).toMatchObject({ kind: 'verb', why: expect.stringMatching(/^no longer active: step \d+, deactivate$/) });
+  });
+
+  test('what a provider reported stands beside it, agreeing or not', async () => {
+    const { request } = begin('epoch');
+    const answer = (id: string, usage: object): readonly ReportedMessage[] => {
+      const [said, result] = call(id, 'bash', { command: 'run' }, `output ${id}`);
+      return [{ ...said, usage } as ReportedMessage, result as ReportedMessage];
+    };
+    await request({}, user(`begin ${name}`));
+    await request({}, ...answer('c1', { input: 3, cache_read: 0, cache_write: 20_000, output: 5 }));
+    await request({}, ...answer('c2', { input: 3, cache_read: 20_003, cache_write: 60, output: 5 }));
+    await request({}, ...answer('c3', { input: 20_100, cache_read: 0, cache_write: 0, output: 5 }));
+    const found = await compared();
+    expect(found.map(({ cache }) => cache)).toEqual([
+      { read: 20_003, expected: 20_003, verdict: 'agrees' },
+      { read: 0, expected: 20_066, verdict: 'read-less' },
+      undefined,
+    ]);
+    const ask = async (...args: string[]) => askHere([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
+    const { stdout } = await ask('diff', name, '--prefix');
+    expect(stdout).toMatch(/turn 1, step \d+ \(epoch 1\) → turn 1, step \d+ \(epoch 1\)/);
+    expect(stdout).toContain('provider read 20,003 tokens from its cache, 20,003 expected: as expected');
+    expect(stdout).toContain('provider read 0 tokens from its cache, 20,066 expected: LESS than expected');
+    expect(stdout).toMatch(/begins with all [\d,]+ bytes of the one before/);
+    const cut = JSON.parse((await ask('diff', name, '--prefix', '-n', '1', '--json')).stdout);
+    expect(cut).toMatchObject({ session: name, is_cut: true, compared: [{ is_prefix: true, cause: null }] });
+    expect((await ask('log', name)).stdout).toContain('epoch 1 began (first)');
+  });
+
+  test('the byte is that of UTF-8, also inside a character', async () => {
+    const { request } = begin('epoch');
+    await request({ system: 'gründlich' }, user(`begin ${name}`));
+    await request({ system: 'grúndlich' }, ...call('c1', 'bash', { command: 'run' }, 'ran'));
+    // Both letters begin with the same byte.
+    expect(await compared()).toMatchObject([
+      { shared: { bytes: 3 }, difference: { byte: 3, section: 'system', line: 1 }, cause: { kind: 'epoch', epoch: { reason: 'history' } } },
+    ]);
+  });
+
+  test('what cannot be compared is told', async () => {
+    const { request } = begin('epoch');
+    await request({}, user(`begin ${name}`));
+    expect(await compared()).toEqual([]);
+    await expect(compared('..now')).rejects.toMatchObject({ code: 'beyond-end' });
+    await expect(compared('tx:1..now')).rejects.toMatchObject({ code: 'malformed-moment' });
+    await expect(askPrefixes(await Timeline.open(await client.delivered()), { name: 'nobody' as SessionId })).rejects.toMatchObject({
+      code: 'unknown-session',
+    });
+  });
+});
