@@ -26,9 +26,10 @@ export const policySchema = z.discriminatedUnion('policy', [
   z.strictObject({ policy: z.literal('own-compaction') }),
   z.strictObject({
     policy: z.literal('palimpsest'),
-    layout: z.enum(['ssot', 'chat-first', 'pool-last']),
+    layout: z.enum(['ssot', 'chat-first', 'pool-last', 'epoch']),
     per: z.enum(['call', 'turn']).default('call').describe('Made anew for every call, or for the first of a turn'),
     shortIds: z.boolean().default(false),
+    window: tokens.optional().describe("Tokens of the model's window, which the budget of an epoch follows"),
   }),
   z.strictObject({
     policy: z.literal('clairvoyant'),

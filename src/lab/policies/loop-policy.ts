@@ -20,6 +20,8 @@ export interface LoopSettings {
   /** Anew for every call, or for the first call of a turn, whose further calls append to it. */
   readonly per: 'call' | 'turn';
   readonly shortIds: boolean;
+  /** Tokens of the model's window, which the budget of an epoch follows; the usual one if left out. */
+  readonly window?: number | undefined;
 }
 
 /** Where sessions of our own policies are kept; one database at a time. */
@@ -34,6 +36,9 @@ const MOST_WAITING = 48;
 type Parts = readonly RequestPart[];
 
 const ownParts = ({ parts }: RenderedMessage): Parts => parts.map(({ text }) => ({ text }));
+
+/** Whether an epoch begins because the request would not have fitted otherwise. */
+const isPressed = (context: LoopContext | undefined): boolean => context?.epoch?.begins === true && context.epoch.reason === 'pressure';
 
 /** The harness's list with our context in it, by the code that the extensions use. */
 function listOf({ groups }: ReportedList, context: LoopContext | undefined): readonly Parts[] {
@@ -102,7 +107,11 @@ class LoopRun {
     this.#clock.advance(call.at);
     const list = this.#lists.before(call);
     const system = list.system.map(({ text }) => text).join('\n\n');
-    const history = { messages: [...list.messages], system: system === '' ? null : system, ...defined({ model: call.model }) };
+    const history = {
+      messages: [...list.messages],
+      system: system === '' ? null : system,
+      ...defined({ model: call.model, window: this.#settings.window }),
+    };
     // A session is found by its first message alone: another one may begin with the same messages.
     if (!this.#opened) await this.#loop.follow({ ...history, messages: history.messages.slice(0, 1) });
     this.#opened = true;
@@ -117,7 +126,7 @@ class LoopRun {
     this.#before = { parts, messages: list.messages.length };
     const stored = context === undefined ? 0 : await this.#hand(composedList);
     if (this.#client.status.waiting > MOST_WAITING) await this.#client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
-    return { parts, stored };
+    return { parts, stored, ...(isPressed(context) ? { pressed: true } : {}) };
   }
 
   /** Keeps the record of what was sent, as an extension does; returns its size. */
@@ -134,8 +143,8 @@ class LoopRun {
 
 /** Our own context as it is in the loop of a harness: the recorded list goes through the real session, client, database and assembly, call by call. */
 export function loopPolicy(settings: LoopSettings, open: OpenDatabase): ContextPolicy {
-  const { layout, per, shortIds } = settings;
-  const name = `Palimpsest ${layout}${per === 'turn' ? ', once a turn' : ''}${shortIds ? ', short ids' : ''}`;
+  const { layout, per, shortIds, window } = settings;
+  const name = `Palimpsest ${layout}${per === 'turn' ? ', once a turn' : ''}${shortIds ? ', short ids' : ''}${window === undefined ? '' : `, window ${window / 1_000}k`}`;
   return {
     name,
     family: 'own',

@@ -30,6 +30,9 @@ function textsIn(value: unknown): readonly string[] {
   return isJsonObject(value) ? Object.values(value).flatMap(textsIn) : [];
 }
 
+/** An item whose place is not settled yet: until the next call of the model something may come in front of it. */
+type Placed = Omit<TimelineItem, 'position'> & { position: number };
+
 interface OpenAnswer {
   readonly call: { recorded: RecordedTokens | undefined } & ModelCall;
   readonly outputs: TimelineItem[];
@@ -96,10 +99,11 @@ export class TimelineBuilder {
     };
   }
 
-  #add(fields: ItemFields): TimelineItem {
-    const item: TimelineItem = {
+  /** Adds an item to the conversation, at its end or in front of what came meanwhile. */
+  #add(fields: ItemFields, position = this.#current.length): TimelineItem {
+    const item: Placed = {
       index: this.#items.length,
-      position: this.#current.length,
+      position,
       turn: this.#turn,
       callId: undefined,
       tool: undefined,
@@ -112,8 +116,16 @@ export class TimelineBuilder {
       ...fields,
     };
     this.#items.push(item);
-    this.#current.push(item);
+    for (const later of this.#current.slice(position) as Placed[]) later.position += 1;
+    this.#current.splice(position, 0, item);
+    if (position + 1 < this.#current.length) this.#movePlaces(position);
     return item;
+  }
+
+  #movePlaces(position: number): void {
+    for (const [id, { from, to }] of this.#places) {
+      if (to > position) this.#places.set(id, { from: from >= position ? from + 1 : from, to: to + 1 });
+    }
   }
 
   /** What comes for the model: it is answered by its next call. */
@@ -125,7 +137,10 @@ export class TimelineBuilder {
 
   #output(fields: ItemFields, copied: boolean | undefined): void {
     this.#answer ??= this.#begin(copied);
-    this.#answer.outputs.push(this.#add({ ...fields, answer: this.#answer.call.index }));
+    const { call, outputs } = this.#answer;
+    const last = outputs.at(-1);
+    // Calls of one answer stand together in a request, also where a recording has the first results between them.
+    outputs.push(this.#add({ ...fields, answer: call.index }, last === undefined ? this.#current.length : last.position + 1));
   }
 
   #begin(copied = false): OpenAnswer {
