@@ -58,6 +58,9 @@ function rangeOf(values: readonly number[], least?: number): Range {
   return to > from ? { from, to } : { from: from - 0.5, to: from + 0.5 };
 }
 
+/** With room for what stands beside the outermost points. */
+const padded = ({ from, to }: Range): Range => ({ from: from - (to - from) / 20, to: to + (to - from) / 20 });
+
 const short = (value: number): string => {
   if (Math.abs(value) >= 1_000_000) return `${Number((value / 1_000_000).toPrecision(3))}M`;
   if (Math.abs(value) >= 1_000) return `${Number((value / 1_000).toPrecision(3))}k`;
@@ -137,7 +140,7 @@ export function pointPlot(frame: PlotFrame, points: readonly PlotPoint[]): strin
       points.flatMap(({ x }) => [x.low, x.high, x.value]),
       0,
     ),
-    y: rangeOf(points.flatMap(({ y }) => [y.low, y.high, y.value])),
+    y: padded(rangeOf(points.flatMap(({ y }) => [y.low, y.high, y.value]))),
   });
   return scales.svg(
     points.map(({ name, colour, hollow, x, y }) => {
