@@ -1,6 +1,6 @@
 /** Compares context policies on every recording below PALIMPSEST_CORPUS, or on those that are named: `npm run lab [-- FILE… --config FILE --out FOLDER]`. */
 import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { availableParallelism, homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseLabConfig } from '../src/lab/laboratory/lab-config.js';
@@ -27,6 +27,7 @@ const { paths, failures: unread } = await findRecordings(named);
 const run = await runLab(paths, {
   config,
   open: () => openReplayDatabase(undefined, { cacheDir }),
+  jobs: availableParallelism(),
   onProgress: (line) => console.error(line),
   signal: stop.signal,
 });

@@ -12,6 +12,7 @@ export function labCommand(): Command {
     .addOption(
       new Option('--out <folder>', 'folder for laboratory.md, laboratory.json, laboratory.html (one page with plots) and times.json'),
     )
+    .addOption(new Option('--jobs <n>', 'policies that run side by side (default: one for each core)').argParser(wholeBetween(1, 1_024)))
     .addOption(new Option('--json', 'print the report as JSON'))
     .action(async (files: readonly string[], flags: LabFlags) => (await import('./run-lab.js')).labAction(files, flags));
 }

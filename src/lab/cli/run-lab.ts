@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { escapedJson, escapedLine, escapedText, reportFailure } from '../../cli/output.js';
 import { readSettings } from '../../host/settings.js';
@@ -17,6 +18,7 @@ export interface LabFlags {
   readonly config?: string;
   readonly least?: number;
   readonly out?: string;
+  readonly jobs?: number;
   readonly json?: boolean;
 }
 
@@ -68,6 +70,7 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
       const run = await runLab(paths, {
         config,
         open: () => openReplayDatabase(undefined, { ...node, onProgress: progress }),
+        jobs: flags.jobs ?? availableParallelism(),
         onProgress: progress,
         signal: stop.signal,
       });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import pLimit from 'p-limit';
 import { defined } from '../../values/defined.js';
 import { errorOf } from '../../values/thrown.js';
 import type { OpenDatabase } from '../policies/loop-policy.js';
@@ -22,6 +23,8 @@ export interface LabOptions {
   readonly config: LabConfig;
   /** Opens a database for our own policies, which write what they keep into it; it is closed behind each recording. */
   readonly open: OpenDatabase;
+  /** How many policies run side by side; one if left out. */
+  readonly jobs?: number;
   readonly onProgress?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
@@ -98,7 +101,8 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
   };
   const sessions: LabSession[] = [];
   const failures: LabRun['failures'][number][] = [];
-  const times: Record<string, { calls: number; ms: number }> = {};
+  const times = new Map(policies.map(({ name }) => [name, { calls: 0, ms: 0 }]));
+  const limit = pLimit(options.jobs ?? 1);
   const seen = new Set<string>();
   let leftOut = 0;
   for (const [at, path] of paths.entries()) {
@@ -119,19 +123,16 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
         }
         const scored = { timeline, needed: neededLines(timeline) };
         const name = nameOf(timeline, read.sha256, nth);
-        const results: Record<string, SessionPolicy> = {};
-        for (const policy of policies) {
+        const compare = async (policy: ContextPolicy): Promise<readonly [string, SessionPolicy]> => {
           const reason = policy.unsupported?.(timeline);
-          if (reason !== undefined) {
-            results[policy.name] = { unsupported: reason };
-            continue;
-          }
+          if (reason !== undefined) return [policy.name, { unsupported: reason }];
           onProgress?.(`${at + 1}/${paths.length} ${name}: ${policy.name}`);
           const { score, ms } = await scoreOne(policy, scored, options);
-          const time = times[policy.name] ?? { calls: 0, ms: 0 };
-          times[policy.name] = { calls: time.calls + score.calls, ms: time.ms + ms };
-          results[policy.name] = { score };
-        }
+          const time = times.get(policy.name) ?? { calls: 0, ms: 0 };
+          times.set(policy.name, { calls: time.calls + score.calls, ms: time.ms + ms });
+          return [policy.name, { score }];
+        };
+        const results = await Promise.all(policies.map((policy) => limit(() => compare(policy))));
         const calibration = calibrate(timeline);
         sessions.push({
           name,
@@ -145,7 +146,7 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
           marks: marksOf(timeline),
           fixedCost: fixedCostOf(timeline, calibration?.fixed ?? 0),
           ...defined({ calibration }),
-          policies: results,
+          policies: Object.fromEntries(results),
         });
       }
     } finally {
@@ -153,7 +154,7 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
     }
   }
   sessions.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  return { report: reportOf(sessions, policies, { config, leftOut, hashes: [...seen] }), times, failures };
+  return { report: reportOf(sessions, policies, { config, leftOut, hashes: [...seen] }), times: Object.fromEntries(times), failures };
 }
 
 function pairsOf(sessions: readonly LabSession[], policy: string): readonly ScoredPair[] {

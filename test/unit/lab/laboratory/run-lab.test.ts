@@ -34,7 +34,7 @@ describe('the laboratory', () => {
     });
     expect(JSON.stringify(again.report)).toBe(JSON.stringify(first.report));
     expect(first.report.sessions).toHaveLength(2);
-    expect(Object.keys(first.times)).toEqual(['raw', 'last 3 results', 'truncate oldest, over 2k to 1k', 'clairvoyant, at borders']);
+    expect(Object.values(first.times).map(({ calls }) => calls > 0)).toEqual([true, true, true, false, true]);
   });
 
   test('has nothing of what a recording says: no text, path or name', async () => {
