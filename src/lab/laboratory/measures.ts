@@ -19,6 +19,11 @@ export const MEASURES: readonly Measure[] = [
     cannot: 'It says nothing about sessions that nobody recorded.',
   },
   {
+    name: 'mean, without the heaviest',
+    says: 'The mean of the relative costs of the sessions, each counting the same; and the pooled cost without the session that costs most. The pooled cost itself weighs long sessions more.',
+    cannot: 'Which weight is right for the sessions of somebody else.',
+  },
+  {
     name: 'lines',
     says: 'Of the needed lines the share that the request held. A needed line has at least 24 characters, stands in the words or arguments of an answer, stood in a result or a message of the user before, and in no answer before; line numbers, names of searched files and signs of patches around it are taken off.',
     cannot:
@@ -41,7 +46,7 @@ export const MEASURES: readonly Measure[] = [
   },
   {
     name: 'tokens',
-    says: `The estimated tokens of all requests relative to \`raw\`; a token is 3.6 characters. Mean and peak are of single requests.`,
+    says: `The estimated tokens of all requests relative to \`raw\`; a token is 3.6 characters. "a call" and "peak" are the mean and the largest request.`,
     cannot:
       'The estimate is off by what the calibration shows, and system prompts and tools are mostly not in recordings: `cost with fixed part` adds them where the provider counted them.',
   },

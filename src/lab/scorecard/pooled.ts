@@ -28,6 +28,9 @@ export interface PooledScore {
   readonly costWithFixed: number;
   /** The highest relative cost of a session, under the first table. */
   readonly worstSession: number;
+  /** The mean of the relative costs of the sessions, each counting the same, and the pooled cost without the session that costs most under `raw`. */
+  readonly meanOfSessions: number;
+  readonly withoutHeaviest: number;
   readonly tokens: number;
   readonly meanTokens: number;
   readonly peakTokens: number;
@@ -98,6 +101,9 @@ export function pooledScore(pairs: readonly ScoredPair[]): PooledScore | undefin
   const costIn = (name: string): Ratio => ({ of: ({ own }) => own.cost[name] ?? 0, to: ({ raw }) => raw.cost[name] ?? 0 });
   const lines = (of: (pair: ScoredPair) => number): number => ratioOf(pairs, { of, to: ({ own }) => own.needed.lines });
   const missed = (of: (pair: ScoredPair) => number): number => (sum(pairs, ({ own }) => own.needed.lines) === 0 ? 0 : lines(of));
+  const costs = pairs.map((pair) => ratioOf([pair], costIn(compared.name)));
+  const heaviest = Math.max(...pairs.map(costIn(compared.name).to));
+  const lighter = pairs.filter((pair) => pairs.length === 1 || costIn(compared.name).to(pair) < heaviest);
   const stored = pairs.flatMap(({ own }) => own.stored ?? []);
   return {
     sessions: pairs.length,
@@ -108,7 +114,9 @@ export function pooledScore(pairs: readonly ScoredPair[]): PooledScore | undefin
       of: ({ own, fixedCost }) => (own.cost[compared.name] ?? 0) + fixedCost,
       to: (pair) => (pair.raw.cost[compared.name] ?? 0) + pair.fixedCost,
     }),
-    worstSession: Math.max(...pairs.map((pair) => ratioOf([pair], costIn(compared.name)))),
+    worstSession: Math.max(...costs),
+    meanOfSessions: costs.reduce((all, one) => all + one, 0) / costs.length,
+    withoutHeaviest: ratioOf(lighter, costIn(compared.name)),
     tokens: ratioOf(pairs, { of: ({ own }) => own.tokens.total, to: ({ raw }) => raw.tokens.total }),
     meanTokens: sum(pairs, ({ own }) => own.tokens.total) / calls,
     peakTokens: Math.max(...pairs.map(({ own }) => own.tokens.peak)),

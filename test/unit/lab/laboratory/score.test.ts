@@ -114,6 +114,8 @@ describe('sessions taken together', () => {
     expect(cost?.value).toBeLessThan(1);
     expect(cost?.low).toBeLessThanOrEqual(cost?.value ?? 0);
     expect(pooled?.worstSession).toBe(1);
+    const each = pairs.map((pair) => (pair.own.cost['Anthropic, 5 minutes'] ?? 0) / (pair.raw.cost['Anthropic, 5 minutes'] ?? 1));
+    expect(pooled?.meanOfSessions).toBeCloseTo(each.reduce((sum, one) => sum + one, 0) / 3);
     expect(pooledScore([])).toBeUndefined();
   });
 });
