@@ -12,6 +12,8 @@ import { PRICE_TABLES } from '../prices/price-table.js';
 
 const tokens = z.int().min(1_000).max(10_000_000);
 
+const lifetime = z.number().min(0).max(10_000);
+
 /** One policy with its parameters. */
 export const policySchema = z.discriminatedUnion('policy', [
   z.strictObject({ policy: z.literal('raw') }),
@@ -29,6 +31,11 @@ export const policySchema = z.discriminatedUnion('policy', [
     layout: z.enum(['ssot', 'chat-first', 'pool-last', 'epoch']),
     per: z.enum(['call', 'turn']).default('call').describe('Made anew for every call, or for the first of a turn'),
     shortIds: z.boolean().default(false),
+    retention: z.enum(['window', 'use']).optional().describe('`use` with layout `epoch`, else `window`'),
+    uses: z
+      .strictObject({ shown: lifetime, used: lifetime })
+      .optional()
+      .describe('Calls that texts stay after they were shown and used, with retention by use'),
     window: tokens.optional().describe("Tokens of the model's window, which the budget of an epoch follows"),
   }),
   z.strictObject({

@@ -5,6 +5,7 @@ import { ContextClient } from '../../client/session/context-client.js';
 import { composed, HandedLists } from '../../extensions/sidecar/composed-list.js';
 import { type LoopContext, LoopSession } from '../../harness/loop-session.js';
 import { filesystemId } from '../../objects/ids.js';
+import { DEFAULT_POLICY, type StepPolicy } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
 import { ReplayClock } from '../replay/replay-clock.js';
 import type { ReplayDatabase } from '../replay/replay-database.js';
@@ -20,6 +21,10 @@ export interface LoopSettings {
   /** Anew for every call, or for the first call of a turn, whose further calls append to it. */
   readonly per: 'call' | 'turn';
   readonly shortIds: boolean;
+  /** Which objects stay active; `use` with layout `epoch`, else `window`, if left out. */
+  readonly retention?: StepPolicy['retention'] | undefined;
+  /** How long texts stay with retention by use, where that is not as usual. */
+  readonly uses?: StepPolicy['uses'] | undefined;
   /** Tokens of the model's window, which the budget of an epoch follows; the usual one if left out. */
   readonly window?: number | undefined;
 }
@@ -88,12 +93,14 @@ class LoopRun {
   ): Promise<LoopRun> {
     const clock = new ReplayClock(Date.now());
     const { address } = await open();
+    const { layout, retention = layout === 'epoch' ? 'use' : 'window', uses } = settings;
     const client = await ContextClient.create({
       address,
       roots: [tmpdir()],
       cwd: '/',
       filesystemId: NO_FILESYSTEM,
       agentFilesystemId: replayIdentity(timeline.key, name).filesystemId,
+      policy: { ...DEFAULT_POLICY, retention, ...defined({ uses }) },
       track: false,
       soleWriter: true,
       shareSessions: true,
@@ -144,10 +151,22 @@ class LoopRun {
   }
 }
 
+/** A policy with what differs from the usual settings. */
+function nameOf({ layout, per, shortIds, retention, uses, window }: LoopSettings): string {
+  const settings = [
+    ...(per === 'turn' ? ['once a turn'] : []),
+    ...(shortIds ? ['short ids'] : []),
+    ...(retention === undefined ? [] : [retention]),
+    ...Object.entries(uses ?? {}).map(([name, value]) => `${name} ${JSON.stringify(value)}`),
+    ...(window === undefined ? [] : [`window ${window / 1_000}k`]),
+  ];
+  return [`Palimpsest ${layout}`, ...settings].join(', ');
+}
+
 /** Our own context as it is in the loop of a harness: the recorded list goes through the real session, client, database and assembly, call by call. */
 export function loopPolicy(settings: LoopSettings, open: OpenDatabase): ContextPolicy {
-  const { layout, per, shortIds, window } = settings;
-  const name = `Palimpsest ${layout}${per === 'turn' ? ', once a turn' : ''}${shortIds ? ', short ids' : ''}${window === undefined ? '' : `, window ${window / 1_000}k`}`;
+  const name = nameOf(settings);
+  const { layout, per } = settings;
   return {
     name,
     family: 'own',
