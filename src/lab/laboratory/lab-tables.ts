@@ -206,10 +206,9 @@ function frontier({ policies, prices }: LabReport): readonly string[] {
   const [compared = { name: '' }] = prices.tables;
   const scored = withScore(policies);
   const own = scored.filter(({ family }) => family === 'own');
-  if (own.length === 0) return [];
-  const better = scored
-    .filter(({ family }) => family === 'peer')
-    .filter(({ pooled: peer }) => !own.some(({ pooled }) => isNoWorse(pooled, peer, compared.name)));
+  const peers = scored.filter(({ family }) => family === 'peer');
+  if (own.length === 0 || peers.length === 0) return [];
+  const better = peers.filter(({ pooled: peer }) => !own.some(({ pooled }) => isNoWorse(pooled, peer, compared.name)));
   if (better.length === 0) return ['At no cost level does a policy of others keep more calls than one of ours that costs no more.'];
   return [
     `These policies of others keep more calls than every one of ours that costs no more: ${better.map(({ name }) => name).join('; ')}.`,
