@@ -24,17 +24,22 @@ interface Run {
   readonly proofs: readonly AssemblyProof[];
 }
 
+/** Tokens that the model takes: one turn of long outputs is more than the share of it that a request may have. */
+const WINDOW = 100_000;
+/** The calls of that turn, 7,000 characters each. */
+const LONG = 44;
+
 /** Everything that a session goes through, part by part, before a provider that refuses what it did not sign so. */
 async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Promise<Run> {
   const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
   const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
   const wire = new ThinkingWire();
-  const model = await startLoopModel(0, wire);
+  const model = await startLoopModel(0, wire, WINDOW);
   removals.push(() => model.close(), ...places.map(({ remove }) => remove));
   await makeProject(root);
   await startNode(dataDir);
   removals.unshift(() => stopNode(dataDir));
-  const env = { PALIMPSEST_LOOP_LAYOUT: 'epoch' };
+  const env = { PALIMPSEST_LOOP_LAYOUT: 'epoch', PALIMPSEST_LOOP_RETENTION: 'window' };
   const agent: LoopedAgent = await startLoopedAgent(harness, { home, cwd: root, dataDir, model, env });
   removals.unshift(async () => agent.kill());
 
@@ -85,6 +90,8 @@ async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Pro
   sessions.push(agent.session);
   await agent.fork();
   await part('forked', log(7), { tools: [read(file(12))] }, { say: 'On another way.' });
+  const long = Array.from({ length: LONG }, (_, i): Move => ({ tools: [shell(`seq ${100_000 + 1_000 * i} ${100_999 + 1_000 * i}`)] }));
+  await part('pressed', ...long, { say: 'That was long.' });
   sessions.push(agent.session);
   await agent.end();
 
@@ -130,7 +137,17 @@ describe.each(['pi', 'opencode'] as const)('%s in epochs, before a provider that
         return before !== undefined && wireText(request).startsWith(wireText(before)) ? [] : [`${name}, call ${i + 2}`];
       }),
     );
-    expect(broken).toEqual([]);
+    expect(broken.filter((one) => !one.startsWith('pressed'))).toEqual([]);
+    expect(broken.filter((one) => one.startsWith('pressed'))).toHaveLength(1);
+  });
+
+  test('under pressure the thinking of the running turn goes at once and stays out', () => {
+    const calls = callsOf('pressed');
+    const returned = calls.map((call) => call.returned);
+    const border = returned.findIndex((count, i) => i > 0 && count < (returned[i - 1] ?? 0));
+    expect(border).toBeGreaterThan(10);
+    expect(returned.slice(border)).toEqual(returned.slice(border).map((_, i) => i));
+    expect(calls[border]?.chars).toBeLessThan(0.75 * (calls[border - 1]?.chars ?? 0));
   });
 
   test('system prompt and tools stay the same while it is on', () => {
@@ -152,6 +169,7 @@ describe.each(['pi', 'opencode'] as const)('%s in epochs, before a provider that
     expect(reasons[0]).toBe('first');
     expect(reasons).toContain('asked');
     expect(reasons).toContain('history');
+    expect(reasons).toContain('pressure');
     expect(textOf('tidied')).toContain('toolcall_ref id=');
     expect(textOf('tidied')).not.toContain('only in the shell 1, line 40 of 40');
   });

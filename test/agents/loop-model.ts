@@ -36,6 +36,8 @@ export interface LoopModel {
   /** The base address of its API, `/v1` included. */
   readonly baseUrl: string;
   readonly wire: LoopWire['name'];
+  /** How many tokens it says that it takes. */
+  readonly window: number;
   readonly calls: readonly CapturedCall[];
   /** Moves that are to come. */
   readonly left: number;
@@ -118,7 +120,7 @@ function send(response: ServerResponse, answer: WireAnswer): void {
 }
 
 /** Starts it on the loopback address; it thinks for `thinksMs` before it answers. Calls without tools are told a summary; a call for which there is no move is told to stop. */
-export async function startLoopModel(thinksMs = 0, wire: LoopWire = CHAT): Promise<LoopModel> {
+export async function startLoopModel(thinksMs = 0, wire: LoopWire = CHAT, window = 200_000): Promise<LoopModel> {
   const calls: CapturedCall[] = [];
   const moves: Move[] = [];
   let number = 0;
@@ -160,6 +162,7 @@ export async function startLoopModel(thinksMs = 0, wire: LoopWire = CHAT): Promi
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     wire: wire.name,
+    window,
     calls,
     get left() {
       return moves.length;

@@ -59,7 +59,7 @@ export class OpencodeServer {
       npm: PACKAGES[model.wire],
       name: 'scripted',
       options: { baseURL: model.baseUrl, apiKey: 'none' },
-      models: { scripted: { name: 'scripted', tool_call: true, limit: { context: 200_000, output: 8_000 }, ...THINKING[model.wire] } },
+      models: { scripted: { name: 'scripted', tool_call: true, limit: { context: model.window, output: 8_000 }, ...THINKING[model.wire] } },
     };
     const plugins = plugin === undefined ? {} : { plugin: [`file://${plugin}`] };
     const permission = { edit: 'allow', bash: 'allow', external_directory: 'allow' };

@@ -54,7 +54,7 @@ export class PiProcess {
     const scripted = {
       id: 'scripted',
       name: 'scripted',
-      contextWindow: 200_000,
+      contextWindow: model.window,
       maxTokens: 8_000,
       reasoning: model.wire === 'anthropic',
       input: ['text'],
