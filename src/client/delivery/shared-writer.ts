@@ -1,3 +1,4 @@
+import { MOST_DISCOVERED } from '../../indexing/decide-file.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { Planned, WriteOptions, Written } from '../../store/write-path.js';
@@ -10,6 +11,8 @@ import type { Delivered, PlannedWrite, Writer } from './writers.js';
 const MOST_TOGETHER = 32;
 /** The most text of the writes of one transaction, in UTF-16 units; far below the limit of a request's body. */
 const MOST_UNITS = 2 * 1_048_576;
+/** The most files that the writes of one transaction read or mention: as many as one listing discovers. */
+const MOST_FILES = MOST_DISCOVERED;
 
 /** A write on its way. */
 interface Waiting {
@@ -32,9 +35,9 @@ interface Decided {
   readonly result: WriteResult;
 }
 
-function textsOf({ call, files }: SessionWrite): readonly (string | null | undefined)[] {
+function textsOf({ step, call, files }: SessionWrite): readonly (string | null | undefined)[] {
   const read = files.map((file) => (file.kind === 'read' && 'content' in file.reading ? file.reading.content : undefined));
-  return [call?.version.content, call?.wholeText?.text, call?.argsText?.text, ...read];
+  return [step?.message?.text, call?.version.content, call?.wholeText?.text, call?.argsText?.text, ...read];
 }
 
 const unitsOf = (write: SessionWrite): number => textsOf(write).reduce((sum, text) => sum + (text?.length ?? 0), 0);
@@ -113,11 +116,12 @@ export class SharedWriter implements Writer {
   /** A write and those behind it that may go with it: one lease, each acknowledged later than the one before, and nobody else's write that one of them waits for. */
   #groupOf(first: Waiting): readonly Waiting[] {
     const group = [first];
-    let units = unitsOf(first.planned.write);
+    let [units, files] = [unitsOf(first.planned.write), first.planned.write.files.length];
     for (const next of this.#queues.get(first.planned.lane) ?? []) {
       const { write, shares } = next.planned;
       units += unitsOf(write);
-      const fits = group.length < MOST_TOGETHER && units <= MOST_UNITS;
+      files += write.files.length;
+      const fits = group.length < MOST_TOGETHER && units <= MOST_UNITS && files <= MOST_FILES;
       const follows = write.lease === first.planned.write.lease && write.at > (group.at(-1)?.planned.write.at ?? 0);
       const isFree = next.before.every((one) => one.hasEnded || group.includes(one));
       if (first.planned.shares === undefined || shares === undefined || !fits || !follows || !isFree) break;

@@ -2,11 +2,11 @@ import { mkdtemp, realpath, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { RecordedCall } from '../../../src/client/session/call-report.js';
+import type { RecordedCall, ReportedMention } from '../../../src/client/session/call-report.js';
 import type { ContextClient, ContextClientOptions } from '../../../src/client/session/context-client.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import type { ObjectId } from '../../../src/objects/ids.js';
-import { openClient, wholeRead } from '../../support/context.js';
+import { canonicalPath, type ObjectId } from '../../../src/objects/ids.js';
+import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { LateAnswers } from '../../support/late-answers.js';
 import { callReport as call } from '../../support/tracked-project.js';
 
@@ -109,6 +109,30 @@ describe('steps of a session that wait for the database', () => {
     expect((await snapshot.steps(session.id)).length).toBe(2);
     const fork = (await snapshot.sessions()).find(({ parent }) => parent?.session === session.id);
     expect((await snapshot.steps(fork?.id ?? session.id)).length).toBe(4);
+  });
+
+  test('make no transaction that is much larger than one of a single step: neither by what was said nor by how many files were named', async () => {
+    const client = await open();
+    const session = await client.openSession();
+    await writeFile(join(root, 'a.ts'), 'text');
+    await client.delivered();
+    const held = proxy.holdNext();
+    const steps = [await session.recordCall(call({ content: 'one' }))];
+    await held.caught;
+    for (const letter of ['a', 'b', 'c']) await session.reportMessage({ role: 'assistant', text: letter.repeat(900_000) });
+    const [named] = await mentions(client, ['a.ts']);
+    if (named === undefined) throw new Error('a file that is there was not named');
+    const listing = (folder: string): readonly ReportedMention[] =>
+      Array.from({ length: 1_200 }, (_, i) => ({
+        ...named,
+        source: { ...named.source, path: canonicalPath(join(root, folder, `${i}.ts`)) },
+      }));
+    for (const folder of ['x', 'y']) steps.push(await session.recordCall(call({ tool: 'ls', mentions: listing(folder) })));
+    held.release();
+    await txIds(steps);
+    const times = await (await client.store.now()).stepTimes(session.id, [2, 3, 4, 5, 6]);
+    const [first = 0, second = 0, third = 0, listed = 0, last = 0] = [2, 3, 4, 5, 6].map((seq) => times.get(seq)?.txId);
+    expect([second === first, third > first, listed === third, last > listed]).toEqual([true, true, true, true]);
   });
 
   test('are looked up, and written once, where the receipt of their transaction is lost', async () => {
