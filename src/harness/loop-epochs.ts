@@ -13,7 +13,7 @@ import { planNote } from '../assembly/epoch/plan-note.js';
 import { pricesOf } from '../assembly/epoch/prices.js';
 import type { SessionAssembly, SessionEpochContext } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
-import { isOfEpoch } from '../history/rebuild/epoch-chain.js';
+import { type EpochRecord, isOfEpoch } from '../history/rebuild/epoch-chain.js';
 import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
 import type { EpochProof } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
@@ -78,6 +78,7 @@ const tokens = (chars: number): number => Math.round(chars / CHARS_PER_TOKEN);
 
 /** How long finding the epoch of an earlier process may take: a model call waits. */
 const RESUME_MS = 1_000;
+const LATE = 'late';
 
 /** Whether nobody has answered the message of the user yet. */
 const isAtUser = ({ messages, start }: EpochRequest): boolean => messages.slice(start.index + 1).every(({ role }) => role !== 'assistant');
@@ -105,6 +106,8 @@ export class LoopEpochs {
   readonly #settings: Partial<EpochSettings>;
   #current: CurrentEpoch | undefined;
   #resumed = false;
+  /** Whether the session has had epochs before, or the database did not say in time. */
+  #goesBack = false;
   #asked = false;
   /** How many epochs the session has had. */
   #number = 0;
@@ -146,7 +149,9 @@ export class LoopEpochs {
     const { input } = assembly;
     const { note } = proof;
     const begun = before ?? beginEpoch(input, place.tail.turn);
-    const state = before === undefined || note === undefined ? begun : withNote(before, note, noteInputOf(input));
+    // The same request once more has nothing behind the one before it; its note stands there already.
+    const adds = before !== undefined && note !== undefined && before !== made.state;
+    const state = adds ? withNote(before, note, noteInputOf(input)) : begun;
     if (epochText({ system: null, ...state }) !== epochText({ system: null, ...made.state })) return undefined;
     return { ...made, state, context: assembly.asEpoch(state, place) };
   }
@@ -178,7 +183,7 @@ export class LoopEpochs {
     const { start, messages } = request;
     const at = atUser ? { turn: start.turn, from: start.index } : { turn: state.turn + 1, from: messages.length };
     if (current === undefined || goesOn === undefined) {
-      const reason = this.#number === 0 && current === undefined ? 'first' : 'history';
+      const reason = this.#goesBack || this.#number > 0 ? 'history' : 'first';
       return { reason, price: NO_PRICE, ...at } as const satisfies Beginning;
     }
     const ledger = this.#ledger(request, input, { current, goesOn, at, atUser });
@@ -249,21 +254,29 @@ export class LoopEpochs {
     return planned({ request, assembly, begins, before: current.state, proof, state, turn: current.turn });
   }
 
-  /** The epoch that an earlier process of the session was in, if there was one and its last request can be rendered again. */
+  /** Takes up the epoch that an earlier process of the session was in, if there was one and its last request can be rendered again in time. */
   async #resume(session: SessionId): Promise<void> {
     this.#resumed = true;
-    const found = await withinLimit(this.#lastEpoch(session), RESUME_MS, () => undefined).catch(() => undefined);
-    this.#current = found;
-  }
-
-  async #lastEpoch(session: SessionId): Promise<CurrentEpoch | undefined> {
-    const { store } = this.#client;
-    const records = await (await store.latest()).assemblies(session, { onDamaged: () => undefined });
-    const last = records.findLast(isOfEpoch);
-    if (last === undefined) return undefined;
+    const until = performance.now() + RESUME_MS;
+    // What comes later counts no more: another epoch has begun by then.
+    const inTime = <T>(work: Promise<T>): Promise<T | typeof LATE> =>
+      withinLimit<T | typeof LATE>(work, Math.max(0, until - performance.now()), () => LATE).catch(() => LATE);
+    const last = await inTime(this.#lastRecord(session));
+    this.#goesBack = last !== undefined;
+    if (last === undefined || last === LATE) return;
     this.#number = last.epoch.number;
     this.#calls = last.epoch.calls;
-    const { equal, epoch: state, input } = await new AssemblyRebuilder(store).rebuild(last);
+    const current = await inTime(this.#rendered(session, last));
+    this.#current = current === LATE ? undefined : current;
+  }
+
+  async #lastRecord(session: SessionId): Promise<EpochRecord | undefined> {
+    const records = await (await this.#client.store.latest()).assemblies(session, { onDamaged: () => undefined });
+    return records.findLast(isOfEpoch);
+  }
+
+  async #rendered(session: SessionId, last: EpochRecord): Promise<CurrentEpoch | undefined> {
+    const { equal, epoch: state, input } = await new AssemblyRebuilder(this.#client.store).rebuild(last);
     if (!equal || state === undefined) return undefined;
     const { step, sha256, epoch, at, tail } = last;
     const adds = epoch.previous === undefined || epoch.note !== undefined;

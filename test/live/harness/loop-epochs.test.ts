@@ -8,6 +8,7 @@ import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { openClient } from '../../support/context.js';
+import { LateAnswers } from '../../support/late-answers.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 
 const user = (text: string): ReportedMessage => ({ role: 'user', content: text });
@@ -274,5 +275,45 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     const record = await session.handed({ sha256: hashText('b'), chars: 1, messages: 1, system: 'be better' });
     expect(record?.sections.map(({ name: section }) => section)).toEqual(['system', 'notes']);
     expect(await verified()).toBe(2);
+  });
+
+  test('the same request once more, with another system prompt than was expected, has a record of that prompt', async () => {
+    const session = loop();
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
+    await request(session, messages);
+    messages.push(...(await readOf('c1')));
+    const noted = await request(session, messages);
+    expect(noted.context.inserts.length).toBe(1);
+    // As after a failure of the provider.
+    const context = await session.context({ messages, system: 'be good' });
+    expect(requestOf(messages, context as LoopContext)).toEqual(noted.lines);
+    const handed = { sha256: hashText(noted.text), chars: noted.text.length, messages: noted.lines.length };
+    const record = await session.handed({ ...handed, system: 'be brief' });
+    const system = record?.sections.find((section) => section.name === 'system');
+    expect([system?.chars, system?.sha256]).toEqual(['be brief'.length, hashText('be brief')]);
+    expect(await verified()).toBe(3);
+  });
+
+  test('an epoch after one that the database cannot tell of begins for the history’s sake', async () => {
+    const first = loop();
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
+    await request(first, messages);
+    await first.close();
+    await client.delivered();
+    const proxy = await LateAnswers.open(root);
+    const far = await openClient(root, { clock: () => now, address: proxy.address, track: false, dataDir: join(root, `${name}-data`) });
+    try {
+      const session = loop({}, far);
+      messages.push(reply('one'), user('two'));
+      await session.follow({ messages, system: 'be good' });
+      await proxy.close();
+      const context = await session.context({ messages, system: 'be good' });
+      expect(context?.epoch).toMatchObject({ begins: true, reason: 'history' });
+      await session.close();
+    } finally {
+      const again = await LateAnswers.open(root);
+      await far.close();
+      await again.close();
+    }
   });
 });
