@@ -125,8 +125,11 @@ function speaks(message: ReportedMessage): boolean {
   return parts.length === 0 || parts.some(({ type }) => !CALL_PARTS.has(String(type))) || !parts.some(({ type }) => type === 'tool_result');
 }
 
-const usageOf = (usage: ReportedMessage['usage']): ModelUsage | undefined =>
-  usage && defined({ input: usage.input, output: usage.output, cacheRead: usage.cache_read, cacheWrite: usage.cache_write });
+/** What a message says of its model call; undefined where it says nothing that is known here, as in the shape of another wire. */
+function usageOf({ usage }: ReportedMessage): ModelUsage | undefined {
+  const told = defined({ input: usage?.input, output: usage?.output, cacheRead: usage?.cache_read, cacheWrite: usage?.cache_write });
+  return Object.keys(told).length === 0 ? undefined : told;
+}
 
 /** How many messages at the beginning are the system prompt. */
 function promptLength(messages: readonly ReportedMessage[]): number {
@@ -214,9 +217,9 @@ export function historyOf(messages: readonly ReportedMessage[], { known = new Ma
     // Results stand before whatever else a message says: they answer what was said before it.
     for (const result of resultsOf(message)) items.push(callItem(message, result, { open, index }));
     if (speaks(message)) {
-      const { role, name, id, content, usage } = message;
+      const { role, name, id, content } = message;
       const text = contentText(content);
-      items.push({ kind: 'message', index, role, text, ...defined({ name, id, usage: usageOf(usage) }) });
+      items.push({ kind: 'message', index, role, text, ...defined({ name, id, usage: usageOf(message) }) });
     }
     open.announce(callsOf(message), index);
   }

@@ -38,13 +38,13 @@ const tokens = z.int().nonnegative().optional();
 
 /** What one call of a model took. */
 const usageSchema = z
-  .strictObject({
+  .looseObject({
     input: tokens.describe('Tokens of the request that no cache had and none took up'),
     output: tokens,
     cache_read: tokens.describe("Tokens that the provider's prompt cache had"),
     cache_write: tokens.describe('Tokens that it took up'),
   })
-  .describe('What the call of the model took that gave this message, as the provider reported it');
+  .describe('What the call of the model took that gave this message, as the provider reported it; other members are ignored');
 
 /** One message of a harness. */
 export const messageSchema = z
@@ -56,7 +56,7 @@ export const messageSchema = z
     tool_calls: z.array(toolCallSchema).optional().describe('Calls that an assistant message makes'),
     tool_call_id: z.string().min(1).optional().describe('On a result: the call that it answers'),
     is_error: z.boolean().optional().describe('On a result: the call failed'),
-    usage: usageSchema.optional(),
+    usage: usageSchema.nullish(),
     cwd: z.string().min(1).optional().describe('On a result: the working directory of the call, if it is not the usual one'),
     files: z.array(reportedFileSchema).max(2000).optional().describe('On a result: files that may be out of reach of this service'),
   })

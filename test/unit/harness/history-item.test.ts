@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { argsOf, historyOf } from '../../../src/harness/history-item.js';
+import { messageSchema } from '../../../src/harness/message-schema.js';
 
 const CALL = { kind: 'call', tool: 'read', args: { path: 'a.ts' }, status: 'ok', files: [] };
 
@@ -95,6 +96,15 @@ describe('a history taken apart', () => {
       systemPrompt: undefined,
       items: [{ text: 'b' }],
     });
+  });
+
+  test('what a provider counted is kept where it is told by the names that are known here; what another wire tells stands in nobody’s way', () => {
+    const itemOf = (usage: unknown) => historyOf([messageSchema.parse({ role: 'assistant', content: 'said', usage })]).items[0];
+    const bare = { kind: 'message', index: 0, role: 'assistant', text: 'said' };
+    expect(itemOf({ input: 3, cache_read: 70 })).toEqual({ ...bare, usage: { input: 3, cacheRead: 70 } });
+    expect(itemOf({ input: 3, total: 99 })).toEqual({ ...bare, usage: { input: 3 } });
+    for (const other of [{ input_tokens: 5, output_tokens: 2 }, {}, null]) expect(itemOf(other)).toEqual(bare);
+    expect(() => itemOf({ input: -1 })).toThrow(/usage/);
   });
 
   test('arguments are a map, whatever the model wrote', () => {
