@@ -26,6 +26,8 @@ export interface HttpRequest {
   readonly writes?: boolean;
   /** Requests that the node holds back on purpose have connections of their own, so that they never delay the others. */
   readonly waits?: boolean;
+  /** A limit of the answer in bytes that is lower than that of every request. */
+  readonly maxAnswerBytes?: number;
 }
 
 /** How a node is spoken to. */
@@ -215,9 +217,10 @@ export class XtdbHttp {
     });
     const status = response.statusCode;
     const contentType = String(response.headers['content-type'] ?? '');
+    const { maxAnswerBytes } = this.#options;
     let text: string;
     try {
-      text = await this.#readBody(response.body, what);
+      text = await this.#readBody(response.body, what, Math.min(request.maxAnswerBytes ?? maxAnswerBytes, maxAnswerBytes));
     } catch (cause) {
       if (signal.aborted || cause instanceof XtdbError) throw cause;
       throw new XtdbError('bad-response', `${what}: ${status}, but the answer was cut off.`, { status, cause });
@@ -225,16 +228,13 @@ export class XtdbHttp {
     return interpretAnswer({ status, contentType, text }, what);
   }
 
-  async #readBody(body: AsyncIterable<Buffer>, what: string): Promise<string> {
+  async #readBody(body: AsyncIterable<Buffer>, what: string, most: number): Promise<string> {
     const pieces: Buffer[] = [];
     let size = 0;
     for await (const piece of body) {
       size += piece.length;
-      if (size > this.#options.maxAnswerBytes) {
-        throw new XtdbError(
-          'too-large',
-          `${what}: the answer is over the limit of ${this.#options.maxAnswerBytes} bytes: ask for less at once.`,
-        );
+      if (size > most) {
+        throw new XtdbError('too-large', `${what}: the answer is over the limit of ${most} bytes: ask for less at once.`);
       }
       pieces.push(piece);
     }

@@ -34,6 +34,9 @@ const WRITES: ReadonlyMap<string, boolean> = new Map([
   ['xtdb.api/match', false],
 ]);
 
+/** A log that takes more than this is dearer to read than what it tells. */
+const MOST_BYTES = 8 * 1_048_576;
+
 const hashOf = (value: EdnValue | undefined): string | undefined =>
   value instanceof EdnTagged && typeof value.value === 'string' ? value.value : undefined;
 
@@ -55,11 +58,21 @@ export class TransactionLog {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** The last write of each entity that the transactions after one wrote, by its hash. Undefined where one of them has operations of another kind. */
+  /**
+   * The last write of each entity that the transactions after one wrote, by its hash. Undefined where one of them has operations of another kind, and where
+   * there are more of them than it pays to read.
+   */
   async writesAfter(txId: number, options: RequestOptions = {}): Promise<ReadonlyMap<string, LoggedWrite> | undefined> {
     const limits = this.#limits(options);
     const request = { method: 'GET', path: '/tx-log', params: { 'after-tx-id': txId }, accept: 'application/transit+json' } as const;
-    const transactions = elements(await this.#http.send({ ...request, ...limits }));
+    let answer: EdnValue | undefined;
+    try {
+      answer = await this.#http.send({ ...request, ...limits, maxAnswerBytes: MOST_BYTES });
+    } catch (error) {
+      if (error instanceof XtdbError && error.code === 'too-large') return undefined;
+      throw error;
+    }
+    const transactions = elements(answer);
     if (transactions === undefined)
       throw new XtdbError('bad-response', 'The database answered with something that is no log of transactions.');
     return writesOf(transactions);
@@ -67,7 +80,7 @@ export class TransactionLog {
 
   /**
    * The hashes of the entities that the transactions after one wrote, up to the last one. Undefined where that cannot be told: a node that makes its hashes
-   * otherwise, or a transaction with operations of another kind. `known` is an entity that the node holds, by which its hashes are tried once.
+   * otherwise, a transaction with operations of another kind, or too many of them. `known` is an entity that the node holds, by which its hashes are tried once.
    */
   async writtenAfter(txId: number, known: string, options: RequestOptions = {}): Promise<ReadonlySet<string> | undefined> {
     this.#isUnderstood ??= this.#tryHash(known, this.#limits(options));

@@ -43,6 +43,18 @@ describe('the log of transactions', () => {
     expect([deleted, evicted, `${p}beside`, matched, lost].map(has)).toEqual([true, true, true, false, false]);
   });
 
+  test('says nothing where it is larger than what a client takes: whoever asks reads what it was asked for', async () => {
+    const small = openTestClient({ maxAnswerBytes: 20_000 });
+    try {
+      const { receipt } = await client.execute([{ op: 'put', doc: { 'xt/id': `${p}first`, seq: 0 } }]);
+      await client.execute(Array.from({ length: 500 }, (_, i) => ({ op: 'put' as const, doc: { 'xt/id': `${p}many-${i}`, seq: i } })));
+      expect(await small.log.writtenAfter(receipt.txId, `${p}first`)).toBeUndefined();
+      expect((await client.log.writtenAfter(receipt.txId, `${p}first`))?.has(entityHash(`${p}many-7`))).toBe(true);
+    } finally {
+      await small.close();
+    }
+  });
+
   test('says nothing where the entity that its hashes are tried by is not there', async () => {
     const fresh = openTestClient();
     try {
