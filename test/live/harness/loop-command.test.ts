@@ -134,7 +134,7 @@ describe.each([
     host.notices.splice(0);
     await host.command('strictly');
     expect(host.notices).toEqual([
-      '/palimpsest does not know "strictly"; it knows: on, off, strict on, strict off, short-ids on, short-ids off',
+      '/palimpsest does not know "strictly"; it knows: on, off, tidy, strict on, strict off, short-ids on, short-ids off',
     ]);
     await host.command('off');
     expect(await host.call()).not.toContain('ACTIVE_CONTENT');
