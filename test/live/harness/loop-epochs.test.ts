@@ -193,6 +193,34 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(3);
   });
 
+  test('a session that was lost to a call id of another chat begins an epoch; what was shown before can be made again', async () => {
+    const clients = await Promise.all(['one', 'other'].map((data) => openClient(root, { dataDir: join(root, name, data), track: false })));
+    try {
+      const both = clients.map((from, i) => loop({ id: `${name}-${i}` }, from));
+      const begun = both.map((_, i) => [user(`begin ${name} ${i}`)]);
+      for (const [i, one] of both.entries()) await request(one, begun[i] ?? []);
+      await Promise.all(clients.map((from) => from.backpressure(0, 10_000)));
+      // Both take one id in the same moment: deliveries are held back.
+      for (const messages of begun) messages.push(...call(`both_${name}`, 'bash', { command: 'run' }, `output of ${messages.length}`));
+      await Promise.all(both.map((one, i) => one.context({ messages: begun[i] ?? [], system: 'be good' })));
+      await Promise.all(both.map((one) => one.handed({ sha256: hashText('a'), chars: 1, messages: 1 })));
+      await Promise.all(clients.map((from) => from.backpressure(0, 10_000)));
+      const reasons: (string | undefined)[] = [];
+      for (const [i, one] of both.entries()) {
+        begun[i]?.push(...call(`next_${name}_${i}`, 'bash', { command: 'run' }, `more of ${i}`));
+        reasons.push((await request(one, begun[i] ?? [])).context.epoch?.reason);
+      }
+      expect(reasons.toSorted()).toEqual(['first', 'history']);
+      for (const one of loops.splice(0)) await one.close();
+      const store = await client.delivered();
+      const sessions = (await clients[0]?.listSessions())?.filter(({ id }) => id.startsWith(name)) ?? [];
+      expect(sessions.length).toBe(3);
+      for (const { id } of sessions) expect((await verifySession(store, id)).contexts.unequal).toEqual([]);
+    } finally {
+      for (const from of clients) await from.close();
+    }
+  });
+
   test('a list that changed begins an epoch; inside a turn nothing of the list stays, so that no reasoning is bound to another beginning', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`), ...call('c1', 'bash', { command: 'run' }, `output of ${name}`)];
