@@ -13,9 +13,12 @@ import { median, quantile } from '../quantile.js';
 import type { CaseResult, Sample } from '../results.js';
 import type { Workshop } from '../workshop.js';
 import { measureReviewing } from './reviewing.js';
+import { measureVerbs } from './verbs.js';
 
 const SESSION = 'bench-history';
 const FILES = 40;
+/** Turns of the session that verbs are asked about from the shell. */
+const SHORT_TURNS = 100;
 const RECORDS = 300;
 const VERSIONS_AT_ONCE = 500;
 
@@ -141,6 +144,12 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
   );
 
   const reviewed = await measureReviewing(workshop, reader, session.id);
+  const short = await writer.openSession({ id: `${SESSION}-short` });
+  await runTurns(short, writer, join(workshop.files, 'history-short'), SHORT_TURNS);
+  await writer.store.writes.flush();
+  const [object = ''] = short.state.sets.active;
+  const asked = { dataDir, session: short.id, object, turn: SHORT_TURNS / 2 };
+  const verbs = await measureVerbs(workshop, asked);
 
   workshop.tell('what a record takes');
   await writer.close();
@@ -165,6 +174,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
       },
       { kind: 'timed', title: `An object with ${versions} versions`, samples: versionSamples, yardsticks: [] },
       reviewed,
+      verbs,
       {
         kind: 'counted',
         title: 'The record of a context',
