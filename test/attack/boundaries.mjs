@@ -24,3 +24,9 @@ export const BOUNDARIES = {
   ],
   stores: ['live/node/durable', 'long/node/private'],
 };
+
+/** Where the suites lie whose attacks reach a node or server that another session uses as well: what that session waits is measured beside them. */
+const REACHING = ['live/wire/', 'live/mcp/', 'live/harness/', 'live/tools/'];
+
+/** Whether a suite of `BOUNDARIES` attacks what others use. */
+export const reachesOthers = (suite) => REACHING.some((folder) => suite.startsWith(folder));

@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from '@jest/globals';
 import fc, { type Arbitrary } from 'fast-check';
-import { type Attack, attack } from '../support/attack.js';
+import { type Attack, attack, several } from '../support/attack.js';
 import { type Agent, stdioAgent } from '../support/mcp-clients.js';
 import { type AttackedServer, attackedServer } from './attacked-server.js';
 
@@ -11,7 +11,8 @@ const MOST_MS = 20_000;
 /** What a failed answer may be long at most. */
 const LONGEST_ERROR = 2_048;
 const CALLS_OF_A_SESSION = 400;
-const AT_ONCE = 4;
+/** By one agent. */
+const AT_ONCE = 3;
 
 let server: AttackedServer;
 let byStdio: Agent;
@@ -190,19 +191,15 @@ async function fuzz(tries: Attack, way: string, agent: Agent, count: number): Pr
     );
     tries.tried(what, broken);
   };
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let n = next++; n < all.length; n = next++) await one(all[n] as (typeof all)[number], n);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await several(all, AT_ONCE, one);
 }
 
 attack(
   'fuzz',
   async (tries) => {
     const before = (await readdir(server.base)).sort();
-    await fuzz(tries, 'http', server.agent, tries.size(40, 10_000));
-    await fuzz(tries, 'stdio', byStdio, tries.size(40, 10_000));
+    const calls = tries.size(40, 10_000);
+    await Promise.all([fuzz(tries, 'http', server.agent, calls), fuzz(tries, 'stdio', byStdio, calls)]);
     const now = (await readdir(server.base)).sort();
     tries.tried('what stands outside', now.join() === before.join() ? undefined : `outside became ${now.join()}`);
   },

@@ -2,11 +2,12 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from '@jest/globals';
-import { attack } from '../support/attack.js';
+import { attack, several } from '../support/attack.js';
 import { canExchange, exchangeNames } from '../support/disk-tricks.js';
 import { type AttackedServer, attackedServer } from './attacked-server.js';
 
 const SECRET = 'what-nobody-may-see';
+const AT_ONCE = 3;
 let server: AttackedServer;
 let outside: string;
 let swapping: ChildProcess | undefined;
@@ -51,16 +52,15 @@ const CALLS: readonly (readonly [string, Readonly<Record<string, unknown>>])[] =
     await rename(join(base, 'trap'), join(root, '.trap'));
     await rename(join(base, 'leaf-trap'), join(root, '.leaf-trap'));
     swapping = await exchangeNames(['box', '.trap', 'leaf.txt', '.leaf-trap'].map((name) => join(root, name)));
-    for (let round = 0; round < tries.size(2, 300); round++) {
-      for (const [tool, args] of CALLS) {
-        const { text } = await agent.call(tool, args);
-        const escaped = text.includes(SECRET) ? `it showed ${text.slice(0, 300)}` : undefined;
-        const there = (await readdir(outside)).sort().join();
-        const kept = await readFile(join(outside, 'f.txt'), 'utf8');
-        const changed = there === `f.txt,${SECRET}.txt` && kept === `needle ${SECRET}\n` ? undefined : `outside became ${there}: ${kept}`;
-        tries.tried(`${tool} ${JSON.stringify(args)}`, escaped ?? changed);
-      }
-    }
+    const all = Array.from({ length: tries.size(2, 300) }, () => CALLS).flat();
+    await several(all, AT_ONCE, async ([tool, args]) => {
+      const { text } = await agent.call(tool, args);
+      const escaped = text.includes(SECRET) ? `it showed ${text.slice(0, 300)}` : undefined;
+      const there = (await readdir(outside)).sort().join();
+      const kept = await readFile(join(outside, 'f.txt'), 'utf8');
+      const changed = there === `f.txt,${SECRET}.txt` && kept === `needle ${SECRET}\n` ? undefined : `outside became ${there}: ${kept}`;
+      tries.tried(`${tool} ${JSON.stringify(args)}`, escaped ?? changed);
+    });
   },
   () => server,
 );

@@ -4,13 +4,15 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { print } from '../../src/edn/print.js';
 import { encodeTransit } from '../../src/edn/transit.js';
 import { type EdnValue, kw, kwMap, list, sym } from '../../src/edn/values.js';
-import { attack } from '../support/attack.js';
+import { attack, several } from '../support/attack.js';
 import { suiteData } from '../support/mcp-clients.js';
 import { runCli } from '../support/run-cli.js';
 import { EDN, JSON_TYPE, TRANSIT, type Wire, type WireAnswer } from '../support/wire.js';
 import { testWire } from '../support/wire-target.js';
 import { uniquePrefix } from '../support/xtdb.js';
 import { type AttackedServer, attackedServer } from './attacked-server.js';
+
+const AT_ONCE = 3;
 
 let server: AttackedServer;
 let wire: Wire;
@@ -168,13 +170,13 @@ attack(
       return { status: answer.status, text: await answer.text() };
     };
     const all = calls().flatMap((call) => PLACES.map(([place, put]) => ({ what: `${print(call)} as ${place}`, query: put(call) })));
-    for (const { what, query: asked } of tries.some(all, 15)) {
+    await several(tries.some(all, 15), AT_ONCE, async ({ what, query: asked }) => {
       const text = print(asked);
       judge(`EDN: ${what}`, await wire.post('/query', `{:query ${text}}`), [400]);
       judge(`transit: ${what}`, await wire.post('/query', encodeTransit(kwMap({ query: asked })), { type: TRANSIT }), [400]);
       judge(`an address: ${what}`, await wire.get('/query', { params: { 'query-edn': text } }), [400]);
       judge(`the review interface: ${what}`, await review(text), [400, 403]);
-    }
+    });
     for (const [path, type, body] of tries.some(bodies(uniquePrefix()), 10))
       judge(`${type}: ${body}`, await wire.post(path, body, { type }), [400]);
     for (const { what, query: asked } of tries

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll } from '@jest/globals';
-import { attack } from '../support/attack.js';
+import { type Attack, attack } from '../support/attack.js';
 import { testWire } from '../support/wire-target.js';
 import { testNodeAddress } from '../support/xtdb.js';
 import { type AttackedServer, attackedServer } from './attacked-server.js';
@@ -15,6 +15,31 @@ afterAll(() => server.close());
 /** Far more than an answer takes. */
 const MOST_MS = 5_000;
 
+/** Where slow requests go, how they begin, and another request there. */
+type Way = readonly [to: RawTarget, head: string, probe: () => Promise<number>];
+
+async function slowly(tries: Attack, [to, head, probe]: Way, { connections, rounds }: { connections: number; rounds: number }) {
+  // Three kinds: a head that never ends, a head that is never begun, and a body of which a byte comes now and then.
+  const sockets = Array.from({ length: connections }, (_, n) => {
+    const socket = rawSocket(to);
+    if (n % 3 === 0) socket.write(head);
+    if (n % 3 === 2) socket.write(`${head}Content-Length: 100000\r\n\r\n`);
+    return socket;
+  });
+  for (let round = 0; round < rounds; round++) {
+    for (const [n, socket] of sockets.entries()) if (socket.writable) socket.write(n % 3 === 2 ? ' ' : n % 3 === 0 ? 'X-A: b\r\n' : 'G');
+    const from = performance.now();
+    const status = await probe();
+    const took = Math.round(performance.now() - from);
+    tries.tried(
+      `round ${round} of ${connections} slow connections to ${JSON.stringify(to)}`,
+      status === 200 && took < MOST_MS ? undefined : `another request was answered by ${status} after ${took} ms`,
+    );
+    await pause(tries.size(20, 500));
+  }
+  for (const socket of sockets) socket.destroy();
+}
+
 attack(
   'slow heads',
   async (tries) => {
@@ -23,7 +48,7 @@ attack(
     const authorization = `Bearer ${serve.token}`;
     const wire = testWire();
     const node = testNodeAddress();
-    const ways: readonly (readonly [RawTarget, string, () => Promise<number>])[] = [
+    const ways: readonly Way[] = [
       [
         { port: Number(url.port), host: '127.0.0.1' },
         `POST /mcp HTTP/1.1\r\nHost: ${url.host}\r\nAuthorization: ${authorization}\r\n`,
@@ -38,28 +63,7 @@ attack(
     const connections = tries.size(40, 400);
     const rounds = tries.size(2, 60);
     try {
-      for (const [to, head, probe] of ways) {
-        // Three kinds: a head that never ends, a head that is never begun, and a body of which a byte comes now and then.
-        const sockets = Array.from({ length: connections }, (_, n) => {
-          const socket = rawSocket(to);
-          if (n % 3 === 0) socket.write(head);
-          if (n % 3 === 2) socket.write(`${head}Content-Length: 100000\r\n\r\n`);
-          return socket;
-        });
-        for (let round = 0; round < rounds; round++) {
-          for (const [n, socket] of sockets.entries())
-            if (socket.writable) socket.write(n % 3 === 2 ? ' ' : n % 3 === 0 ? 'X-A: b\r\n' : 'G');
-          const from = performance.now();
-          const status = await probe();
-          const took = Math.round(performance.now() - from);
-          tries.tried(
-            `round ${round} of ${connections} slow connections to ${JSON.stringify(to)}`,
-            status === 200 && took < MOST_MS ? undefined : `another request was answered by ${status} after ${took} ms`,
-          );
-          await pause(tries.size(20, 500));
-        }
-        for (const socket of sockets) socket.destroy();
-      }
+      await Promise.all(ways.map((way) => slowly(tries, way, { connections, rounds })));
     } finally {
       await wire.close();
     }

@@ -51,6 +51,15 @@ async function besides({ serve, root }: Attacked): Promise<() => Promise<Beside>
   };
 }
 
+/** Does something with each of a list, so many at once. */
+export async function several<T>(all: readonly T[], atOnce: number, work: (one: T, n: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let n = next++; n < all.length; n = next++) await work(all[n] as T, n);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}
+
 /** What one attack tries, and what did not hold. */
 export class Attack {
   #tried = 0;
