@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type FilesystemAccess, type Location, locate } from '../filesystem/access/access.js';
 import { liesIn, type MountSetting, MountTable } from '../filesystem/access/mounts.js';
 import { readSource, type SourceReading } from '../filesystem/access/read-source.js';
@@ -5,6 +6,7 @@ import { AllowedRoots } from '../filesystem/access/roots.js';
 import { sourcedIdentityHash } from '../objects/hashes.js';
 import { canonicalPath, type FilesystemId, type ObjectId } from '../objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
+import { counted } from '../values/counted.js';
 
 /** Which files a client may use and how its agent names them [§5.2, §5.3]. */
 export interface FileAccessOptions {
@@ -28,8 +30,18 @@ export interface LocatedFile {
   readonly display: string;
 }
 
+/** Ids of the files that were named last: listings name the same ones again and again. */
+const recentIds = new LRUCache<string, ObjectId>(counted(10_000));
+
 /** The object id of a file [§2.5]. */
-export const fileObjectId = (source: FilesystemSource): ObjectId => sourcedIdentityHash('file', source) as string as ObjectId;
+export function fileObjectId(source: FilesystemSource): ObjectId {
+  const key = `${source.filesystemId}\0${source.path}`;
+  const known = recentIds.get(key);
+  if (known !== undefined) return known;
+  const id = sourcedIdentityHash('file', source) as string as ObjectId;
+  recentIds.set(key, id);
+  return id;
+}
 
 /** The files of one client: locating, reading and naming them, always inside the allowed roots. */
 export class FileAccess {

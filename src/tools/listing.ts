@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { LocatedFile } from '../client/file-access.js';
+import { fileObjectId, type LocatedFile } from '../client/file-access.js';
 import type { ReportedMention } from '../client/session/call-report.js';
 import { unreachableError } from '../filesystem/access/access.js';
 import { datedFiles } from '../filesystem/access/regular-files.js';
@@ -81,14 +81,23 @@ interface Discovered {
   readonly note: string | undefined;
 }
 
-/** Takes up what a listing of `folder` mentions [§5.6, Discovery]: existing regular files by their canonical paths. */
+/**
+ * Takes up what a listing of `folder` mentions [§5.6, Discovery]: existing regular files by their canonical paths. A file of the session's index is only
+ * referred to, so that it is not looked at again.
+ */
 export async function discover(folder: LocatedFile, paths: readonly string[], work: Work): Promise<Discovered> {
   const { roots, mounts } = work.client.files.access;
-  const files = await datedFiles(roots, paths.slice(0, MOST_DISCOVERED));
-  const mentions = files.map(({ path, mtimeMs }) => {
+  const { state } = work.session;
+  const listed = paths.slice(0, MOST_DISCOVERED).map((path) => {
     const canonical = canonicalPath(path);
-    const filesystem = mounts.filesystemOfCanonical(canonical) ?? folder.location.filesystemId;
-    return { source: filesystemSource(filesystem, canonical), mtimeMs };
+    const source = filesystemSource(mounts.filesystemOfCanonical(canonical) ?? folder.location.filesystemId, canonical);
+    return { path, source, isKnown: state.has(fileObjectId(source)) };
+  });
+  const unknown = listed.flatMap(({ path, isKnown }) => (isKnown ? [] : [path]));
+  const dates = new Map((await datedFiles(roots, unknown)).map(({ path, mtimeMs }) => [path, mtimeMs]));
+  const mentions = listed.flatMap(({ path, source, isKnown }) => {
+    const mtimeMs = isKnown ? 0 : dates.get(path);
+    return mtimeMs === undefined ? [] : [{ source, mtimeMs }];
   });
   const note =
     paths.length > MOST_DISCOVERED
