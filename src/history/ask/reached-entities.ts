@@ -1,4 +1,4 @@
-import type { EdnSymbol, EdnValue } from '../../edn/values.js';
+import { EdnList, type EdnSymbol, type EdnValue } from '../../edn/values.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { DatalogQuery } from '../../xtdb/datalog.js';
@@ -36,6 +36,19 @@ function clausesAbout({ where }: ParsedQuery, variable: EdnSymbol): readonly Edn
   return about;
 }
 
+/** Whether a name stands for another variable somewhere in a query: in a rule, or in a join that does not take it from outside. */
+function isShadowed({ where, rules = [] }: ParsedQuery, name: string): boolean {
+  const isInside = (clause: EdnValue): boolean => {
+    if (!(clause instanceof EdnList)) return false;
+    const [head = null, ...rest] = clause.items;
+    const [operator = ''] = symbolNames([head]);
+    const [terms = null, ...parts] = rest;
+    if (operator !== 'or-join' && operator !== 'not-join') return rest.some(isInside);
+    return (symbolNames(parts).includes(name) && !symbolNames([terms]).includes(name)) || parts.some(isInside);
+  };
+  return symbolNames(rules).includes(name) || where.some(isInside);
+}
+
 /** Asks the database what a variable can be by the query's own plain clauses and arguments, before anything is folded. */
 export function reachedEntities(
   snapshot: StoreSnapshot,
@@ -43,6 +56,8 @@ export function reachedEntities(
   { args, timeoutMs }: { readonly args: readonly EdnValue[]; readonly timeoutMs: number },
 ): Reached {
   return async (variable) => {
+    // What the outer one can be says nothing of the inner one.
+    if (isShadowed(query, variable.name)) return undefined;
     const where = clausesAbout(query, variable);
     if (where.length === 0 && !symbolNames(query.in ?? []).includes(variable.name)) return undefined;
     const sent = {

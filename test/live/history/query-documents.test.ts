@@ -119,6 +119,13 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
     ([, attribute = '', query = '']) => [attribute, query] as const,
   );
 
+  test('a variable of a join is another one than that of its name outside', async () => {
+    const inside = (attribute: string): string => `(or-join [?o] (and [?a :${attribute} ?o] [?a :identity_hash]))`;
+    const rows = await both(`[:find ?o :where [?a :type "file"] [?a :xt/id ?o] ${inside('metadata_pool')}]`);
+    expect(rows.length).toBeGreaterThan(0);
+    await both(`[:find ?a :where [?a :type "file"] (not-join [?o] [?a :session_index ?o]) [?a :xt/id ?o]]`);
+  });
+
   test('long contents are read of the objects that a query can reach alone', async () => {
     const { id: small } = await client.files.locate('a.ts');
     const { id: huge } = await client.files.locate('huge.txt');
