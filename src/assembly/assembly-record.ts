@@ -29,7 +29,7 @@ export type CallLayout = 'ssot' | 'chat-first' | 'pool-last';
 export type LayoutName = CallLayout | 'epoch';
 
 /** The layout in a harness's loop that asks for none. */
-export const DEFAULT_LOOP_LAYOUT: LayoutName = 'ssot';
+export const DEFAULT_LOOP_LAYOUT: LayoutName = 'epoch';
 
 /**
  * The part of a harness's own list that stays as it is: everything from the last message of the user on. Models check what they said there

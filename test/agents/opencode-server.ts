@@ -76,6 +76,7 @@ export class OpencodeServer {
         PALIMPSEST_DATA: dataDir,
         // Other tests may keep the machine busy.
         PALIMPSEST_LOOP_LIMIT_MS: process.env.PALIMPSEST_LOOP_LIMIT_MS ?? '15000',
+        PALIMPSEST_LOOP_LAYOUT: 'ssot',
         ...env,
       },
     });

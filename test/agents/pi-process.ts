@@ -84,6 +84,7 @@ export class PiProcess {
           PALIMPSEST_DATA: dataDir,
           // Other tests may keep the machine busy.
           PALIMPSEST_LOOP_LIMIT_MS: process.env.PALIMPSEST_LOOP_LIMIT_MS ?? '15000',
+          PALIMPSEST_LOOP_LAYOUT: 'ssot',
           ...env,
         },
       },

@@ -112,7 +112,12 @@ describe.each([
   beforeEach(async () => {
     folder = await temporaryRoot();
     await writeFile(join(folder.root, 'a.txt'), TEXT);
-    Object.assign(process.env, { PALIMPSEST_DATA: suiteData(), PALIMPSEST_PROFILE: 'memory', PALIMPSEST_LOOP_LIMIT_MS: '60000' });
+    Object.assign(process.env, {
+      PALIMPSEST_DATA: suiteData(),
+      PALIMPSEST_PROFILE: 'memory',
+      PALIMPSEST_LOOP_LIMIT_MS: '60000',
+      PALIMPSEST_LOOP_LAYOUT: 'ssot',
+    });
   });
   afterEach(async () => {
     await host?.end();

@@ -44,7 +44,7 @@ describe('a session in a harness’s loop', () => {
   });
 
   const loop = (id: string, parent?: string, from = client, options: Partial<LoopOptions> = {}): LoopSession =>
-    new LoopSession(from, { id, delivered: 'pi', ...(parent === undefined ? {} : { parent }), ...options });
+    new LoopSession(from, { id, delivered: 'pi', layout: 'ssot', ...(parent === undefined ? {} : { parent }), ...options });
   const words = (session: LoopSession): readonly string[] =>
     (session.session?.state.turns ?? []).flatMap(({ messages }) => messages.filter(({ text }) => text !== '').map(({ text }) => text));
   const events = (session: LoopSession) => (session.session?.state.marks ?? []).flatMap(({ event }) => event ?? []);
