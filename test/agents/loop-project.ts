@@ -6,6 +6,7 @@ import { ContextClient } from '../../src/client/session/context-client.js';
 import { localFilesystemId } from '../../src/filesystem/access/filesystem-id.js';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 import { cliPath } from '../support/mcp-clients.js';
+import { until } from '../support/until.js';
 
 const run = promisify(execFile);
 
@@ -28,6 +29,16 @@ export async function palimpsest(dataDir: string, ...args: readonly string[]): P
 /** What the command line shows of a session: its context, then its log. */
 export async function shownOf(dataDir: string, session: string): Promise<readonly string[]> {
   return [await palimpsest(dataDir, 'context', session), await palimpsest(dataDir, 'log', session)];
+}
+
+/** Waits until the database has a version of a file that holds a text. */
+export function versionNoticed(dataDir: string): (path: string, text: string) => Promise<void> {
+  return async (path, text) => {
+    await until(
+      () => palimpsest(dataDir, 'cat', path),
+      (content) => content.includes(text),
+    );
+  };
 }
 
 /** Starts the durable node of a data folder and waits until it answers. */

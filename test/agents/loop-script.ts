@@ -16,6 +16,8 @@ const FILES = Array.from({ length: 20 }, (_, i) => i + 1);
 export interface Meanwhile {
   /** Somebody looks at the session while it runs. */
   look(): Promise<void>;
+  /** The database has a version of a file that holds a text: a tracker notices a change in its own time, and a scripted model thinks for none. */
+  noticed(path: string, text: string): Promise<void>;
   /** Takes the database away. */
   kill(): Promise<void>;
 }
@@ -24,7 +26,7 @@ export interface Meanwhile {
 export function scriptOf(
   { read, shell, edit }: ToolDialect,
   root: string,
-  { look, kill }: Meanwhile,
+  { look, noticed, kill }: Meanwhile,
 ): Readonly<Record<string, readonly Move[]>> {
   const file = (n: number): string => join(root, 'src', `f${n}.txt`);
   return {
@@ -33,7 +35,7 @@ export function scriptOf(
       // Two at once.
       { tools: [read(file(17)), read(file(18))] },
       { tools: [read(file(19)), read(file(20))], meanwhile: () => appendFile(file(3), 'changed from outside\n') },
-      { say: 'I have read everything.' },
+      { say: 'I have read everything.', meanwhile: () => noticed(file(3), 'changed from outside') },
     ],
     working: [
       { tools: [shell('cat notes/s1.log')] },

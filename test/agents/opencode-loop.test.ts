@@ -9,7 +9,7 @@ import { sessionId } from '../../src/objects/ids.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, startLoopModel } from './loop-model.js';
-import { killDatabase, makeProject, palimpsest, reader, shownOf, startNode } from './loop-project.js';
+import { killDatabase, makeProject, palimpsest, reader, shownOf, startNode, versionNoticed } from './loop-project.js';
 import { scriptOf, type ToolDialect } from './loop-script.js';
 import { OpencodeServer } from './opencode-server.js';
 import { checkPairs, inactiveOutputs, isAsRecorded } from './wire-checks.js';
@@ -54,7 +54,7 @@ describe('OpenCode on the context that Palimpsest assembles', () => {
     const look = async (): Promise<void> => {
       shown = await shownOf(dataDir, session);
     };
-    const script = scriptOf(OPENCODE, root, { look, kill: () => killDatabase(dataDir) });
+    const script = scriptOf(OPENCODE, root, { look, noticed: versionNoticed(dataDir), kill: () => killDatabase(dataDir) });
     const start = async (): Promise<OpencodeServer> => {
       const server = await OpencodeServer.start(opencode);
       removals.unshift(async () => server.kill());

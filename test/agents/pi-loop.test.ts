@@ -9,7 +9,7 @@ import { sessionId } from '../../src/objects/ids.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, startLoopModel } from './loop-model.js';
-import { killDatabase, makeProject, palimpsest, reader, shownOf, startNode } from './loop-project.js';
+import { killDatabase, makeProject, palimpsest, reader, shownOf, startNode, versionNoticed } from './loop-project.js';
 import { scriptOf, type ToolDialect } from './loop-script.js';
 import { PiProcess } from './pi-process.js';
 import { checkPairs, inactiveOutputs, isAsRecorded } from './wire-checks.js';
@@ -54,7 +54,7 @@ describe('pi on the context that Palimpsest assembles', () => {
     const look = async (): Promise<void> => {
       shown = await shownOf(dataDir, session);
     };
-    const script = scriptOf(PI, root, { look, kill: () => killDatabase(dataDir) });
+    const script = scriptOf(PI, root, { look, noticed: versionNoticed(dataDir), kill: () => killDatabase(dataDir) });
 
     const first = await PiProcess.start(pi);
     removals.unshift(async () => first.kill());
