@@ -10,20 +10,29 @@ import { type RenderedMessage, sectionRecords } from './render-messages.js';
 /** What tools put before a line that they show: a number, and a mark behind it. */
 const NUMBERED = /^\s*\d+(?:[\t|:→]|\.)? ?/u;
 
-/**
- * Whether an output shows a text from its first to its last character, as it is or with numbered lines, with or without something around it. Then the
- * text need not stand a second time beside it (decision E2).
- */
-export function showsText(output: string, text: string): boolean {
+/** The same where no space belongs to it: one behind the mark is the line's own. */
+const TIGHTLY_NUMBERED = /^\s*\d+(?:[\t|:→]|\.)?/u;
+
+function showsBare(output: string, text: string, number: RegExp): boolean {
   const wanted = text.trimEnd();
   if (wanted === '' || output.length < wanted.length) return false;
   if (output.includes(wanted)) return true;
   const bare = output
     .split('\n')
-    .map((line) => line.replace(NUMBERED, ''))
+    .map((line) => line.replace(number, ''))
     .join('\n');
   return bare.includes(wanted);
 }
+
+/**
+ * Whether an output shows a text from its first to its last character, as it is or with numbered lines, with or without something around it. Then the
+ * text need not stand a second time beside it (decision E2).
+ */
+export const showsText = (output: string, text: string): boolean =>
+  showsBare(output, text, NUMBERED) || showsBare(output, text, TIGHTLY_NUMBERED);
+
+/** As contexts rendered for each call have had it from the first: the numbers of indented lines are not known where a tool puts no space behind them. */
+const showsNumbered = (output: string, text: string): boolean => showsBare(output, text, NUMBERED);
 
 /** A context for a harness that keeps the running turn itself: what stands before that turn, what after it, and what becomes of its results. */
 export interface AroundTail {
@@ -57,7 +66,8 @@ export const AROUND_VERSION = 1;
 function showingCall({ metadata, content }: ActiveObject, calls: readonly ActiveObject[]): ActiveObject | undefined {
   if (metadata.type !== 'file' || content === null || content === '') return undefined;
   return calls.find(
-    (call) => call.metadata.type === 'toolcall' && call.metadata.fileRefs.includes(metadata.id) && showsText(call.content ?? '', content),
+    (call) =>
+      call.metadata.type === 'toolcall' && call.metadata.fileRefs.includes(metadata.id) && showsNumbered(call.content ?? '', content),
   );
 }
 
