@@ -42,7 +42,9 @@ export async function formerParts(db: DbSnapshot, ids: readonly PartId[]): Promi
  * where the first one is there under its id of today no other is asked for under its former one, and where it is not there at all none is.
  */
 export async function readParts(db: DbSnapshot, ids: readonly PartId[]): Promise<ReadonlyMap<PartId, StoredDocument>> {
-  const found = (await db.entities(ids)) as ReadonlyMap<PartId, StoredDocument>;
+  const entities = (await db.entities(ids)) as ReadonlyMap<PartId, StoredDocument>;
+  const asked = new Set(ids);
+  const found = new Map([...entities].filter(([id]) => asked.has(id)));
   const [first] = ids;
   if (first === undefined || found.has(first) || (await formerParts(db, [first])).size === 0) return found;
   const missing = ids.filter((id) => !found.has(id));
