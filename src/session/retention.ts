@@ -40,7 +40,7 @@ export interface RetentionSettings {
 
 /** Chosen by cross-validation over recorded sessions (18, with 2,361 model calls). */
 export const RETENTION: RetentionSettings = {
-  shown: 28,
+  shown: 24,
   used: 12,
   request: 60_000,
   mostStretch: 3,
