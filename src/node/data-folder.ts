@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, realpath, rm, statfs, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, realpath, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
@@ -197,15 +197,35 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   }
 }
 
-/** Bytes that a node needs to begin anew: what it writes out of its memory, and its logs. */
-export const LEAST_ROOM = 16_777_216;
+/** Bytes that a node needs to begin anew beside what its logs hold: new logs, manifests, what it writes until it is ready. */
+const LEAST_ROOM = 16_777_216;
 
-/** How many bytes are free for a node's data: the least of the disks that its database lies on. Undefined where the folder cannot be looked at. */
-export async function freeBytes(dataDir: string): Promise<number | undefined> {
-  const places = [dataDir, ...DATABASE_FOLDERS.map((name) => join(dataDir, name))];
-  const found = await Promise.all(places.map((place) => statfs(place).catch(() => undefined)));
-  const free = found.flatMap((disk) => (disk === undefined ? [] : [disk.bavail * disk.bsize]));
-  return free.length === 0 ? undefined : Math.min(...free);
+/** What the disks of a node's database have, and what a start needs of them, both in bytes. */
+export interface DiskRoom {
+  /** The least that is free on the disks that the database lies on; undefined where the folder cannot be looked at. */
+  readonly free: number | undefined;
+  /** What must be free for a node to begin anew: RocksDB writes what its logs hold into tables before it removes them. */
+  readonly least: number;
+  /** False when a start would fail for want of room, as far as can be seen. */
+  readonly suffices: boolean;
+}
+
+const sizeOf = (file: string): Promise<number> =>
+  stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );
+
+/** Looks at the disks of a data folder; a database that does not exist yet needs the least. */
+export async function diskRoom(dataDir: string): Promise<DiskRoom> {
+  const databases = DATABASE_FOLDERS.map((name) => join(dataDir, name));
+  const disks = await Promise.all([dataDir, ...databases].map((place) => statfs(place).catch(() => undefined)));
+  const free = disks.flatMap((disk) => (disk === undefined ? [] : [disk.bavail * disk.bsize]));
+  const names = await Promise.all(databases.map((folder) => namesIn(folder).catch(() => [])));
+  const logs = names.flatMap((files, at) => files.filter((file) => file.endsWith('.log')).map((file) => join(databases[at] ?? '', file)));
+  const least = (await Promise.all(logs.map(sizeOf))).reduce((sum, size) => sum + size, LEAST_ROOM);
+  const found = free.length === 0 ? undefined : Math.min(...free);
+  return { free: found, least, suffices: found === undefined || found >= least };
 }
 
 /** Longest path that a unix socket takes everywhere: `sun_path` has 104 bytes on macOS, 108 on Linux, a final NUL included. */

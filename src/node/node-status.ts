@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { dataFolderAt, findDataFolder, freeBytes, LEAST_ROOM } from './data-folder.js';
+import { dataFolderAt, diskRoom, findDataFolder } from './data-folder.js';
 import { readLogTail } from './log-file.js';
 import {
   countUsers,
@@ -74,6 +74,7 @@ export type NodeStatusReport =
       readonly running: false;
       readonly dataDir: string;
       readonly isDiskFull: boolean;
+      readonly leastRoom: number;
       /** Why the last start failed; null when it did not. */
       readonly failure: { readonly code: string; readonly message: string } | null;
     }
@@ -82,6 +83,8 @@ export type NodeStatusReport =
       readonly dataDir: string;
       /** Whether its disk has too little room for it to be started again. */
       readonly isDiskFull: boolean;
+      /** Bytes that must be free there for it to be started again: what its logs hold is written anew. */
+      readonly leastRoom: number;
       readonly phase: NodePhase;
       /** Pid of the JVM; null while none runs. */
       readonly pid: number | null;
@@ -109,7 +112,7 @@ export const hasFailedWrites = (status: NodeStatusReport): boolean => status.run
 
 /** What is the matter with the writes of a node and what to do, for people; undefined when nothing is. */
 export function writeTrouble(status: NodeStatusReport): string | undefined {
-  const room = `Free at least ${LEAST_ROOM / 1_048_576} MiB on the disk of ${status.dataDir}`;
+  const room = `Free at least ${Math.ceil(status.leastRoom / 1_048_576)} MiB on the disk of ${status.dataDir}`;
   if (!hasFailedWrites(status)) return status.isDiskFull ? `ITS DISK IS FULL. ${room}, or it will take no more writes` : undefined;
   const failed = status.running && status.ingesterFailed ? 'HAS STOPPED INDEXING' : 'TAKES NO MORE WRITES';
   if (status.running && !(status.supervised && status.profile === 'rocksdb'))
@@ -134,10 +137,11 @@ export async function runningProfile(dataDir: string): Promise<NodeProfile | und
 /** Looks at the node of a data folder without changing anything there. */
 export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
   const folder = await findDataFolder(dataDir);
-  if (folder === undefined) return { running: false, dataDir: resolve(dataDir), isDiskFull: false, failure: null };
+  const { suffices, least: leastRoom } = await diskRoom(folder?.dir ?? resolve(dataDir));
+  const isDiskFull = !suffices;
+  if (folder === undefined) return { running: false, dataDir: resolve(dataDir), isDiskFull, leastRoom, failure: null };
   const { kind, state } = await readLiveness(folder);
-  const isDiskFull = ((await freeBytes(folder.dir)) ?? LEAST_ROOM) < LEAST_ROOM;
-  if (kind === 'none') return { running: false, dataDir: folder.dir, isDiskFull, failure: state?.failure ?? null };
+  if (kind === 'none') return { running: false, dataDir: folder.dir, isDiskFull, leastRoom, failure: state?.failure ?? null };
   const isReady = state.phase === 'ready' && state.address !== null;
   const answer: ProbeAnswer | undefined =
     isReady && state.address !== null ? await probeNode(state.address, TIME_LIMITS.statusProbeMs) : undefined;
@@ -145,6 +149,7 @@ export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
     running: true,
     dataDir: folder.dir,
     isDiskFull,
+    leastRoom,
     phase: state.phase,
     pid: state.jvm?.pid ?? null,
     supervisorPid: state.supervisor.pid,

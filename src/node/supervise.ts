@@ -2,7 +2,7 @@ import { mkdir, readFile, rm, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identifySelf, type ProcessIdentity } from '../process/process-identity.js';
-import { dataFolderAt, freeBytes, LEAST_ROOM } from './data-folder.js';
+import { dataFolderAt, diskRoom } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { type FrontExit, type FrontProcess, type LaunchPlan, type ReadyLine, startFront } from './launch.js';
 import { type LogFile, openLogFile } from './log-file.js';
@@ -195,8 +195,8 @@ class Supervision {
   /** Waits until the disk of the data folder has room for a node to work; false when it is given up before. */
   async #untilRoom(signal: AbortSignal): Promise<boolean> {
     for (let look = 2; !signal.aborted; look++) {
-      const free = (await freeBytes(this.#plan.dataDir)) ?? 0;
-      if (free >= LEAST_ROOM && !signal.aborted) return true;
+      const { free, suffices } = await diskRoom(this.#plan.dataDir);
+      if (free !== undefined && suffices && !signal.aborted) return true;
       await delay(Math.min(restartDelayMs(look), TIME_LIMITS.longestRoomLookMs), undefined, { signal }).catch(() => undefined);
     }
     return false;

@@ -114,7 +114,10 @@ describe('a node that does not run', () => {
     withTemporaryFolder(async (dir) => {
       const data = join(dir, 'none');
       const status = await runCli(['node', 'status', '--json', '--data', data]);
-      expect([status.code, JSON.parse(status.stdout)]).toEqual([3, { running: false, dataDir: data, isDiskFull: false, failure: null }]);
+      expect([status.code, JSON.parse(status.stdout)]).toEqual([
+        3,
+        { running: false, dataDir: data, isDiskFull: false, leastRoom: 16 * 2 ** 20, failure: null },
+      ]);
       const stop = await runCli(['node', 'stop', '--json', '--data', data]);
       expect([stop.code, JSON.parse(stop.stdout)]).toEqual([0, { stopped: false }]);
       const logs = await runCli(['node', 'logs', '--json', '--data', data]);

@@ -44,8 +44,8 @@ const DISKS = [
     // The journal lies where there is room: only the database stands on the full disk.
     await mkdir(join(dataDir, 'journal'));
     mountSmall(join(dataDir, 'journal'), '80m');
+    const harness = await createContextClient({ dataDir, roots: [folder], cwd: folder, track: false });
     try {
-      const harness = await createContextClient({ dataDir, roots: [folder], cwd: folder, track: false });
       const { client } = harness;
       const session = await client.openSession();
       const report = (content: string) => session.recordCall(callReport({ tool: 'bash', content }));
@@ -67,7 +67,8 @@ const DISKS = [
       );
       expect([status?.code, doctor?.code]).toEqual([3, 1]);
       for (const said of [status?.stdout, doctor?.stdout]) expect(said).toMatch(failed);
-      for (const said of [status?.stdout, doctor?.stdout]) expect(said).toContain(`Free at least 16 MiB on the disk of ${dataDir}`);
+      for (const said of [status?.stdout, doctor?.stdout])
+        expect(said).toContain(`Free at least ${Math.ceil(broken.leastRoom / 2 ** 20)} MiB on the disk of ${dataDir}`);
       await rm(filler);
       const mended = await until(
         async () => running(await nodeStatus(dataDir)),
@@ -79,6 +80,8 @@ const DISKS = [
       expect((await (await client.snapshot()).steps(session.id)).length).toBe(session.state.seq);
       expect(await harness.close()).toEqual({ unflushed: 0 });
     } finally {
+      // Otherwise it would start a node again.
+      await harness.close();
       await stopNode(dataDir);
       unmount(join(dataDir, 'journal'));
       unmount(disk);
