@@ -6,33 +6,7 @@ import type { AssemblyRecord, CallLayout, FrozenTail, SectionName } from './asse
 import { type ActiveObject, type AssemblyInput, type Block, chatText, type Frame, frameOf } from './layout.js';
 import { referenceLine } from './metadata.js';
 import { type RenderedMessage, sectionRecords } from './render-messages.js';
-
-/** What tools put before a line that they show: a number, and a mark behind it. */
-const NUMBERED = /^\s*\d+(?:[\t|:→]|\.)? ?/u;
-
-/** The same where no space belongs to it: one behind the mark is the line's own. */
-const TIGHTLY_NUMBERED = /^\s*\d+(?:[\t|:→]|\.)?/u;
-
-function showsBare(output: string, text: string, number: RegExp): boolean {
-  const wanted = text.trimEnd();
-  if (wanted === '' || output.length < wanted.length) return false;
-  if (output.includes(wanted)) return true;
-  const bare = output
-    .split('\n')
-    .map((line) => line.replace(number, ''))
-    .join('\n');
-  return bare.includes(wanted);
-}
-
-/**
- * Whether an output shows a text from its first to its last character, as it is or with numbered lines, with or without something around it. Then the
- * text need not stand a second time beside it (decision E2).
- */
-export const showsText = (output: string, text: string): boolean =>
-  showsBare(output, text, NUMBERED) || showsBare(output, text, TIGHTLY_NUMBERED);
-
-/** As contexts rendered for each call have had it from the first: the numbers of indented lines are not known where a tool puts no space behind them. */
-const showsNumbered = (output: string, text: string): boolean => showsBare(output, text, NUMBERED);
+import { showsNumbered } from './shown-text.js';
 
 /** A context for a harness that keeps the running turn itself: what stands before that turn, what after it, and what becomes of its results. */
 export interface AroundTail {

@@ -1,6 +1,6 @@
-import { showsText } from '../assembly/around-tail.js';
 import type { EpochInput } from '../assembly/epoch/epoch-state.js';
 import type { ShownByTail } from '../assembly/epoch/plan-note.js';
+import { showsText } from '../assembly/shown-text.js';
 import { type Replacement, replaced } from '../foreign-tools/text-edits.js';
 import { type ToolArguments, textArgument } from '../foreign-tools/tool-arguments.js';
 import { foreignTool, type ToolKind } from '../foreign-tools/tool-table.js';

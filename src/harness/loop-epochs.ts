@@ -19,6 +19,7 @@ import type { EpochProof } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import { withinLimit } from '../process/within-limit.js';
 import { defined } from '../values/defined.js';
+import { tokensOf } from '../values/token-estimate.js';
 import { type KeptMessages, keptList, keptMessages, messageChars } from './kept-messages.js';
 import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
@@ -73,8 +74,7 @@ interface Beginning extends Border {
 }
 
 /** Tokens are counted as characters by this, in both terms of every comparison. */
-const CHARS_PER_TOKEN = 3.6;
-const tokens = (chars: number): number => Math.round(chars / CHARS_PER_TOKEN);
+const tokens = (chars: number): number => Math.round(tokensOf(chars));
 
 /** How long finding the epoch of an earlier process may take: a model call waits. */
 const RESUME_MS = 1_000;

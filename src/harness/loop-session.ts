@@ -11,6 +11,7 @@ import type { SessionId } from '../objects/ids.js';
 import type { HistoryEvent } from '../objects/step.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { defined } from '../values/defined.js';
+import { tokensOf } from '../values/token-estimate.js';
 import { HarnessSession, type HarnessSettings } from './harness-session.js';
 import { tailStart } from './history-item.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
@@ -106,8 +107,6 @@ function insertsOf(notes: readonly EpochNote[], from: number): readonly LoopInse
   return [...found].map(([index, message]) => ({ index, message }));
 }
 
-/** As many characters a token of a context has. */
-const CHARS_PER_TOKEN = 3.6;
 /** How long the database may take for a context: a model call waits. */
 const DATABASE_MS = 500;
 
@@ -193,7 +192,7 @@ export class LoopSession {
       // It may be handed over again, with another prompt.
       if (this.#told !== pending) {
         const told = 'epoch' in pending ? { tokens: pending.epoch.tokens, isBase: pending.epoch.begins } : undefined;
-        await harness.session.handedOut(told ?? { tokens: Math.round(record.chars / CHARS_PER_TOKEN), isBase: false });
+        await harness.session.handedOut(told ?? { tokens: Math.round(tokensOf(record.chars)), isBase: false });
       }
       this.#told = pending;
       return harness.session.deliver(record, { delivered: this.#options.delivered, handed });

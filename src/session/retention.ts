@@ -1,4 +1,5 @@
 import type { ObjectId } from '../objects/ids.js';
+import { CHARS_PER_TOKEN } from '../values/token-estimate.js';
 
 /** What kind of text an object has: the present text of a file, or what a call of a family of tools answered. */
 export type RetainedKind = 'file' | 'read' | 'command' | 'search' | 'edit' | 'other';
@@ -50,7 +51,6 @@ export const RETENTION: RetentionSettings = {
   mostShare: 0.2,
 };
 
-const CHARS_PER_TOKEN = 3.6;
 /** A text shorter than this counts as this long. */
 const LEAST_CHARS = 200;
 

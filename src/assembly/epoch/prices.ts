@@ -15,23 +15,27 @@ interface PriceRow extends ModelPrices {
 
 const MINUTES = 60_000;
 
+/** The day on which the prices below stood on the providers' own pages. */
+export const PRICES_AS_OF = '2026-11-22';
+
+/** The tariffs of providers. Where one promises a lifetime from one length to another, the longer one stands here: behind it the cache is gone for sure. */
+export const TARIFFS = {
+  anthropic: { read: 0.1, write: 1.25, lifetimeMs: 5 * MINUTES },
+  anthropicHour: { read: 0.1, write: 2, lifetimeMs: 60 * MINUTES },
+  openai: { read: 0.1, write: 1, lifetimeMs: 10 * MINUTES },
+  gemini: { read: 0.25, write: 1, lifetimeMs: 5 * MINUTES },
+} as const satisfies Readonly<Record<string, ModelPrices>>;
+
+const ROWS: readonly PriceRow[] = [
+  { models: /^(?:.*\/)?(?:gpt|o\d|codex|chatgpt)/i, ...TARIFFS.openai },
+  { models: /^(?:.*\/)?gemini/i, ...TARIFFS.gemini },
+  { models: /:1h$/i, ...TARIFFS.anthropicHour },
+];
+
 /**
- * Prices as the providers' pages had them on the date; only their ratios decide, so that a new tariff is one line. Models that are not listed count as Claude
- * with marks of five minutes, which is the dearest cache to lose but one.
+ * The prices of a model by its name; `:1h` behind the name says that its marks are kept for an hour. Only their ratios decide. Models that are not listed count
+ * as Claude with marks of five minutes, which is the dearest cache to lose but one.
  */
-export const PRICES: { readonly date: string; readonly rows: readonly PriceRow[] } = {
-  date: '2026-11-22',
-  rows: [
-    { models: /^(?:.*\/)?(?:gpt|o\d|codex|chatgpt)/i, read: 0.1, write: 1, lifetimeMs: 5 * MINUTES },
-    { models: /^(?:.*\/)?gemini/i, read: 0.25, write: 1, lifetimeMs: 5 * MINUTES },
-    { models: /:1h$/i, read: 0.1, write: 2, lifetimeMs: 60 * MINUTES },
-    { models: /^/, read: 0.1, write: 1.25, lifetimeMs: 5 * MINUTES },
-  ],
-};
-
-const USUAL: ModelPrices = { read: 0.1, write: 1.25, lifetimeMs: 5 * MINUTES };
-
-/** The prices of a model by its name; `:1h` behind the name says that its marks are kept for an hour. */
 export function pricesOf(model = ''): ModelPrices {
-  return PRICES.rows.find(({ models }) => models.test(model)) ?? USUAL;
+  return ROWS.find(({ models }) => models.test(model)) ?? TARIFFS.anthropic;
 }

@@ -1,3 +1,4 @@
+import { withoutNumber } from '../../assembly/shown-text.js';
 import { asksForPart } from '../../foreign-tools/tool-arguments.js';
 import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import type { ObjectId } from '../../objects/ids.js';
@@ -6,18 +7,16 @@ import type { Step } from '../../objects/step.js';
 import { RETENTION, type RetainedKind, type RetentionCandidate, type RetentionSettings, retained } from '../../session/retention.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { ObjectStore } from '../../store/object-store.js';
+import { tokensOf } from '../../values/token-estimate.js';
 
 /** A line of fewer characters says too little of where it comes from. */
 const LEAST_LINE = 24;
 /** A text of fewer lines is repeated by chance. */
 const LEAST_LINES = 3;
-/** What tools put before a line that they show. */
-const NUMBERED = /^\s*\d+(?:[\t|:→]|\.)? ?/u;
 /** Steps of an earlier process that are read again. */
 const READ_AGAIN = 300;
 /** Calls after which a text that is not active is forgotten, also where nobody says that it cannot be seen any more. */
 const FORGOTTEN_AFTER = 120;
-const CHARS_PER_TOKEN = 3.6;
 
 const KINDS: Readonly<Record<ToolKind, RetainedKind>> = {
   read: 'read',
@@ -34,7 +33,7 @@ const KINDS: Readonly<Record<ToolKind, RetainedKind>> = {
 
 /** The lines of a text that could be quoted, each once, without what stands around them. */
 function linesOf(text: string): ReadonlySet<string> {
-  const lines = text.split('\n').flatMap((line) => [line.trim(), line.replace(NUMBERED, '').trim()]);
+  const lines = text.split('\n').flatMap((line) => [line.trim(), withoutNumber(line).trim()]);
   return new Set(lines.filter(({ length }) => length >= LEAST_LINE));
 }
 
@@ -153,7 +152,7 @@ export class UseLedger {
         },
       ];
     });
-    const request = this.request ?? candidates.reduce((sum, { chars }) => sum + chars, 0) / CHARS_PER_TOKEN;
+    const request = this.request ?? tokensOf(candidates.reduce((sum, { chars }) => sum + chars, 0));
     const kept = new Set(retained(candidates, request, this.#settings));
     const leave = state.activeIds.filter((id) => !kept.has(id) && !state.isPinned(id));
     return { leave, back: [...kept].filter((id) => !state.isActive(id)) };

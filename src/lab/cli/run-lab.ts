@@ -1,9 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { escapedJson, escapedLine, escapedText, reportFailure } from '../../cli/output.js';
 import { readSettings } from '../../host/settings.js';
-import { systemCode } from '../../process/system-error.js';
 import { defined } from '../../values/defined.js';
 import { type LabConfig, parseLabConfig } from '../laboratory/lab-config.js';
 import { labMarkdown } from '../laboratory/lab-markdown.js';
@@ -12,6 +10,7 @@ import { writeLab } from '../laboratory/write-lab.js';
 import { findRecordings } from '../replay/find-recordings.js';
 import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
+import { readConfig } from './read-config.js';
 
 /** Flags of `palimpsest lab`, as commander hands them over. */
 export interface LabFlags {
@@ -22,22 +21,10 @@ export interface LabFlags {
   readonly json?: boolean;
 }
 
-/** Reads the configuration file; what a flag says counts more. */
-async function readConfig({ config: path, least }: LabFlags): Promise<LabConfig> {
+/** What the configuration file says; a flag counts more. */
+async function labConfig({ config: path, least }: LabFlags): Promise<LabConfig> {
   if (path === undefined) return parseLabConfig(defined({ least }), 'no configuration');
-  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new ReplayError('bad-config', `--config ${path} cannot be read (${systemCode(cause) ?? 'unknown error'}); name a JSON file`, {
-      cause,
-    });
-  });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new ReplayError('bad-config', `--config ${path} is no JSON: ${String(cause)}`, { cause });
-  }
-  const config = parseLabConfig(value, `--config ${path}`);
-  return least === undefined ? config : { ...config, least };
+  return { ...(await readConfig(path, parseLabConfig)), ...defined({ least }) };
 }
 
 /** What could not be read, and what was too short: the report cannot tell which. */
@@ -52,7 +39,7 @@ function reportMissing({ report, failures }: LabRun): void {
 /** `lab` */
 export async function labAction(files: readonly string[], flags: LabFlags): Promise<void> {
   await reportFailure(flags, async () => {
-    const config = await readConfig(flags);
+    const config = await labConfig(flags);
     const progress = (line: string): void => console.error(escapedLine(line));
     const { paths, failures, others } = await findRecordings(files);
     for (const { path, error } of failures) {

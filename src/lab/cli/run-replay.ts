@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -12,11 +12,12 @@ import { codeOf, errorOf } from '../../values/thrown.js';
 import { excerpt } from '../recordings/importer.js';
 import { summariseRecording } from '../replay/dry-run.js';
 import { findRecordings } from '../replay/find-recordings.js';
-import { parseReplayConfig, type ReplayConfig } from '../replay/replay-config.js';
+import { parseReplayConfig } from '../replay/replay-config.js';
 import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
 import { type ReplayOutcome, replayInBatches, writeReports } from '../report/replay-many.js';
 import { reportMarkdown } from '../report/report-markdown.js';
+import { readConfig } from './read-config.js';
 
 /** Flags of `palimpsest replay`, as commander hands them over. */
 export interface ReplayFlags {
@@ -33,22 +34,6 @@ export interface ReplayFlags {
 const YOUNG_BYTES = 8 * 1_048_576;
 /** How far the old part of the heap may grow over what lived when it was collected last; V8's own choice is several times as much. */
 const GROWING_PERCENT = 20;
-
-async function readConfig(path: string | undefined): Promise<ReplayConfig> {
-  if (path === undefined) return parseReplayConfig({}, 'no configuration');
-  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new ReplayError('bad-config', `--config ${path} cannot be read (${systemCode(cause) ?? 'unknown error'}); name a JSON file`, {
-      cause,
-    });
-  });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new ReplayError('bad-config', `--config ${path} is no JSON: ${String(cause)}`, { cause });
-  }
-  return parseReplayConfig(value, `--config ${path}`);
-}
 
 /** A folder for reports, made before anything is replayed. */
 async function reportFolder(path: string | undefined): Promise<void> {
@@ -77,7 +62,7 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
   limitYoungGeneration(YOUNG_BYTES);
   setFlagsFromString(`--heap-growing-percent=${GROWING_PERCENT}`);
   await reportFailure(flags, async () => {
-    const config = await readConfig(flags.config);
+    const config = await readConfig(flags.config, parseReplayConfig);
     if (flags.into !== undefined) sessionId(flags.into);
     const progress = (line: string): void => console.error(escapedLine(line));
     const { paths, failures, others } = await findRecordings(files);

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import pLimit from 'p-limit';
+import { PRICES_AS_OF } from '../../assembly/epoch/prices.js';
 import { defined } from '../../values/defined.js';
 import { errorOf } from '../../values/thrown.js';
 import type { OpenDatabase } from '../policies/loop-policy.js';
 import type { ContextPolicy } from '../policies/policy.js';
 import { raw } from '../policies/raw.js';
-import { isCold, PRICE_TABLES, PRICES_AS_OF, requestCost, tableOf } from '../prices/price-table.js';
+import { isCold, PRICE_TABLES, requestCost, tableOf } from '../prices/price-table.js';
 import type { ReplayDatabase } from '../replay/replay-database.js';
 import { calibrate } from '../scorecard/calibration.js';
 import { pooledScore, type ScoredPair } from '../scorecard/pooled.js';

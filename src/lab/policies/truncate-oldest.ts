@@ -1,4 +1,5 @@
-import { type Timeline, type TimelineItem, tokensOf } from '../timeline/timeline.js';
+import { tokensOf } from '../../values/token-estimate.js';
+import type { Timeline, TimelineItem } from '../timeline/timeline.js';
 import { type ContextPolicy, charsOf, itemsOf, MaskedConversation, type PolicyRequest } from './policy.js';
 
 /** When the oldest part goes, and how much stays; tokens. */

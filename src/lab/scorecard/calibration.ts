@@ -1,6 +1,7 @@
+import { CHARS_PER_TOKEN, tokensOf } from '../../values/token-estimate.js';
 import { ownCompaction } from '../policies/own-compaction.js';
 import { charsOf, type PolicyRequest } from '../policies/policy.js';
-import { CHARS_PER_TOKEN, type Timeline, tokensOf } from '../timeline/timeline.js';
+import type { Timeline } from '../timeline/timeline.js';
 
 /** How the estimated tokens of what was really sent compare with what the provider counted. */
 export interface Calibration {

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import { tokensOf } from '../../values/token-estimate.js';
 import type { PolicyRequest, Reach, RequestPart } from '../policies/policy.js';
 import { isCold, PRICE_TABLES, type PriceTable, requestCost } from '../prices/price-table.js';
 import type { NeededLine, NeededLines } from '../timeline/needed-lines.js';
-import { type ModelCall, type Timeline, type TimelineItem, tokensOf } from '../timeline/timeline.js';
+import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 
 /** What came of the lines that answers needed. */
 export interface NeededCounts {

@@ -93,12 +93,6 @@ export interface Timeline {
   readonly copiedCalls: number;
 }
 
-/** Characters of a token: an estimate that the calibration compares with what providers counted. */
-export const CHARS_PER_TOKEN = 3.6;
-
-/** Estimated tokens of a number of characters. */
-export const tokensOf = (chars: number): number => chars / CHARS_PER_TOKEN;
-
 /** Whether an item is part of the request of a call. */
 export function isVisible(call: ModelCall, item: TimelineItem): boolean {
   return item.position < call.visible && call.items[item.position] === item;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { decideBorder, type EpochLedger, epochSettings } from '../../../../src/assembly/epoch/border.js';
-import { PRICES, pricesOf } from '../../../../src/assembly/epoch/prices.js';
+import { PRICES_AS_OF, pricesOf, TARIFFS } from '../../../../src/assembly/epoch/prices.js';
 
 const prices = pricesOf('claude-opus-5-5');
 const ledger = (more: Partial<EpochLedger>): EpochLedger => ({
@@ -52,11 +52,11 @@ describe('the border of an epoch (divergence E9)', () => {
   });
 
   test('every model has prices, and they have a date', () => {
-    expect(PRICES.date).toMatch(/^\d{4}-\d\d-\d\d$/);
-    expect(pricesOf('gpt-6').write).toBe(1);
+    expect(PRICES_AS_OF).toMatch(/^\d{4}-\d\d-\d\d$/);
+    expect(pricesOf('gpt-6')).toMatchObject({ write: 1, lifetimeMs: 600_000 });
     expect(pricesOf('openrouter/google/gemini-3').read).toBe(0.25);
     expect(pricesOf('claude-sonnet-5:1h')).toMatchObject({ write: 2, lifetimeMs: 3_600_000 });
     expect(pricesOf(undefined)).toMatchObject({ read: 0.1, write: 1.25, lifetimeMs: 300_000 });
-    for (const { read, write, lifetimeMs } of PRICES.rows) expect(read < write && lifetimeMs > 0).toBe(true);
+    for (const { read, write, lifetimeMs } of Object.values(TARIFFS)) expect(read < write && lifetimeMs > 0).toBe(true);
   });
 });

@@ -5,7 +5,8 @@ import { raw } from '../../../../src/lab/policies/raw.js';
 import { pooledScore } from '../../../../src/lab/scorecard/pooled.js';
 import { type PolicyScore, Scorer } from '../../../../src/lab/scorecard/score.js';
 import { neededLines } from '../../../../src/lab/timeline/needed-lines.js';
-import { type Timeline, tokensOf } from '../../../../src/lab/timeline/timeline.js';
+import type { Timeline } from '../../../../src/lab/timeline/timeline.js';
+import { tokensOf } from '../../../../src/values/token-estimate.js';
 import { RecordingLines } from '../../../support/replays.js';
 import { timelineOf } from '../../../support/timelines.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { showsText } from '../../../src/assembly/around-tail.js';
+import { showsText } from '../../../src/assembly/shown-text.js';
 
 const TEXT = "def f():\n    return 1\n\n# it's the end\n";
 const numbered = (form: (line: string, number: number) => string): string =>
