@@ -1,6 +1,7 @@
 import type { ContextPolicy } from '../policies/policy.js';
 import type { PriceTable } from '../prices/price-table.js';
 import type { Calibration } from '../scorecard/calibration.js';
+import type { CrossValidation } from '../scorecard/cross-validation.js';
 import type { PooledScore } from '../scorecard/pooled.js';
 import type { PolicyScore } from '../scorecard/score.js';
 import type { LabConfig } from './lab-config.js';
@@ -50,6 +51,8 @@ export interface LabReport {
   readonly prices: { readonly asOf: string; readonly tables: readonly (Omit<PriceTable, 'models'> & { readonly models: string })[] };
   readonly policies: readonly LabPolicy[];
   readonly sessions: readonly LabSession[];
+  /** Our own policies as they do on sessions that they were not chosen on; where at least two of them are compared on at least two sessions. */
+  readonly crossValidation?: CrossValidation;
 }
 
 /** How long requests took to be made, by policy; the only part of a run that differs from the next one. */

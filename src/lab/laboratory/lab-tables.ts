@@ -221,6 +221,31 @@ const isNoWorse = (own: PooledScore, peer: PooledScore, compared: string): boole
     ? (own.cost[compared]?.value ?? 0) <= (peer.cost[compared]?.value ?? 0) && own.callsKept.value >= peer.callsKept.value
     : true;
 
+/** Our own as it would do on sessions that nobody looked at: each session under what was best on the others. */
+function chosenTable({ crossValidation, sessions, prices }: LabReport): readonly LabTable[] {
+  if (crossValidation === undefined) return [];
+  const [compared = { name: '' }] = prices.tables;
+  const { chosen, pooled, least } = crossValidation;
+  const rows = chosen.map(({ session, policy }): readonly Cell[] => {
+    const policies = sessions.find(({ name }) => name === session)?.policies;
+    const [own, raw] = [policies?.[policy]?.score, policies?.raw?.score];
+    return [session, policy, own === undefined || raw === undefined ? '' : sessionCell(own, raw, compared.name)];
+  });
+  const [cost, lines, calls, hits, reasoning] = four(pooled.cost[compared.name] ?? NO_INTERVAL, pooled);
+  return [
+    {
+      heading: 'Chosen without the session',
+      intro: [
+        `Each session under the policy of ours that is cheapest on all other sessions among those that keep ${percent(least.calls, 0)} of the calls and ${percent(least.lines, 0)} of the lines there. Together: cost ${cost}, lines ${lines}, calls ${calls}, hits ${hits}, reasoning ${reasoning}, worst session ${times(pooled.worstSession)}.`,
+        'Cost · calls kept · hits · reasoning · exact, or bounded from that call on.',
+      ],
+      head: ['session', 'chosen on the others', 'the session under it'],
+      rows,
+      texts: 3,
+    },
+  ];
+}
+
 /** What a report is about, in a paragraph. */
 export function aboutReport({ sessions, recordings, leftOut, config, corpus }: LabReport): string {
   const calls = sessions.reduce((sum, session) => sum + session.calls, 0);
@@ -229,5 +254,12 @@ export function aboutReport({ sessions, recordings, leftOut, config, corpus }: L
 
 /** The tables of a report, in their order. */
 export function labTables(report: LabReport): readonly LabTable[] {
-  return [pooledTable, missedTable, priceTables, sessionTable, calibrationTable].map((make) => make(report));
+  return [
+    pooledTable(report),
+    missedTable(report),
+    priceTables(report),
+    ...chosenTable(report),
+    sessionTable(report),
+    calibrationTable(report),
+  ];
 }

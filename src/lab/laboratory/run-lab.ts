@@ -10,6 +10,7 @@ import { raw } from '../policies/raw.js';
 import { isCold, PRICE_TABLES, requestCost, tableOf } from '../prices/price-table.js';
 import type { ReplayDatabase } from '../replay/replay-database.js';
 import { calibrate } from '../scorecard/calibration.js';
+import { crossValidate } from '../scorecard/cross-validation.js';
 import { pooledScore, type ScoredPair } from '../scorecard/pooled.js';
 import { type PolicyScore, Scorer } from '../scorecard/score.js';
 import { type NeededLines, neededLines } from '../timeline/needed-lines.js';
@@ -170,6 +171,7 @@ function reportOf(
   policies: readonly ContextPolicy[],
   { config, leftOut, hashes }: { readonly config: LabConfig; readonly leftOut: number; readonly hashes: readonly string[] },
 ): LabReport {
+  const own = policies.filter(({ family }) => family === 'own').map(({ name }) => ({ name, pairs: pairsOf(sessions, name) }));
   return {
     report: 'laboratory',
     version: 1,
@@ -191,5 +193,6 @@ function reportOf(
       ...defined({ pooled: pooledScore(pairsOf(sessions, name)) }),
     })),
     sessions,
+    ...defined({ crossValidation: crossValidate(own) }),
   };
 }

@@ -81,7 +81,8 @@ const ratioOf = (pairs: readonly ScoredPair[], { of, to }: Ratio): number => {
 };
 
 /** The ratio with its interval: sessions are drawn anew, with repetition, as many as there are (bootstrap). */
-function interval(pairs: readonly ScoredPair[], ratio: Ratio): Interval {
+function interval(pairs: readonly ScoredPair[], ratio: Ratio, isAsked: boolean): Interval {
+  if (!isAsked) return { value: ratioOf(pairs, ratio), low: Number.NaN, high: Number.NaN };
   const random = seeded(pairs.length);
   const values = Array.from({ length: RESAMPLINGS }, () =>
     ratioOf(
@@ -93,8 +94,8 @@ function interval(pairs: readonly ScoredPair[], ratio: Ratio): Interval {
   return { value: ratioOf(pairs, ratio), low: at(OUTSIDE), high: at(1 - OUTSIDE) };
 }
 
-/** Takes the scores of one policy together; undefined where it has none. */
-export function pooledScore(pairs: readonly ScoredPair[]): PooledScore | undefined {
+/** Takes the scores of one policy together; undefined where it has none. Without `intervals` theirs are no numbers. */
+export function pooledScore(pairs: readonly ScoredPair[], { intervals = true } = {}): PooledScore | undefined {
   if (pairs.length === 0) return undefined;
   const [compared] = PRICE_TABLES;
   const calls = sum(pairs, ({ own }) => own.calls);
@@ -108,7 +109,7 @@ export function pooledScore(pairs: readonly ScoredPair[]): PooledScore | undefin
   return {
     sessions: pairs.length,
     calls,
-    cost: Object.fromEntries(PRICE_TABLES.map(({ name }) => [name, interval(pairs, costIn(name))])),
+    cost: Object.fromEntries(PRICE_TABLES.map(({ name }) => [name, interval(pairs, costIn(name), intervals)])),
     costWithRepeats: ratioOf(pairs, { of: ({ own }) => own.costWithRepeats, to: ({ raw }) => raw.costWithRepeats }),
     costWithFixed: ratioOf(pairs, {
       of: ({ own, fixedCost }) => (own.cost[compared.name] ?? 0) + fixedCost,
@@ -122,8 +123,8 @@ export function pooledScore(pairs: readonly ScoredPair[]): PooledScore | undefin
     peakTokens: Math.max(...pairs.map(({ own }) => own.tokens.peak)),
     same: ratioOf(pairs, { of: ({ own }) => own.same, to: ({ own }) => own.tokens.total }),
     hits: ratioOf(pairs, { of: ({ own }) => own.hits, to: ({ own }) => own.tokens.total }),
-    linesKept: interval(pairs, { of: ({ own }) => own.needed.kept, to: ({ own }) => own.needed.lines }),
-    callsKept: interval(pairs, { of: ({ own }) => own.needed.callsKept, to: ({ own }) => own.needed.calls }),
+    linesKept: interval(pairs, { of: ({ own }) => own.needed.kept, to: ({ own }) => own.needed.lines }, intervals),
+    callsKept: interval(pairs, { of: ({ own }) => own.needed.callsKept, to: ({ own }) => own.needed.calls }, intervals),
     reasoningKept: sum(pairs, ({ own }) => own.reasoning.kept) / calls,
     pressed: sum(pairs, ({ own }) => own.reasoning.pressed),
     activate: missed(({ own }) => own.needed.activate),
