@@ -27,9 +27,11 @@ export { SourceError, type SourceErrorCode } from './filesystem/access/errors.js
 export { localFilesystemId } from './filesystem/access/filesystem-id.js';
 export { type MountSetting, parseMount } from './filesystem/access/mounts.js';
 export type { SourceReading } from './filesystem/access/read-source.js';
+export type { EpochChoice, EpochTurn } from './harness/epoch-contexts.js';
 export { HarnessClient, type OpenOptions } from './harness/harness-client.js';
 export { HarnessError, type HarnessErrorCode } from './harness/harness-error.js';
 export { HarnessSession, type TurnContext, type TurnOptions } from './harness/harness-session.js';
+export type { LoopEpoch, LoopInsert } from './harness/loop-epochs.js';
 export type { ReportedContent, ReportedFile, ReportedMessage, ToolCallReport } from './harness/message-schema.js';
 export type { HistoryNotice } from './harness/reconcile.js';
 export type { ReportedCall, VerbReport } from './harness/record-call.js';

@@ -82,8 +82,8 @@ function chatEntry(message: Message, frame: Pick<Frame, 'pooled' | 'nameOf'>): C
   return { message, references: callsOf(message, frame).map((call) => referenceLine(call, frame.nameOf)) };
 }
 
-/** The active file that a whole read repeats word for word; undefined when there is none (divergence E4). */
-function repeatedFile(metadata: ObjectMetadata, active: ReadonlyMap<ObjectId, ObjectMetadata>): ObjectId | undefined {
+/** The file among active objects that a whole read repeats word for word; undefined when there is none (divergence E4). */
+export function repeatedFile(metadata: ObjectMetadata, active: ReadonlyMap<ObjectId, ObjectMetadata>): ObjectId | undefined {
   if (metadata.type !== 'toolcall' || !metadata.wholeRead || metadata.contentHash === null) return undefined;
   const [ref, ...others] = metadata.fileRefs;
   const file = ref === undefined || others.length > 0 ? undefined : active.get(ref);

@@ -1,10 +1,14 @@
 import { canonicalJson } from '../objects/canonical-json.js';
+import { quoted } from '../objects/errors.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
+import type { ChatMark } from '../session/session-fold.js';
 import { defined } from '../values/defined.js';
 import { blockText, bodyPlace } from './assemble.js';
 import { type AssemblyRecord, RENDERER_VERSION, type SectionName, type SectionRecord } from './assembly-record.js';
-import { type AssemblyInput, type ChatEntry, type Layout, layoutOf } from './layout.js';
+import { AssemblyError, type AssemblyInput, type ChatEntry, type Layout, layoutOf } from './layout.js';
+import { type ObjectMetadata, referenceLine } from './metadata.js';
+import { renderedValue } from './rendered-value.js';
 
 /** One text of a message; `id` names the active object whose block it is. */
 export interface RenderedPart {
@@ -43,6 +47,34 @@ function messagesOf({ pool, chat, blocks }: Layout): readonly RenderedMessage[] 
     parts: blocks.map((block) => ({ id: block.id, text: blockText(block) })),
   };
   return [...(pool.length === 0 ? [] : [summary]), ...chat.flatMap(chatMessage), ...(blocks.length === 0 ? [] : [content])];
+}
+
+const ASSISTANT = 'assistant';
+
+/**
+ * What some steps brought into the chat as messages, in the order of the steps: each with its text and the reference lines of its calls, a part each. Calls are named by
+ * their full ids, which stay theirs whatever comes later, so what stands in a request never has to be rendered again.
+ * @throws {AssemblyError} `unknown-object` for a call that is not known
+ */
+export function recordedChat(
+  marks: readonly ChatMark[],
+  metadata: (id: ObjectId) => ObjectMetadata | undefined,
+): readonly RenderedMessage[] {
+  const lineOf = (id: ObjectId): string => {
+    const call = metadata(id);
+    if (call?.type === 'toolcall') return referenceLine(call, renderedValue);
+    throw new AssemblyError('unknown-object', `the chat refers to the tool call ${quoted(id)}, which is not known`);
+  };
+  const entries: { readonly message: ChatEntry['message']; readonly references: string[] }[] = [];
+  for (const { message, call } of marks) {
+    if (message !== undefined) entries.push({ message, references: [] });
+    if (call === undefined) continue;
+    const last = entries.at(-1);
+    if (last?.message.role === ASSISTANT) last.references.push(lineOf(call));
+    // Its message stands in an earlier request, or it came without one.
+    else entries.push({ message: { role: ASSISTANT, text: '' }, references: [lineOf(call)] });
+  }
+  return entries.flatMap(chatMessage);
 }
 
 /** What the record says of each section of a list of messages: of the prompt's text, and of canonical JSON of a section's messages. */

@@ -79,7 +79,7 @@ export const RENDERERS: Readonly<Record<RendererName, Renderer>> = {
     version: EPOCH_VERSION,
     layouts: ['epoch'],
     render: (input, { tail = NO_TAIL, epoch }) => {
-      const state = epoch?.state ?? beginEpoch({ ...input, index: input.pool.map(({ id }) => id) }, tail.turn);
+      const state = epoch?.state ?? beginEpoch({ ...input, index: input.pool.map(({ id }) => id), chatSince: () => [] }, tail.turn);
       const { record, system, before, notes } = renderEpoch(state, input, { tail, ...defined({ epoch: epoch?.proof }) });
       const messages = [...before, ...notes.map(({ message }) => message)];
       return { record, whole: epochText({ system, before, notes }), sections: sectionTexts(record, system, messages) };

@@ -6,6 +6,8 @@ export type HarnessErrorCode =
   | 'unknown-call'
   /** A session that was to be resumed or forked does not exist. */
   | 'no-such-session'
+  /** Layout `epoch` is asked for in a form that it does not have, or with a list that none can begin in. */
+  | 'not-in-epochs'
   /** The client underneath does not offer what is asked. */
   | 'not-available';
 

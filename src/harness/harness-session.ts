@@ -8,6 +8,7 @@ import type { SessionId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { defined } from '../values/defined.js';
 import { contentText } from './content-text.js';
+import { type EpochChoice, EpochContexts, type EpochTurn, requireEpochForm } from './epoch-contexts.js';
 import { argsOf, type CallItem } from './history-item.js';
 import type { ReportedMessage, ToolCallReport } from './message-schema.js';
 import { type ReportedCall, runVerb, type VerbOptions, type VerbReport } from './record-call.js';
@@ -27,7 +28,7 @@ export interface DeliveredRecord extends SessionAssemblyRecord {
   readonly delivered: Delivery;
 }
 
-/** A context for the next model call [§4]. */
+/** A context for the next model call [§4]; with layout `epoch` it says so, and where the harness gave its list, what of that stays. */
 export type TurnContext =
   | { readonly format: 'text'; readonly text: string; readonly record: DeliveredRecord }
   | {
@@ -35,11 +36,19 @@ export type TurnContext =
       readonly system: string | null;
       readonly messages: readonly RenderedMessage[];
       readonly record: DeliveredRecord;
+      readonly epoch?: EpochTurn['epoch'];
+      readonly list?: EpochTurn['list'];
     };
 
 /** How a turn or step is begun. */
-export interface TurnOptions extends AssembleOptions, ReportOptions {
+export interface TurnOptions extends Pick<AssembleOptions, 'strict' | 'shortIds'>, ReportOptions, EpochChoice {
+  /** `text` if left out; layout `epoch` has messages alone. */
   readonly format?: TurnContext['format'];
+  /**
+   * `ssot` (§4.1) if left out. With `epoch` each request begins with the whole of the one before (divergence E9): with messages in mode `history` the context stands around
+   * the part of that list that stays, otherwise the request has the chat as recorded. Its ids are always short.
+   */
+  readonly layout?: 'ssot' | 'epoch';
   /** What the harness has to report first. */
   readonly messages?: readonly ReportedMessage[];
 }
@@ -53,12 +62,14 @@ export class HarnessSession {
   readonly #client: ContextClient;
   #settings: HarnessSettings;
   readonly #chat: ReportedChat;
+  readonly #epochs: EpochContexts;
   readonly #serial = pLimit(1);
 
   constructor(client: ContextClient, session: ContextSession, settings: HarnessSettings) {
     this.#client = client;
     this.session = session;
     this.#settings = settings;
+    this.#epochs = new EpochContexts(client, session);
     this.#chat = new ReportedChat(session, () => {
       const { mineShell = false, strict = false } = this.#settings;
       return { files: client.files, mineShell, strict, now: client.now() };
@@ -105,11 +116,19 @@ export class HarnessSession {
     return this.#serial(() => this.#chat.record(call, extras));
   }
 
-  /** Reports what there is to report and assembles the context of the next model call [§4.1]. */
+  /**
+   * Reports what there is to report and assembles the context of the next model call [§4.1].
+   * @throws {HarnessError} `not-in-epochs` – for a form that layout `epoch` does not have, or a list that no epoch can begin in; nothing is recorded then
+   */
   beginTurn(options: TurnOptions = {}): Promise<TurnContext & { readonly report: MessagesReport | undefined }> {
     return this.#serial(async () => {
-      const report = options.messages === undefined ? undefined : await this.#chat.report(options.messages, options);
-      return { ...(await this.#assemble(options)), report };
+      const { layout, format, messages, mode } = options;
+      const list = mode === 'history' ? messages : undefined;
+      if (layout === 'epoch') requireEpochForm(format, list);
+      const report = messages === undefined ? undefined : await this.#chat.report(messages, options);
+      if (layout !== 'epoch') return { ...(await this.#assemble(options)), report };
+      const reported = list === undefined ? undefined : { messages: list, placed: report?.placed ?? [] };
+      return { format: 'messages', ...(await this.#epochs.next(reported, options, this.#settings.delivered)), report };
     });
   }
 

@@ -11,26 +11,22 @@ import {
 } from '../assembly/epoch/epoch-state.js';
 import { planNote } from '../assembly/epoch/plan-note.js';
 import { pricesOf } from '../assembly/epoch/prices.js';
+import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { SessionAssembly, SessionEpochContext } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import { type EpochRecord, isOfEpoch } from '../history/rebuild/epoch-chain.js';
 import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
-import type { EpochProof } from '../objects/assembly-proof.js';
+import type { BorderReason, EpochProof } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import { withinLimit } from '../process/within-limit.js';
 import { defined } from '../values/defined.js';
 import { tokensOf } from '../values/token-estimate.js';
-import { type KeptMessages, keptList, keptMessages, messageChars } from './kept-messages.js';
-import type { ReportedMessage } from './message-schema.js';
-import type { PlacedEntry } from './reported-chat.js';
+import type { EpochStart, EpochTail, KeptTail } from './epoch-tail.js';
 
-/** A model call in a harness's loop whose context is of layout `epoch`. */
+/** A model call whose context is of layout `epoch`. */
 export interface EpochRequest {
   readonly session: SessionId;
-  readonly messages: readonly ReportedMessage[];
-  readonly placed: readonly PlacedEntry[];
-  /** The last message of the user before which no call waits for its result. */
-  readonly start: Pick<PlacedEntry, 'index' | 'turn'>;
+  readonly tail: EpochTail;
   /** Milliseconds since 1970. */
   readonly now: number;
   /** A model call since the last context had another list. */
@@ -67,11 +63,41 @@ export interface PlannedEpoch {
   readonly place: EpochPlace;
 }
 
-/** Where an epoch begins: the turn that does not stand in its base any more, and the first message that stays. */
-interface Beginning extends Border {
-  readonly turn: number;
-  readonly from: number;
+/** The epoch that a context belongs to (divergence E9). */
+export interface LoopEpoch {
+  /** From 1. */
+  readonly number: number;
+  /** Whether it begins with this context. */
+  readonly begins: boolean;
+  readonly reason: BorderReason;
 }
+
+/** A message of ours inside the part of a harness's list that stays (layout `epoch`). */
+export interface LoopInsert {
+  /** The reported message that it stands directly behind, in every list of its epoch. */
+  readonly index: number;
+  readonly message: RenderedMessage;
+}
+
+/** The epoch of a request. */
+export const epochOf = ({ proof: { number, reason }, begins }: PlannedEpoch): LoopEpoch => ({ number, begins, reason });
+
+/** Which part of the harness's list stays in a request, and its notes at their places there; those of one place are one message. */
+export function aroundList({ proof, context: { notes } }: PlannedEpoch): {
+  readonly from: number;
+  readonly inserts: readonly LoopInsert[];
+} {
+  const from = fromOf(proof);
+  const found = new Map<number, RenderedMessage>();
+  for (const { after, message } of notes) {
+    const there = found.get(from + after - 1);
+    found.set(from + after - 1, there === undefined ? message : { ...there, parts: [...there.parts, ...message.parts] });
+  }
+  return { from, inserts: [...found].map(([index, message]) => ({ index, message })) };
+}
+
+/** Why and where an epoch begins. */
+interface Beginning extends Border, EpochStart {}
 
 /** Tokens are counted as characters by this, in both terms of every comparison. */
 const tokens = (chars: number): number => Math.round(tokensOf(chars));
@@ -80,11 +106,18 @@ const tokens = (chars: number): number => Math.round(tokensOf(chars));
 const RESUME_MS = 1_000;
 const LATE = 'late';
 
-/** Whether nobody has answered the message of the user yet. */
-const isAtUser = ({ messages, start }: EpochRequest): boolean => messages.slice(start.index + 1).every(({ role }) => role !== 'assistant');
-
 /** The first request of a session has nothing to compare. */
 const NO_PRICE = { written: 0, savedPerCall: 0 };
+
+/** The first message of the harness's list that stays; 0 where there is none. */
+const fromOf = ({ list }: EpochProof): number => list?.from ?? 0;
+
+/** What the request with which an epoch begins shows. */
+function begun(input: EpochInput, tail: EpochTail, start: EpochStart): Pick<PlannedEpoch, 'state'> & { readonly note: EpochProof['note'] } {
+  const base = beginEpoch(input, start.turn);
+  const note = tail.note(start);
+  return { note, state: note === undefined ? base : withNote(base, note, noteInputOf(input)) };
+}
 
 interface RenderedEpoch extends Omit<PlannedEpoch, 'context' | 'place' | 'tokens'> {
   readonly assembly: SessionAssembly;
@@ -93,13 +126,13 @@ interface RenderedEpoch extends Omit<PlannedEpoch, 'context' | 'place' | 'tokens
 
 function planned({ assembly, turn, ...made }: RenderedEpoch): PlannedEpoch {
   const place = { tail: { turn, results: [] }, epoch: made.proof };
-  const chars = charsOf(made.state) + messageChars(made.request.messages, made.proof.list.from);
+  const chars = charsOf(made.state) + made.request.tail.chars(fromOf(made.proof));
   return { ...made, place, tokens: tokens(chars), context: assembly.asEpoch(made.state, place) };
 }
 
 /**
- * The epochs of one session in a harness's loop (divergence E9): decides for each model call whether the epoch goes on, and what it adds. An epoch that another
- * process began goes on with the same bytes where its records can be rendered again and the harness's list begins as it did.
+ * The epochs of one session (divergence E9): decides for each model call whether the epoch goes on, and what it adds. An epoch that another
+ * process began goes on with the same bytes where its records can be rendered again and the harness's list, if there is one, begins as it did.
  */
 export class LoopEpochs {
   readonly #client: ContextClient;
@@ -134,7 +167,8 @@ export class LoopEpochs {
   async next(request: EpochRequest, assembly: SessionAssembly): Promise<PlannedEpoch> {
     if (!this.#resumed) await this.#resume(request.session);
     const { input } = assembly;
-    const kept = this.#current === undefined ? undefined : keptMessages(request, this.#current.proof.list);
+    const last = this.#current;
+    const kept = last === undefined ? undefined : request.tail.kept({ list: last.proof.list, step: last.step });
     const goesOn = this.#current === undefined || kept === undefined ? undefined : this.#goOn(this.#current, { input, kept });
     const beginning = this.#beginning(request, assembly, goesOn);
     if (beginning !== undefined) return this.#begun(request, assembly, beginning);
@@ -148,10 +182,10 @@ export class LoopEpochs {
     const { before, proof, place } = made;
     const { input } = assembly;
     const { note } = proof;
-    const begun = before ?? beginEpoch(input, place.tail.turn);
+    const base = before ?? beginEpoch(input, place.tail.turn);
     // The same request once more has nothing behind the one before it; its note stands there already.
     const adds = before !== undefined && note !== undefined && before !== made.state;
-    const state = adds ? withNote(before, note, noteInputOf(input)) : begun;
+    const state = adds ? withNote(before, note, noteInputOf(input)) : base;
     if (epochText({ system: null, ...state }) !== epochText({ system: null, ...made.state })) return undefined;
     return { ...made, state, context: assembly.asEpoch(state, place) };
   }
@@ -168,28 +202,26 @@ export class LoopEpochs {
     if (begins) this.#asked = false;
   }
 
-  #goOn({ state }: CurrentEpoch, { input, kept }: { readonly input: EpochInput; readonly kept: KeptMessages }) {
+  #goOn({ state }: CurrentEpoch, { input, kept }: { readonly input: EpochInput; readonly kept: KeptTail }) {
     const note = planNote(state, input, kept.shown(input));
     return { note, state: note === undefined ? state : withNote(state, note, noteInputOf(input)) };
   }
 
   #beginning(
     request: EpochRequest,
-    { input, state }: SessionAssembly,
+    { input }: SessionAssembly,
     goesOn: { readonly state: EpochState; readonly note: unknown } | undefined,
   ) {
     const current = this.#current;
-    const atUser = isAtUser(request);
-    const { start, messages } = request;
-    const at = atUser ? { turn: start.turn, from: start.index } : { turn: state.turn + 1, from: messages.length };
+    const { start } = request.tail;
     if (current === undefined || goesOn === undefined) {
       const reason = this.#goesBack || this.#number > 0 ? 'history' : 'first';
-      return { reason, price: NO_PRICE, ...at } as const satisfies Beginning;
+      return { reason, price: NO_PRICE, ...start } as const satisfies Beginning;
     }
-    const ledger = this.#ledger(request, input, { current, goesOn, at, atUser });
+    const ledger = this.#ledger(request, input, { current, goesOn });
     const settings = { ...epochSettings(request.window), ...this.#settings };
     const border = decideBorder(ledger, { prices: pricesOf(request.model), settings, now: request.now });
-    return border === undefined ? undefined : { ...border, ...at };
+    return border === undefined ? undefined : { ...border, ...start };
   }
 
   #ledger(
@@ -198,26 +230,26 @@ export class LoopEpochs {
     of: {
       readonly current: CurrentEpoch;
       readonly goesOn: { readonly state: EpochState; readonly note: unknown };
-      readonly at: { readonly turn: number; readonly from: number };
-      readonly atUser: boolean;
     },
   ): EpochLedger {
-    const { current, goesOn, at, atUser } = of;
-    const { messages, ownList, session } = request;
-    const { from, count } = current.proof.list;
-    const now = charsOf(goesOn.state) + messageChars(messages, from);
+    const { current, goesOn } = of;
+    const { tail, ownList, session } = request;
+    const { atUser, start } = tail;
+    const { list } = current.proof;
+    const from = fromOf(current.proof);
+    const now = charsOf(goesOn.state) + tail.chars(from);
     const { budget } = { ...epochSettings(request.window), ...this.#settings };
     // Rendering what would be is worth it only where it may be chosen.
-    const base = atUser || tokens(now) > budget ? beginEpoch(input, at.turn) : undefined;
-    const begins = base === undefined ? now : charsOf(base) + messageChars(messages, at.from);
+    const base = atUser || tokens(now) > budget ? begun(input, tail, start).state : undefined;
+    const begins = base === undefined ? now : charsOf(base) + tail.chars(start.from);
     // With nothing of the list left there is no place for a note.
-    const noPlace = messages.length === from && goesOn.note !== undefined;
+    const noPlace = tail.isEmpty(from) && goesOn.note !== undefined;
     const changed = ownList || noPlace || session !== current.session || (input.systemPrompt ?? '') !== (current.system ?? '');
     return {
       calls: current.proof.calls,
       goesOn: tokens(now),
       begins: tokens(begins),
-      shared: base === undefined || count === 0 ? 0 : tokens(sharedChars(current.state, base)),
+      shared: base === undefined || list?.count === 0 ? 0 : tokens(sharedChars(current.state, base)),
       lastAt: current.at,
       atUser,
       asked: this.#asked,
@@ -226,11 +258,12 @@ export class LoopEpochs {
   }
 
   #begun(request: EpochRequest, assembly: SessionAssembly, { reason, price, turn, from }: Beginning): PlannedEpoch {
-    const state = beginEpoch(assembly.input, turn);
+    const { tail } = request;
+    const { state, note } = begun(assembly.input, tail, { turn, from });
     const { seq: step } = assembly.state;
     const priced = price === NO_PRICE ? {} : { price };
-    const list = keptList(request.messages, from);
-    const proof: EpochProof = { number: this.#number + 1, border: step, reason, ...priced, list, calls: this.#calls + 1 };
+    const adds = defined({ list: tail.list(from), note });
+    const proof: EpochProof = { number: this.#number + 1, border: step, reason, ...priced, ...adds, calls: this.#calls + 1 };
     return planned({ request, assembly, begins: true, before: undefined, proof, state, turn });
   }
 
@@ -240,16 +273,16 @@ export class LoopEpochs {
     readonly current: CurrentEpoch;
     readonly state: EpochState;
     readonly note: EpochProof['note'] | undefined;
-    readonly kept: KeptMessages;
+    readonly kept: KeptTail;
   }): PlannedEpoch {
     const { request, assembly, current, state, note, kept } = of;
     const { seq: step } = assembly.state;
     const { number, border, reason, list } = current.proof;
     // The same request once more, as after a failure of the provider, is the same record.
-    const isSame = note === undefined && step === current.step && kept.list.count === list.count;
+    const isSame = note === undefined && step === current.step && kept.list?.count === list?.count;
     const proof: EpochProof = isSame
       ? current.proof
-      : { number, border, reason, list: kept.list, calls: this.#calls + 1, previous: current.previous, ...defined({ note }) };
+      : { number, border, reason, calls: this.#calls + 1, previous: current.previous, ...defined({ list: kept.list, note }) };
     const begins = proof.previous === undefined;
     return planned({ request, assembly, begins, before: current.state, proof, state, turn: current.turn });
   }

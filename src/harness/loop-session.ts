@@ -1,21 +1,21 @@
 import pLimit from 'p-limit';
 import { DEFAULT_LOOP_LAYOUT, type FrozenTail, type LayoutName } from '../assembly/assembly-record.js';
 import type { EpochSettings } from '../assembly/epoch/border.js';
-import type { EpochNote } from '../assembly/epoch/epoch-state.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { SessionAroundTail, SessionAssembly, SessionAssemblyRecord } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
-import type { BorderReason, Delivery, HandedList } from '../objects/assembly-proof.js';
+import type { Delivery, HandedList } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import type { HistoryEvent } from '../objects/step.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { defined } from '../values/defined.js';
 import { tokensOf } from '../values/token-estimate.js';
+import { listTail } from './epoch-tail.js';
 import { HarnessSession, type HarnessSettings } from './harness-session.js';
 import { tailStart } from './history-item.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
-import { LoopEpochs, type PlannedEpoch } from './loop-epochs.js';
+import { aroundList, epochOf, type LoopEpoch, LoopEpochs, type LoopInsert, type PlannedEpoch } from './loop-epochs.js';
 import type { ReportedMessage } from './message-schema.js';
 import type { VerbReport } from './record-call.js';
 import type { PlacedEntry } from './reported-chat.js';
@@ -49,22 +49,6 @@ interface LoopHistory extends LineageHistory, Rendering {
   readonly window?: number;
 }
 
-/** The epoch that a context belongs to (divergence E9). */
-export interface LoopEpoch {
-  /** From 1. */
-  readonly number: number;
-  /** Whether it begins with this context. */
-  readonly begins: boolean;
-  readonly reason: BorderReason;
-}
-
-/** A message of ours inside the part that stays (layout `epoch`). */
-export interface LoopInsert {
-  /** The reported message that it stands directly behind, in every list of its epoch. */
-  readonly index: number;
-  readonly message: RenderedMessage;
-}
-
 /** What the list of the next model call is made of: messages of ours around the part that stays, and lines in the place of results in it. */
 export interface LoopContext {
   readonly session: SessionId;
@@ -96,16 +80,6 @@ interface PlacedHistory extends LoopHistory {
 /** Whether a context was made with the prompt that it went out with; a harness that says nothing of it has said so before. */
 const isPrompt = (said: string | null | undefined, made: string | null): boolean =>
   said === undefined || (said === '' ? null : said) === made;
-
-/** The notes of an epoch at their places in the harness's list; those of one place are one message. */
-function insertsOf(notes: readonly EpochNote[], from: number): readonly LoopInsert[] {
-  const found = new Map<number, RenderedMessage>();
-  for (const { after, message } of notes) {
-    const there = found.get(from + after - 1);
-    found.set(from + after - 1, there === undefined ? message : { ...there, parts: [...there.parts, ...message.parts] });
-  }
-  return [...found].map(([index, message]) => ({ index, message }));
-}
 
 /** How long the database may take for a context: a model call waits. */
 const DATABASE_MS = 500;
@@ -264,20 +238,20 @@ export class LoopSession {
   async #inEpoch(harness: HarnessSession, history: PlacedHistory): Promise<LoopContext> {
     const { messages, placed, start, ownList = false, model, window } = history;
     const assembly = await this.#assembly(harness);
-    const request = { session: harness.id, messages, placed, start, now: this.#client.now(), ownList, ...defined({ model, window }) };
+    const tail = listTail({ messages, placed, start, turn: assembly.state.turn });
+    const request = { session: harness.id, tail, now: this.#client.now(), ownList, ...defined({ model, window }) };
     const epoch = await this.#epochs.next(request, assembly);
     this.#pending = { epoch };
-    const { proof, begins, context } = epoch;
-    const { number, reason, list } = proof;
+    const { from, inserts } = aroundList(epoch);
     const { index: pool, active } = harness.session.state.sets;
     return {
       session: harness.id,
-      from: list.from,
-      before: context.before,
-      inserts: insertsOf(context.notes, list.from),
+      from,
+      before: epoch.context.before,
+      inserts,
       after: [],
       references: [],
-      epoch: { number, begins, reason },
+      epoch: epochOf(epoch),
       pool: pool.length,
       active: active.length,
     };

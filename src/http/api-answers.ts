@@ -1,4 +1,6 @@
+import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { SessionSummary } from '../client/session/open-session.js';
+import type { EpochTurn } from '../harness/epoch-contexts.js';
 import type { DeliveredRecord, HarnessSession, TurnContext } from '../harness/harness-session.js';
 import type { ReportedCall, VerbReport } from '../harness/record-call.js';
 import type { MessagesReport } from '../harness/reported-chat.js';
@@ -34,7 +36,15 @@ export function toolCallsAnswer(harness: HarnessSession, calls: readonly Reporte
   return wireShape(ANSWERS.ToolCallsReport, { calls, ...place(harness) });
 }
 
-function recordAnswer({ options, basis, sections, blocks, ...others }: DeliveredRecord): AnswerBody<'TurnContext'>['record'] {
+function recordAnswer({
+  options,
+  basis,
+  sections,
+  blocks,
+  epoch: _epoch,
+  tail: _tail,
+  ...others
+}: DeliveredRecord): AnswerBody<'TurnContext'>['record'] {
   return {
     ...others,
     options: { strict: options.strict, short_ids: options.shortIds },
@@ -44,12 +54,25 @@ function recordAnswer({ options, basis, sections, blocks, ...others }: Delivered
   };
 }
 
+const written = ({ parts, ...message }: RenderedMessage) => ({ ...message, parts: [...parts] });
+
+const writtenList = ({ from, inserts }: EpochTurn['list'] & {}) => ({
+  from,
+  inserts: inserts.map(({ index, message }) => ({ index, message: written(message) })),
+});
+
 /** A context as it is answered, with what became of the messages that were sent along; null where none were. */
 export function contextAnswer(context: TurnContext, report: MessagesReport | undefined): AnswerBody<'TurnContext'> {
   const common = { record: recordAnswer(context.record), report: wireShape(ANSWERS.TurnContext.shape.report, report ?? null) };
   if (context.format === 'text') return { format: context.format, text: context.text, ...common };
-  const messages = context.messages.map(({ parts, ...message }) => ({ ...message, parts: [...parts] }));
-  return { format: context.format, system: context.system, messages, ...common };
+  const { format, system, messages, epoch, list } = context;
+  return {
+    format,
+    system,
+    messages: messages.map(written),
+    ...defined({ epoch, list: list === undefined ? undefined : writtenList(list) }),
+    ...common,
+  };
 }
 
 /** What a verb of the agent did, for each object that it named. */

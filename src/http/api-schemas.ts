@@ -47,7 +47,16 @@ export const REQUESTS = {
   ToolCalls: z.strictObject({ calls: z.array(toolCallReportSchema).min(1).max(1_000), turn }),
   Context: z
     .strictObject({
-      format: z.enum(['text', 'messages']).optional().describe('Default text'),
+      format: z.enum(['text', 'messages']).optional().describe('Default text; layout epoch has messages alone'),
+      layout: z
+        .enum(['ssot', 'epoch'])
+        .optional()
+        .describe(
+          'epoch: each request begins with the whole of the one before it; around the list where messages are a whole history, else with the chat as recorded. Default ssot',
+        ),
+      model: z.string().min(1).max(200).optional().describe("With layout epoch: the model's own name, by which it has its prices"),
+      window: z.int().min(1).optional().describe("With layout epoch: the model's window in tokens (default 200000)"),
+      tidy: z.boolean().optional().describe('With layout epoch: the next message of the user begins an epoch'),
       strict: z.boolean().optional().describe('The literal rendering'),
       short_ids: z.boolean().optional().describe('Shortest unique prefixes instead of full ids'),
       messages: z.array(messageSchema).optional().describe('Reported first'),
@@ -108,7 +117,12 @@ const record = z
   })
   .describe('What proves this context later');
 
-const parts = z.array(z.object({ text: z.string(), id: objectId.optional().describe('The active object whose block it is') }));
+const rendered = z.object({
+  section: z.enum(['pool', 'chat', 'active', 'notes']),
+  role: z.string(),
+  name: z.string().optional(),
+  parts: z.array(z.object({ text: z.string(), id: objectId.optional().describe('The active object whose block it is') })),
+});
 
 /** The bodies of answers. */
 export const ANSWERS = {
@@ -144,10 +158,22 @@ export const ANSWERS = {
     format: z.enum(['text', 'messages']),
     text: z.string().optional().describe('With format text'),
     system: z.string().nullable().optional().describe('With format messages'),
-    messages: z
-      .array(z.object({ section: z.enum(['pool', 'chat', 'active', 'notes']), role: z.string(), name: z.string().optional(), parts }))
+    messages: z.array(rendered).optional().describe("With format messages; with list: what stands before the harness's own"),
+    epoch: z
+      .object({
+        number: count.describe('From 1'),
+        begins: z.boolean().describe('Whether it begins with this context'),
+        reason: z.enum(['first', 'saving', 'cold', 'pressure', 'asked', 'history']).describe('Why it began'),
+      })
       .optional()
-      .describe('With format messages'),
+      .describe('With layout epoch'),
+    list: z
+      .object({
+        from: count.describe('The first message of the list that was sent that stays'),
+        inserts: z.array(z.object({ index: count.describe('The message that it stands directly behind'), message: rendered })),
+      })
+      .optional()
+      .describe('With layout epoch and a whole history: what of it is part of the request, and our messages between'),
     record,
     report: messages.omit({ turn: true, step: true }).nullable().describe('What became of the messages that were sent along'),
   }),

@@ -84,8 +84,8 @@ const HANDLERS: Handlers = {
     for (const call of calls) reported.push(await session.reportToolCall(call, turnOf(rest)));
     return toolCallsAnswer(session, reported);
   }),
-  beginTurn: onSession('Context', async (session, { short_ids: shortIds, strict, messages, mode = 'append', format = 'text', ...rest }) => {
-    const options = { format, mode, ...turnOf(rest), ...defined({ strict, shortIds, messages }) };
+  beginTurn: onSession('Context', async (session, { short_ids: shortIds, turn, mode = 'append', ...rest }) => {
+    const options = { mode, ...turnOf({ turn }), ...defined({ ...rest, shortIds }) };
     const { report, ...context } = await session.beginTurn(options);
     return contextAnswer(context, report);
   }),

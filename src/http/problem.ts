@@ -66,7 +66,12 @@ const SESSION: Readonly<Record<SessionErrorCode, number>> = {
   'node-unavailable': 503,
 };
 
-const HARNESS: Readonly<Record<HarnessErrorCode, number>> = { 'unknown-call': 409, 'no-such-session': 404, 'not-available': 501 };
+const HARNESS: Readonly<Record<HarnessErrorCode, number>> = {
+  'unknown-call': 409,
+  'no-such-session': 404,
+  'not-in-epochs': 400,
+  'not-available': 501,
+};
 
 const XTDB: Readonly<Record<XtdbErrorCode, number>> = {
   unreachable: 503,

@@ -57,6 +57,10 @@ export interface NoteProof {
   readonly changes?: readonly ObjectId[];
   /** Files whose present text the harness's own messages show. */
   readonly seen?: readonly ObjectId[];
+  /** Calls that read a whole file whose text the request shows: a line names the file. */
+  readonly refs?: readonly ObjectId[];
+  /** Where no list of a harness stays: what the chat says behind this step stands in front of everything else, up to the step of the record. */
+  readonly chat?: number;
 }
 
 /** The part of a harness's list that stays as it is in an epoch. */
@@ -77,7 +81,8 @@ export interface EpochProof {
   readonly border: number;
   readonly reason: BorderReason;
   readonly price?: BorderPrice;
-  readonly list: KeptList;
+  /** Absent where the harness gave none: the request has the chat as recorded in its place. */
+  readonly list?: KeptList;
   /** How many requests the session has had in epochs, this one included. */
   readonly calls: number;
   /** The record before it that added something, or the border's; absent on the border's own. */

@@ -98,6 +98,12 @@ export class SessionState {
     this.#marks ??= this.folded.marks.toArray();
     return this.#marks;
   }
+  /** What the steps behind one brought into the chat. */
+  marksAfter(step: number): readonly ChatMark[] {
+    const { marks } = this;
+    const last = marks.findLastIndex(({ seq }) => seq <= step);
+    return marks.slice(last + 1);
+  }
   /** The chat as it is held: its closed turns shared with every earlier state. */
   get chat(): ChatLog {
     return this.folded.chat;

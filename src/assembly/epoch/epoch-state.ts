@@ -4,17 +4,20 @@ import { canonicalJson } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { shortIds } from '../../session/object-reference.js';
+import type { ChatMark } from '../../session/session-fold.js';
 import { defined } from '../../values/defined.js';
 import { blockText, bodyPlace } from '../assemble.js';
 import type { AssemblyRecord } from '../assembly-record.js';
 import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from '../layout.js';
 import { metadataLine, type NameOf, type ObjectMetadata } from '../metadata.js';
-import { type RenderedMessage, type RenderedPart, sectionRecords } from '../render-messages.js';
+import { type RenderedMessage, type RenderedPart, recordedChat, sectionRecords } from '../render-messages.js';
 import { renderedValue } from '../rendered-value.js';
 
 /** What a request of an epoch is made of: as any context, and every id of the session's index, in its order, also those that are not shown. */
 export interface EpochInput extends AssemblyInput {
   readonly index: readonly ObjectId[];
+  /** What each step behind one brought into the chat. */
+  readonly chatSince: (step: number) => readonly ChatMark[];
 }
 
 /** What was appended in an epoch, and behind how many of the messages that stay it stands. */
@@ -90,17 +93,17 @@ export function beginEpoch(given: EpochInput, turn: number): EpochState {
 }
 
 /** What a note is rendered from: the objects that it names. */
-export interface NoteInput extends Pick<EpochInput, 'index' | 'options'> {
+export interface NoteInput extends Pick<EpochInput, 'index' | 'options' | 'chatSince'> {
   readonly metadata: (id: ObjectId) => ObjectMetadata | undefined;
   /** Null where there is none; undefined for an object that is not known. */
   readonly content: (id: ObjectId) => string | null | undefined;
 }
 
 /** A note's objects from everything that a request is made of. */
-export function noteInputOf({ index, options, pool, active }: EpochInput): NoteInput {
+export function noteInputOf({ index, options, pool, active, chatSince }: EpochInput): NoteInput {
   const metadata = new Map(pool.map((one) => [one.id, one]));
   const contents = new Map(active.map((one) => [one.metadata.id, one.metadata.contentHash === null ? null : one.content]));
-  return { index, options, metadata: (id) => metadata.get(id), content: (id) => contents.get(id) };
+  return { index, options, chatSince, metadata: (id) => metadata.get(id), content: (id) => contents.get(id) };
 }
 
 /** The changed lines between two texts with their numbers; undefined where the text itself is shorter. */
@@ -114,8 +117,9 @@ function changedLines(before: string, after: string): string | undefined {
 }
 
 /**
- * Appends what a request of an epoch adds: lines, then texts, then changes of what is shown already. What stands before it stays as it is. A pure function:
- * the record of a context names what it adds, so that it is rendered again from the database alone.
+ * Appends what a request of an epoch adds: what the chat says where no list of a harness does, lines, then texts, then changes of what is shown already. What
+ * stands before it stays as it is. A pure function: the record of a context names what it adds, so that it is rendered again from the database alone.
+ * @throws {AssemblyError} `unknown-object` for a call of the chat that is not known
  */
 export function withNote(state: EpochState, note: NoteProof, input: NoteInput): EpochState {
   const { index, options, metadata, content } = input;
@@ -140,14 +144,31 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
     const changed = typeof before === 'string' && after !== null ? changedLines(before, after) : undefined;
     append(id, changed === undefined ? ' changed=whole' : ' changed=lines', changed ?? after);
   }
-  for (const id of [...(note.contents ?? []), ...(note.changes ?? []), ...(note.seen ?? [])]) shown.set(id, known(id));
-  const added = message('notes', parts).map((one) => ({ after: note.after, message: one }));
+  // Behind the changes: the line stands for what the file says now.
+  for (const id of note.refs ?? []) append(id, '', fileRef(metadata(id), nameOf));
+  for (const id of shownBy(note)) shown.set(id, known(id));
+  const chat = note.chat === undefined ? [] : recordedChat(input.chatSince(note.chat), metadata);
+  const added = [...chat, ...message('notes', parts)].map((one) => ({ after: note.after, message: one }));
   return { before: state.before, notes: [...state.notes, ...added], names, indexed: index.length, shown, blocks };
 }
 
-function namesAfter({ names }: EpochState, { lines = [], contents = [], changes = [] }: NoteProof, index: readonly ObjectId[]) {
+/** The objects whose text a request shows from this note on. */
+export const shownBy = ({ contents = [], refs = [], changes = [], seen = [] }: NoteProof): readonly ObjectId[] => [
+  ...contents,
+  ...refs,
+  ...changes,
+  ...seen,
+];
+
+/** The line that stands for the output of a call whose text is that of a file [divergence E4]. */
+function fileRef(call: ObjectMetadata | undefined, nameOf: NameOf): string | null {
+  const [file] = call?.type === 'toolcall' ? call.fileRefs : [];
+  return file === undefined ? null : `file_ref id=${nameOf(file)}`;
+}
+
+function namesAfter({ names }: EpochState, { lines = [], contents = [], changes = [], refs = [] }: NoteProof, index: readonly ObjectId[]) {
   // What is called by its name already keeps it, unless its line stands here again.
-  const fresh = [...lines, ...[...contents, ...changes].filter((id) => !names.has(id))];
+  const fresh = [...lines, ...[...contents, ...changes, ...refs].filter((id) => !names.has(id))];
   if (fresh.length === 0) return names;
   const present = shortIds(index);
   return new Map([...names, ...fresh.map((id) => [id, present.get(id) ?? id] as const)]);

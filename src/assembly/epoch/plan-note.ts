@@ -1,5 +1,7 @@
 import type { NoteProof } from '../../objects/assembly-proof.js';
 import type { ObjectId } from '../../objects/ids.js';
+import { defined } from '../../values/defined.js';
+import { repeatedFile } from '../layout.js';
 import type { ObjectMetadata } from '../metadata.js';
 import type { EpochInput, EpochState } from './epoch-state.js';
 
@@ -14,6 +16,8 @@ export interface ShownByTail {
    * the request has shown of it; `before` is undefined where it has shown none.
    */
   readonly shows: (file: ObjectMetadata<'file'>, text: string, before: string | undefined) => boolean;
+  /** Where no list of a harness stays, and the chat as recorded stands in its place: the step up to which the request has it. */
+  readonly chatUpTo?: number;
 }
 
 /** Objects whose short names another one's id begins with since it came. */
@@ -34,6 +38,19 @@ function freshLines({ names }: EpochState, { pool, active }: EpochInput): readon
   return pool.flatMap((metadata) => (!names.has(metadata.id) && isListed(metadata) ? [metadata.id] : []));
 }
 
+/** Whether a call's output is the text of an active file, which the request shows: then one line names the file (divergence E4). */
+function repeatedBy(active: EpochInput['active']): (call: ObjectMetadata<'toolcall'>) => boolean {
+  const files = new Map(active.map(({ metadata }) => [metadata.id, metadata]));
+  return (call) => repeatedFile(call, files) !== undefined;
+}
+
+/** The step behind which the chat says something that the request does not have yet. */
+function newChat({ chatSince }: EpochInput, { chatUpTo }: ShownByTail): number | undefined {
+  const isNew =
+    chatUpTo !== undefined && chatSince(chatUpTo).some(({ message, call }) => call !== undefined || (message?.text ?? '') !== '');
+  return isNew ? chatUpTo : undefined;
+}
+
 /**
  * What the next request of an epoch must have behind the last one: lines of new objects, texts that became active and that the request does not show, and
  * changes of active texts that it shows in an older version. Undefined where it has everything. What is active no longer stays where it stands.
@@ -44,13 +61,15 @@ export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail
   const contents: ObjectId[] = [];
   const changes: ObjectId[] = [];
   const seen: ObjectId[] = [];
+  const refs: ObjectId[] = [];
+  const isRepeated = tail.chatUpTo === undefined || input.options.strict ? () => false : repeatedBy(active);
   for (const { metadata, content } of active) {
     const { id } = metadata;
     const text = metadata.contentHash === null ? null : content;
     const before = state.shown.get(id);
     if (text === before) continue;
     if (metadata.type === 'toolcall') {
-      if (before === undefined && !tail.results.has(id)) contents.push(id);
+      if (before === undefined && !tail.results.has(id)) (isRepeated(metadata) ? refs : contents).push(id);
     } else if (text !== null && tail.shows(metadata, text, before ?? undefined)) seen.push(id);
     else if (before === undefined) contents.push(id);
     else {
@@ -59,6 +78,7 @@ export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail
       if (text === null) lines.push(id);
     }
   }
-  const parts = Object.entries({ lines: [...new Set(lines)], contents, changes, seen }).filter(([, ids]) => ids.length > 0);
-  return parts.length === 0 ? undefined : { after: tail.count, ...Object.fromEntries(parts) };
+  const parts = Object.entries({ lines: [...new Set(lines)], contents, changes, seen, refs }).filter(([, ids]) => ids.length > 0);
+  const chat = newChat(input, tail);
+  return parts.length === 0 && chat === undefined ? undefined : { after: tail.count, ...Object.fromEntries(parts), ...defined({ chat }) };
 }

@@ -146,7 +146,7 @@ interface ContextInput extends Pick<Parts, 'state' | 'basis' | 'ahead'> {
 function assemblyOf({ strict, shortIds }: SessionEnvironment, context: ContextInput, options: AssembleOptions): SessionAssembly {
   const { state, basis, ahead } = context;
   const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds };
-  const input: EpochInput = { ...context.input, options: chosen, index: state.sets.index };
+  const input: EpochInput = { ...context.input, options: chosen, index: state.sets.index, chatSince: (step) => state.marksAfter(step) };
   const withPlace = <T extends { readonly record: AssemblyRecord }>(rendered: T): T & { readonly record: SessionAssemblyRecord } => ({
     ...rendered,
     record: { ...rendered.record, session: state.id, turn: state.turn, step: state.seq, basis, ...defined({ ahead }) },

@@ -11,7 +11,7 @@ import { AssemblyRebuilder, type RebuiltAssembly } from '../rebuild/rebuild-asse
 import type { Timeline } from '../rebuild/timeline.js';
 import { causeOf, type PrefixCause } from './prefix-cause.js';
 import { parseRange } from './reference.js';
-import { type CallTexts, callTexts, listSteps, type RequestPiece, requestPieces } from './request-pieces.js';
+import { type CallTexts, callTexts, hasOwnList, listSteps, type RequestPiece, requestPieces } from './request-pieces.js';
 import { countTokens, TOKENIZER } from './token-count.js';
 
 /** A size of a part of a request, as it is recorded. */
@@ -153,7 +153,7 @@ function partingOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): 
 }
 
 function answersOf(from: Request, to: Request, parting: Parting | undefined): Answers | undefined {
-  if (from.rebuilt.proof.tail === undefined || to.rebuilt.proof.tail === undefined) return undefined;
+  if (!hasOwnList(from.rebuilt.proof) || !hasOwnList(to.rebuilt.proof)) return undefined;
   const there = new Set(to.pieces.flatMap(({ step }) => step?.seq ?? []));
   const counts = { kept: 0, lost: 0, left: 0 };
   for (const [i, { step }] of from.pieces.entries()) {
@@ -313,7 +313,7 @@ class RequestReader {
   }
 
   #stepOf({ epoch }: AssemblyProof, count: number): number | undefined {
-    return this.#records.find((one) => isOfEpoch(one) && one.epoch.border === epoch?.border && one.epoch.list.count === count)?.step;
+    return this.#records.find((one) => isOfEpoch(one) && one.epoch.border === epoch?.border && one.epoch.list?.count === count)?.step;
   }
 
   async #read(steps: readonly Step[]): Promise<void> {

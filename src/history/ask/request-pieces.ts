@@ -2,6 +2,7 @@ import type { SectionName } from '../../assembly/assembly-record.js';
 import type { EpochContext } from '../../assembly/epoch/epoch-state.js';
 import type { RenderedMessage } from '../../assembly/render-messages.js';
 import type { Rendered, RendererName } from '../../assembly/renderers.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { canonicalJson, type Json } from '../../objects/canonical-json.js';
 import { chatObjectId, type ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
@@ -30,10 +31,14 @@ export interface RecordedList {
   readonly stepOf: (count: number) => number | undefined;
 }
 
-/** The steps whose messages and calls a harness sends itself with a context; none where the context is all that there is. */
+/** Whether a harness sends messages of its own with a context; where it does not, the context, or the request of an epoch, is all that there is. */
+export const hasOwnList = ({ tail, epoch }: AssemblyProof): boolean =>
+  tail !== undefined && (epoch === undefined || epoch.list !== undefined);
+
+/** The steps whose messages and calls a harness sends itself with a context; none where it sends none. */
 export function listSteps({ proof }: Pick<RebuiltAssembly, 'proof'>, steps: readonly Step[]): readonly Step[] {
   const { tail, epoch, step: last } = proof;
-  if (tail === undefined) return [];
+  if (tail === undefined || !hasOwnList(proof)) return [];
   // After a border inside a turn, what that turn had said until then stands in the base.
   const border = epoch?.border ?? Number.POSITIVE_INFINITY;
   return steps.filter((step) => step.seq <= last && (step.turn >= tail.turn || step.seq > border));

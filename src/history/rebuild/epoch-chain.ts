@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { beginEpoch, type EpochInput, type EpochState, noteInputOf, withNote } from '../../assembly/epoch/epoch-state.js';
+import { beginEpoch, type EpochInput, type EpochState, noteInputOf, shownBy, withNote } from '../../assembly/epoch/epoch-state.js';
 import type { AssemblyProof, EpochProof } from '../../objects/assembly-proof.js';
-import type { SessionId } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SessionSets } from '../../objects/sets.js';
+import type { SessionState } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 
@@ -16,15 +17,20 @@ export const isOfEpoch = (proof: AssemblyProof): proof is EpochRecord => proof.e
 
 /** What an epoch shows after one of its requests; `before` is undefined at its border. */
 export function stateAfter({ epoch, tail }: EpochRecord, before: EpochState | undefined, input: EpochInput): EpochState {
-  if (before === undefined) return beginEpoch(input, tail?.turn ?? Number.MAX_SAFE_INTEGER);
-  return epoch.note === undefined ? before : withNote(before, epoch.note, noteInputOf(input));
+  const state = before ?? beginEpoch(input, tail?.turn ?? Number.MAX_SAFE_INTEGER);
+  return epoch.note === undefined ? state : withNote(state, epoch.note, noteInputOf(input));
 }
 
-/** The objects that a note is rendered from. */
+/** The objects that a note is rendered from, as the agent was shown them; the calls of the chat are not among them. */
 export function noteObjects({ epoch: { note } }: EpochRecord): Pick<SessionSets, 'index' | 'active'> {
   if (note === undefined) return { index: [], active: [] };
-  const active = [...(note.contents ?? []), ...(note.changes ?? []), ...(note.seen ?? [])];
+  const active = shownBy(note);
   return { index: [...new Set([...(note.lines ?? []), ...active])], active };
+}
+
+/** The calls whose lines a note has in its chat, by their stored ids. */
+export function notedCalls({ epoch: { note } }: EpochRecord, state: SessionState): readonly ObjectId[] {
+  return note?.chat === undefined ? [] : state.marksAfter(note.chat).flatMap(({ call }) => call ?? []);
 }
 
 /** How many states of epochs are kept: one epoch after another is read, mostly. */

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { EpochState } from '../../assembly/epoch/epoch-state.js';
+import type { EpochInput, EpochState } from '../../assembly/epoch/epoch-state.js';
 import type { AssemblyInput } from '../../assembly/layout.js';
 import type { DisplayPaths, ObjectMetadata } from '../../assembly/metadata.js';
 import { type Rendered, rendererOf } from '../../assembly/renderers.js';
@@ -9,12 +9,13 @@ import { callSuffix, filesystemId, type ObjectId, type SessionId, type Sha256, s
 import type { Message } from '../../objects/object-type.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
+import type { SessionState } from '../../session/session-state.js';
 import { assemblyId } from '../../store/assemblies.js';
 import { END_OF_TIME, type ObjectStore, reportedTime } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { ContextReader, type ReadContext, type WantedContext } from './context-reader.js';
-import { EpochChains, isOfEpoch, noteObjects, stateAfter } from './epoch-chain.js';
+import { EpochChains, isOfEpoch, notedCalls, noteObjects, stateAfter } from './epoch-chain.js';
 import { HistoryError } from './history-error.js';
 
 /** A context that was made again from the database. */
@@ -85,6 +86,12 @@ interface ReadParts extends ReadRecord {
   readonly before?: EpochState | undefined;
 }
 
+/** The index of a session and the calls of its chat, by the names that the agent was shown. */
+const shownIndex = (state: SessionState, rename: Rename): Pick<EpochInput, 'index' | 'chatSince'> => ({
+  index: state.sets.index.map(rename),
+  chatSince: (step) => state.marksAfter(step).map(({ call, ...mark }) => (call === undefined ? mark : { ...mark, call: rename(call) })),
+});
+
 function rebuiltOf(proof: AssemblyProof, { context, basis, before }: ReadParts): RebuiltAssembly {
   const { renderer, layout } = requireRenderer(proof);
   const { session, sha256, options, tail } = proof;
@@ -92,7 +99,7 @@ function rebuiltOf(proof: AssemblyProof, { context, basis, before }: ReadParts):
   const shown = proof.rescuedFrom === undefined ? context.input : renamedInput(context.input, rename);
   const input = { ...shown, options };
   const epoch = isOfEpoch(proof)
-    ? { proof: proof.epoch, state: stateAfter(proof, before, { ...input, index: context.state.sets.index.map(rename) }) }
+    ? { proof: proof.epoch, state: stateAfter(proof, before, { ...input, ...shownIndex(context.state, rename) }) }
     : undefined;
   const rendered = renderer.render(input, { layout, tail, ...defined({ epoch }) });
   const equal = rendered.record.sha256 === sha256 && rendered.record.chars === proof.chars;
@@ -116,11 +123,11 @@ function wantedContext({ proof, whole }: WantedRebuild): WantedContext {
   const rename = shownName(session, proof);
   return {
     ...wanted,
-    objects: ({ sets }) => {
-      const stored = new Map(sets.index.map((id) => [rename(id), id]));
+    objects: (state) => {
+      const stored = new Map(state.sets.index.map((id) => [rename(id), id]));
       const { index, active } = noteObjects(proof);
       const storedIds = (ids: readonly ObjectId[]): readonly ObjectId[] => ids.flatMap((id) => stored.get(id) ?? []);
-      return { index: storedIds(index), active: storedIds(active) };
+      return { index: [...storedIds(index), ...notedCalls(proof, state)], active: storedIds(active) };
     },
   };
 }

@@ -114,6 +114,40 @@ describe('the life of a session over HTTP', () => {
     expect((await call('getSession', id)).turn).toBe(2);
   });
 
+  test('layout epoch: each request begins with the one before, also with what an agent reads over MCP; what it does not have is refused', async () => {
+    const { id } = await call('openSession', undefined, { system_prompt: 'be good' });
+    const path = `/v1/sessions/${id}/context`;
+    const first = await call('beginTurn', id, { layout: 'epoch', messages: [{ role: 'user', content: 'look at a' }] });
+    expect(first).toMatchObject({ format: 'messages', system: 'be good', epoch: { number: 1, begins: true, reason: 'first' } });
+    expect(first.record).toMatchObject({ renderer: 'epoch', layout: 'epoch', delivered: 'http' });
+    const agent = await httpAgent(serve);
+    await agent.call('read', { path: 'a.txt', session: id });
+    const second = await call('beginTurn', id, { layout: 'epoch', model: 'claude-sonnet-4-5', window: 100_000 });
+    expect(second.messages?.slice(0, 1)).toEqual(first.messages);
+    expect(JSON.stringify(second.messages)).toMatch(/ACTIVE_CONTENT id=\S+\\nalpha/);
+    await agent.call('read', { path: 'a.txt', session: id });
+    const third = await call('beginTurn', id, { layout: 'epoch' });
+    expect(third.messages?.slice(0, second.messages?.length)).toEqual(second.messages);
+    await agent.close();
+    const past = await send(`/v1/context?session=${id}&at=turn:${third.record.turn}`, { method: 'GET' });
+    expect(past.body).toMatchObject({ source: 'record', matches: true, sha256: third.record.sha256 });
+    expect(await refused(path, { body: { layout: 'epoch', format: 'text' } })).toMatchObject({ status: 400, code: 'not-in-epochs' });
+    const answer = [{ role: 'assistant', content: 'hm' }];
+    expect(await refused(path, { body: { layout: 'epoch', mode: 'history', messages: answer } })).toMatchObject({ code: 'not-in-epochs' });
+    expect(await refused(path, { body: { layout: 'pool-last' } })).toMatchObject({ status: 400, code: 'invalid-request' });
+  });
+
+  test('a list of a harness over HTTP stays from a message on, with ours between', async () => {
+    const { id } = await call('openSession', undefined, {});
+    const messages = history(`e1-${run}`);
+    const sent = { layout: 'epoch', mode: 'history', messages };
+    const begun = await call('beginTurn', id, sent);
+    expect(begun).toMatchObject({ system: 'be brief', epoch: { number: 1 } });
+    const more = [...messages, { role: 'assistant', content: 'it says alpha' }, { role: 'user', content: 'and b?' }];
+    const next = await call('beginTurn', id, { ...sent, messages: more });
+    expect(next).toMatchObject({ messages: begun.messages, list: { from: begun.list?.from }, epoch: { number: 1, begins: false } });
+  });
+
   test('an agent that leaves a session does not close it for its harness', async () => {
     const { id } = await call('openSession', undefined, {});
     const agent = await httpAgent(serve);
@@ -183,7 +217,7 @@ describe('what is refused', () => {
     ],
     ['a file of a message', 'messages', { messages: [{ role: 'tool', files: [{ path: 'a', x: 1 }] }] }, '/messages/0/files/0/x', 'path'],
     ['the body of a report', 'messages', { messages: [], turn_id: 'x' }, '/turn_id', 'messages, mode, turn'],
-    ['the body of a context', 'context', { formatt: 'text' }, '/formatt', 'format, strict'],
+    ['the body of a context', 'context', { formatt: 'text' }, '/formatt', 'format, layout'],
     ['the body of a verb', 'pin', { ids: ['x'], id: 'x' }, '/id', 'ids, call_id, turn'],
     ['the body of a close', 'close', { pause: true }, '/pause', 'none'],
   ])('a field that is not known in %s, by its name, with those that are; nothing is recorded', async (_, path, body, pointer, known) => {

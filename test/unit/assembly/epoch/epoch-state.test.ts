@@ -9,13 +9,14 @@ import {
   renderEpoch,
   withNote,
 } from '../../../../src/assembly/epoch/epoch-state.js';
-import { planNote } from '../../../../src/assembly/epoch/plan-note.js';
+import { planNote, type ShownByTail } from '../../../../src/assembly/epoch/plan-note.js';
 import type { ObjectMetadata } from '../../../../src/assembly/metadata.js';
 import { keptList, keptMessages } from '../../../../src/harness/kept-messages.js';
 import type { ReportedMessage } from '../../../../src/harness/message-schema.js';
 import type { PlacedEntry } from '../../../../src/harness/reported-chat.js';
 import { type ObjectId, objectId } from '../../../../src/objects/ids.js';
 import type { Message } from '../../../../src/objects/object-type.js';
+import type { ChatMark } from '../../../../src/session/session-fold.js';
 import { callOf, fileOf, inputOf } from '../objects.js';
 
 /** What happens between two model calls. */
@@ -32,6 +33,9 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   fc.record({ kind: fc.constantFrom('shell', 'recall', 'say', 'call') }) as fc.Arbitrary<Act>,
 );
 
+/** With two files alone, so that they are read again and change meanwhile. */
+const ofTwo = act.map((one) => ('file' in one ? { ...one, file: one.file % 2 } : one));
+
 /** A session and the list of its harness, in memory. */
 class World {
   readonly messages: ReportedMessage[] = [];
@@ -40,6 +44,7 @@ class World {
   readonly known = new Set<number>();
   readonly active = new Set<ObjectId>();
   readonly said: Message[] = [];
+  readonly marks: ChatMark[] = [];
   readonly index: ObjectId[] = [];
   turn = 0;
   readonly texts: (string | null)[] = Array.from({ length: FILES }, (_, i) =>
@@ -65,6 +70,7 @@ class World {
         this.turn += 1;
         this.messages.push({ role: 'user', content: `request ${this.turn}` });
         this.said.push({ role: 'user', text: `request ${this.turn}` });
+        this.#mark({ message: { role: 'user', text: `request ${this.turn}` } });
         return;
       case 'shell':
         this.#call('bash', { command: 'run' }, `output ${this.calls.length}`, []);
@@ -135,7 +141,15 @@ class World {
         ),
       },
     ];
-    return { ...inputOf({ pool, turns, active: active.map((metadata) => ({ metadata, content: content(metadata) })) }), index: this.index };
+    return {
+      ...inputOf({ pool, turns, active: active.map((metadata) => ({ metadata, content: content(metadata) })) }),
+      index: this.index,
+      chatSince: (step) => this.marks.filter(({ seq }) => seq > step),
+    };
+  }
+
+  #mark(mark: Pick<ChatMark, 'message' | 'call'>): void {
+    this.marks.push({ seq: this.marks.length + 1, turn: this.turn, ...mark });
   }
 
   #know(i: number): void {
@@ -147,11 +161,13 @@ class World {
   #call(tool: string, args: Record<string, unknown>, output: string, fileRefs: readonly ObjectId[]): void {
     // Ids that begin alike, so that short ones come to name several.
     const id = objectId(`call_of_this_test_${this.calls.length}`);
-    this.calls.push({ ...callOf(id, output, { tool, fileRefs }), output });
+    this.calls.push({ ...callOf(id, output, { tool, fileRefs, wholeRead: tool === 'read' }), output });
     this.index.push(id);
     this.active.add(id);
     for (const old of this.calls.slice(0, -3)) this.active.delete(old.id);
     const before = this.#answer === undefined ? [] : (this.messages[this.#answer]?.tool_calls ?? []);
+    if (this.#answer === undefined) this.#mark({ message: { role: 'assistant', text: `step ${this.calls.length}` } });
+    this.#mark({ call: id });
     this.#answer ??= this.messages.length;
     this.messages[this.#answer] = { role: 'assistant', content: '', tool_calls: [...before, { id, name: tool, arguments: args }] };
     this.messages.push({ role: 'toolResult', tool_call_id: id, content: output });
@@ -205,6 +221,26 @@ function readText(state: EpochState, world: World, id: ObjectId): string | null 
   return text;
 }
 
+const partsOf = ({ before, notes }: EpochState): readonly string[] =>
+  [...before, ...notes.map(({ message }) => message)].map((message) => JSON.stringify(message));
+
+/** The text of an object as the notes alone tell it: a line that names a file stands for the text that the file has there. */
+function readNotes({ notes, names }: EpochState, id: ObjectId): string | null | undefined {
+  const texts = new Map<ObjectId, string | null>();
+  for (const { text: part, id: object } of notes.flatMap(({ message }) => message.parts)) {
+    if (object === undefined) continue;
+    const [header = '', ...lines] = part.split('\n');
+    const body = lines.join('\n');
+    const file = [...names].find(([, name]) => body === `file_ref id=${name}`)?.[0];
+    const before = texts.get(object);
+    if (file !== undefined) texts.set(object, texts.get(file) ?? null);
+    else if (header.endsWith('changed=lines'))
+      texts.set(object, applyPatch(before ?? '', `--- a\n+++ b\n${body}\n`, { fuzzFactor: 0 }) || null);
+    else texts.set(object, part.includes('\n') ? body : null);
+  }
+  return texts.get(id);
+}
+
 describe('an epoch (divergence E9)', () => {
   test('every request begins with the whole request before it, and shows every active text as it is', () => {
     fc.assert(
@@ -232,6 +268,36 @@ describe('an epoch (divergence E9)', () => {
           }
           expect(planNote(state, input, kept.shown(input))).toBeUndefined();
         }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('where no list of a harness stays, the chat as recorded stands in the request, once and in its order; outputs that a file repeats are one line', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(ofTwo, { maxLength: 6 }), { maxLength: 12 }), (rounds) => {
+        const world = new World();
+        world.take({ kind: 'say' });
+        let upTo = 0;
+        let state = beginEpoch(world.input(), world.turn);
+        for (const round of rounds) {
+          world.round(round);
+          const input = world.input();
+          const tail: ShownByTail = { count: 0, results: new Set(), shows: () => false, chatUpTo: upTo };
+          const note = planNote(state, input, tail);
+          const before = partsOf(state);
+          if (note !== undefined) state = withNote(state, note, noteInputOf(input));
+          expect(partsOf(state).slice(0, before.length)).toEqual(before);
+          upTo = world.marks.length;
+          expect(planNote(state, input, { ...tail, chatUpTo: upTo })).toBeUndefined();
+          for (const { metadata, content } of input.active)
+            expect([metadata.id, readNotes(state, metadata.id)]).toEqual([metadata.id, content]);
+        }
+        const chat = state.notes.flatMap(({ message }) =>
+          message.section === 'chat' ? message.parts.flatMap(({ text }) => text.split('\n')) : [],
+        );
+        const said = world.marks.slice(0, upTo).map(({ message, call }) => message?.text ?? `toolcall_ref id=${call}`);
+        expect(chat.map((line) => line.replace(/ tool=.*/, ''))).toEqual(said);
       }),
       { numRuns: 300 },
     );

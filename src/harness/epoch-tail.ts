@@ -1,0 +1,80 @@
+import type { KeptList, NoteProof } from '../objects/assembly-proof.js';
+import type { SessionState } from '../session/session-state.js';
+import { type KeptMessages, keptList, keptMessages, messageChars } from './kept-messages.js';
+import type { ReportedMessage } from './message-schema.js';
+import type { PlacedEntry } from './reported-chat.js';
+
+/** Where an epoch begins: the turn that does not stand in its base any more, and the first message of a harness's list that stays. */
+export interface EpochStart {
+  readonly turn: number;
+  readonly from: number;
+}
+
+/** The part of an epoch's last request that the next one has as well. */
+export interface KeptTail extends Pick<KeptMessages, 'shown'> {
+  readonly list: KeptList | undefined;
+}
+
+/** What the requests of an epoch have behind their base, beside notes: a harness's own list, or the chat as recorded. */
+export interface EpochTail {
+  /** Whether nobody has answered the message of the user yet. */
+  readonly atUser: boolean;
+  /** Where an epoch that begins now does. */
+  readonly start: EpochStart;
+  /** What the request with which an epoch begins there has in a note. */
+  note(start: EpochStart): NoteProof | undefined;
+  /** The messages from one on, as a record names them; undefined where there is no list. */
+  list(from: number): KeptList | undefined;
+  /** About how long those messages are, in UTF-16 units; what stands in notes is not counted. */
+  chars(from: number): number;
+  /** Whether those messages are none: then there is no place behind which a note could stand. */
+  isEmpty(from: number): boolean;
+  /** What stays of it, where it begins as it did at the last request; undefined where it does not. */
+  kept(last: { readonly list: KeptList | undefined; readonly step: number }): KeptTail | undefined;
+}
+
+/** A harness's own list before a model call. */
+export interface ListTail {
+  readonly messages: readonly ReportedMessage[];
+  readonly placed: readonly PlacedEntry[];
+  /** The last message of the user before which no call waits for its result. */
+  readonly start: Pick<PlacedEntry, 'index' | 'turn'>;
+  /** The running turn. */
+  readonly turn: number;
+}
+
+/** The tail of requests that a harness mixes with its own messages: inside a turn an epoch begins with nothing of the list. */
+export function listTail({ messages, placed, start, turn }: ListTail): EpochTail {
+  const atUser = messages.slice(start.index + 1).every(({ role }) => role !== 'assistant');
+  return {
+    atUser,
+    start: atUser ? { turn: start.turn, from: start.index } : { turn: turn + 1, from: messages.length },
+    note: () => undefined,
+    list: (from) => keptList(messages, from),
+    chars: (from) => messageChars(messages, from),
+    isEmpty: (from) => messages.length === from,
+    kept: ({ list }) => (list === undefined ? undefined : keptMessages({ messages, placed }, list)),
+  };
+}
+
+const NO_RESULTS = new Set<never>();
+
+/** The tail of requests whose harness gives no list: the chat as recorded, which only grows. It has no reasoning, and results stand in notes. */
+export function chatTail(state: SessionState): EpochTail {
+  const { marks, turn } = state;
+  const last = marks.findLast(({ message, call }) => message !== undefined || call !== undefined);
+  const atUser = last?.message?.role === 'user' && last.call === undefined;
+  return {
+    atUser,
+    start: { turn: atUser ? last.turn : turn + 1, from: 0 },
+    note: (start) => {
+      const first = marks.find((mark) => mark.turn >= start.turn);
+      return first === undefined ? undefined : { after: 0, chat: first.seq - 1 };
+    },
+    list: () => undefined,
+    chars: () => 0,
+    isEmpty: () => false,
+    kept: ({ list, step }) =>
+      list === undefined ? { list, shown: () => ({ count: 0, results: NO_RESULTS, shows: () => false, chatUpTo: step }) } : undefined,
+  };
+}
