@@ -10,6 +10,8 @@ interface ChatEntry {
   readonly call: ObjectId | undefined;
   /** Of a message its step; of a call the step of the message that made it, where that is not the last one. */
   readonly step: number | undefined;
+  /** The step itself. */
+  readonly seq: number;
 }
 
 /** A chat under way: its closed turns, and an entry for each step of the running one, so that a long turn is not copied at every step. */
@@ -28,31 +30,53 @@ export const isSilent = ({ role, text }: Pick<Message, 'role' | 'text'>): boolea
 /** Whether calls join a message. */
 const carries = (message: Message): boolean => message.role === 'assistant' || isSilent(message);
 
+/** A message of the chat with the calls that joined it. */
+export interface ChatRow {
+  readonly message: Message;
+  /** The step of the message; undefined where calls stand without one. */
+  readonly seq: number | undefined;
+  /** In call order, each with its step. */
+  readonly calls: readonly { readonly id: ObjectId; readonly seq: number }[];
+}
+
 /**
- * The turn that the entries of one turn make up (decisions B6, G3), in time linear in them: a message is appended, a call joins the message that made it, else the last assistant
+ * The rows of one turn (decisions B6, G3), in time linear in its entries: a message is appended, a call joins the message that made it, else the last assistant
  * message. Tool calls belong to the assistant; over plain MCP its own words are not visible, so the message that carries them has none. A silent message
  * that was reported is one of its own.
  */
-function turnOf(number: number, entries: Iterable<ChatEntry>): Turn {
-  const rows: { readonly message: Message; readonly refs: ObjectId[]; readonly step?: number | undefined }[] = [];
-  for (const { message, call, step } of entries) {
-    if (message !== undefined) rows.push({ message, refs: [...(message.toolcall_refs ?? [])], step });
+function rowsOf(entries: Iterable<ChatEntry>): readonly ChatRow[] {
+  const rows: { readonly message: Message; readonly seq: number | undefined; readonly calls: { id: ObjectId; seq: number }[] }[] = [];
+  for (const { message, call, step, seq } of entries) {
+    if (message !== undefined) rows.push({ message, seq, calls: (message.toolcall_refs ?? []).map((id) => ({ id, seq })) });
     if (call === undefined) continue;
-    const own = step === undefined || message !== undefined ? undefined : rows.find((row) => row.step === step);
+    const own = step === undefined || message !== undefined ? undefined : rows.find((row) => row.seq === step);
     const last = rows.at(-1);
-    if (own !== undefined) own.refs.push(call);
-    else if (last !== undefined && carries(last.message)) last.refs.push(call);
-    else rows.push({ message: { role: 'assistant', text: '' }, refs: [call] });
+    if (own !== undefined) own.calls.push({ id: call, seq });
+    else if (last !== undefined && carries(last.message)) last.calls.push({ id: call, seq });
+    else rows.push({ message: { role: 'assistant', text: '' }, seq: undefined, calls: [{ id: call, seq }] });
   }
-  const messages = rows.map(({ message, refs }) => (refs.length === 0 ? message : { ...message, toolcall_refs: refs }));
+  return rows;
+}
+
+function turnOf(number: number, entries: Iterable<ChatEntry>): Turn {
+  const messages = rowsOf(entries).map(({ message, calls }) =>
+    calls.length === 0 ? message : { ...message, toolcall_refs: calls.map(({ id }) => id) },
+  );
   return { turn: number, messages };
 }
+
+function entryOf({ turn, message, call, seq }: Step): ChatEntry {
+  return { turn, message, call: call?.id, step: message === undefined ? call?.by : seq, seq };
+}
+
+/** The rows that the steps of one turn make up: what the chat's messages of that turn are, with their steps. */
+export const chatRows = (steps: readonly Step[]): readonly ChatRow[] => rowsOf(steps.map(entryOf));
 
 /** The chat after one more step; the step is of the running turn or opens the next one. */
 export function chatAfter({ closed, running }: ChatLog, step: Step): ChatLog {
   const last = running.last();
-  const { turn, message, call, seq } = step;
-  const entry: ChatEntry = { turn, message, call: call?.id, step: message === undefined ? call?.by : seq };
+  const entry = entryOf(step);
+  const { turn } = entry;
   if (last === undefined || last.turn === turn) return { closed, running: running.push(entry) };
   return { closed: closed.push(turnOf(last.turn, running)), running: List.of(entry) };
 }

@@ -1,0 +1,163 @@
+import { hashText } from '../objects/hashes.js';
+import type { Sha256 } from '../objects/ids.js';
+import { defined } from '../values/defined.js';
+import type { Entry, EntryId, TokenCounter } from './entry.js';
+import type { Projection } from './project-session.js';
+import { blocksOf, type EntryForm, NO_VIEW, resultsOf, type ShrinkStep, shrink, ViewDraft, type ViewState } from './shrink-view.js';
+import { digestOf, reminderOverhead, reminderWithin, type Summary } from './summary.js';
+import { type ViewBudget, type ViewLimits, viewLimits } from './view-budget.js';
+
+/** One item of a view. */
+export type ViewItem =
+  | { readonly kind: 'entry'; readonly entry: Entry; readonly form: EntryForm; readonly text: string; readonly tokens: number }
+  /** What stands for the entries that are gone: in the role of the user, between the tags of a reminder. */
+  | { readonly kind: 'summary'; readonly text: string; readonly tokens: number; readonly summary: Summary };
+
+/** What became different in this view. */
+export interface ViewShrink {
+  readonly steps: readonly ShrinkStep[];
+  /** Tokens that the view would have had, and has. */
+  readonly before: number;
+  readonly after: number;
+  /** What became a line, went, or was cut in this view. */
+  readonly lines: readonly EntryId[];
+  readonly gone: readonly EntryId[];
+  readonly cut: readonly EntryId[];
+}
+
+/** A session within a limit of tokens. */
+export interface BudgetedView {
+  readonly items: readonly ViewItem[];
+  readonly tokens: number;
+  /** By this counter. */
+  readonly counter: string;
+  readonly limits: ViewLimits;
+  readonly state: ViewState;
+  /** Undefined where nothing had to get smaller: then the view begins with the whole view before it. */
+  readonly shrunk: ViewShrink | undefined;
+}
+
+/** What the entries that are gone are called together. */
+const goneKey = (entries: readonly Entry[]): Sha256 => hashText(entries.map(({ id }) => id).join('\n'));
+
+interface MadeSummary {
+  readonly item: ViewItem;
+  readonly state: NonNullable<ViewState['summary']>;
+}
+
+function summaryItem(state: NonNullable<ViewState['summary']>, counter: TokenCounter): ViewItem {
+  return { kind: 'summary', text: state.text, tokens: counter.count(state.text) + counter.perMessage, summary: state.summary };
+}
+
+/** The summary of what is gone: the one before it where that is of the same entries and fits, else a new one; undefined where there is nothing or no room. */
+function summaryOf(
+  gone: readonly Entry[],
+  { room, before, limits, counter }: { room: number; before: ViewState['summary']; limits: ViewLimits; counter: TokenCounter },
+): MadeSummary | undefined {
+  if (gone.length === 0) return undefined;
+  const of = goneKey(gone);
+  const most = Math.min(room, limits.summary) - counter.perMessage;
+  if (before?.of === of && counter.count(before.text) <= room - counter.perMessage)
+    return { item: summaryItem(before, counter), state: before };
+  const limit = most - reminderOverhead(counter);
+  if (limit <= 0) return undefined;
+  const summary = digestOf({ entries: gone, counter, limit });
+  const text = reminderWithin(summary.text, most, counter);
+  if (text === undefined) return undefined;
+  const state = { of, text, summary };
+  return { item: summaryItem(state, counter), state };
+}
+
+const added = (now: ReadonlySet<EntryId> | ReadonlyMap<EntryId, unknown>, before: Iterable<string>): readonly EntryId[] => {
+  const known = new Set<string>(before);
+  return [...now.keys()].filter((id) => !known.has(id));
+};
+
+function itemsOf(entries: readonly Entry[], draft: ViewDraft, summary: ViewItem | undefined): readonly ViewItem[] {
+  const items: ViewItem[] = [];
+  let waiting = summary;
+  for (const entry of entries) {
+    const form = draft.formOf(entry);
+    if (form === undefined) {
+      if (waiting !== undefined) items.push(waiting);
+      waiting = undefined;
+      continue;
+    }
+    items.push({ kind: 'entry', entry, form, text: draft.textOf(entry), tokens: draft.tokensOf(entry) });
+  }
+  return items;
+}
+
+/** A view that goes on with all decisions of the one before it and needs no other. */
+function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean {
+  return draft.tokens <= limits.most && draft.tokens + room <= Math.max(limits.trigger, 1);
+}
+
+/**
+ * A session's entries within a limit of tokens (rendering alone: nothing stored changes, §7.3). As long as they fit, everything stands in full. Where they do not, in this order and
+ * only as far as needed: results that the session's retention let go become their line; then older results; then the oldest turns go whole, behind the first message
+ * and before whatever is pending, and a summary stands in their place; then, where the limit itself would be passed, the newest results become lines and the
+ * oldest groups of the last turn go; last the middles of the user's first and newest messages. A message of the model and its results stay or go together; what waits for an answer stays.
+ *
+ * The same entries, budget and state give the same view. What was decided stays decided (`state`), so that the view begins with the whole view before it
+ * until it must get smaller again.
+ * @throws {ProjectionError} `invalid-budget`; `budget-too-small`, with the least limit, where the system's messages, pending calls and the least of the newest message pass it
+ */
+export function budgetedView(
+  projection: Pick<Projection, 'entries' | 'counter'>,
+  budget: ViewBudget,
+  state: ViewState = NO_VIEW,
+): BudgetedView {
+  const { entries, counter } = projection;
+  const limits = viewLimits(budget);
+  const users = entries.filter(({ kind }) => kind === 'user');
+  const messages = [users[0], users.at(-1)].filter((entry) => entry !== undefined);
+  const ends = new Set(messages.map(({ id }) => id));
+  const draft = new ViewDraft(entries, withoutEnds(state, ends), counter);
+  const stays = draft.gone.size === 0 ? 0 : goneTokens(state, counter);
+  let shrunk: ViewShrink | undefined;
+  if (!unchanged(draft, limits, stays)) {
+    const before = draft.tokens + stays;
+    const blocks = blocksOf(entries, (entry) => entry.kind === 'system' || ends.has(entry.id));
+    const results = resultsOf(blocks).filter((result) => !draft.gone.has(result.id));
+    const newest = new Set(results.slice(results.length - limits.keepResults).map(({ id }) => id));
+    const lastTurn = entries.at(-1)?.turn ?? 0;
+    const steps = shrink({ draft, blocks, limits, lastTurn, newest, messages, counter });
+    if (steps.length > 0) {
+      shrunk = {
+        steps,
+        before,
+        after: 0,
+        lines: added(draft.lines, state.lines),
+        gone: added(draft.gone, state.gone),
+        cut: [...draft.cut].flatMap(([id, text]) => (state.cut[id] === text ? [] : [id])),
+      };
+    }
+  }
+  const gone = entries.filter(({ id }) => draft.gone.has(id));
+  const summary = summaryOf(gone, { room: limits.most - draft.tokens, before: state.summary, limits, counter });
+  const items = itemsOf(entries, draft, summary?.item);
+  const tokens = draft.tokens + (summary?.item.tokens ?? 0);
+  return {
+    items,
+    tokens,
+    counter: counter.name,
+    limits,
+    state: {
+      lines: [...draft.lines],
+      gone: [...draft.gone],
+      cut: Object.fromEntries(draft.cut),
+      ...defined({ summary: summary?.state }),
+    },
+    shrunk: shrunk === undefined ? undefined : { ...shrunk, after: tokens },
+  };
+}
+
+const goneTokens = ({ summary }: ViewState, counter: TokenCounter): number =>
+  summary === undefined ? 0 : counter.count(summary.text) + counter.perMessage;
+
+/** What was decided of the first and the newest message before they were that. */
+function withoutEnds(state: ViewState, ends: ReadonlySet<EntryId>): ViewState {
+  const isThere = (id: EntryId): boolean => !ends.has(id);
+  return { ...state, gone: state.gone.filter(isThere) };
+}

@@ -1,0 +1,361 @@
+import { type ObjectMetadata, referenceLine } from '../assembly/metadata.js';
+import { renderedValue } from '../assembly/rendered-value.js';
+import { canonicalJson, type Json } from '../objects/canonical-json.js';
+import { type ChatRow, chatRows } from '../objects/chat-log.js';
+import { hashText } from '../objects/hashes.js';
+import type { ObjectId, SessionId, Sha256 } from '../objects/ids.js';
+import type { Message } from '../objects/object-type.js';
+import type { SessionSets } from '../objects/sets.js';
+import type { FilesystemSource } from '../objects/source.js';
+import type { Step } from '../objects/step.js';
+import { defined } from '../values/defined.js';
+import type {
+  ApprovalEntry,
+  ApprovalState,
+  Entry,
+  EntryCall,
+  EntryId,
+  EntryPlace,
+  ProjectionBasis,
+  ResultEntry,
+  Running,
+  TokenCounter,
+} from './entry.js';
+
+/** A tool call as the database has it. */
+export interface StoredCall {
+  readonly metadata: ObjectMetadata<'toolcall'>;
+  readonly args: Json;
+  /** The canonical JSON of the arguments where the object only names it. */
+  readonly argsText?: string;
+  readonly content: string | null;
+  /** The hash of the whole text where `content` is abridged. */
+  readonly whole?: Sha256;
+}
+
+/** A call that a message of the model announced and whose result has not been recorded, as far as somebody kept a record of it. */
+export interface PendingCall {
+  readonly native: string;
+  readonly tool: string;
+  readonly args: Json;
+  /** The step of the message that made it, or the last step before it. */
+  readonly by: number;
+  readonly at: number;
+}
+
+/** An approval as its records say: where it was asked for, and where it stands. */
+export interface ApprovalNote {
+  readonly approval: string;
+  readonly state: ApprovalState;
+  readonly text: string;
+  readonly tool?: string;
+  readonly native?: string;
+  readonly reason?: string;
+  readonly turn: number;
+  /** The last step before it. */
+  readonly seq: number;
+  readonly at: number;
+}
+
+/** A file of the session's index. */
+export interface ProjectedFile {
+  readonly metadata: ObjectMetadata<'file'>;
+  readonly source: FilesystemSource;
+  readonly active: boolean;
+  readonly pinned: boolean;
+  /** Its text where it is active or pinned, null where it has none then; undefined where it was not read. */
+  readonly content: string | null | undefined;
+}
+
+/** The version of an object that a projection was made of. */
+export interface SourceVersion {
+  readonly objectHash: Sha256;
+  /** From when on it holds, milliseconds since 1970. */
+  readonly validTime: number;
+}
+
+/** What a projection is made of; everything at one basis. */
+export interface ProjectionSource {
+  readonly session: SessionId;
+  readonly basis: ProjectionBasis;
+  readonly prompt: { readonly text: string; readonly at: number } | undefined;
+  /** From the first on, none missing. */
+  readonly steps: readonly Step[];
+  readonly sets: SessionSets;
+  readonly calls: ReadonlyMap<ObjectId, StoredCall>;
+  readonly files: readonly ProjectedFile[];
+  readonly versions: ReadonlyMap<ObjectId, SourceVersion>;
+  readonly pending: readonly PendingCall[];
+  readonly approvals: readonly ApprovalNote[];
+}
+
+/** A session at a basis as every surface shows it: a value, equal for equal sources. */
+export interface Projection {
+  readonly session: SessionId;
+  readonly basis: ProjectionBasis;
+  /** The last turn and step; 0 before the first. */
+  readonly turn: number;
+  readonly seq: number;
+  /** What all token counts of it were made with. */
+  readonly counter: TokenCounter;
+  readonly entries: readonly Entry[];
+  /** Undefined where the model has had the last word. */
+  readonly running: Running | undefined;
+  /** SHA-256 over the ids, kinds, texts and calls of all entries: equal on every surface that shows the same session at the same basis. */
+  readonly digest: Sha256;
+  /** The session's sets [§3.1]. */
+  readonly sets: SessionSets;
+  readonly files: readonly ProjectedFile[];
+  /** Of the prompt and of every object of the index. */
+  readonly versions: ReadonlyMap<ObjectId, SourceVersion>;
+}
+
+const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
+const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model']);
+const REMINDER = /^\s*<system-reminder\b[^>]*>[\s\S]*<\/system-reminder>\s*$/;
+
+/** The harness's own id of a call: an `@` in a stored id always has the session's name behind it, with a number where the call came again (decision B2). */
+export const nativeId = (id: ObjectId): string => /^(.*)@[^@]*$/s.exec(id)?.[1] ?? id;
+
+const entryId = (letter: 'm' | 'c' | 'r' | 'a', name: number | string): EntryId => `${letter}${name}` as EntryId;
+
+function kindOf({ role, text }: Message): 'system' | 'assistant' | 'reminder' | 'user' {
+  if (SYSTEM_ROLES.has(role)) return 'system';
+  if (MODEL_ROLES.has(role)) return 'assistant';
+  return REMINDER.test(text) ? 'reminder' : 'user';
+}
+
+/** A row of a turn with what stands in it beside the chat's own messages. */
+interface OpenRow extends ChatRow {
+  readonly from: number;
+  readonly pending: readonly PendingCall[];
+}
+
+interface OpenTurn {
+  readonly turn: number;
+  readonly rows: readonly OpenRow[];
+}
+
+const beginningOf = ({ seq, calls }: ChatRow): number => seq ?? calls[0]?.seq ?? 0;
+const isModels = ({ message }: ChatRow): boolean => MODEL_ROLES.has(message.role);
+
+/** The rows of a turn with the pending calls of its messages; a call whose message is not known stands in a row of its own. */
+function openRows(rows: readonly ChatRow[], pending: readonly PendingCall[]): readonly OpenRow[] {
+  const waiting = new Set(pending);
+  const open = rows.map((row): OpenRow => {
+    const own = isModels(row) ? pending.filter(({ by }) => by === row.seq || row.calls.some(({ seq }) => seq === by)) : [];
+    for (const one of own) waiting.delete(one);
+    return { ...row, from: beginningOf(row), pending: own };
+  });
+  const alone = [...new Set([...waiting].map(({ by }) => by))].map(
+    (by): OpenRow => ({
+      message: { role: 'assistant', text: '' },
+      seq: undefined,
+      calls: [],
+      from: by,
+      pending: [...waiting].filter((one) => one.by === by),
+    }),
+  );
+  // Sorting is stable: what is not known to be earlier stands behind.
+  return [...open, ...alone].sort((a, b) => a.from - b.from);
+}
+
+class EntryBuilder {
+  readonly entries: Entry[] = [];
+  readonly open: EntryCall[] = [];
+  readonly #source: ProjectionSource;
+  readonly #counter: TokenCounter;
+  readonly #steps: ReadonlyMap<number, Step>;
+  readonly #active: ReadonlySet<ObjectId>;
+  readonly #pinned: ReadonlySet<ObjectId>;
+  #index = 0;
+
+  constructor(source: ProjectionSource, counter: TokenCounter) {
+    this.#source = source;
+    this.#counter = counter;
+    this.#steps = new Map(source.steps.map((step) => [step.seq, step]));
+    this.#active = new Set(source.sets.active);
+    this.#pinned = new Set(source.sets.pinned);
+  }
+
+  prompt(): void {
+    const { prompt } = this.#source;
+    if (prompt === undefined || prompt.text === '') return;
+    const place = { turn: 0, index: 1, seq: 0, at: prompt.at };
+    this.entries.push({ kind: 'system', id: 'system' as EntryId, ...place, ...this.#text(prompt.text), role: 'system', isPrompt: true });
+  }
+
+  turn({ turn, rows }: OpenTurn, approvals: readonly ApprovalNote[]): void {
+    this.#index = 0;
+    let next = 0;
+    for (const [i, row] of rows.entries()) {
+      this.#row(turn, row);
+      const until = rows[i + 1]?.from ?? Number.POSITIVE_INFINITY;
+      for (; next < approvals.length && (approvals[next]?.seq ?? 0) < until; next++) this.#approval(turn, approvals[next] as ApprovalNote);
+    }
+    for (const left of approvals.slice(next)) this.#approval(turn, left);
+  }
+
+  #place(turn: number, seq: number): EntryPlace {
+    this.#index += 1;
+    return { turn, index: this.#index, seq, at: this.#steps.get(seq)?.at ?? 0 };
+  }
+
+  #text(text: string) {
+    return { text, sha256: hashText(text), tokens: this.#counter.count(text) };
+  }
+
+  #row(turn: number, row: OpenRow): void {
+    const { message, seq, calls, pending } = row;
+    const { role, name } = message;
+    const common = {
+      id: entryId(seq === undefined ? 'c' : 'm', row.from),
+      ...this.#place(turn, row.from),
+      ...this.#text(message.text),
+      role,
+      ...defined({ name, native: seq === undefined ? undefined : this.#steps.get(seq)?.native }),
+    };
+    const kind = kindOf(message);
+    if (kind === 'system') this.entries.push({ kind, ...common, isPrompt: false });
+    else if (kind !== 'assistant') this.entries.push({ kind, ...common });
+    else {
+      const made = calls.flatMap(({ id, seq: at }) => {
+        const call = this.#source.calls.get(id);
+        return call === undefined ? [] : [{ id, at, call }];
+      });
+      const answered = made.map(({ id, call }) => this.#call({ id, native: nativeId(id), tool: call.metadata.tool, ...call }, 'answered'));
+      const open = pending.map((one) => this.#call({ id: one.native as ObjectId, ...one }, 'pending'));
+      this.entries.push({ kind, ...common, calls: [...answered, ...open] });
+      for (const [position, { id, at, call }] of made.entries())
+        this.entries.push(this.#result({ of: common.id, position, id, call, place: this.#place(turn, at) }));
+      this.open.push(...open);
+    }
+  }
+
+  #call(
+    { id, native, tool, args, argsText }: Pick<EntryCall, 'id' | 'native' | 'tool' | 'args'> & { readonly argsText?: string },
+    state: EntryCall['state'],
+  ): EntryCall {
+    const written = argsText ?? canonicalJson(args);
+    return { id, native, tool, args, argsText: written, tokens: this.#counter.count(tool) + this.#counter.count(written), state };
+  }
+
+  #result(found: {
+    readonly of: EntryId;
+    readonly position: number;
+    readonly id: ObjectId;
+    readonly call: StoredCall;
+    readonly place: EntryPlace;
+  }): ResultEntry {
+    const { of, position, id, call, place } = found;
+    const { metadata, content, whole } = call;
+    const line = referenceLine(metadata, renderedValue);
+    return {
+      kind: 'result',
+      id: entryId('r', place.seq),
+      ...place,
+      sha256: metadata.contentHash ?? hashText(content ?? ''),
+      tokens: content === null ? 0 : this.#counter.count(content),
+      of,
+      position,
+      call: id,
+      native: nativeId(id),
+      tool: metadata.tool,
+      status: metadata.status,
+      text: content,
+      ...defined({ whole }),
+      active: this.#active.has(id),
+      pinned: this.#pinned.has(id),
+      files: metadata.fileRefs,
+      line,
+      lineTokens: this.#counter.count(line),
+    };
+  }
+
+  #approval(turn: number, { approval, state, text, tool, native, reason, seq, at }: ApprovalNote): void {
+    const entry: ApprovalEntry = {
+      kind: 'approval',
+      id: entryId('a', hashText(`${seq} ${approval}`).slice(0, 16)),
+      ...this.#place(turn, seq),
+      at,
+      ...this.#text(text),
+      approval,
+      state,
+      ...defined({ tool, native, reason }),
+    };
+    this.entries.push(entry);
+  }
+}
+
+/** Pending calls less those whose result is there: a call that came after the message that announced it. */
+function stillPending({ pending, steps }: ProjectionSource): readonly PendingCall[] {
+  const answered = new Map<string, number>();
+  for (const { seq, call } of steps) if (call !== undefined) answered.set(nativeId(call.id), seq);
+  return pending.filter(({ native, by }) => (answered.get(native) ?? 0) <= by);
+}
+
+const callsOf = (entry: Entry): readonly EntryCall[] => (entry.kind === 'assistant' ? entry.calls : []);
+
+function runningOf(entries: readonly Entry[], turn: number, open: readonly EntryCall[]): Running | undefined {
+  const approvals = entries.flatMap((entry) => (entry.kind === 'approval' && entry.state === 'pending' ? [entry.id] : []));
+  const last = entries.findLast(({ kind }) => kind !== 'approval' && kind !== 'reminder' && kind !== 'system');
+  const hasEnded = last === undefined || (last.kind === 'assistant' && last.calls.length === 0);
+  return hasEnded && open.length + approvals.length === 0 ? undefined : { turn, calls: open, approvals };
+}
+
+function digestOf(entries: readonly Entry[]): Sha256 {
+  return hashText(canonicalJson(entries.map((entry) => [entry.id, entry.kind, entry.sha256, ...callsOf(entry).map(({ id }) => id)])));
+}
+
+/** The steps of each turn, in order. */
+function stepsByTurn(steps: readonly Step[]): ReadonlyMap<number, readonly Step[]> {
+  const turns = new Map<number, Step[]>();
+  for (const step of steps) {
+    const own = turns.get(step.turn);
+    if (own === undefined) turns.set(step.turn, [step]);
+    else own.push(step);
+  }
+  return turns;
+}
+
+/**
+ * The ordered entries of a session: messages in their order, results directly behind the message that made their calls and in the order of the calls, approvals
+ * behind what they were asked after. A result never stands without its call. A pure function; takes as long as counting the tokens of all texts does.
+ */
+export function projectSession(source: ProjectionSource, counter: TokenCounter): Projection {
+  const { session, basis, steps, sets, files, versions } = source;
+  const pending = stillPending(source);
+  const approvals = [...source.approvals].sort((a, b) => a.seq - b.seq || a.at - b.at || (a.approval < b.approval ? -1 : 1));
+  const last = steps.at(-1);
+  const builder = new EntryBuilder(source, counter);
+  builder.prompt();
+  const turns = stepsByTurn(steps);
+  for (const [turn, own] of turns) {
+    const [first, end] = [own[0]?.seq ?? 0, own.at(-1)?.seq ?? 0];
+    const isLast = turn === last?.turn;
+    const isIn = (seq: number): boolean => seq >= first && (isLast || seq <= end);
+    const rows = openRows(
+      chatRows(own),
+      pending.filter(({ by }) => isIn(by)),
+    );
+    builder.turn(
+      { turn, rows },
+      approvals.filter(({ seq }) => isIn(seq)),
+    );
+  }
+  const { entries, open } = builder;
+  const turn = last?.turn ?? 0;
+  return {
+    session,
+    basis,
+    turn,
+    seq: last?.seq ?? 0,
+    counter,
+    entries,
+    running: runningOf(entries, turn, open),
+    digest: digestOf(entries),
+    sets,
+    files,
+    versions,
+  };
+}

@@ -1,0 +1,258 @@
+import type { Sha256 } from '../objects/ids.js';
+import { cutText } from './cut-text.js';
+import type { Entry, EntryId, ResultEntry, TokenCounter } from './entry.js';
+import { ProjectionError } from './errors.js';
+import type { Summary } from './summary.js';
+import type { ViewLimits } from './view-budget.js';
+
+/** How an entry stands in a view: in full, a result as its reference line, a message with its middle left out. */
+export type EntryForm = 'full' | 'line' | 'cut';
+
+/** What a view has decided so far; the next view of the session goes on from it, and its sets only grow. Plain data, so that a record can keep it. */
+export interface ViewState {
+  /** Results that stand as their line. */
+  readonly lines: readonly EntryId[];
+  /** Entries that are gone. */
+  readonly gone: readonly EntryId[];
+  /** Messages of the user whose middle is left out, as they stand. */
+  readonly cut: Readonly<Record<EntryId, string>>;
+  /** Of what is gone, and for which of it: SHA-256 of the ids, one a line. */
+  readonly summary?: { readonly of: Sha256; readonly text: string; readonly summary: Summary };
+}
+
+/** The state before the first view. */
+export const NO_VIEW: ViewState = { lines: [], gone: [], cut: {} };
+
+/** How a view got smaller, in the order in which it was tried. */
+export type ShrinkStep = 'retention' | 'lines' | 'turns' | 'pressure' | 'cut';
+
+/** Entries that stay or go together: a message of the model with its results, or one entry. */
+export interface Block {
+  readonly entries: readonly Entry[];
+  readonly turn: number;
+  /** A call or an approval waits for its answer. */
+  readonly isPending: boolean;
+  /** Stays in any case. */
+  readonly isFixed: boolean;
+}
+
+function isPending(entry: Entry): boolean {
+  if (entry.kind === 'approval') return entry.state === 'pending';
+  return entry.kind === 'assistant' && entry.calls.some(({ state }) => state === 'pending');
+}
+
+/** The blocks of some entries, in their order. */
+export function blocksOf(entries: readonly Entry[], isFixed: (entry: Entry) => boolean): readonly Block[] {
+  const blocks: Block[] = [];
+  for (let at = 0; at < entries.length; ) {
+    const first = entries[at] as Entry;
+    let end = at + 1;
+    while (entries[end]?.kind === 'result') end += 1;
+    const own = entries.slice(at, end);
+    blocks.push({ entries: own, turn: first.turn, isPending: isPending(first), isFixed: isFixed(first) });
+    at = end;
+  }
+  return blocks;
+}
+
+const fullTokens = (entry: Entry, counter: TokenCounter): number =>
+  entry.tokens +
+  counter.perMessage +
+  (entry.kind === 'assistant' ? entry.calls.reduce((sum, call) => sum + call.tokens + counter.perCall, 0) : 0);
+
+/** A view while it is being made smaller. */
+export class ViewDraft {
+  readonly lines: Set<EntryId>;
+  readonly gone: Set<EntryId>;
+  readonly cut: Map<EntryId, string>;
+  readonly #counter: TokenCounter;
+  /** Of what stands in it, without a summary. */
+  tokens = 0;
+  readonly #cutTokens = new Map<EntryId, number>();
+
+  constructor(entries: readonly Entry[], state: ViewState, counter: TokenCounter) {
+    this.#counter = counter;
+    this.lines = new Set(state.lines);
+    this.gone = new Set(state.gone);
+    this.cut = new Map(Object.entries(state.cut)) as Map<EntryId, string>;
+    for (const entry of entries) this.tokens += this.tokensOf(entry);
+  }
+
+  formOf(entry: Entry): EntryForm | undefined {
+    if (this.gone.has(entry.id)) return undefined;
+    if (this.cut.has(entry.id)) return 'cut';
+    return this.lines.has(entry.id) ? 'line' : 'full';
+  }
+
+  tokensOf(entry: Entry): number {
+    const form = this.formOf(entry);
+    if (form === undefined) return 0;
+    if (form === 'line' && entry.kind === 'result') return entry.lineTokens + this.#counter.perMessage;
+    return form === 'cut' ? this.#tokensOfCut(entry.id) + this.#counter.perMessage : fullTokens(entry, this.#counter);
+  }
+
+  textOf(entry: Entry): string {
+    const form = this.formOf(entry);
+    if (form === 'line' && entry.kind === 'result') return entry.line;
+    return (form === 'cut' ? this.cut.get(entry.id) : entry.text) ?? '';
+  }
+
+  /** Whether a result would be shorter as its line. */
+  collapses(entry: Entry): entry is ResultEntry {
+    return entry.kind === 'result' && this.formOf(entry) === 'full' && entry.lineTokens < entry.tokens;
+  }
+
+  collapse(entry: ResultEntry): void {
+    this.#change(entry, () => this.lines.add(entry.id));
+  }
+
+  drop({ entries }: Block): void {
+    for (const entry of entries) this.#change(entry, () => this.gone.add(entry.id));
+  }
+
+  isGone({ entries }: Block): boolean {
+    return entries.every(({ id }) => this.gone.has(id));
+  }
+
+  /** Cuts a message down to what it has less than a number of tokens too many. */
+  shorten(entry: Entry, tooMany: number): void {
+    const before = this.textOf(entry);
+    const text = cutText(entry.text ?? '', Math.max(0, this.#counter.count(before) - tooMany), this.#counter);
+    if (this.#counter.count(text) >= this.#counter.count(before)) return;
+    this.#change(entry, () => {
+      this.cut.set(entry.id, text);
+      this.#cutTokens.delete(entry.id);
+    });
+  }
+
+  #change(entry: Entry, change: () => void): void {
+    this.tokens -= this.tokensOf(entry);
+    change();
+    this.tokens += this.tokensOf(entry);
+  }
+
+  #tokensOfCut(id: EntryId): number {
+    const known = this.#cutTokens.get(id) ?? this.#counter.count(this.cut.get(id) ?? '');
+    this.#cutTokens.set(id, known);
+    return known;
+  }
+}
+
+/** What a view is made smaller by. */
+interface Shrinking {
+  readonly draft: ViewDraft;
+  readonly blocks: readonly Block[];
+  readonly limits: ViewLimits;
+  /** The last turn, which may be under way. */
+  readonly lastTurn: number;
+  /** The newest results, which stay in full for as long as the limit allows. */
+  readonly newest: ReadonlySet<EntryId>;
+  /** The first and the newest message of a user: they stay, whatever goes. */
+  readonly messages: readonly Entry[];
+  readonly counter: TokenCounter;
+}
+
+type Shrink = (shrinking: Shrinking) => void;
+
+/** The results in some blocks. */
+export const resultsOf = (blocks: readonly Block[]): readonly ResultEntry[] =>
+  blocks.flatMap(({ entries }) => entries.flatMap((entry) => (entry.kind === 'result' ? [entry] : [])));
+
+const isHeld = ({ active, pinned }: ResultEntry): boolean => active || pinned;
+
+/** What the summary takes of the limit, once something is gone. */
+const reserved = ({ draft, limits }: Shrinking): number => (draft.gone.size === 0 ? 0 : limits.summary);
+const sizeOf = (shrinking: Shrinking): number => shrinking.draft.tokens + reserved(shrinking);
+
+/** In the order in which they are tried: each only where the ones before it were not enough. */
+const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, Shrink])[] = [
+  [
+    'retention',
+    ({ target }) => target,
+    // What the session's retention let go leaves together: the prefix breaks once.
+    ({ draft, blocks, newest }) => {
+      for (const result of resultsOf(blocks))
+        if (!isHeld(result) && !newest.has(result.id) && draft.collapses(result)) draft.collapse(result);
+    },
+  ],
+  [
+    'lines',
+    ({ target }) => target,
+    ({ draft, blocks, limits, newest }) => {
+      for (const result of resultsOf(blocks)) {
+        if (draft.tokens <= limits.target) return;
+        if (!result.pinned && !newest.has(result.id) && draft.collapses(result)) draft.collapse(result);
+      }
+    },
+  ],
+  [
+    'turns',
+    ({ target }) => target,
+    (shrinking) => {
+      const { draft, blocks, limits, lastTurn } = shrinking;
+      const pending = blocks.find((block) => block.isPending && block.turn > 0)?.turn ?? Number.POSITIVE_INFINITY;
+      const end = Math.min(pending, lastTurn - limits.keepTurns);
+      let turn: number | undefined;
+      for (const block of blocks) {
+        if (block.turn >= end) return;
+        if (block.isFixed || draft.isGone(block)) continue;
+        // A turn goes whole.
+        if (block.turn !== turn && sizeOf(shrinking) <= limits.target) return;
+        turn = block.turn;
+        draft.drop(block);
+      }
+    },
+  ],
+  [
+    'pressure',
+    ({ most }) => most,
+    (shrinking) => {
+      const { draft, blocks, limits } = shrinking;
+      for (const result of resultsOf(blocks)) {
+        if (sizeOf(shrinking) <= limits.most) return;
+        if (draft.collapses(result)) draft.collapse(result);
+      }
+      for (const block of blocks) {
+        // What stands for it gets shorter before more goes.
+        if (draft.tokens <= limits.most) return;
+        if (!block.isFixed && !block.isPending && !draft.isGone(block)) draft.drop(block);
+      }
+    },
+  ],
+  [
+    'cut',
+    ({ most }) => most,
+    ({ draft, limits, messages }) => {
+      for (const message of messages) {
+        if (draft.tokens <= limits.most) return;
+        draft.shorten(message, draft.tokens - limits.most);
+      }
+    },
+  ],
+];
+
+/** Only the steps of pressure and cut count what is there without its summary, which takes what is left. */
+const fits = (shrinking: Shrinking, step: ShrinkStep, limit: number): boolean =>
+  (step === 'cut' ? shrinking.draft.tokens : sizeOf(shrinking)) <= limit;
+
+function tooSmall(limits: ViewLimits, least: number): ProjectionError {
+  return new ProjectionError(
+    'budget-too-small',
+    `the system's messages, what is pending and the user's newest message take ${least} tokens, and the limit is ${limits.most}: give at least ${least}`,
+    { least },
+  );
+}
+
+/** Makes a view smaller until it fits; which steps were taken. */
+export function shrink(shrinking: Shrinking): readonly ShrinkStep[] {
+  const { draft, limits } = shrinking;
+  const taken: ShrinkStep[] = [];
+  for (const [step, limitOf, apply] of SHRINKS) {
+    if (fits(shrinking, step, limitOf(limits))) continue;
+    const before = draft.tokens;
+    apply(shrinking);
+    if (draft.tokens < before) taken.push(step);
+  }
+  if (draft.tokens > limits.most) throw tooSmall(limits, draft.tokens);
+  return taken;
+}

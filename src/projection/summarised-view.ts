@@ -1,0 +1,50 @@
+import { type BudgetedView, budgetedView, type ViewItem } from './budgeted-view.js';
+import type { Projection } from './project-session.js';
+import { NO_VIEW, type ViewState } from './shrink-view.js';
+import { auditedSummary, reminderOverhead, reminderWithin, type Summariser } from './summary.js';
+import type { ViewBudget } from './view-budget.js';
+
+/** How a view is made whose summary may be written by somebody. */
+export interface SummarisedViewOptions {
+  /** Of the view before it. */
+  readonly state?: ViewState;
+  /** The deterministic digest stands where there is none, and where it fails or loses an identifier. */
+  readonly summariser?: Summariser | undefined;
+  /** Ends the wait for the summariser: then the digest is taken. */
+  readonly signal?: AbortSignal;
+}
+
+function isSummary(item: ViewItem): boolean {
+  return item.kind === 'summary';
+}
+
+/**
+ * As `budgetedView`, and where entries went that had not gone before, their summary is asked of a summariser and audited. It is never longer than the digest
+ * may be, so the limit holds as well; what it was written of are the session's own entries, never an earlier summary.
+ * @throws {ProjectionError} as `budgetedView`; never because of the summariser
+ */
+export async function summarisedView(
+  projection: Pick<Projection, 'entries' | 'counter'>,
+  budget: ViewBudget,
+  { state = NO_VIEW, summariser, signal }: SummarisedViewOptions,
+): Promise<BudgetedView> {
+  const view = budgetedView(projection, budget, state);
+  const made = view.state.summary;
+  if (summariser === undefined || made === undefined || made.of === state.summary?.of) return view;
+  const { counter } = projection;
+  const own = view.items.filter(isSummary).reduce((sum, { tokens }) => sum + tokens, 0);
+  const room = Math.min(view.limits.most - view.tokens + own, view.limits.summary) - counter.perMessage;
+  const gone = new Set(view.state.gone);
+  const entries = projection.entries.filter(({ id }) => gone.has(id));
+  const limit = room - reminderOverhead(counter);
+  const summary = await auditedSummary({ entries, counter, limit }, { summariser, ...(signal === undefined ? {} : { signal }) });
+  const text = reminderWithin(summary.text, room, counter);
+  if (text === undefined) return view;
+  const item: ViewItem = { kind: 'summary', text, tokens: counter.count(text) + counter.perMessage, summary };
+  return {
+    ...view,
+    items: view.items.map((one) => (isSummary(one) ? item : one)),
+    tokens: view.tokens - own + item.tokens,
+    state: { ...view.state, summary: { of: made.of, text, summary } },
+  };
+}

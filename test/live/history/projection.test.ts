@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { askedMoment } from '../../../src/history/ask/reference.js';
+import { HOUSE_COUNTER, readProjection } from '../../../src/history/project/read-projection.js';
+import { HistoryError } from '../../../src/history/rebuild/history-error.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { hashText } from '../../../src/objects/hashes.js';
+import { sessionId } from '../../../src/objects/ids.js';
+import { budgetedView } from '../../../src/projection/budgeted-view.js';
+import { entryFindings } from '../../../src/projection/pair-check.js';
+import type { Projection } from '../../../src/projection/project-session.js';
+import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
+
+describe('the projection of a session', () => {
+  const name = `projected-${randomUUID()}`;
+  const first = sessionId(`${name}-first`);
+  let sessions: ReviewedSessions;
+  let timeline: Timeline;
+
+  const at = (moment?: string, of = first): Promise<Projection> => readProjection(timeline, of, { when: askedMoment({ at: moment }) });
+  const shown = ({ entries }: Projection): readonly string[] =>
+    entries.map((entry) => `${entry.turn} ${entry.kind} ${entry.kind === 'result' ? entry.tool : entry.text}`.trimEnd());
+
+  beforeAll(async () => {
+    sessions = await reviewedSessions(name);
+    timeline = await Timeline.open(await sessions.client.delivered());
+  });
+  afterAll(() => sessions?.close());
+
+  test('now: prompt, messages, calls and results in order, with the state of the sets, files with their texts, and every version', async () => {
+    const projection = await at();
+    expect(shown(projection)).toEqual([
+      '0 system You are careful.',
+      '1 user Look at a.ts',
+      '1 assistant',
+      '1 result read',
+      '2 user Change it',
+      '2 assistant',
+      '2 result read',
+      '2 result pin',
+      '2 result ls',
+      '2 result bash',
+      '3 user Let go of it',
+      '3 assistant',
+      '3 result deactivate',
+    ]);
+    expect(projection).toMatchObject({ turn: 3, running: { turn: 3, calls: [] }, counter: HOUSE_COUNTER });
+    expect(entryFindings(projection.entries, { running: true }).filter(({ rule }) => rule !== 'unfinished-turn')).toEqual([]);
+    const hostile = projection.entries.find((entry) => entry.kind === 'result' && entry.call === sessions.hostileCall);
+    expect(hostile).toMatchObject({ text: HOSTILE, status: 'fail', sha256: hashText(HOSTILE), tokens: HOUSE_COUNTER.count(HOSTILE) });
+    const [file, stub] = projection.files;
+    expect([file?.metadata.id, stub?.metadata.id]).toEqual([sessions.file, sessions.stub]);
+    expect(file).toMatchObject({ active: false, pinned: true, content: 'three\nshared\n' });
+    expect(stub).toMatchObject({ active: false, pinned: false, content: undefined });
+    expect(projection.versions.size).toBe(projection.sets.index.length + 1);
+    expect(await at()).toEqual(projection);
+  });
+
+  test('as of an earlier turn: the same entries with the same ids and hashes, and what the sets and files were then', async () => {
+    const [now, then] = [await at(), await at('turn:2')];
+    expect(then.entries.map(({ id, sha256 }) => [id, sha256])).toEqual(
+      now.entries.filter(({ turn }) => turn <= 2).map(({ id, sha256 }) => [id, sha256]),
+    );
+    expect(then.files[0]).toMatchObject({ active: true, pinned: true, content: 'two\nshared\n' });
+    const inside = await at('turn:2.2');
+    expect(inside.entries.at(-1)?.id).toBe('r4');
+    const tx = await at(`tx:${then.basis.txId}`);
+    expect(tx.digest).toBe(then.digest);
+    expect(budgetedView(then, { tokens: 100_000 }).items).toHaveLength(then.entries.length);
+  });
+
+  test('of a fork: its parent’s steps stand as its own', async () => {
+    const fork = await sessions.client.forkSession(first, { at: 4, id: `${name}-fork` });
+    await fork.reportMessage({ role: 'user', text: 'Another way' });
+    const later = await Timeline.open(await sessions.client.delivered());
+    const projection = await readProjection(later, fork.id);
+    const parent = await at('step:4');
+    expect(projection.entries.slice(0, -1).map(({ id, sha256 }) => [id, sha256])).toEqual(
+      parent.entries.map(({ id, sha256 }) => [id, sha256]),
+    );
+    expect(projection.entries.at(-1)).toMatchObject({ kind: 'user', text: 'Another way' });
+    expect((await readProjection(later, fork.id, { when: askedMoment({ at: 'step:2' }) })).entries.at(-1)?.id).toBe('r2');
+  });
+
+  test('of a session or moment that is not there is refused', async () => {
+    await expect(at('turn:9')).rejects.toMatchObject({ code: 'beyond-end' });
+    await expect(at('now', sessionId('nobody'))).rejects.toBeInstanceOf(HistoryError);
+    await expect(at('2001-01-01')).rejects.toMatchObject({ code: 'not-yet' });
+  });
+});
