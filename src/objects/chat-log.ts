@@ -76,9 +76,23 @@ export const chatRows = (steps: readonly Step[]): readonly ChatRow[] => rowsOf(s
 export function chatAfter({ closed, running }: ChatLog, step: Step): ChatLog {
   const last = running.last();
   const entry = entryOf(step);
-  const { turn } = entry;
-  if (last === undefined || last.turn === turn) return { closed, running: running.push(entry) };
+  if (last === undefined || last.turn === step.turn) return { closed, running: running.push(entry) };
   return { closed: closed.push(turnOf(last.turn, running)), running: List.of(entry) };
+}
+
+/** The chat after many more steps: the same as after each of them in turn, in a fraction of the time. */
+export function chatAfterAll({ closed, running }: ChatLog, steps: readonly Step[]): ChatLog {
+  const turns: Turn[] = [];
+  let entries = running.toArray();
+  for (const step of steps) {
+    const last = entries.at(-1);
+    if (last !== undefined && last.turn !== step.turn) {
+      turns.push(turnOf(last.turn, entries));
+      entries = [];
+    }
+    entries.push(entryOf(step));
+  }
+  return { closed: closed.concat(turns), running: List(entries) };
 }
 
 /**

@@ -29,6 +29,18 @@ export const NO_LIVE_SETS: LiveSets = {
   loose: OrderedSet(),
 };
 
+/** Sets that take many steps one after another without a copy for each; `settledSets` ends that. The sets that they were made of stay as they are. */
+export function draftSets({ index, active, pinned, calls, loose }: LiveSets): LiveSets {
+  const draft = { index: index.asMutable(), active: active.asMutable(), pinned: pinned.asMutable() };
+  return { ...draft, calls: calls.asMutable(), loose: loose.asMutable() };
+}
+
+/** Sets that no step changes any more. */
+export function settledSets({ index, active, pinned, calls, loose }: LiveSets): LiveSets {
+  const settled = { index: index.asImmutable(), active: active.asImmutable(), pinned: pinned.asImmutable() };
+  return { ...settled, calls: calls.asImmutable(), loose: loose.asImmutable() };
+}
+
 type Ids = readonly ObjectId[] | undefined;
 
 function changed(set: OrderedSet<ObjectId>, remove: Ids, add: Ids): OrderedSet<ObjectId> {
@@ -101,13 +113,10 @@ export type ChatMark = Pick<Step, 'seq' | 'turn' | 'message' | 'native' | 'event
 /** The marks of a session before its first message. */
 export const NO_MARKS: List<ChatMark> = List();
 
-/** The marks after one more step; a step that only changes sets leaves none. */
-export function marksAfter(marks: List<ChatMark>, { seq, turn, message, native, event, call }: Step): List<ChatMark> {
-  if (message === undefined && call === undefined && event === undefined) return marks;
-  return marks.push({
-    seq,
-    turn,
-    ...defined({ message, native, event }),
-    ...(call === undefined ? {} : { call: call.id }),
+/** The marks that steps leave; one that only changes sets leaves none. */
+export function marksOfSteps(steps: readonly Step[]): readonly ChatMark[] {
+  return steps.flatMap(({ seq, turn, message, native, event, call }) => {
+    if (message === undefined && call === undefined && event === undefined) return [];
+    return [{ seq, turn, ...defined({ message, native, event }), ...(call === undefined ? {} : { call: call.id }) }];
   });
 }

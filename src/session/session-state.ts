@@ -1,5 +1,5 @@
 import type { List } from 'immutable';
-import { type ChatLog, chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
+import { type ChatLog, chatAfter, chatAfterAll, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { SessionSets } from '../objects/sets.js';
@@ -7,8 +7,9 @@ import type { Step, TurnRule } from '../objects/step.js';
 import { SessionError } from './errors.js';
 import {
   type ChatMark,
+  draftSets,
   type LiveSets,
-  marksAfter,
+  marksOfSteps,
   NO_LIVE_SETS,
   NO_MARKS,
   NO_RESULTS,
@@ -16,6 +17,7 @@ import {
   plainSets,
   type ResultWindow,
   setsAfter,
+  settledSets,
   windowAfter,
 } from './session-fold.js';
 
@@ -151,26 +153,59 @@ export class SessionState {
     return this.#next.state;
   }
 
+  /** The session after many more steps; see `applySteps`. */
+  afterAll(steps: readonly Step[]): SessionState {
+    const before = this.folded;
+    let place: Place = before;
+    let { opens } = before;
+    let sets = draftSets(before.sets);
+    let results = before.results.asMutable();
+    for (const step of steps) {
+      requireNext(place, step);
+      sets = setsAfter(sets, step);
+      results = windowAfter(results, step.turn, freshResults(step, sets));
+      if (step.turn !== place.turn) opens = step.opens;
+      place = placeOf(step);
+    }
+    const { seq, turn, lastAt } = place;
+    return new SessionState({
+      id: before.id,
+      seq,
+      turn,
+      lastAt,
+      opens,
+      sets: settledSets(sets),
+      results: results.asImmutable(),
+      chat: chatAfterAll(before.chat, steps),
+      marks: before.marks.concat(marksOfSteps(steps)),
+    });
+  }
+
   #fold(step: Step): SessionState {
     const before = this.folded;
     requireNext(before, step);
     const sets = setsAfter(before.sets, step);
-    const fresh = [...(step.call === undefined ? [] : [step.call.id]), ...(step.fresh ?? [])].filter((id) => sets.calls.has(id));
     return new SessionState({
-      id: before.id,
-      seq: step.seq,
-      turn: step.turn,
-      lastAt: step.at,
+      ...placeOf(step),
       opens: step.turn === before.turn ? before.opens : step.opens,
       sets,
-      results: windowAfter(before.results, step.turn, fresh),
+      results: windowAfter(before.results, step.turn, freshResults(step, sets)),
       chat: chatAfter(before.chat, step),
-      marks: marksAfter(before.marks, step),
+      marks: before.marks.push(...marksOfSteps([step])),
     });
   }
 }
 
-function requireNext(before: Folded, step: Step): void {
+type Place = Pick<Folded, 'id' | 'seq' | 'turn' | 'lastAt'>;
+
+const placeOf = ({ session, seq, turn, at }: Step): Place => ({ id: session, seq, turn, lastAt: at });
+
+/** The tool results that a step makes fresh. */
+function freshResults({ call, fresh = [] }: Step, { calls }: LiveSets): readonly ObjectId[] {
+  return [...(call === undefined ? [] : [call.id]), ...fresh].filter((id) => calls.has(id));
+}
+
+function requireNext(before: Place, step: Step): void {
   if (step.session !== before.id) {
     throw new SessionError('wrong-session', `step ${step.seq} belongs to session ${step.session}, not to ${before.id}`);
   }
@@ -198,3 +233,9 @@ export const emptySession = (id: SessionId): SessionState => SessionState.empty(
  *   (invariants of D1)
  */
 export const applyStep = (state: SessionState, step: Step): SessionState => state.after(step);
+
+/**
+ * Folds many steps into a session: the same as one after another, without a state for each. Throws as `applyStep`.
+ */
+export const applySteps = (state: SessionState, steps: readonly Step[]): SessionState =>
+  steps.length === 0 ? state : state.afterAll(steps);

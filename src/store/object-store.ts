@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { SessionId } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { counted } from '../values/counted.js';
 import { defined } from '../values/defined.js';
@@ -7,6 +8,7 @@ import type { TxOp } from '../xtdb/transactions.js';
 import { entityHash } from '../xtdb/tx-log.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
 import { type HeadMarks, type StoredParts, toStored } from './head.js';
+import { KnownCalls } from './step-page.js';
 import { StoreSnapshot } from './store-snapshot.js';
 import { TextCache } from './texts.js';
 import { WritePath, type Written } from './write-path.js';
@@ -51,6 +53,11 @@ export function reportedTime(time: Date): Date | undefined {
   return time.getTime() < LAST_DAY ? time : undefined;
 }
 
+/** Where pages of steps wait for each other; no session can have its name. */
+const PAGES_LANE = '.pages';
+/** Pages of one transaction. */
+const PAGES_AT_ONCE = 4;
+
 /** With fewer objects than this, reading all of them again takes one query and no longer than asking the log. */
 const LOG_PAYS_FROM = 100;
 /** After more transactions than this, reading all objects again is no dearer. */
@@ -61,6 +68,7 @@ export class ObjectStore {
   readonly writes: WritePath;
   readonly #xtdb: XtdbClient;
   readonly #cache: TextCache;
+  readonly #calls = new KnownCalls();
   readonly #hashes = new LRUCache<string, string>(counted(100_000));
   #newest = 0;
 
@@ -87,7 +95,7 @@ export class ObjectStore {
 
   /** The newest versions as of a transaction that is known to be indexed; this client's own later ones are not awaited. */
   newestAt(txId: number): StoreSnapshot {
-    return new StoreSnapshot(this.#xtdb.indexed(END_OF_TIME, txId), this.#cache);
+    return new StoreSnapshot(this.#xtdb.indexed(END_OF_TIME, txId), this.#cache, this.#calls);
   }
 
   /**
@@ -110,7 +118,7 @@ export class ObjectStore {
 
   /** The objects as they stood at a valid time, as known at a transaction; what is left out means now. XtdbError `out-of-sync` beyond the last transaction. */
   async asOf(basis: AskedBasis): Promise<StoreSnapshot> {
-    return new StoreSnapshot(await this.#xtdb.db(basis), this.#cache);
+    return new StoreSnapshot(await this.#xtdb.db(basis), this.#cache, this.#calls);
   }
 
   /**
@@ -157,6 +165,31 @@ export class ObjectStore {
   /** Remembers the text parts of a committed transaction, so that they are not sent again. */
   markStored(ops: readonly TxOp[]): void {
     for (const op of ops) if (op.op === 'put' && op.validTime === ALWAYS) this.#cache.markStored(op.doc['xt/id']);
+  }
+
+  /**
+   * Puts the pages that a session's steps up to one make up and that are not there (decision 0015), one transaction after another. Each says what its steps say, so whoever puts
+   * it first, now or later, puts the same. `ready` is
+   * awaited before each.
+   * @throws {XtdbError}
+   */
+  async keepPages(session: SessionId, { upto, ready }: { readonly upto: number; readonly ready: () => Promise<void> }): Promise<void> {
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const done: number = after;
+      const { result } = await this.writes.write(PAGES_LANE, async (attempt) => {
+        await ready();
+        // Refused: somebody else has put them.
+        const snapshot = await this.latest();
+        const missing = attempt === 1 ? (await snapshot.missingPages(session, upto)).filter(({ last }) => last > done) : [];
+        const ranges = missing.slice(0, PAGES_AT_ONCE);
+        const pages = await Promise.all(ranges.map((range) => snapshot.pagePart(range)));
+        const ops = pages.flatMap((page): readonly TxOp[] =>
+          page === undefined ? [] : [this.guardOp(page.part['xt/id'], null), { op: 'put', doc: page.part, validTime: page.validTime }],
+        );
+        return { ops, result: missing.length > ranges.length ? ranges.at(-1)?.last : undefined };
+      });
+      after = result;
+    }
   }
 
   #hashOf(id: string): string {

@@ -4,7 +4,8 @@ import type { StoredDocument } from '../xtdb/documents.js';
 
 /** The kinds of parts, which are the types of their documents too, each with what tells parts of that kind apart. */
 interface PartNames {
-  readonly step: readonly [session: SessionId, seq: number];
+  /** A range of numbers for a page of steps. */
+  readonly step: readonly [session: SessionId, seq: number | `${number}-${number}`];
   readonly snapshot: readonly [session: SessionId, seq: number];
   readonly assembly: readonly [session: SessionId, seq: number, sha256: string];
   readonly chunk: readonly [sha256: string];

@@ -7,7 +7,8 @@ import { entityHash } from '../xtdb/tx-log.js';
 import { StoreError } from './errors.js';
 import { forkPointOf, type Lineage, type LineageSegment, lineageFrom, ownerOf, type StepRange } from './lineage.js';
 import { formerId, formerParts, readParts } from './part-id.js';
-import { existingIds, partsAtSteps, readTimes, snapshotParts, type VersionTimes } from './queries.js';
+import { existingIds, headsWithTimes, partsAtSteps, readTimes, snapshotParts, type VersionTimes } from './queries.js';
+import { fromPagePart, type KnownCalls, type PageRange, pageId, pagesWithin, type StepPage, saysTheSame, toPagePart } from './step-page.js';
 import { fromSnapshotPart, fromStepPart, messagePartHash, type SetsSnapshot, stepId } from './step-part.js';
 import type { TextReader } from './texts.js';
 
@@ -25,16 +26,28 @@ export interface FoundSets {
   readonly indexedAtSnapshot: number;
 }
 
-/** Steps a page: while one is on its way, another is read. */
-const PAGE = 500;
-/** Pages on their way at once; the node runs few queries at a time. */
-const PAGES_AT_ONCE = 3;
+/** Steps that are asked for together: while they are on their way, others are read. */
+const AT_ONCE = 1_000;
+/** How many such requests are on their way; the node runs few queries at a time. */
+const REQUESTS_AT_ONCE = 3;
 
 /** With fewer steps than this their times are looked up one by one. */
 const LOOKED_UP = 16;
 /** Transactions for each step that is asked about, up to which reading the log of all of them is cheaper than the look-ups. */
 const LOGGED_A_STEP = 20;
 
+/** The steps of a range; up to `paged`, the last one if left out, the database may hold them in pages too. */
+export interface PagedRange extends Required<StepRange> {
+  readonly paged?: number;
+}
+
+/** A page that is there. */
+interface FoundPage extends StepPage {
+  readonly range: PageRange;
+}
+
+const seqsOf = ({ first, last }: Required<StepRange>): readonly number[] =>
+  Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
 const bySeq = (a: { readonly seq: number }, b: { readonly seq: number }): number => a.seq - b.seq;
 const isOpenEnded = ({ last }: LineageSegment): boolean => last === Number.POSITIVE_INFINITY;
 
@@ -65,13 +78,15 @@ function requireInherited(session: SessionId, steps: readonly Step[], inherited:
 export class StepReader {
   readonly #db: DbSnapshot;
   readonly #texts: TextReader;
+  readonly #calls: KnownCalls;
 
-  constructor(db: DbSnapshot, texts: TextReader) {
+  constructor(db: DbSnapshot, texts: TextReader, calls: KnownCalls) {
     this.#db = db;
     this.#texts = texts;
+    this.#calls = calls;
   }
 
-  /** The steps of a lineage, all or those of a range. */
+  /** The steps of a lineage, all or those of a range, each as it lies by itself. */
   async steps(
     { session, segments }: Lineage,
     { first: from = 1, last: upto = Number.POSITIVE_INFINITY }: StepRange = {},
@@ -90,24 +105,81 @@ export class StepReader {
   }
 
   /**
-   * The steps of a range by their ids: a query for a range looks at every step of the session, however few are asked for. Ends where the database
-   * holds no more.
+   * The steps of a range by their ids: a query for a range looks at every step of the session, however few are asked for. Those up to `paged` come from pages where
+   * these are there, as `later` has them, which is this basis or a later one. Ends where the database holds no more.
    */
-  async along(lineage: Lineage, { first, last }: Required<StepRange>): Promise<readonly Step[]> {
-    const read = async (from: number): Promise<readonly Step[]> => {
-      const seqs = Array.from({ length: Math.max(0, Math.min(PAGE, last - from + 1)) }, (_, i) => from + i);
-      const ids = [...stepIds(lineage, seqs).keys()];
-      const parts = ids.length === 0 ? [] : [...(await readParts(this.#db, ids)).values()];
-      return this.#restore(lineage.session, parts);
-    };
+  async along(lineage: Lineage, { first, last, paged = last }: PagedRange, later: StepReader = this): Promise<readonly Step[]> {
     const steps: Step[] = [];
-    for (let from = first; from <= last; from += PAGE * PAGES_AT_ONCE) {
-      const pages = await Promise.all(Array.from({ length: PAGES_AT_ONCE }, (_, i) => read(from + i * PAGE)));
-      for (const step of pages.flat()) steps.push(step);
-      if (pages.some((page) => page.length < PAGE)) break;
+    for (let from = first; from <= last; ) {
+      const ranges: Required<StepRange>[] = [];
+      while (ranges.length < REQUESTS_AT_ONCE && from <= last) {
+        const range = { first: from, last: Math.min(last, Math.ceil(from / AT_ONCE) * AT_ONCE) };
+        ranges.push(range);
+        from = range.last + 1;
+      }
+      const parts = await Promise.all(ranges.map((range) => this.#parts(lineage, { ...range, paged }, later)));
+      for (const step of await this.#restore(lineage.session, parts.flat())) steps.push(step);
+      if (ranges.some((range, i) => (parts[i]?.length ?? 0) <= range.last - range.first)) break;
     }
     requireDense(lineage.session, steps, first);
     return steps;
+  }
+
+  /** The parts of the steps of a range, from pages and by themselves, in no order. */
+  async #parts(lineage: Lineage, { first, last, paged }: Required<PagedRange>, later: StepReader): Promise<readonly StoredDocument[]> {
+    const pages = lineage.segments.flatMap((segment) => pagesWithin(segment, { first, last: Math.min(last, paged) }));
+    const isPaged = (seq: number): boolean => pages.some((page) => page.first <= seq && seq <= page.last);
+    const alone = seqsOf({ first, last }).filter((seq) => !isPaged(seq));
+    const [found, others] = await Promise.all([
+      pages.length === 0 ? [] : later.pages(pages),
+      readParts(this.#db, [...stepIds(lineage, alone).keys()]),
+    ]);
+    for (const { calls } of found) this.#calls.learn(calls);
+    const there = new Set(found.map(({ range }) => range.last));
+    const missing = pages.filter((page) => !there.has(page.last)).flatMap(seqsOf);
+    const more = missing.length === 0 ? [] : (await readParts(this.#db, [...stepIds(lineage, missing).keys()])).values();
+    return [...found.flatMap(({ steps }) => steps), ...others.values(), ...more];
+  }
+
+  /** Those of some pages that are there. */
+  async pages(ranges: readonly PageRange[]): Promise<readonly FoundPage[]> {
+    const found = await this.#db.entities(ranges.map(pageId));
+    return ranges.flatMap((range) => {
+      const part = found.get(pageId(range));
+      return part === undefined ? [] : [{ range, ...fromPagePart(range, part) }];
+    });
+  }
+
+  /** The pages that a session's own steps up to one make up and that the database does not hold. */
+  async missingPages({ session, segments }: Lineage, upto: number): Promise<readonly PageRange[]> {
+    const due = segments.filter((segment) => segment.session === session).flatMap((own) => pagesWithin(own, { first: 1, last: upto }));
+    const there = new Set(await existingIds(this.#db, due.map(pageId)));
+    return due.filter((range) => !there.has(pageId(range)));
+  }
+
+  /** What a page of steps is written as, and the moment from which on it holds: that of its last step. Undefined where it would be too large, and where not all of its steps are there. */
+  async pagePart(range: PageRange): Promise<{ readonly part: StoredDocument; readonly validTime: Date } | undefined> {
+    const ids = seqsOf(range).map((seq) => stepId(range.session, seq));
+    const parts = await readParts(this.#db, ids);
+    const steps = ids.flatMap((id) => parts.get(id) ?? []);
+    const last = steps.at(-1);
+    if (steps.length < ids.length || last === undefined) return undefined;
+    const calls = await headsWithTimes(
+      this.#db,
+      steps.flatMap((step) => fromStepPart(step, '').call?.id ?? []),
+    );
+    const part = toPagePart(range, { steps, calls: calls.map(({ document }) => document) });
+    return part === undefined ? undefined : { part, validTime: new Date(fromStepPart(last, '').at) };
+  }
+
+  /** The pages among those of some steps' lineage, up to one step, that do not say what the steps say by themselves; read one by one. */
+  async wrongPages({ segments }: Lineage, upto: number): Promise<readonly PartId[]> {
+    const wrong: PartId[] = [];
+    for (const range of segments.flatMap((segment) => pagesWithin(segment, { first: 1, last: upto }))) {
+      const [stored, made] = await Promise.all([this.#db.entity(pageId(range)), this.pagePart(range)]);
+      if (stored !== undefined && !saysTheSame(stored, made?.part)) wrong.push(pageId(range));
+    }
+    return wrong;
   }
 
   /** One step of a session; undefined when it is not written. */

@@ -1,7 +1,7 @@
 import type { EdnValue } from '../edn/values.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
-import { chatAfter, NO_CHAT, turnsOf } from '../objects/chat-log.js';
-import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
+import { chatAfterAll, NO_CHAT, turnsOf } from '../objects/chat-log.js';
+import { type ObjectId, type PartId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import type { SessionSets } from '../objects/sets.js';
@@ -28,7 +28,8 @@ import {
   sessionRows,
   type VersionTimes,
 } from './queries.js';
-import { type FoundSets, StepReader, type StepTimes } from './read-steps.js';
+import { type FoundSets, type PagedRange, StepReader, type StepTimes } from './read-steps.js';
+import type { KnownCall, KnownCalls, PageRange } from './step-page.js';
 import { stepId } from './step-part.js';
 import { type TextCache, type TextDamage, TextReader, type VersionText } from './texts.js';
 
@@ -93,14 +94,16 @@ export class StoreSnapshot {
   readonly #cache: TextCache;
   readonly #texts: TextReader;
   readonly #steps: StepReader;
+  readonly #calls: KnownCalls;
   /** At one basis a lineage is always the same. */
   readonly #lineages = new Map<SessionId, Promise<Lineage | undefined>>();
 
-  constructor(db: DbSnapshot, cache: TextCache) {
+  constructor(db: DbSnapshot, cache: TextCache, calls: KnownCalls) {
     this.#db = db;
     this.#cache = cache;
+    this.#calls = calls;
     this.#texts = new TextReader(db, cache);
-    this.#steps = new StepReader(db, this.#texts);
+    this.#steps = new StepReader(db, this.#texts, calls);
   }
 
   get basis(): Basis {
@@ -110,7 +113,7 @@ export class StoreSnapshot {
   /** The objects as they stood at an earlier transaction of this snapshot's own past, without a request; undefined for a later one. */
   earlier({ validTime, txId }: { readonly validTime: Date; readonly txId: number }): StoreSnapshot | undefined {
     const db = this.#db.earlier(validTime, txId);
-    return db === undefined ? undefined : new StoreSnapshot(db, this.#cache);
+    return db === undefined ? undefined : new StoreSnapshot(db, this.#cache, this.#calls);
   }
 
   /** The heads of many objects, one query: what indexing decides by. Unknown ids are absent. */
@@ -172,7 +175,10 @@ export class StoreSnapshot {
     return this.#steps.step(session, seq);
   }
 
-  /** The steps of a session, all or those of a range, in order, a fork's shared ones first (decision F2); empty for an unknown session. */
+  /**
+   * The steps of a session, all or those of a range, in order, a fork's shared ones first (decision F2); empty for an unknown session. Those of a range are read as each lies
+   * by itself, never from pages.
+   */
   async steps(session: SessionId, range: StepRange = {}): Promise<readonly Step[]> {
     const id = sessionObjectId(session);
     const lineage = await this.#lineageOf(session);
@@ -190,9 +196,12 @@ export class StoreSnapshot {
     return found;
   }
 
-  /** As `steps` of a range, where the session's lineage is known; in pages, so that one is read while another is on its way. */
-  stepsAlong(lineage: Lineage, range: Required<StepRange>): Promise<readonly Step[]> {
-    return this.#steps.along(lineage, range);
+  /**
+   * As `steps` of a range, where the session's lineage is known. `later` may hold pages of them that are not there yet at this basis, which then has to hold every step of
+   * the range.
+   */
+  stepsAlong(lineage: Lineage, range: PagedRange, later: StoreSnapshot = this): Promise<readonly Step[]> {
+    return this.#steps.along(lineage, range, later.#steps);
   }
 
   /**
@@ -201,9 +210,32 @@ export class StoreSnapshot {
    */
   async stepsFrom(lineage: Lineage, { first, upto }: { readonly first: number; readonly upto: number }): Promise<readonly Step[]> {
     const near = upto + RUNNING_STEPS;
-    const steps = await this.stepsAlong(lineage, { first, last: near });
+    const steps = await this.stepsAlong(lineage, { first, last: near, paged: upto });
     if (steps.at(-1)?.seq !== near) return steps;
     return [...steps, ...(await this.stepsAlong(lineage, { first: near + 1, last: Number.MAX_SAFE_INTEGER }))];
+  }
+
+  /**
+   * What the line of a tool call is made of, where a page of steps held it that was read through the same store; it holds at every basis that has the step which names
+   * the call.
+   */
+  knownCall(id: ObjectId): KnownCall | undefined {
+    return this.#calls.get(id);
+  }
+
+  /** The pages that a session's own steps up to one make up and that are not there (decision 0015). */
+  async missingPages(session: SessionId, upto: number): Promise<readonly PageRange[]> {
+    return this.#steps.missingPages(await this.#lineageOf(session), upto);
+  }
+
+  /** The ids of the pages of a session's steps up to one that do not say what the steps say by themselves. */
+  async wrongPages(session: SessionId, upto: number): Promise<readonly PartId[]> {
+    return this.#steps.wrongPages(await this.#lineageOf(session), upto);
+  }
+
+  /** What a page of steps is written as, and from when on it holds; undefined where it would be too large, and where not all of its steps are there. */
+  pagePart(range: PageRange): Promise<{ readonly part: StoredDocument; readonly validTime: Date } | undefined> {
+    return this.#steps.pagePart(range);
   }
 
   /** Which of some steps the database holds at this basis. */
@@ -333,7 +365,7 @@ export class StoreSnapshot {
       return seq === upto ? fromStored(document, undefined, setFields(sets)) : sessionVersion(session, sets);
     }
     const steps = await this.#allSteps(lineage, upto);
-    const turns = turnsOf(steps.reduce(chatAfter, NO_CHAT));
+    const turns = turnsOf(chatAfterAll(NO_CHAT, steps));
     return (steps.at(-1)?.seq ?? 0) === upto ? fromStored(document, undefined, chatFields(session, turns)) : chatVersion(session, turns);
   }
 }

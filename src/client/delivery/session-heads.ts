@@ -4,7 +4,7 @@ import type { FilesystemSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
-import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
+import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import type { ForkPoint } from '../../store/head.js';
 import { runningChatHead, runningSessionHead } from '../../store/head.js';
 import { type ObjectStore, type StoredPut, storedPut } from '../../store/object-store.js';
@@ -132,7 +132,10 @@ async function forkHeads({ store, clock }: ForkEnvironment, parentId: SessionId,
   const steps = await snapshot.steps(parentId);
   const shared = sharedSteps(parentId, steps, at);
   const parent: ForkPoint = { session: parentId, seq: shared.length };
-  const state = shared.map((step) => ({ ...step, session: id })).reduce(applyStep, emptySession(id));
+  const state = applySteps(
+    emptySession(id),
+    shared.map((step) => ({ ...step, session: id })),
+  );
   const { puts, position } = headsAt(state, { at: Math.max(clock(), state.lastAt + 1), epoch: 1, parent, roots: head.marks.roots });
   const prompt = await promptAfter(store, parentId, { now: snapshot, next: steps[shared.length] });
   const all = [...puts, storedPut({ version: systemPromptVersion(id, prompt), validTime: new Date(position.at) })];

@@ -4,7 +4,7 @@ import { HeadHashes } from '../../objects/head-hashes.js';
 import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
-import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
+import { applyStep, applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import { marksOf } from '../../store/head.js';
 import { type ObjectStore, type StoredPut, storedPut } from '../../store/object-store.js';
 import { defined } from '../../values/defined.js';
@@ -98,7 +98,7 @@ export class StepBridge {
     if (position === undefined) throw new Error('BUG: a session without a head');
     const own = heads.filter(({ head }) => head.type !== 'session' && head.type !== 'chat');
     const lost = step === undefined ? [] : this.#lostBefore(step, reached.state);
-    const before = lost.reduce(applyStep, reached.state);
+    const before = applySteps(reached.state, lost);
     const hashes = new HeadHashes(session);
     let made: readonly StoredPut[] = [];
     if (step?.opens !== undefined) made = turnHeads({ before, after: applyStep(before, step) }, position, hashes).puts;
@@ -140,7 +140,7 @@ export class StepBridge {
     const id = sessionObjectId(session);
     const head = (await snapshot.heads([id])).get(id);
     if (head === undefined) return { state: emptySession(session), position: undefined, lease: null, isBroken: false };
-    const state = (await snapshot.steps(session)).reduce(applyStep, emptySession(session));
+    const state = applySteps(emptySession(session), await snapshot.steps(session));
     return { state, position: positionOf(head.document, head.validTime.getTime()), lease: head.document, isBroken: false };
   }
 }
@@ -159,7 +159,7 @@ function positionOf(lease: StoredDocument, at: number): HeadPosition {
 
 /** Where a session stands after a write. */
 function after({ step, lost = [], heads, session }: SessionWrite, before: Reached): Reached {
-  const state = [...lost, ...(step === undefined ? [] : [step])].reduce(applyStep, before.state);
+  const state = applySteps(before.state, [...lost, ...(step === undefined ? [] : [step])]);
   const put = headIn(heads, sessionObjectId(session));
   if (put === undefined) return { ...before, state };
   return { ...before, state, lease: put.head, position: positionOf(put.head, put.validTime?.getTime() ?? 0) };

@@ -13,6 +13,7 @@ import { XtdbClient } from '../../xtdb/xtdb-client.js';
 import { ClientJournal } from '../delivery/client-journal.js';
 import type { DeliveryGate } from '../delivery/delivery-gate.js';
 import { Outbox, type OutboxStatus } from '../delivery/outbox.js';
+import { PageKeeper } from '../delivery/page-keeper.js';
 import { type ForkOptions, forkSession } from '../delivery/session-heads.js';
 import { SharedWriter } from '../delivery/shared-writer.js';
 import { SoleWriter } from '../delivery/writers.js';
@@ -113,6 +114,7 @@ export class ContextClient {
   readonly #lease: LeaseSettings | undefined;
   readonly #journal: ClientJournal | undefined;
   readonly #publisher: TrackingPublisher | undefined;
+  readonly #pages: PageKeeper;
   #closing: Promise<CloseReport> | undefined;
 
   private constructor(files: FileAccess, journal: ClientJournal | undefined, options: ContextClientOptions) {
@@ -129,6 +131,7 @@ export class ContextClient {
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
     const writer = isSole ? new SoleWriter(store.writes, { pipelined: journal === undefined }) : new SharedWriter(store);
     const outbox = new Outbox({ store, metadata, versions, writer, journal });
+    this.#pages = new PageKeeper(store, outbox);
     const clock = options.clock ?? Date.now;
     const { track, dataDir, what = WHAT, onNotice } = options;
     const tracking = openTracking({ files, metadata, outbox, clock }, { dataDir, what, track, onNotice });
@@ -361,6 +364,7 @@ export class ContextClient {
       if (isNew) return new ContextSession(this.#environment, await createSession(this.#environment, id), parts);
       const resume = tracking?.resume(id, onProgress);
       const loaded = await openSession(this.#environment, id, (ids, objects) => resume?.take(ids, objects));
+      this.#pages.keep(id, loaded.state.seq);
       await resume?.within(TIME_LIMITS.resume);
       return new ContextSession(this.#environment, loaded, parts);
     } catch (error) {

@@ -4,7 +4,7 @@ import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } 
 import type { Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { SessionError } from '../../session/errors.js';
-import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
+import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import type { ForkPoint } from '../../store/head.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';
 import type { StoredSession, StoreSnapshot } from '../../store/store-snapshot.js';
@@ -75,7 +75,7 @@ export async function loadSession(snapshot: StoreSnapshot, id: SessionId): Promi
   ]);
   const { epoch = 1, upto = 0, parent, roots } = head.marks;
   return {
-    state: steps.reduce(applyStep, emptySession(id)),
+    state: applySteps(emptySession(id), steps),
     position: { epoch, upto, at: head.validTime.getTime(), ...defined({ parent, roots }) },
     lease: head.document,
     prompt: prompt?.version.content ?? null,

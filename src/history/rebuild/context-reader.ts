@@ -6,7 +6,7 @@ import type { SessionSets } from '../../objects/sets.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
 import { fileStub } from '../../objects/versions.js';
-import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
+import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
 import { contentPartHash, toStored } from '../../store/head.js';
 import type { Lineage } from '../../store/lineage.js';
@@ -53,8 +53,11 @@ function isOneOf(ids: readonly ObjectId[]): (shown: ShownAhead) => boolean {
   return ({ id }) => asked.has(id);
 }
 
+/** The metadata of calls names no path. */
+const CALL_PATHS: DisplayPaths = { display: ({ path }) => path };
+
 /** Steps between two states that are kept. */
-const KEEP_EVERY = 64;
+const KEEP_EVERY = 256;
 
 /** What never changes of one session: its steps, states along the way, the metadata of its calls. */
 class SessionCache {
@@ -71,6 +74,15 @@ class SessionCache {
     this.#kept = [this.#last];
   }
 
+  /** Takes in the metadata of those calls of some objects that pages of steps held: whoever has the step that names a call has the call. */
+  learnCalls(snapshot: StoreSnapshot, ids: readonly ObjectId[]): void {
+    for (const id of ids) {
+      const call = this.calls.has(id) ? undefined : snapshot.knownCall(id);
+      const metadata = call === undefined ? undefined : metadataOf(call.document, call.marks, CALL_PATHS);
+      if (metadata !== undefined) this.calls.set(id, metadata);
+    }
+  }
+
   /** Takes in steps from the first on; nothing where some were read or are being read. */
   know(steps: readonly Step[]): void {
     if (this.#isFresh) for (const step of steps) this.#steps.push(step);
@@ -78,18 +90,19 @@ class SessionCache {
   }
 
   /** The session after a step, or after the last one of a snapshot; undefined where the snapshot does not hold so many. */
-  async stateAt(snapshot: StoreSnapshot, seq: number | undefined): Promise<SessionState | undefined> {
+  async stateAt(snapshot: StoreSnapshot, seq: number | undefined, later?: StoreSnapshot): Promise<SessionState | undefined> {
     this.#isFresh = false;
-    const reading = this.#reading.then(() => (seq === undefined ? this.#readAll(snapshot) : this.#readUpTo(snapshot, seq)));
+    const reading = this.#reading.then(() => (seq === undefined ? this.#readAll(snapshot) : this.#readUpTo(snapshot, seq, later)));
     this.#reading = reading.catch(() => undefined);
     const wanted = await reading;
     if (this.#steps.length < wanted) return undefined;
-    let state = this.#last.seq <= wanted ? this.#last : (this.#kept[Math.floor(wanted / KEEP_EVERY)] ?? this.#kept[0]);
-    for (const step of this.#steps.slice(state?.seq ?? 0, wanted)) {
-      state = applyStep(state ?? emptySession(step.session), step);
+    let state = this.#last.seq <= wanted ? this.#last : (this.#kept[Math.floor(wanted / KEEP_EVERY)] ?? emptySession(this.#last.id));
+    while (state.seq < wanted) {
+      const next = Math.min(wanted, state.seq - (state.seq % KEEP_EVERY) + KEEP_EVERY);
+      state = applySteps(state, this.#steps.slice(state.seq, next));
       if (state.seq === this.#kept.length * KEEP_EVERY) this.#kept.push(state);
     }
-    if (state !== undefined) this.#last = state;
+    this.#last = state;
     return state;
   }
 
@@ -103,10 +116,10 @@ class SessionCache {
     return snapshot.lineage(this.#last.id);
   }
 
-  async #readUpTo(snapshot: StoreSnapshot, seq: number): Promise<number> {
+  async #readUpTo(snapshot: StoreSnapshot, seq: number, later: StoreSnapshot | undefined): Promise<number> {
     const first = this.#steps.length + 1;
     const lineage = first > seq ? undefined : await this.lineage(snapshot);
-    if (lineage !== undefined) for (const step of await snapshot.stepsAlong(lineage, { first, last: seq })) this.#steps.push(step);
+    if (lineage !== undefined) for (const step of await snapshot.stepsAlong(lineage, { first, last: seq }, later)) this.#steps.push(step);
     return seq;
   }
 
@@ -141,14 +154,22 @@ export class ContextReader {
     return lineage === undefined ? new Set() : snapshot.existingSteps(lineage, seqs);
   }
 
-  /** A context of a session at a snapshot. Undefined when the session or the step is not there at that basis. */
-  async read(snapshot: StoreSnapshot, { session, step, paths, objects = setsOf }: WantedContext): Promise<ReadContext | undefined> {
+  /**
+   * A context of a session at a snapshot. Undefined when the session or the step is not there at that basis. The caller that names a step and a `later` snapshot sees to it
+   * that the basis has the step: what was put into pages since then is read from there.
+   */
+  async read(
+    snapshot: StoreSnapshot,
+    { session, step, paths, objects = setsOf }: WantedContext,
+    later?: StoreSnapshot,
+  ): Promise<ReadContext | undefined> {
     const known = this.#known(session);
-    const state = await known.stateAt(snapshot, step);
+    const state = await known.stateAt(snapshot, step, later);
     if (state === undefined) return undefined;
     const { index, active } = objects(state);
     const prompt = systemPromptObjectId(session);
     const own = [sessionObjectId(session), prompt];
+    known.learnCalls(snapshot, index);
     const fresh = index.filter((id) => !known.calls.has(id));
     const heads = await snapshot.heads([...new Set([...own, ...fresh, ...active])]);
     if (!heads.has(sessionObjectId(session))) return undefined;
@@ -165,6 +186,7 @@ export class ContextReader {
     const state = await known.stateAt(present, step);
     if (state === undefined) return undefined;
     const { index, active } = objects(state);
+    known.learnCalls(present, index);
     const isAsked = objects === setsOf ? () => true : isOneOf([prompt, ...index, ...active]);
     const named = new Map(await Promise.all(shown.filter(isAsked).map(async (one) => [one.id, await findShown(present, one)] as const)));
     const asked = [...new Set([prompt, ...index.filter((id) => !known.calls.has(id)), ...active])].filter((id) => !named.has(id));

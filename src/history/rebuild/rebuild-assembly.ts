@@ -225,7 +225,7 @@ export class AssemblyRebuilder {
     const { session, step } = proof;
     const snapshot = await this.#snapshot(basis);
     const [context, there] = await Promise.all([
-      this.#reader.read(snapshot, wantedContext(wanted)),
+      this.#reader.read(snapshot, wantedContext(wanted), await this.#newest()),
       this.#reader.existingSteps(snapshot, session, [step, step + 1]),
     ]);
     if (context === undefined || (step > 0 && !there.has(step))) throw this.#notThere(proof, basis);

@@ -124,8 +124,10 @@ export async function verifyParts(checked: CheckedSession): Promise<PartsReport>
   const damages: PartDamage[] = [...(await checkHeads(present, session))];
   let steps: readonly Step[];
   try {
-    const now = await present.steps(session);
-    steps = await before.steps(session);
+    const now = await present.steps(session, { first: 1 });
+    steps = await before.steps(session, { first: 1 });
+    const wrong = await present.wrongPages(session, now.length);
+    damages.push(...wrong.map((part) => ({ part, what: 'damaged' as const, of: 'it does not say what its steps say' })));
     damages.push(...rewrittenSteps(session, steps, now), ...(await rewrittenCalls(checked, steps)));
     damages.push(...lostSteps(session, now));
     steps = now;

@@ -5,7 +5,7 @@ import { hashText } from '../../objects/hashes.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
 import type { HistoryEvent, Step } from '../../objects/step.js';
-import { applyStep, emptySession, type SessionState } from '../../session/session-state.js';
+import { applyStep, applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type ContextMeasure, ContextMeter, type CountTokens } from './context-measure.js';
 import { ReplayError } from './replay-error.js';
@@ -61,7 +61,7 @@ export class RecordedSession {
     this.branchOf = recorded.branchOf;
     this.#session = session;
     this.#known = known;
-    this.#passed = known.slice(0, shared).reduce(applyStep, emptySession(session.id));
+    this.#passed = applySteps(emptySession(session.id), known.slice(0, shared));
     this.#meter = new ContextMeter(countTokens);
     this.#countTokens = countTokens;
     this.seen = this.state;

@@ -4,7 +4,7 @@ import { type ObjectId, objectId, sessionId } from '../../../src/objects/ids.js'
 import { EMPTY_SETS } from '../../../src/objects/sets.js';
 import type { Step } from '../../../src/objects/step.js';
 import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
-import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
+import { applyStep, applySteps, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import type { StepPolicy } from '../../../src/session/step-policy.js';
 import { applyChanges, withStep } from '../../support/plain-folds.js';
 import { windowOf } from '../../support/result-window.js';
@@ -153,16 +153,17 @@ describe('random sessions', () => {
       fc.property(happenings, policy, (list, rules) => {
         const { state, steps } = run(list, rules, () => undefined);
         const stored: readonly Step[] = JSON.parse(JSON.stringify(steps));
-        const again = stored.reduce(applyStep, emptySession(SID));
-        expect([again.sets, again.turns, windowOf(again), again.seq, again.turn, again.turnRef, again.lastAt]).toEqual([
-          state.sets,
-          state.turns,
-          windowOf(state),
-          state.seq,
-          state.turn,
-          state.turnRef,
-          state.lastAt,
-        ]);
+        const seen = (one: SessionState) => [
+          [one.sets, one.turns, one.marks, windowOf(one), [...one.collapsible()]],
+          [one.seq, one.turn, one.turnRef, one.turnRule, one.lastAt, one.indexSize],
+        ];
+        expect(seen(stored.reduce(applyStep, emptySession(SID)))).toEqual(seen(state));
+        const cut = Math.floor(stored.length / 3);
+        const begun = applySteps(emptySession(SID), stored.slice(0, cut));
+        const before = seen(begun);
+        expect(before).toEqual(seen(stored.slice(0, cut).reduce(applyStep, emptySession(SID))));
+        expect(seen(applySteps(begun, stored.slice(cut)))).toEqual(seen(state));
+        expect(seen(begun)).toEqual(before);
         expect(steps.reduce((sets, { changes }) => applyChanges(sets, changes), EMPTY_SETS)).toEqual(state.sets);
         expect(steps.reduce(withStep, [])).toEqual(state.turns);
       }),

@@ -3,7 +3,7 @@ import { objectId, sessionId } from '../../../src/objects/ids.js';
 import type { Step } from '../../../src/objects/step.js';
 import { SessionError } from '../../../src/session/errors.js';
 import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
-import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
+import { applyStep, applySteps, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { windowOf } from '../../support/result-window.js';
 
@@ -70,6 +70,16 @@ describe('folding steps (decision G3)', () => {
     const right = applyStep(first, planCall(first, { call: c as never, at: 2, activateFiles: [], index: [] }, DEFAULT_POLICY));
     expect([first.sets.index, left.sets.index, right.sets.index]).toEqual([[a], [a, b], [a, c]]);
     expect([first.has(b as never), left.has(c as never), right.has(b as never)]).toEqual([false, false, false]);
+  });
+
+  test('many steps at once are refused as each of them would be, and leave the session as it was', () => {
+    const state = applyStep(emptySession(SID), step({}));
+    const next = step({ seq: 2, at: 11, turn: 2 });
+    expect(codeOf(() => applySteps(state, [next, step({ seq: 4, at: 12, turn: 3 })]))).toBe('sequence-gap');
+    expect(codeOf(() => applySteps(state, [next, step({ seq: 3, at: 12, turn: 3, changes: { pin: [objectId('x')] } })]))).toBe(
+      'unknown-object',
+    );
+    expect([state.seq, state.turns.length, applySteps(state, []), applySteps(state, [next]).seq]).toEqual([1, 1, state, 2]);
   });
 
   test('calls join the last assistant message of their turn, or one without words', () => {

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
+import { kwMap } from '../../../src/edn/values.js';
+import { askContext, askQuery } from '../../../src/history/ask/ask.js';
+import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { verifySession } from '../../../src/history/verify/verify-session.js';
+import type { SessionId } from '../../../src/objects/ids.js';
+import type { Step } from '../../../src/objects/step.js';
+import { pageId } from '../../../src/store/step-page.js';
+import type { StoreSnapshot } from '../../../src/store/store-snapshot.js';
+import { countRequests, openClient, wholeRead } from '../../support/context.js';
+import { executeForeign } from '../../support/xtdb.js';
+
+/** Enough for two pages and some steps that stand in none. */
+const STEPS = 230;
+
+describe('a long session, whose steps stand in pages too (decision 0015)', () => {
+  let root: string;
+  let client: ContextClient;
+  let session: ContextSession;
+
+  const call = async (to: ContextSession, n: number): Promise<void> => {
+    const path = join(root, `file-${n % 3}.ts`);
+    if (n % 10 === 0) await writeFile(path, `version ${n}\n`);
+    const readings = n % 10 === 0 ? [await wholeRead(client, path)] : [];
+    await to.recordCall({ tool: 'bash', args: { n }, status: 'ok', content: `output ${n}`, readings, answer: (id) => id });
+  };
+  const grow = async (to: ContextSession, steps: number): Promise<void> => {
+    for (let n = to.state.seq; n < steps; n = to.state.seq) {
+      await to.reportMessage({ role: 'user', text: n % 50 === 0 ? `${n} and much more `.repeat(200) : `turn ${n}` });
+      if (n % 20 < 2) await to.assemble({ deliver: 'library' });
+      await call(to, n);
+    }
+    await client.snapshot();
+  };
+  const present = async (): Promise<StoreSnapshot> => (await client.delivered()).latest();
+  const missing = async (id: SessionId, upto = STEPS) => (await present()).missingPages(id, upto);
+  const alone = (snapshot: StoreSnapshot, id: SessionId): Promise<readonly Step[]> => snapshot.steps(id, { first: 1 });
+  const page = (id: SessionId, last: 100 | 200): string => pageId({ session: id, first: last - 99, last });
+
+  beforeAll(async () => {
+    root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-pages-')));
+    client = await openClient(root, { dataDir: join(root, 'data'), track: false });
+    session = await client.openSession({ id: `paged-${randomUUID()}` });
+    await grow(session, STEPS);
+  });
+  afterAll(async () => {
+    await client.close();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  test('is read from them: the same steps, at every basis, and contexts that ask for little', async () => {
+    const { id } = session;
+    expect(await missing(id)).toEqual([]);
+    const now = await present();
+    const steps = await alone(now, id);
+    expect(await now.steps(id)).toEqual(steps);
+    const times = await now.stepTimes(id, [1, 99, 100, 101, 230]);
+    for (const [seq, { txId }] of times) {
+      const before = now.earlier({ validTime: new Date((steps[seq - 1]?.at ?? 0) - 1), txId });
+      const then = now.earlier({ validTime: new Date(steps[seq - 1]?.at ?? 0), txId });
+      for (const basis of [before, then]) if (basis !== undefined) expect(await basis.steps(id)).toEqual(await alone(basis, id));
+    }
+    const store = await client.delivered();
+    const proofs = await now.assemblies(id);
+    for (const proof of [proofs[0], proofs.at(-2), proofs.at(-1)]) {
+      if (proof === undefined) throw new Error('no context was handed out');
+      const { result, sent } = await countRequests(() => new AssemblyRebuilder(store).rebuild(proof));
+      expect(result.equal).toBe(true);
+      expect(sent).toBeLessThan(7_000);
+    }
+    const asked = await askContext(await Timeline.open(store), `${id}@turn:81`, {});
+    expect(asked).toMatchObject({ matches: true, turn: 81 });
+  });
+
+  test('shows nothing of them to a reviewer', async () => {
+    const timeline = await Timeline.open(await client.delivered());
+    const ask = async (query: string) => (await askQuery(timeline, query, { args: `["${page(session.id, 100)}"]` })).answer.rows;
+    expect(await ask('[:find ?t :in ?e :where [?e :type ?t]]')).toEqual([]);
+    expect(await ask('[:find ?e :in ?e :where [?e :xt/id]]')).toEqual([]);
+    expect(await timeline.present.get(page(session.id, 100))).toBeUndefined();
+  });
+
+  test('has a fork that reads the pages of its parent and makes those of its own steps', async () => {
+    const fork = await client.forkSession(session.id, { at: 130 });
+    await grow(fork, 202);
+    expect(await missing(fork.id, 202)).toEqual([]);
+    const now = await present();
+    expect((await now.times([pageId({ session: fork.id, first: 131, last: 200 })])).size).toBe(1);
+    expect(await now.steps(fork.id)).toEqual(await alone(now, fork.id));
+    expect(await verifySession(await client.delivered(), fork.id)).toMatchObject({ ok: true });
+  });
+
+  test('that has none, since an earlier version wrote it, is read the same, and gets them when it is opened', async () => {
+    const { id } = session;
+    const steps = await (await present()).steps(id);
+    for (const last of [100, 200] as const) await executeForeign('delete', page(id, last), new Date(steps[last - 1]?.at ?? 0));
+    expect((await missing(id)).map(({ last }) => last)).toEqual([100, 200]);
+    expect(await (await present()).steps(id)).toEqual(steps);
+    await client.closeSession(session);
+    session = await client.openSession({ id });
+    expect(await missing(id)).toEqual([]);
+    expect(await (await present()).steps(id)).toEqual(steps);
+  });
+
+  test('whose page says what its steps do not say is found damaged; one that is none is named', async () => {
+    const { id } = session;
+    expect((await verifySession(await client.delivered(), id)).ok).toBe(true);
+    const put = (text: string) =>
+      executeForeign('put', kwMap({ 'xt/id': page(id, 100), type: 'steps', text }), new Date(session.state.lastAt + 1));
+    const made = await (await present()).pagePart({ session: id, first: 1, last: 100 });
+    await put(String(made?.part.text).replace('"bash"', '"other"'));
+    const { parts } = await verifySession(await client.delivered(), id);
+    expect(parts.damages).toContainEqual({ part: page(id, 100), what: 'damaged', of: expect.any(String) });
+    await put('no page');
+    await expect((await present()).steps(id)).rejects.toMatchObject({
+      code: 'corrupt-part',
+      message: expect.stringContaining(page(id, 100)),
+    });
+  });
+});
