@@ -12,7 +12,7 @@ import {
   type SourceVersion,
   type StoredCall,
 } from '../../projection/project-session.js';
-import { applyStep, emptySession } from '../../session/session-state.js';
+import { applySteps, emptySession } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
 import type { FoundVersion, Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
@@ -67,7 +67,7 @@ function storedCall(
 
 async function projectionAt({ timeline, session, point, steps }: FoundSession, counter: TokenCounter): Promise<Projection> {
   const { snapshot, place } = point;
-  const state = steps.reduce(applyStep, emptySession(session));
+  const state = applySteps(emptySession(session), steps);
   const { sets } = state;
   const owner = place?.owner ?? session;
   const prompt = systemPromptObjectId(owner);
