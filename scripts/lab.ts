@@ -1,8 +1,8 @@
 /** Compares context policies on every recording below PALIMPSEST_CORPUS, or on those that are named: `npm run lab [-- FILE… --config FILE --out FOLDER]`. */
-import { readFileSync } from 'node:fs';
 import { availableParallelism, homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readConfig } from '../src/lab/cli/read-config.js';
 import { parseLabConfig } from '../src/lab/laboratory/lab-config.js';
 import { runLab } from '../src/lab/laboratory/run-lab.js';
 import { writeLab } from '../src/lab/laboratory/write-lab.js';
@@ -16,10 +16,7 @@ const { values, positionals } = parseArgs({
 const corpus = process.env.PALIMPSEST_CORPUS;
 const named = positionals.length > 0 ? positionals : corpus === undefined || corpus === '' ? [] : [corpus];
 if (named.length === 0) throw new Error('no recordings: set PALIMPSEST_CORPUS to a folder of them, or name some behind --');
-const config = parseLabConfig(
-  values.config === undefined ? {} : JSON.parse(readFileSync(values.config, 'utf8')),
-  values.config ?? 'no configuration',
-);
+const config = await readConfig(values.config, parseLabConfig);
 const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest');
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
