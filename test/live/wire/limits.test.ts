@@ -49,7 +49,7 @@ function ticksUsed(): number {
 
 describe('bodies that come slowly', () => {
   test('take no thread from other requests: one that is there is answered while they are on their way', async () => {
-    const slow = Array.from({ length: 200 }, () => {
+    const slow = Array.from({ length: 900 }, () => {
       const socket = connect(join(folder, 's'));
       let said = '';
       socket.on('data', (piece) => {
@@ -65,6 +65,10 @@ describe('bodies that come slowly', () => {
       expect([answer.status, readEdn(answer.text)]).toEqual([200, [['d7']]]);
       // None of them was given up: they were on their way all the time.
       expect(slow.map((one) => one.answer()).filter((text) => text !== '')).toEqual([]);
+      // Nor do they take one when they break off, all at once.
+      for (const { socket } of slow) socket.destroy();
+      const answers = await Promise.all(Array.from({ length: 40 }, () => ask('{:find [a] :where [[a :n 7]]}')));
+      expect(answers.filter(({ status, text }) => status !== 200 && !text.includes('queries')).map(({ text }) => text)).toEqual([]);
     } finally {
       for (const { socket } of slow) socket.destroy();
     }

@@ -47,13 +47,14 @@
     (alength bytes)))
 
 (defn- step!
-  "Takes what is there of a body. Answers the chunk that ends it, :enough where no more is kept, or nil when `again` is called once more has come."
+  "Takes what is there of a body. Answers the chunk that ends it, :enough where no more is kept, or nil when `again` is called once more has come. Throws
+  what a body broke off with: a request without its body takes no thread."
   [^Request request kept started ^AtomicLong size ^Runnable again]
   (loop []
     (let [^Content$Chunk chunk (.read request)]
       (cond
         (nil? chunk) (do (.demand request again) nil)
-        (Content$Chunk/isFailure chunk) chunk
+        (Content$Chunk/isFailure chunk) (throw (.getFailure chunk))
         :else (let [last? (.isLast chunk)
                     total (.addAndGet size (keep! kept chunk))]
                 (pace/check! started total)
@@ -64,7 +65,7 @@
 
 (defn when-arrived!
   "Calls `f` with the request once its body is there, or so much of it as is kept; on a thread that must not wait. `fail` is called with what went wrong:
-  a 408 refusal for a body that comes too slowly, and whatever `f` throws."
+  a 408 refusal for a body that comes too slowly, the failure of one that breaks off, and whatever `f` throws."
   [^Request request f fail]
   (let [kept (ByteArrayOutputStream.)
         size (AtomicLong.)
