@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemCode } from '../process/system-error.js';
+import { unlessMissing } from '../process/system-error.js';
 import { corruptError, type JournalDamage, JournalError, type JournalLoss, journalFailure, type Range } from './errors.js';
 import { FRAME_HEADER_BYTES, frameAt, frameSalt, payloadAt } from './frame.js';
 import { type FolderListing, type SegmentName, segmentFile } from './journal-folder.js';
@@ -187,13 +187,10 @@ export interface JournalRecord {
 }
 
 /** The bytes of a file; undefined when it was trimmed since it was listed. */
-async function readSegment(path: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
+function readSegment(path: string): Promise<Buffer | undefined> {
+  return unlessMissing(readFile(path)).catch((error: unknown) => {
     throw journalFailure('reading', path, error);
-  }
+  });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { systemCode } from '../process/system-error.js';
+import { systemCode, unlessMissing } from '../process/system-error.js';
 
 /** The log of a node. */
 export interface LogFile {
@@ -50,10 +50,7 @@ const TAIL_BYTES = 1_000_000;
 
 /** The last lines of a log file, at most `lines` and at most one megabyte; undefined when there is no such file. */
 export async function readLogTail(path: string, lines: number): Promise<string | undefined> {
-  const file = await open(path, 'r').catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  });
+  const file = await unlessMissing(open(path, 'r'));
   if (file === undefined) return undefined;
   try {
     const { size } = await file.stat();

@@ -1,6 +1,6 @@
 import { chmod, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemCode } from '../process/system-error.js';
+import { unlessMissing } from '../process/system-error.js';
 import { NodeError } from './errors.js';
 
 /** The entries that this program makes in a data folder; the drafts of each begin with its name and a dot. */
@@ -58,14 +58,8 @@ async function closeEntries(
   names: readonly string[],
   { dir, uid }: { readonly dir: string; readonly uid: number },
 ): Promise<void> {
-  await Promise.all(
-    names.map((name) =>
-      closeEntry(join(folder, name), dir, uid).catch((error: unknown) => {
-        // A running node and other clients remove files meanwhile.
-        if (systemCode(error) !== 'ENOENT') throw error;
-      }),
-    ),
-  );
+  // A running node and other clients remove files meanwhile.
+  await Promise.all(names.map((name) => unlessMissing(closeEntry(join(folder, name), dir, uid))));
 }
 
 /**

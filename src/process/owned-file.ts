@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { z } from 'zod';
 import { draftOf, removeDeadDrafts } from './drafts.js';
 import { isAlive, type ProcessIdentity } from './process-identity.js';
-import { systemCode } from './system-error.js';
+import { systemCode, unlessMissing } from './system-error.js';
 
 /** What a file that a process owns says of it: at least which process it is. */
 export type OwnerSchema<Owner extends ProcessIdentity> = z.ZodType<Owner>;
@@ -42,13 +42,8 @@ export async function createWholeFile(path: string, content: string): Promise<bo
 }
 
 /** The text of a file; undefined where there is none. Throws what the system throws otherwise. */
-export async function textOf(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+export function textOf(path: string): Promise<string | undefined> {
+  return unlessMissing(readFile(path, 'utf8'));
 }
 
 /** What the text of a JSON file says; undefined for text that is cut off, empty or of another form. */
@@ -111,10 +106,7 @@ export function ownedFile(path: string, content: string, older: readonly string[
 
 /** The names in a folder; none where the folder does not exist. Throws what the system throws otherwise. */
 export async function namesIn(folder: string): Promise<readonly string[]> {
-  return readdir(folder).catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return [];
-    throw error;
-  });
+  return (await unlessMissing(readdir(folder))) ?? [];
 }
 
 /** What the JSON files of a folder say, as far as they have this form; files that are half-made or gone meanwhile are passed over. */

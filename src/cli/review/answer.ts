@@ -13,7 +13,7 @@ import { runningProfile } from '../../node/node-status.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { parseSource } from '../../objects/source.js';
 import { clientFolder } from '../../process/data-folder.js';
-import { systemCode } from '../../process/system-error.js';
+import { unlessMissing } from '../../process/system-error.js';
 import { reportedTime } from '../../store/object-store.js';
 import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
@@ -93,10 +93,8 @@ async function openPast(settings: Settings): Promise<OpenStore> {
   };
   if (settings.nodeUrl !== undefined) return openStore(settings, report);
   const { dataDir } = settings.node;
-  await stat(dataDir).catch((error: unknown) => {
-    if (systemCode(error) !== 'ENOENT') throw error;
+  if ((await unlessMissing(stat(dataDir))) === undefined)
     throw new HistoryError('unknown-session', `there is no data folder ${dataDir}: nothing was recorded there (--data, PALIMPSEST_DATA)`);
-  });
   const profile = await runningProfile(dataDir);
   const node = { ...settings.node, ...defined({ profile }) };
   return openStore({ ...settings, node }, report);

@@ -3,8 +3,7 @@ import { mkdir, readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
 import { type FilesystemId, filesystemId } from '../../objects/ids.js';
-import { createWholeFile } from '../../process/owned-file.js';
-import { systemCode } from '../../process/system-error.js';
+import { createWholeFile, textOf } from '../../process/owned-file.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 
 /** What a filesystem id is made from; everything is read from the machine if left out. */
@@ -90,8 +89,7 @@ async function persistedId(dataDir: string): Promise<string> {
 }
 
 async function readPersisted(path: string): Promise<string | undefined> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return undefined;
+  const text = await textOf(path).catch((error: unknown) => {
     throw sourceErrorFrom(error, path);
   });
   if (text === undefined || PERSISTED_ID.test(text.trim())) return text?.trim();

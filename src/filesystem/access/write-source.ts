@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 import { hashBytes } from '../../objects/hashes.js';
 import type { CanonicalPath, Sha256 } from '../../objects/ids.js';
 import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
-import { systemCode } from '../../process/system-error.js';
+import { systemCode, unlessMissing } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { entryPath, irregularKind, notRegularError, openFileInside, openFolderInside } from './open-inside.js';
 import type { AllowedRoots } from './roots.js';
@@ -132,10 +132,7 @@ async function replaceFile(
 
 /** What stands at the target now; `undefined` for nothing. Refuses what cannot be replaced by a file. */
 async function writableTarget(target: string, shown: string): Promise<Stats | undefined> {
-  const before = await lstat(target).catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  });
+  const before = await unlessMissing(lstat(target));
   if (before === undefined) return undefined;
   const irregular = irregularKind(before);
   if (irregular !== undefined) throw notRegularError(irregular, shown);

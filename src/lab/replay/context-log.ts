@@ -1,11 +1,11 @@
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { quoted } from '../../objects/errors.js';
 import { hashText } from '../../objects/hashes.js';
 import type { SessionId } from '../../objects/ids.js';
-import { systemCode } from '../../process/system-error.js';
+import { textOf } from '../../process/owned-file.js';
 import { parseJson } from '../recordings/json/json-text.js';
 import { type ContextMeasure, contextMeasureSchema } from './context-measure.js';
 import type { ReplayConfig } from './replay-config.js';
@@ -42,10 +42,7 @@ async function readLog(path: string, config: string): Promise<KeptMeasures> {
   const mine = [config, hashText(config)];
   let first: string | undefined;
   const measures = new Map<string, ContextMeasure>();
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return '';
-    throw error;
-  });
+  const text = (await textOf(path)) ?? '';
   let bytes = 0;
   for (const line of text.split(/(?<=\n)/)) {
     if (!line.endsWith('\n')) break;
