@@ -16,7 +16,8 @@ export type ExitVerdict =
   | { readonly kind: 'crashed'; readonly reason: string }
   | { readonly kind: 'failed'; readonly error: NodeError };
 
-const FRONT_CODES: Readonly<Record<string, { readonly code: NodeErrorCode; readonly nextStep: string }>> = {
+/** Why a start fails, by the front's own word for it where it has one: the error, and what to do next. */
+const FAILURES = {
   'corrupt-data': {
     code: 'data-corrupt',
     nextStep:
@@ -27,13 +28,14 @@ const FRONT_CODES: Readonly<Record<string, { readonly code: NodeErrorCode; reado
   'bind-failed': { code: 'start-failed', nextStep: 'Check that the folder of the socket is writable and belongs to you.' },
   'config-invalid': { code: 'start-failed', nextStep: 'Install the package again.' },
   'start-failed': { code: 'start-failed', nextStep: 'The log says more: palimpsest node logs' },
-};
+  locked: { code: 'locked', nextStep: 'Stop that node (palimpsest node stop), or name another folder with --data.' },
+  'out-of-memory': { code: 'out-of-memory', nextStep: 'Free some memory, or give the node more with --heap.' },
+} as const satisfies Readonly<Record<string, { readonly code: NodeErrorCode; readonly nextStep: string }>>;
 
-function failure(
-  code: NodeErrorCode,
-  dataDir: string,
-  { said, nextStep }: { readonly said: string; readonly nextStep: string },
-): ExitVerdict {
+const isFailure = (word: string): word is keyof typeof FAILURES => Object.hasOwn(FAILURES, word);
+
+function failure(why: keyof typeof FAILURES, dataDir: string, said: string): ExitVerdict {
+  const { code, nextStep } = FAILURES[why];
   return { kind: 'failed', error: new NodeError(code, `The node of ${dataDir} did not start: ${said.trim()}. ${nextStep}`) };
 }
 
@@ -44,36 +46,18 @@ function failure(
 export function judgeFrontExit(exit: FrontExit, context: { readonly wasReady: boolean; readonly dataDir: string }): ExitVerdict {
   if (exit.code === 0) return { kind: 'clean' };
   const said = [...exit.tail.matchAll(/^front: ([a-z-]+): (.*)$/gm)].at(-1);
-  const known = said?.[1] === undefined ? undefined : FRONT_CODES[said[1]];
-  if (exit.code === 70 && known !== undefined)
-    return failure(known.code, context.dataDir, { said: said?.[2] ?? '', nextStep: known.nextStep });
-  if (exit.code === 75) {
-    return failure('locked', context.dataDir, {
-      said: 'another process has its database open',
-      nextStep: 'Stop that node (palimpsest node stop), or name another folder with --data.',
-    });
-  }
-  if (/No space left on device/.test(exit.tail) && !context.wasReady) {
-    return failure('no-space', context.dataDir, {
-      said: 'no space left on device',
-      nextStep: 'Free some space on that disk, then start the node again.',
-    });
-  }
+  const [, word = '', detail = ''] = said ?? [];
+  if (exit.code === 70 && isFailure(word)) return failure(word, context.dataDir, detail);
+  if (exit.code === 75) return failure('locked', context.dataDir, 'another process has its database open');
+  if (/No space left on device/.test(exit.tail) && !context.wasReady)
+    return failure('no-space', context.dataDir, 'no space left on device');
   const how = exit.signal === null ? `exit code ${exit.code}` : `signal ${exit.signal}`;
   if (exit.code === 3) {
     const reason = 'out of memory';
-    return context.wasReady
-      ? { kind: 'crashed', reason }
-      : failure('out-of-memory', context.dataDir, {
-          said: 'it ran out of memory',
-          nextStep: 'Free some memory, or give the node more with --heap.',
-        });
+    return context.wasReady ? { kind: 'crashed', reason } : failure('out-of-memory', context.dataDir, 'it ran out of memory');
   }
   if (context.wasReady || exit.signal !== null) return { kind: 'crashed', reason: how };
-  return failure('start-failed', context.dataDir, {
-    said: `${how}; it said last:\n${lastLines(exit.tail, 8)}\n`,
-    nextStep: 'The log says more: palimpsest node logs',
-  });
+  return failure('start-failed', context.dataDir, `${how}; it said last:\n${lastLines(exit.tail, 8)}\n`);
 }
 
 /** How long to wait before the n-th start in a row (n from 1): at once after a first crash, then doubling up to 30 s. */
