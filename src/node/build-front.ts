@@ -1,5 +1,5 @@
 import { cp, mkdir, rename, rm } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { delimiter, extname, join } from 'node:path';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import type { Java } from './java.js';
 import { commonJvmFlags } from './launch.js';
@@ -57,8 +57,6 @@ export async function copyDependencies(pom: string, targetDir: string, signal: A
   );
 }
 
-const PATH_SEPARATOR = process.platform === 'win32' ? ';' : ':';
-
 /** Compiles the front and puts the classes into a jar; one JVM does both, so that a Java without the `jar` tool will do. */
 const COMPILE_AND_PACK = `
 (let [classes (System/getProperty "front.classes")
@@ -100,7 +98,7 @@ export async function compileFront(
     '-Dclojure.compiler.direct-linking=true',
     '-Dclojure.compiler.elide-meta=[:doc,:file,:line,:added]',
     '-cp',
-    [work.classesDir, sources, ...work.jars].join(PATH_SEPARATOR),
+    [work.classesDir, sources, ...work.jars].join(delimiter),
     'clojure.main',
     '-e',
     COMPILE_AND_PACK,
@@ -132,7 +130,7 @@ export async function makeArchive(
     `-XX:ArchiveClassesAtExit=${draft}`,
     `-Djava.io.tmpdir=${work.workDir}`,
     '-cp',
-    work.jars.join(PATH_SEPARATOR),
+    work.jars.join(delimiter),
     'clojure.main',
     '-m',
     'front.main',

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import * as z from 'zod';
+import { parseJson } from '../process/owned-file.js';
 import { identifyProcess, type ProcessIdentity } from '../process/process-identity.js';
 import { NodeError } from './errors.js';
 import type { LogFile } from './log-file.js';
-import type { Indexing, NodeProfile } from './node-state.js';
+import { type Indexing, indexingSchema, type NodeProfile } from './node-state.js';
 
 const planSchema = z.object({
   dataDir: z.string(),
@@ -81,7 +82,7 @@ export function frontArguments(plan: LaunchPlan): readonly string[] {
     ...(plan.archive === null ? [] : ['-Xshare:auto', `-XX:SharedArchiveFile=${plan.archive}`]),
     `-Djava.io.tmpdir=${join(plan.dataDir, 'tmp')}`,
     '-cp',
-    plan.jars.join(process.platform === 'win32' ? ';' : ':'),
+    plan.jars.join(delimiter),
     'clojure.main',
     '-m',
     'front.main',
@@ -111,26 +112,15 @@ export type ReadyLine = Readonly<z.infer<typeof readyLineSchema>>;
 
 /** Reads the ready line; undefined for any other line. */
 export function parseReadyLine(line: string): ReadyLine | undefined {
-  if (!line.startsWith('{')) return undefined;
-  try {
-    return readyLineSchema.parse(JSON.parse(line));
-  } catch {
-    return undefined;
-  }
+  return parseJson(line, readyLineSchema);
 }
 
 /** The line with which a JVM that starts says how far its index has come. */
-const startingLineSchema = z.object({ starting: z.literal(true), indexed: z.int().nonnegative(), of: z.int().nonnegative() });
+const startingLineSchema = indexingSchema.extend({ starting: z.literal(true) }).transform(({ indexed, of }) => ({ indexed, of }));
 
 /** Reads how far the index has come out of a line that says it; undefined for any other line. */
 export function parseStartingLine(line: string): Indexing | undefined {
-  if (!line.startsWith('{"starting"')) return undefined;
-  try {
-    const { indexed, of } = startingLineSchema.parse(JSON.parse(line));
-    return { indexed, of };
-  } catch {
-    return undefined;
-  }
+  return parseJson(line, startingLineSchema);
 }
 
 /** The line with which a node says that it takes no more writes. */

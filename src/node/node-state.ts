@@ -20,7 +20,8 @@ const addressSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('tcp'), origin: z.string(), token: z.string() }),
 ]);
 
-const indexingSchema = z.object({ indexed: z.int().nonnegative(), of: z.int().nonnegative() });
+/** How far an index has come, in transactions. */
+export const indexingSchema = z.object({ indexed: z.int().nonnegative(), of: z.int().nonnegative() });
 
 /** How far the index of a node that starts has come: `indexed` of the `of` transactions that its log held when it was started. */
 export type Indexing = Readonly<z.infer<typeof indexingSchema>>;
@@ -80,15 +81,10 @@ export function startingState(supervisor: ProcessIdentity, profile: NodeProfile)
   };
 }
 
-/** Reads a state out of the text of `node.json`; undefined when the text is not one (half written, or from another version). */
-export function parseState(text: string): NodeState | undefined {
-  return parseJson(text, stateSchema);
-}
-
-/** Reads the state file; undefined when there is none or it cannot be understood, which both mean that no node is known. */
+/** Reads the state file; undefined when there is none or it cannot be understood (half written, or from another version), which both mean that no node is known. */
 export async function readState(path: string): Promise<NodeState | undefined> {
   const text = await readFile(path, 'utf8').catch(() => undefined);
-  return text === undefined ? undefined : parseState(text);
+  return text === undefined ? undefined : parseJson(text, stateSchema);
 }
 
 /** Replaces the state file in one step; readable by its user alone, since an address may carry a token. */

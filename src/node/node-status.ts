@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { parseJson } from '../process/owned-file.js';
 import { dataFolderAt, diskRoom, findDataFolder } from './data-folder.js';
 import { readLogTail } from './log-file.js';
 import {
@@ -8,6 +9,7 @@ import {
   type Indexing,
   type NodePhase,
   type NodeProfile,
+  type NodeState,
   type OwnNodeAddress,
   readLiveness,
   readState,
@@ -25,25 +27,22 @@ export interface ProbeAnswer {
   readonly storeFailed: boolean;
 }
 
-const statusSchema = z.looseObject({
-  version: z.string().optional(),
-  'ingesterFailed?': z.boolean().nullish(),
-  ingesterFailed: z.boolean().nullish(),
-  'storeFailed?': z.boolean().nullish(),
-});
+const statusSchema = z
+  .looseObject({
+    version: z.string().optional(),
+    'ingesterFailed?': z.boolean().nullish(),
+    ingesterFailed: z.boolean().nullish(),
+    'storeFailed?': z.boolean().nullish(),
+  })
+  .transform(({ version, ...said }) => ({
+    version,
+    ingesterFailed: (said['ingesterFailed?'] ?? said.ingesterFailed) === true,
+    storeFailed: said['storeFailed?'] === true,
+  }));
 
 /** Reads the body of `/_xtdb/status` as JSON; undefined when it is none. */
 export function parseStatus(body: string): ProbeAnswer | undefined {
-  try {
-    const status = statusSchema.parse(JSON.parse(body));
-    return {
-      version: status.version,
-      ingesterFailed: (status['ingesterFailed?'] ?? status.ingesterFailed) === true,
-      storeFailed: status['storeFailed?'] === true,
-    };
-  } catch {
-    return undefined;
-  }
+  return parseJson(body, statusSchema);
 }
 
 /** Asks a node for its status; undefined when it does not answer properly within the limit. */
@@ -69,34 +68,26 @@ export function probeNode(address: OwnNodeAddress, limitMs: number): Promise<Pro
 }
 
 /** What is known of the node of a data folder. */
-export type NodeStatusReport =
+export type NodeStatusReport = {
+  readonly dataDir: string;
+  /** Whether its disk has too little room for it to be started again. */
+  readonly isDiskFull: boolean;
+  /** Bytes that must be free there for it to be started again: what its logs hold is written anew. */
+  readonly leastRoom: number;
+} & (
   | {
       readonly running: false;
-      readonly dataDir: string;
-      readonly isDiskFull: boolean;
-      readonly leastRoom: number;
       /** Why the last start failed; null when it did not. */
-      readonly failure: { readonly code: string; readonly message: string } | null;
+      readonly failure: NodeState['failure'];
     }
-  | {
+  | (Pick<NodeState, 'phase' | 'profile' | 'version' | 'startedAt' | 'restarts' | 'frontExit'> & {
       readonly running: true;
-      readonly dataDir: string;
-      /** Whether its disk has too little room for it to be started again. */
-      readonly isDiskFull: boolean;
-      /** Bytes that must be free there for it to be started again: what its logs hold is written anew. */
-      readonly leastRoom: number;
-      readonly phase: NodePhase;
       /** Pid of the JVM; null while none runs. */
       readonly pid: number | null;
       readonly supervisorPid: number;
       /** False when the supervisor was killed: the node works, but nobody would start it again after a crash. */
       readonly supervised: boolean;
       readonly address: ShownAddress | null;
-      readonly profile: NodeProfile;
-      readonly version: string | null;
-      readonly startedAt: string;
-      readonly restarts: number;
-      readonly frontExit: { readonly code: number | null; readonly signal: string | null; readonly at: string } | null;
       /** Processes that use it. */
       readonly users: number;
       /** Whether it answers just now. */
@@ -105,7 +96,8 @@ export type NodeStatusReport =
       readonly storeFailed: boolean;
       /** How far the index of a node that starts has come; null once it is ready. */
       readonly indexing: Indexing | null;
-    };
+    })
+);
 
 /** Whether a node takes no more writes until its supervisor has started it again, which it does as soon as there is room. */
 export const hasFailedWrites = (status: NodeStatusReport): boolean => status.running && (status.ingesterFailed || status.storeFailed);
@@ -137,24 +129,22 @@ export async function runningProfile(dataDir: string): Promise<NodeProfile | und
 /** Looks at the node of a data folder without changing anything there. */
 export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
   const folder = await findDataFolder(dataDir);
-  const { suffices, least: leastRoom } = await diskRoom(folder?.dir ?? resolve(dataDir));
-  const isDiskFull = !suffices;
-  if (folder === undefined) return { running: false, dataDir: resolve(dataDir), isDiskFull, leastRoom, failure: null };
+  const dir = folder?.dir ?? resolve(dataDir);
+  const { suffices, least: leastRoom } = await diskRoom(dir);
+  const place = { dataDir: dir, isDiskFull: !suffices, leastRoom };
+  if (folder === undefined) return { running: false, ...place, failure: null };
   const { kind, state } = await readLiveness(folder);
-  if (kind === 'none') return { running: false, dataDir: folder.dir, isDiskFull, leastRoom, failure: state?.failure ?? null };
-  const isReady = state.phase === 'ready' && state.address !== null;
-  const answer: ProbeAnswer | undefined =
-    isReady && state.address !== null ? await probeNode(state.address, TIME_LIMITS.statusProbeMs) : undefined;
+  if (kind === 'none') return { running: false, ...place, failure: state?.failure ?? null };
+  const { address, phase } = state;
+  const answer = phase === 'ready' && address !== null ? await probeNode(address, TIME_LIMITS.statusProbeMs) : undefined;
   return {
     running: true,
-    dataDir: folder.dir,
-    isDiskFull,
-    leastRoom,
-    phase: state.phase,
+    ...place,
+    phase,
     pid: state.jvm?.pid ?? null,
     supervisorPid: state.supervisor.pid,
     supervised: kind === 'supervised',
-    address: state.address === null ? null : shownAddress(state.address),
+    address: address === null ? null : shownAddress(address),
     profile: state.profile,
     version: state.version,
     startedAt: state.startedAt,
