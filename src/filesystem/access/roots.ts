@@ -59,11 +59,7 @@ async function tryRealpath(path: string, shown: string): Promise<{ readonly real
 }
 
 async function deviceOf(path: string): Promise<bigint | undefined> {
-  try {
-    return (await stat(path, { bigint: true })).dev;
-  } catch {
-    return undefined;
-  }
+  return (await stat(path, { bigint: true }).catch(() => undefined))?.dev;
 }
 
 /**

@@ -22,7 +22,7 @@ export interface WalkOptions {
 
 /** The files below a folder. */
 export interface Walked {
-  /** Relative to the folder, depth first, names in the order of their bytes. */
+  /** Relative to the folder, or canonical where {@link findFiles} says so; depth first, names in the order of their bytes. */
   readonly paths: readonly string[];
   /** Whether the limit left files out. */
   readonly truncated: boolean;
@@ -123,27 +123,17 @@ export async function walkFiles(roots: AllowedRoots, folder: string, options: Wa
   return walk.result();
 }
 
-/** What a glob found below a folder. */
-export interface FoundFiles {
-  /** Canonical paths of regular files inside the roots, depth first, names in the order of their bytes. */
-  readonly paths: readonly string[];
-  readonly truncated: boolean;
-  readonly timedOut: boolean;
-  /** Files whose names are not UTF-8 and that no path can name. */
-  readonly unaddressable: number;
-}
-
 const FOUND_LIMIT = 1000;
 
 /**
  * Finds files by a glob below a canonical folder; see {@link compileGlob} for the pattern and {@link walkFiles} for what is walked.
- * `limit` is 1,000 if left out. Throws {@link PatternError} `invalid-glob` and {@link SourceError} for the folder.
+ * The paths that it finds are canonical. `limit` is 1,000 if left out. Throws {@link PatternError} `invalid-glob` and {@link SourceError} for the folder.
  */
 export async function findFiles(
   roots: AllowedRoots,
   folder: string,
   { pattern, ...options }: Omit<WalkOptions, 'accept'> & { readonly pattern: string },
-): Promise<FoundFiles> {
+): Promise<Walked> {
   const walked = await walkFiles(roots, folder, { ...options, limit: options.limit ?? FOUND_LIMIT, accept: compileGlob(pattern) });
   return { ...walked, paths: walked.paths.map((path) => posix.join(folder, path)) };
 }

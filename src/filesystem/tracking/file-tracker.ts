@@ -247,23 +247,17 @@ export class FileTracker {
   async #report(file: TrackedFile, isStill: StillAtRest): Promise<void> {
     const key = keyOf(file.source, file.path);
     while (this.#reporting.has(key)) await this.#reporting.get(key);
-    if (!this.#tracks(file)) return;
+    if (this.#find(file.source) !== file) return;
     const reported = this.#options.onChange(file.source, isStill);
-    const ended = reported.then(
-      () => undefined,
-      () => undefined,
+    this.#reporting.set(
+      key,
+      reported.catch(() => undefined),
     );
-    this.#reporting.set(key, ended);
     try {
       await reported;
     } finally {
       this.#reporting.delete(key);
     }
-  }
-
-  #tracks(file: TrackedFile): boolean {
-    const folder = this.#folders.get(keyOf(file.source, posix.dirname(file.path)));
-    return folder?.files.get(posix.basename(file.path)) === file;
   }
 
   /** Checks a folder soon, and then at growing intervals as long as it is missing: checkouts remove folders and make them again. */
@@ -272,17 +266,12 @@ export class FileTracker {
     const timer = setTimeout(() => {
       this.#retries.delete(folder);
       void folder.check().then(() => {
-        const live = this.#folders.get(this.#keyOfFolder(folder)) === folder;
-        if (live && folder.state === 'orphaned' && inMs * 2 < this.#sweepMs) this.#retry(folder, inMs * 2);
+        // Without files it was left meanwhile.
+        if (folder.files.size > 0 && folder.state === 'orphaned' && inMs * 2 < this.#sweepMs) this.#retry(folder, inMs * 2);
       });
     }, inMs);
     timer.unref();
     this.#retries.set(folder, timer);
-  }
-
-  #keyOfFolder(folder: TrackedFolder): string {
-    const [file] = folder.files.values();
-    return file === undefined ? '' : keyOf(file.source, folder.path);
   }
 
   #leave(folder: TrackedFolder): void {
