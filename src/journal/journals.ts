@@ -161,9 +161,8 @@ export async function* readableRecords(dataDir: string, owner: string): AsyncGen
 /** The records of a journal that are not known to be in the database, as far as they can be read, in order. Changes nothing; throws as `adoptJournal`. */
 export async function* waitingRecords(dataDir: string, owner: string): AsyncGenerator<JournalRecord> {
   const folder = journalFolder(dataDir);
-  const { readable, waiting } = await readJournal(folder, owner, await listJournalFolder(folder));
-  const sequences = new Set(waiting.map(({ sequence }) => sequence));
-  yield* readRecords({ folder, owner }, readable, (sequence) => sequences.has(sequence));
+  const { waiting } = await readJournal(folder, owner, await listJournalFolder(folder));
+  yield* readRecords({ folder, owner }, waiting, () => true);
 }
 
 /**

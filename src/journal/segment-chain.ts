@@ -61,11 +61,9 @@ export class SegmentFile {
     return this.#size;
   }
 
-  /** Writes at the end and gives where that was. Throws what the system throws; then `rollBack` must be called with the size before. */
-  write(parts: readonly Uint8Array[]): number {
-    const offset = this.#size;
-    this.#size += writeFully(this.#fd, parts, offset);
-    return offset;
+  /** Writes at the end. Throws what the system throws; then `rollBack` must be called with the size before. */
+  write(parts: readonly Uint8Array[]): void {
+    this.#size += writeFully(this.#fd, parts, this.#size);
   }
 
   /** Cuts everything beyond a length off. */

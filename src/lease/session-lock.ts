@@ -32,8 +32,11 @@ const ownerSchema = processIdentitySchema.extend({
 /** What the file of a session's lock says. */
 type OwnerFile = Readonly<z.infer<typeof ownerSchema>>;
 
+/** Without the secret that says whose lock it is. */
+const shownSchema = ownerSchema.omit({ token: true });
+
 /** Who owns a session: which process, what it is (`palimpsest mcp`), and since when. */
-export type LockOwner = Omit<OwnerFile, 'token'>;
+export type LockOwner = Readonly<z.infer<typeof shownSchema>>;
 
 /** How a session is locked. */
 export interface LockOptions {
@@ -102,9 +105,5 @@ export async function sessionLockOwners(dataDir: string, session?: SessionId): P
   const wanted = session === undefined ? undefined : lockName(session);
   const files = lockFilesAmong(folder, await namesIn(folder)).filter(({ name }) => wanted === undefined || name === wanted);
   const owners = await Promise.all(files.map((file) => livingLockOwner([file], ownerSchema)));
-  return owners.flatMap((owner): readonly LockOwner[] => {
-    if (owner === undefined) return [];
-    const { token: _secret, ...shown } = owner;
-    return [shown];
-  });
+  return owners.flatMap((owner) => (owner === undefined ? [] : [shownSchema.parse(owner)]));
 }
