@@ -94,7 +94,7 @@ function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean 
 }
 
 /**
- * A session's entries within a limit of tokens (rendering alone: nothing stored changes, §7.3). As long as they fit, everything stands in full. Where they do not, in this order and
+ * A session's entries within a limit of tokens (rendering alone: nothing stored changes; divergence 0016). As long as they fit, everything stands in full. Where they do not, in this order and
  * only as far as needed: results that the session's retention let go become their line; then older results; then the oldest turns go whole, behind the first message
  * and before whatever is pending, and a summary stands in their place; then, where the limit itself would be passed, the newest results become lines and the
  * oldest groups of the last turn go; last the middles of the user's first and newest messages. A message of the model and its results stay or go together; what waits for an answer stays.

@@ -28,7 +28,7 @@ export function identifiersIn(text: string): readonly string[] {
   places.sort((a, b) => a.at - b.at || b.end - a.end);
   const names = new Set<string>();
   let covered = 0;
-  for (const { at, end, name } of places) {
+  for (const { end, name } of places) {
     const bare = name.replace(TRAILING, '');
     if (end <= covered || !isTelling(bare)) continue;
     names.add(bare);

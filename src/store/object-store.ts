@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { SessionId } from '../objects/ids.js';
+import { type ContextRecord, contextRecord } from '../objects/context-record.js';
+import { type PartId, type SessionId, sessionObjectId } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { counted } from '../values/counted.js';
 import { defined } from '../values/defined.js';
@@ -7,6 +8,8 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import { entityHash } from '../xtdb/tx-log.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
+import { recordedSessions, recordId, toRecordPart } from './context-records.js';
+import { StoreError } from './errors.js';
 import { type HeadMarks, type StoredParts, toStored } from './head.js';
 import { KnownCalls } from './step-page.js';
 import { StoreSnapshot } from './store-snapshot.js';
@@ -62,6 +65,12 @@ const PAGES_AT_ONCE = 4;
 const LOG_PAYS_FROM = 100;
 /** After more transactions than this, reading all objects again is no dearer. */
 const MOST_LOGGED = 500;
+
+async function requireSessions(snapshot: StoreSnapshot, sessions: ReadonlySet<SessionId>): Promise<void> {
+  const there = new Set(await snapshot.existing([...sessions].map(sessionObjectId)));
+  const unknown = [...sessions].find((session) => !there.has(sessionObjectId(session)));
+  if (unknown !== undefined) throw new StoreError('unknown-session', `a record names session ${unknown}, which the database does not hold`);
+}
 
 /** Versions in and out of the database; reads hang on a snapshot with a fixed basis, writes go through one ordered path. */
 export class ObjectStore {
@@ -136,6 +145,31 @@ export class ObjectStore {
     });
     if (written.result) this.markStored(ops);
     return written;
+  }
+
+  /**
+   * Writes records (decision 0016) as one transaction: all or nothing. One that is there already is not written again; an item of a memory stands over its earlier version.
+   * Resolves to their ids, in the given order.
+   *
+   * @throws {DocumentError} one is not valid: nothing is written
+   * @throws {StoreError} `unknown-session`, `conflict`
+   */
+  async putRecords(records: readonly ContextRecord[]): Promise<Written<readonly PartId[]>> {
+    const checked = records.map(contextRecord);
+    const ids = checked.map(recordId);
+    const parts = new Map(checked.map((record, i) => [ids[i] as PartId, { record, part: toRecordPart(record) }]));
+    return this.writes.write('.records', async () => {
+      const snapshot = await this.latest();
+      await requireSessions(snapshot, recordedSessions(checked));
+      const known = await snapshot.recordParts([...parts.keys()]);
+      const ops = [...parts].flatMap(([id, { record, part }]): readonly TxOp[] => {
+        const there = known.get(id) ?? null;
+        if (there?.text === part.text) return [];
+        this.noteTime(record.at);
+        return [this.guardOp(id, there), { op: 'put', doc: part, validTime: new Date(record.at) }];
+      });
+      return { ops, result: ids };
+    });
   }
 
   /** The operations that write one version: its guard, the text parts that the database is not known to hold, and its head. */

@@ -8,6 +8,7 @@ interface PartNames {
   readonly step: readonly [session: SessionId, seq: number | `${number}-${number}`];
   readonly snapshot: readonly [session: SessionId, seq: number];
   readonly assembly: readonly [session: SessionId, seq: number, sha256: string];
+  readonly record: readonly [kind: string, owner: string, sha256: string];
   readonly chunk: readonly [sha256: string];
   readonly chunks: readonly [sha256: string];
 }

@@ -38,6 +38,12 @@ const betweenSteps = (attribute: SessionRef): DatalogQuery => ({
   where: [triple(e, attribute, ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to)],
 });
 
+const RECORDS: DatalogQuery = {
+  find: [e, pull(e)],
+  in: [each(ref), from, to],
+  where: [triple(e, 'record_ref', ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to)],
+};
+
 const SNAPSHOTS: DatalogQuery = { find: [e, pull(e)], in: [ref], where: [triple(e, 'snapshot_ref', ref)] };
 
 /** Through the chat that a session names: every step and call names its session or chat too, which would be many times as many rows. */
@@ -138,6 +144,14 @@ export interface WantedParts {
 export async function partsAtSteps(db: DbSnapshot, { attribute, session, first, last }: WantedParts): Promise<readonly StoredDocument[]> {
   const bounds = [first, Math.min(last, Number.MAX_SAFE_INTEGER)];
   return documents(await db.query(betweenSteps(attribute), [sessionObjectId(session), ...bounds]));
+}
+
+/** The parts of records under some kinds and owners that stand between two steps, both included, in no order. */
+export async function recordParts(
+  db: DbSnapshot,
+  { refs, first, last }: { readonly refs: readonly string[]; readonly first: number; readonly last: number },
+): Promise<readonly StoredDocument[]> {
+  return documents(await db.query(RECORDS, [refs, first, last]));
 }
 
 /** The snapshot parts of a session, in no order. */

@@ -1,6 +1,7 @@
 import type { EdnValue } from '../edn/values.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { chatAfterAll, NO_CHAT, turnsOf } from '../objects/chat-log.js';
+import type { ContextRecord, RecordKind } from '../objects/context-record.js';
 import { type ObjectId, type PartId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
@@ -14,6 +15,7 @@ import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { RequestOptions } from '../xtdb/requests.js';
 import { readAssemblies, type WantedRecords } from './assemblies.js';
+import { readRecords, type WantedContextRecords } from './context-records.js';
 import { contentPartHash, type ForkPoint, fromStored, type HeadMarks, isHead, marksOf } from './head.js';
 import { findLineage, type Lineage, lineageFrom, type StepRange, withoutParent } from './lineage.js';
 import { formerId } from './part-id.js';
@@ -324,6 +326,24 @@ export class StoreSnapshot {
    */
   async assemblies(session: SessionId, wanted: WantedRecords = {}): Promise<readonly AssemblyProof[]> {
     return readAssemblies(this.#db, await this.#lineageOf(session), wanted);
+  }
+
+  /**
+   * The records of a session, of a lineage or of an agent (decision 0016), of some kinds, by step and moment, those of a fork's ancestors first; of a memory item the newest version.
+   * Empty for an unknown session.
+   *
+   * @throws {StoreError} `corrupt-part` – a record is damaged and there is no `onDamaged`
+   */
+  async records<Kind extends RecordKind>(
+    of: SessionId | Lineage | { readonly agent: string },
+    wanted: WantedContextRecords<Kind>,
+  ): Promise<readonly ContextRecord<Kind>[]> {
+    return readRecords(this.#db, typeof of === 'string' ? await this.#lineageOf(of) : of, wanted);
+  }
+
+  /** The parts of records that the database holds under some ids. */
+  async recordParts(ids: readonly PartId[]): Promise<ReadonlyMap<string, StoredDocument>> {
+    return ids.length === 0 ? new Map() : this.#db.entities(ids);
   }
 
   /** The text kept under a hash as chunk parts (decision G5); undefined where none is. */

@@ -56,6 +56,7 @@ export const ATTRIBUTES = {
   roots: 'nested',
   snapshot_ref: 'string',
   assembly_ref: 'string',
+  record_ref: 'string',
   body: 'nested',
   text: 'string',
   size: 'long',

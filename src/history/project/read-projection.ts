@@ -1,13 +1,17 @@
 import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { Json } from '../../objects/canonical-json.js';
+import type { ContextRecord } from '../../objects/context-record.js';
 import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import { keptArgsHash } from '../../objects/kept-args.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
 import type { TokenCounter } from '../../projection/entry.js';
 import {
+  type ApprovalNote,
+  type PendingCall,
   type ProjectedFile,
   type Projection,
+  type ProjectionSource,
   projectSession,
   type SourceVersion,
   type StoredCall,
@@ -65,6 +69,39 @@ function storedCall(
   };
 }
 
+type NoteRecord = ContextRecord<'approval' | 'call'>;
+
+/** What records say of calls and approvals, as it was known at a point. */
+async function recordsAt(timeline: Timeline, session: SessionId, { snapshot, place }: Point): Promise<readonly NoteRecord[]> {
+  const wanted = { kinds: ['approval', 'call'], ...defined({ last: place?.seq }) } as const;
+  if (place === undefined) return snapshot.records(session, wanted);
+  const lineage = await timeline.present.lineage(session);
+  return lineage === undefined ? [] : snapshot.records(lineage, wanted);
+}
+
+/** Pending calls, and approvals: the first record of one says where it was asked for, the last where it stands. */
+function notesOf(records: readonly NoteRecord[]): Pick<ProjectionSource, 'pending' | 'approvals'> {
+  const pending: PendingCall[] = [];
+  const approvals = new Map<string, ApprovalNote>();
+  for (const record of [...records].sort((a, b) => a.at - b.at)) {
+    const { turn, seq, at } = record;
+    if (record.kind === 'call') {
+      const { native, tool, args, by } = record.body;
+      pending.push({ native, tool, args: args as Json, by, at });
+    } else {
+      const { approval, state, text, tool, native, reason } = record.body;
+      const before = approvals.get(approval);
+      approvals.set(
+        approval,
+        before === undefined
+          ? { approval, state, text, turn, seq, at, ...defined({ tool, native, reason }) }
+          : { ...before, state, ...defined({ reason }) },
+      );
+    }
+  }
+  return { pending, approvals: [...approvals.values()] };
+}
+
 async function projectionAt({ timeline, session, point, steps }: FoundSession, counter: TokenCounter): Promise<Projection> {
   const { snapshot, place } = point;
   const state = applySteps(emptySession(session), steps);
@@ -106,8 +143,7 @@ async function projectionAt({ timeline, session, point, steps }: FoundSession, c
       calls: stored,
       files,
       versions: sources,
-      pending: [],
-      approvals: [],
+      ...notesOf(await recordsAt(timeline, session, point)),
     },
     counter,
   );

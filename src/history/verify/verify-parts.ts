@@ -28,7 +28,7 @@ export interface PartsReport {
 /** The object or part that a message names first. */
 export function namedIn(message: string): string | undefined {
   return (
-    /\b((?:chunks?|step|snapshot|session|chat|system_prompt|assembly):[^\s,"]+)/.exec(message)?.[1] ??
+    /\b((?:chunks?|step|snapshot|session|chat|system_prompt|assembly|record):[^\s,"]+)/.exec(message)?.[1] ??
     /"((?:[^"\\]|\\.)+)"/.exec(message)?.[1]
   );
 }

@@ -21,6 +21,7 @@ const part = fc.oneof(
   fc.tuple(session, fc.nat()).map(([of, seq]) => partId('step', of, seq)),
   fc.tuple(session, fc.nat()).map(([of, seq]) => partId('snapshot', of, seq)),
   fc.tuple(session, fc.nat(), digest).map(([of, seq, hash]) => partId('assembly', of, seq, hash)),
+  fc.tuple(session, digest).map(([of, hash]) => partId('record', 'report', `session:${of}`, hash)),
   digest.map((hash) => partId('chunk', hash)),
   digest.map((hash) => partId('chunks', hash)),
 );
@@ -31,7 +32,9 @@ const given = fc.oneof(
   part.map(formerId),
   fc.tuple(part, anyText()).map(([id, more]) => `${id}${more}`),
   fc.tuple(anyText(), part).map(([more, id]) => `${more}${id}`),
-  fc.tuple(fc.constantFrom('step', 'chunk', 'chunks', 'snapshot', 'assembly'), anyText()).map(([kind, rest]) => `${kind}:${rest}~`),
+  fc
+    .tuple(fc.constantFrom('step', 'chunk', 'chunks', 'snapshot', 'assembly', 'record'), anyText())
+    .map(([kind, rest]) => `${kind}:${rest}~`),
 );
 
 function accepted(id: string): string | undefined {

@@ -1,0 +1,95 @@
+import { canonicalJson } from '../objects/canonical-json.js';
+import { type ContextRecord, contextRecord, isRecordKind, type RecordKind, type RecordOwner } from '../objects/context-record.js';
+import { DocumentError } from '../objects/errors.js';
+import { hashText } from '../objects/hashes.js';
+import { type PartId, type SessionId, sessionObjectId } from '../objects/ids.js';
+import { messageOf } from '../values/thrown.js';
+import type { DbSnapshot } from '../xtdb/db-snapshot.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import { StoreError } from './errors.js';
+import type { Lineage, StepRange } from './lineage.js';
+import { partId } from './part-id.js';
+import { recordParts } from './queries.js';
+
+const ownerName = (owner: RecordOwner): string => ('session' in owner ? sessionObjectId(owner.session) : `agent:${owner.agent}`);
+const refOf = (kind: RecordKind, owner: RecordOwner): string => `${kind} ${ownerName(owner)}`;
+
+/** Whether later records stand over earlier ones of the same name. */
+const isVersioned = (record: ContextRecord): record is ContextRecord<'memory'> => record.kind === 'memory';
+
+/** The id of a record's part: from all that it says, so that one written twice is one; of a memory item from its name. */
+export function recordId(record: ContextRecord): PartId {
+  const { kind, owner } = record;
+  const what = isVersioned(record) ? hashText(canonicalJson(['item', record.body.name])) : hashText(canonicalJson(record));
+  return partId('record', kind, ownerName(owner), what);
+}
+
+/** A record as the database holds it: its own canonical JSON as one text, found by kind, owner and step. */
+export function toRecordPart(record: ContextRecord): StoredDocument {
+  const { kind, owner, seq } = record;
+  return { 'xt/id': recordId(record), type: 'record', record_ref: refOf(kind, owner), seq, text: canonicalJson(record) };
+}
+
+/** Reads a record back. @throws {StoreError} `corrupt-part` – it is no record, or does not carry the id of its own content */
+function fromRecordPart(part: StoredDocument): ContextRecord {
+  const damaged = (why: string, cause?: unknown): StoreError =>
+    new StoreError('corrupt-part', `the record ${JSON.stringify(part['xt/id'])} does not hold what its id says: ${why}`, { cause });
+  let record: ContextRecord;
+  try {
+    record = contextRecord(JSON.parse(String(part.text)));
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof DocumentError) throw damaged(messageOf(error), error);
+    throw error;
+  }
+  if (recordId(record) !== part['xt/id'] || refOf(record.kind, record.owner) !== part.record_ref) throw damaged('it was changed');
+  return record;
+}
+
+const inOrder = (a: ContextRecord, b: ContextRecord): number => a.seq - b.seq || a.at - b.at;
+
+/** Which records are wanted. */
+export interface WantedContextRecords<Kind extends RecordKind> extends StepRange {
+  readonly kinds: readonly Kind[];
+  /** Called for each record that is damaged, which is then left out; without it such a record is thrown as an error. */
+  readonly onDamaged?: (error: StoreError) => void;
+}
+
+/** The records of one owner that stand between two steps. */
+async function ownRecords<Kind extends RecordKind>(
+  db: DbSnapshot,
+  owner: RecordOwner,
+  { kinds, first = 0, last = Number.MAX_SAFE_INTEGER, onDamaged }: WantedContextRecords<Kind>,
+): Promise<readonly ContextRecord<Kind>[]> {
+  if (kinds.length === 0 || last < first) return [];
+  const refs = kinds.filter(isRecordKind).map((kind) => refOf(kind, owner));
+  const parts = await recordParts(db, { refs, first, last: Math.min(last, Number.MAX_SAFE_INTEGER) });
+  const found = parts.flatMap((part): readonly ContextRecord[] => {
+    try {
+      return [fromRecordPart(part)];
+    } catch (error) {
+      if (onDamaged === undefined || !(error instanceof StoreError)) throw error;
+      onDamaged(error);
+      return [];
+    }
+  });
+  return found.sort(inOrder) as unknown as readonly ContextRecord<Kind>[];
+}
+
+/** The records of an agent, or of a session, by step and moment; for a fork first those of its ancestors up to where it left them, each with its own owner. */
+export async function readRecords<Kind extends RecordKind>(
+  db: DbSnapshot,
+  of: Lineage | { readonly agent: string },
+  wanted: WantedContextRecords<Kind>,
+): Promise<readonly ContextRecord<Kind>[]> {
+  if ('agent' in of) return ownRecords(db, of, wanted);
+  const { last = Number.MAX_SAFE_INTEGER } = wanted;
+  const found = of.segments.map((segment) =>
+    ownRecords(db, { session: segment.session }, { ...wanted, last: Math.min(last, segment.last) }),
+  );
+  return (await Promise.all(found)).flat();
+}
+
+/** The sessions that some records belong to. */
+export function recordedSessions(records: readonly ContextRecord[]): ReadonlySet<SessionId> {
+  return new Set(records.flatMap(({ owner }) => ('session' in owner ? [owner.session] : [])));
+}

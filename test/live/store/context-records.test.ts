@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { askedMoment } from '../../../src/history/ask/reference.js';
+import { runQuery } from '../../../src/history/ask/run-query.js';
+import { readProjection } from '../../../src/history/project/read-projection.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { verifySession } from '../../../src/history/verify/verify-session.js';
+import type { ContextRecord, RecordBody, RecordKind, RecordOwner } from '../../../src/objects/context-record.js';
+import { chatObjectId, isPartId, objectId, type SessionId, sessionId, sessionObjectId } from '../../../src/objects/ids.js';
+import type { ObjectStore } from '../../../src/store/object-store.js';
+import { countRequests } from '../../support/context.js';
+import { historyOf } from '../../support/object-history.js';
+import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
+
+const SHA = 'a'.repeat(64);
+const TOKENS = { counter: 'bytes', extra: { native: { nested: [1, null, 'text'] } } };
+
+/** A body of each kind. */
+const BODIES: { readonly [Kind in RecordKind]: RecordBody<Kind> } = {
+  budget: { target: 'model', max: 4_000, actual: 3_000, segments: [{ name: 'chat', actual: 2_000, items: ['m1'] }], ...TOKENS },
+  selection: { surface: 'turn', candidates: ['m1', 'r2'], selected: ['m1'], omitted: [{ item: 'r2', reason: 'budget_limit' }] },
+  injection: { target: 'model', point: 'message_history', visibility: ['model'], sha256: SHA, items: ['m1'] },
+  compaction: {
+    trigger: 'token_pressure',
+    method: 'structured_digest',
+    before: 9,
+    after: 4,
+    lines: ['r2'],
+    gone: [],
+    cut: [],
+    state: { lines: ['r2'] },
+    ...TOKENS,
+  },
+  report: { format: 'tyrum', name: 'b7', body: { chars: 12, sections: [] } },
+  event: { type: 'context.exported', data: { to: 'folder' } },
+  missing: { question: 'Which branch?', severity: 'blocking', status: 'open', candidates: [], blocked: ['merge'] },
+  memory: {
+    name: 'fact.1',
+    item: 'fact',
+    content: { key: 'k', value: 1 },
+    tags: ['t'],
+    sensitivity: 'private',
+    provenance: { source: 'user' },
+  },
+  tombstone: { name: 'fact.1', by: 'budget', reason: 'too many' },
+  note: { name: 'd1', note: 'decision', text: 'We use records', source: 'm1' },
+  approval: { approval: 'ask-1', state: 'pending', text: 'rm -r build', tool: 'bash' },
+  call: { native: 'call_9', tool: 'bash', args: { command: 'make' }, by: 9 },
+};
+const KINDS = Object.keys(BODIES) as RecordKind[];
+
+describe('records of what happened to a context', () => {
+  const name = `recorded-${randomUUID()}`;
+  const session: SessionId = sessionId(`${name}-first`);
+  let sessions: ReviewedSessions;
+  let store: ObjectStore;
+  let at: number;
+
+  function recordOf<Kind extends RecordKind>(kind: Kind, more: Partial<ContextRecord<Kind>> = {}): ContextRecord {
+    const basis = { validTime: at, txId: 1 };
+    return {
+      kind,
+      owner: { session },
+      turn: 3,
+      seq: 10,
+      at,
+      basis,
+      sources: [{ id: 'm1', objectHash: SHA }],
+      body: BODIES[kind],
+      ...more,
+    } as never;
+  }
+  const everyObject = async () => {
+    const snapshot = await store.latest();
+    return Promise.all(
+      [sessionObjectId(session), chatObjectId(session), sessions.file, sessions.hostileCall].map((id) => historyOf(snapshot, id)),
+    );
+  };
+
+  beforeAll(async () => {
+    sessions = await reviewedSessions(name);
+    store = await sessions.client.delivered();
+    at = Date.now();
+  });
+  afterAll(() => sessions?.close());
+
+  test('many are one transaction, come back as they are, and change no object, answer or context', async () => {
+    const objects = await everyObject();
+    const before = await verifySession(store, session);
+    const all = KINDS.map((kind) => recordOf(kind));
+    const { result: written, requests } = await countRequests(() => store.putRecords(all));
+    expect(requests['/_xtdb/submit-tx']).toBe(1);
+    expect(written.result.every(isPartId)).toBe(true);
+    const found = await (await store.latest()).records(session, { kinds: KINDS });
+    expect(found.toSorted((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual(all.toSorted((a, b) => (a.kind < b.kind ? -1 : 1)));
+    // The same once more is there already.
+    expect(await store.putRecords(all)).toEqual({ result: written.result, txId: undefined });
+    expect(await everyObject()).toEqual(objects);
+    expect(await verifySession(store, session)).toEqual(before);
+  });
+
+  test('are seen by no question but one about storage', async () => {
+    const snapshot = await store.latest();
+    const ask = (query: string, storage: boolean) => runQuery(snapshot, query, { storage });
+    expect((await ask('[:find ?e :where [?e :type "record"]]', false)).rows).toEqual([]);
+    const stored = `[:find ?e :where [?e :type "record"] [?e :record_ref "report session:${session}"]]`;
+    expect((await ask(stored, true)).rows).toHaveLength(1);
+    await expect(ask('[:find ?e :where [?e :record_ref ?r]]', false)).rejects.toMatchObject({ code: 'query-refused' });
+  });
+
+  test('stand at their own basis: before their transaction, and before their moment, they are not there', async () => {
+    const later = recordOf('event', { at: at + 5, body: { type: 'later', data: null } });
+    const { txId } = await store.putRecords([later]);
+    const kinds = ['event'] as const;
+    const types = async (basis: Parameters<ObjectStore['asOf']>[0]) =>
+      (await (await store.asOf(basis)).records(session, { kinds })).map(({ body }) => body.type);
+    expect(await types({ txId: txId as number, validTime: new Date(at + 5) })).toEqual(['context.exported', 'later']);
+    expect(await types({ txId: (txId as number) - 1, validTime: new Date(at + 5) })).toEqual(['context.exported']);
+    expect(await types({ txId: txId as number, validTime: new Date(at + 4) })).toEqual(['context.exported']);
+  });
+
+  test('a memory item has versions, and goes with a tombstone in one transaction', async () => {
+    const owner: RecordOwner = { agent: `${name}-agent` };
+    const item = (value: unknown, moment: number) =>
+      recordOf('memory', { owner, turn: 0, seq: 0, at: moment, body: { ...BODIES.memory, content: value as never } });
+    const first = await store.putRecords([item({ key: 'k', value: 1 }, at)]);
+    await store.putRecords([item({ key: 'k', value: 2 }, at + 1)]);
+    await store.putRecords([item(null, at + 2), recordOf('tombstone', { owner, turn: 0, seq: 0, at: at + 2 })]);
+    const contents = async (basis: Parameters<ObjectStore['asOf']>[0]) =>
+      (await (await store.asOf(basis)).records({ agent: `${name}-agent` }, { kinds: ['memory', 'tombstone'] })).map(({ kind, body }) => [
+        kind,
+        'content' in body ? body.content : body.name,
+      ]);
+    expect(await contents({ txId: first.txId as number, validTime: new Date(at) })).toEqual([['memory', { key: 'k', value: 1 }]]);
+    expect(await contents({ validTime: new Date(at + 1) })).toEqual([['memory', { key: 'k', value: 2 }]]);
+    expect((await contents({ validTime: new Date(at + 2) })).toSorted()).toEqual([
+      ['memory', null],
+      ['tombstone', 'fact.1'],
+    ]);
+    expect(await (await store.latest()).records(session, { kinds: ['memory'] })).toHaveLength(1);
+  });
+
+  test('what is not valid is refused by its field, and nothing of its batch is written', async () => {
+    const good = recordOf('event', { body: { type: 'in a bad batch', data: {} } });
+    const bad: readonly (readonly [ContextRecord, RegExp])[] = [
+      [recordOf('budget', { body: { ...BODIES.budget, max: -1 } }), /kind "budget" is not valid at body\.max/],
+      [recordOf('event', { seq: 1.5 }), /at seq/],
+      [recordOf('event', { body: { type: 'x', data: 'y'.repeat(600_000) } }), /at most 524288 can be kept/],
+      [recordOf('event', { body: { type: 'x', data: '\ud800' } }), /half a surrogate pair/],
+      [{ ...good, kind: 'chat' } as never, /no kind of record "chat"/],
+      [{ ...good, owner: { agent: 'a b' } }, /at owner/],
+      [{ ...good, more: 1 } as never, /not valid at its top/],
+      [{ ...good, owner: { session: sessionId('nobody-there') } }, /does not hold/],
+    ];
+    for (const [record, message] of bad) await expect(store.putRecords([good, record])).rejects.toThrow(message);
+    const found = await (await store.latest()).records(session, { kinds: ['event'] });
+    expect(found.map(({ body }) => body.type)).not.toContain('in a bad batch');
+  });
+
+  test('no object and no call from outside can have the id of one', async () => {
+    const [id] = (await store.putRecords([recordOf('report')])).result;
+    expect(() => objectId(String(id))).toThrow(/names a part/);
+  });
+
+  test('approvals and pending calls stand in the projection, and a fork has those from before it', async () => {
+    await store.putRecords([
+      recordOf('approval', { seq: 2, turn: 1, at: at + 1, body: { ...BODIES.approval, approval: 'ask-0', text: 'read it' } }),
+      recordOf('approval', { at: at + 2, body: { approval: 'ask-0', state: 'approved', text: 'read it', reason: 'it is ours' } }),
+    ]);
+    const timeline = await Timeline.open(store);
+    const now = await readProjection(timeline, session);
+    const approvals = now.entries.flatMap((entry) => (entry.kind === 'approval' ? [[entry.turn, entry.state, entry.text]] : []));
+    expect(approvals).toEqual([
+      [1, 'approved', 'read it'],
+      [3, 'pending', 'rm -r build'],
+    ]);
+    expect(now.running).toMatchObject({ turn: 3, calls: [{ native: 'call_9', state: 'pending' }] });
+    // They were not known when the turn ended.
+    const then = await readProjection(timeline, session, { when: askedMoment({ at: 'turn:3' }) });
+    expect(then.entries.filter(({ kind }) => kind === 'approval')).toEqual([]);
+    const fork = await sessions.client.forkSession(session, { at: 4, id: `${name}-fork` });
+    await fork.reportMessage({ role: 'user', text: 'Go on' });
+    const ofFork = await readProjection(await Timeline.open(await sessions.client.delivered()), fork.id);
+    expect(ofFork.entries.flatMap((entry) => (entry.kind === 'approval' ? [entry.text] : []))).toEqual(['read it']);
+  });
+});
