@@ -102,15 +102,9 @@ interface Match {
 }
 
 function sessionIn(path: string, template: string): string | undefined {
-  const [given, wanted] = [path.split('/'), template.split('/')];
-  if (given.length !== wanted.length) return undefined;
-  let session = '';
-  for (const [i, part] of wanted.entries()) {
-    if (part === '{id}') session = given[i] ?? '';
-    else if (part !== given[i]) return undefined;
-  }
+  const found = new RegExp(`^${template.replace('{id}', '([^/]*)')}$`).exec(path);
   try {
-    return decodeURIComponent(session);
+    return found === null ? undefined : decodeURIComponent(found[1] ?? '');
   } catch {
     return undefined;
   }

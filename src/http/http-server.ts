@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -54,10 +55,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     if (refused === undefined) void handler.handle(request, response);
     else handler.refuse(response, refused);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
-  });
+  await once(server.listen(port, '127.0.0.1'), 'listening');
   const forget = (): void => {
     Promise.all([mcp.forgetIdle(idleMs), routes?.forgetIdle(idleMs)]).catch((error: unknown) =>
       log.warn({ err: error }, 'idle clients could not be closed'),

@@ -7,6 +7,7 @@ import { NodeError } from '../node/errors.js';
 import { DocumentError } from '../objects/errors.js';
 import { SessionError, type SessionErrorCode } from '../session/errors.js';
 import { CodedError } from '../values/coded-error.js';
+import { codeOf, messageOf } from '../values/thrown.js';
 import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
 import type { AnswerBody } from './api-schemas.js';
 
@@ -121,7 +122,7 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'other-steps': 409,
 };
 
-function statusOf(error: Error & { readonly code?: unknown }): readonly [number, string] | undefined {
+function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof ApiError) return OWN[error.code];
   if (error instanceof SessionError) return [SESSION[error.code], 'The session does not allow it'];
   if (error instanceof HarnessError) return [HARNESS[error.code], 'The report does not fit'];
@@ -136,19 +137,11 @@ function statusOf(error: Error & { readonly code?: unknown }): readonly [number,
 
 /** The problem that an error is; one that is not known says nothing of its inside. */
 export function problemOf(error: unknown): Problem {
-  const known = error instanceof Error ? statusOf(error) : undefined;
-  if (known === undefined || !(error instanceof Error)) {
-    return {
-      type: 'urn:palimpsest:problem:internal',
-      title: OWN.internal[1],
-      status: 500,
-      detail: 'The log of the server says more.',
-      code: 'internal',
-    };
-  }
-  const [status, title] = known;
-  const code = String((error as { readonly code?: unknown }).code);
-  const problem = { type: `urn:palimpsest:problem:${code}`, title, status, detail: error.message, code };
+  const known = statusOf(error);
+  const [status, title] = known ?? OWN.internal;
+  const [code, detail] =
+    known === undefined ? ['internal', 'The log of the server says more.'] : [codeOf(error) ?? 'internal', messageOf(error)];
+  const problem = { type: `urn:palimpsest:problem:${code}`, title, status, detail, code };
   return error instanceof ApiError && error.places.length > 0 ? { ...problem, errors: [...error.places] } : problem;
 }
 

@@ -1,7 +1,9 @@
+import * as z from 'zod';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { Backend, SessionLoan } from '../host/backend.js';
 import { type HeldSession, putAwayResting } from '../host/rest-limit.js';
 import type { SessionId } from '../objects/ids.js';
+import { parseJson } from '../process/owned-file.js';
 import { defined } from '../values/defined.js';
 
 /** What a client's `_meta` says about where a call belongs. */
@@ -24,16 +26,11 @@ function textAt(meta: Meta, ...keys: readonly string[]): string | undefined {
   return undefined;
 }
 
+const mapSchema = z.record(z.string(), z.unknown());
+
 function mapAt(meta: Meta, key: string): Meta {
   const value = meta[key];
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Meta;
-  if (typeof value !== 'string') return {};
-  try {
-    const parsed: unknown = JSON.parse(value);
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Meta) : {};
-  } catch {
-    return {};
-  }
+  return (typeof value === 'string' ? parseJson(value, mapSchema) : mapSchema.safeParse(value).data) ?? {};
 }
 
 /** Reads the hints that clients are known to send; Codex sends all three, most others none. */
