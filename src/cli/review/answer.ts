@@ -54,15 +54,19 @@ export interface ReviewFlags {
   readonly content?: boolean;
 }
 
-/** What a question is answered from. Whoever opens it closes it. */
-export interface Review {
-  readonly timeline: Timeline;
+/** What the journals of a data folder say of what is not in the database. */
+interface JournalNotes {
   /** What the answer may lack, in sentences. */
   readonly notes: readonly string[];
   /** False where acknowledged steps cannot be read any more in the journals. */
   readonly isWhole: boolean;
   /** Counts the acknowledged steps of each session that wait in a journal, which reads all of them. */
   waitingSteps(): Promise<ReadonlyMap<SessionId, number>>;
+}
+
+/** What a question is answered from. Whoever opens it closes it. */
+export interface Review extends JournalNotes {
+  readonly timeline: Timeline;
   readonly dataDir: string;
   close(): Promise<void>;
 }
@@ -101,14 +105,6 @@ async function openPast(settings: Settings): Promise<OpenStore> {
 }
 
 const isWaiting = ({ pending }: InspectedJournal): boolean => pending > 0;
-
-/** What the journals of a data folder say of what is not in the database. */
-interface JournalNotes {
-  readonly notes: readonly string[];
-  /** False where acknowledged steps cannot be read any more. */
-  readonly isWhole: boolean;
-  waitingSteps(): Promise<ReadonlyMap<SessionId, number>>;
-}
 
 /** How many steps of each session wait in some journals. */
 async function waitingSteps(folder: string, journals: readonly InspectedJournal[]): Promise<ReadonlyMap<SessionId, number>> {

@@ -100,9 +100,7 @@ export function reviewCommands(): readonly Command[] {
         'of a session: the first byte at which its requests differ, why, and what it costs; without a range each and the one before',
       ),
     )
-    .addOption(
-      new Option('-n, --limit <count>', 'with --prefix: at most this many, the newest (default: 20)').argParser(wholeBetween(1, 100_000)),
-    )
+    .addOption(limitFlag('with --prefix: at most this many, the newest (default: 20)'))
     .addHelpText('after', MOMENTS)
     .action(async (name: string, range: string | undefined, flags: ReviewFlags) =>
       flags.prefix === true ? (await prefixes()).prefixAction(name, range, flags) : (await objects()).diffAction(name, range, flags),
