@@ -76,12 +76,16 @@ export interface Answer {
   readonly lines: (colours: Colours) => readonly string[];
   /** The moment that the answer holds at, in words. */
   readonly holds?: string;
-  readonly json: object;
+  /** The answer as the wire has it, which most people do not ask for: its form is checked against schemas that take longer to make than an answer. */
+  readonly json: () => object | Promise<object>;
   /** What was left out, in sentences. */
   readonly notes?: readonly string[];
   /** Text that is written byte for byte, except to a terminal, which could act on it. */
   readonly exact?: string;
 }
+
+/** What makes the answers of the wire. */
+export const wireAnswers = () => import('../../http/review-answers.js');
 
 /** What an object is called: its path, or its id. */
 export type NameOf = (id: ObjectId) => string;
@@ -197,8 +201,10 @@ async function settleJournals(settings: Settings): Promise<JournalNotes> {
  * @throws {XtdbError} every code – the database does not answer
  */
 export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Promise<Review> {
-  // The HTTP client's parser is WebAssembly: compiling it again, for speed, takes longer than a question does, and the process would not end before.
+  // The HTTP client's parser is WebAssembly: compiling it again for speed, all at once or function by function, takes longer than a question does, and the process would
+  // not end before.
   setFlagsFromString('--no-wasm-tier-up');
+  setFlagsFromString('--no-wasm-dynamic-tiering');
   // The same of schemas, each of which reads one file here.
   config({ jitless: true });
   const settings = readSettings(process.env, flags);
@@ -227,7 +233,7 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
       const notes = [...review.notes, ...(answer.notes ?? [])];
       const target = standardOutput(flags);
       const colours = coloursFor(target);
-      if (flags.json === true) return await writeExactly(`${escapedJson({ ...answer.json, notes })}\n`);
+      if (flags.json === true) return await writeExactly(`${escapedJson({ ...(await answer.json()), notes })}\n`);
       if (answer.exact !== undefined && !target.isTerminal) {
         for (const note of notes) process.stderr.write(`# ${note}\n`);
         return await writeExactly(answer.exact);

@@ -1,10 +1,9 @@
 import { askContext } from '../../history/ask/ask.js';
 import type { ContextLedger, ObjectEntry, ReportedContext } from '../../history/ask/context-report.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
-import { pastContextAnswer, reportDetailAnswer, reportListAnswer } from '../../http/review-answers.js';
 import { type Colours, columns, escapedLine, escapedText } from '../output.js';
 import type { ReviewFlags } from './answer.js';
-import { answerReview, basisText, shortName } from './answer.js';
+import { answerReview, basisText, shortName, wireAnswers } from './answer.js';
 
 /** Where a context comes from, in words. */
 function originText({ source, delivered, matches }: PastContext): string {
@@ -92,7 +91,7 @@ export async function contextAction(reference: string, flags: ReviewFlags): Prom
     const context = await askContext(timeline, reference, flags);
     return {
       lines: (colours) => [...headLines(context, colours), shownText(context)],
-      json: pastContextAnswer(context),
+      json: async () => (await wireAnswers()).pastContextAnswer(context),
       ...(flags.raw === true ? { exact: context.text } : {}),
     };
   });
@@ -106,7 +105,7 @@ export async function reportListAction(reference: string, flags: ReviewFlags): P
     return {
       lines: (colours) => reportLines(list.reported, colours),
       holds: `tokens by ${list.tokenizer}, counted piece by piece`,
-      json: reportListAnswer(list),
+      json: async () => (await wireAnswers()).reportListAnswer(list),
     };
   });
 }
@@ -119,7 +118,7 @@ export async function reportDetailAction(reference: string, flags: ReviewFlags):
     return {
       lines: (colours) => [...headLines(reported.context, colours), ...ledgerLines(reported.ledger, colours)],
       holds: `tokens by ${reported.ledger.tokenizer}, counted piece by piece`,
-      json: reportDetailAnswer(reported),
+      json: async () => (await wireAnswers()).reportDetailAnswer(reported),
     };
   });
 }

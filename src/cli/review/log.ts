@@ -8,13 +8,12 @@ import type { LoggedCall, LoggedTurn } from '../../history/ask/session-log.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/timeline.js';
 import { sessionsAnswer } from '../../http/api-answers.js';
-import { logAnswer, queryAnswer, whoAnswer } from '../../http/review-answers.js';
 import { sessionLockOwners } from '../../lease/session-lock.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { type Colours, columns, escapedLine, firstLine } from '../output.js';
 import type { ReviewFlags } from './answer.js';
-import { type Answer, answerReview, basisText, type NameOf, namesFor, pointText, shortName, shownTime } from './answer.js';
+import { type Answer, answerReview, basisText, type NameOf, namesFor, pointText, shortName, shownTime, wireAnswers } from './answer.js';
 
 const TEXT_WIDTH = 110;
 const MOST_NAMES = 6;
@@ -110,7 +109,7 @@ async function logTurns(timeline: Timeline, session: string | undefined, flags: 
   return {
     lines: (colours) => (turns.length === 0 ? ['no turns'] : turns.flatMap((turn) => turnLines(turn, nameOf, colours))),
     holds: pointText(point),
-    json: logAnswer(point.basis, { turns }),
+    json: async () => (await wireAnswers()).logAnswer(point.basis, { turns }),
     notes: isCut ? [`the newest ${LISTED_TURNS} turns; there are more (--limit)`] : [],
   };
 }
@@ -120,7 +119,7 @@ async function logVersions(timeline: Timeline, object: string, flags: ReviewFlag
   return {
     lines: (colours) => (versions.length === 0 ? ['no versions then'] : versions.flatMap((version) => versionLines(version, colours))),
     holds: pointText(point),
-    json: logAnswer(point.basis, { versions }),
+    json: async () => (await wireAnswers()).logAnswer(point.basis, { versions }),
   };
 }
 
@@ -153,7 +152,7 @@ export async function whoAction(object: string, flags: ReviewFlags): Promise<voi
     return {
       lines: (colours) => (sightings.length === 0 ? ['no session has seen it'] : sightings.flatMap((one) => sightingLines(one, colours))),
       holds: basisText(basis),
-      json: whoAnswer(basis, id, sightings),
+      json: async () => (await wireAnswers()).whoAnswer(basis, id, sightings),
     };
   });
 }
@@ -180,7 +179,7 @@ export async function sessionsAction(flags: ReviewFlags): Promise<void> {
       lines: (colours) =>
         rows.length === 0 ? ['no sessions'] : columns(['session', 'turns', 'steps', 'last activity', ''], rows, colours),
       holds: pointText(point),
-      json: { ...sessionsAnswer(shown), open: [...owners].map(([session, pid]) => ({ session, pid })) },
+      json: () => ({ ...sessionsAnswer(shown), open: [...owners].map(([session, pid]) => ({ session, pid })) }),
     };
   });
 }
@@ -207,6 +206,10 @@ export async function queryAction(
   await answerReview(flags, async ({ timeline }) => {
     const asked = { at: at ?? asOf, validTime, tx, session, limit, args, timeoutMs, storage };
     const { point, answer } = await askQuery(timeline, text, asked);
-    return { lines: (colours) => rowLines(answer, colours), holds: pointText(point), json: queryAnswer(point.basis, answer) };
+    return {
+      lines: (colours) => rowLines(answer, colours),
+      holds: pointText(point),
+      json: async () => (await wireAnswers()).queryAnswer(point.basis, answer),
+    };
   });
 }

@@ -2,12 +2,11 @@ import { askDiff, askObject } from '../../history/ask/ask.js';
 import type { ActiveDiff, DiffSide, ObjectDiff, SessionDiff, SetDiff } from '../../history/ask/diff.js';
 import { type ObjectView, requireText } from '../../history/ask/object-view.js';
 import { type TextDiff, unifiedLines } from '../../history/ask/text-diff.js';
-import { objectDiffAnswer, sessionDiffAnswer, showAnswer } from '../../http/review-answers.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { VersionText } from '../../store/texts.js';
 import { type Colours, escapedLine, escapedText } from '../output.js';
 import type { ReviewFlags } from './answer.js';
-import { type Answer, answerReview, type NameOf, namesFor, pointText, shownTime } from './answer.js';
+import { type Answer, answerReview, type NameOf, namesFor, pointText, shownTime, wireAnswers } from './answer.js';
 
 const HASHES = ['identity_hash', 'file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
 /** As wide as the longest name of a field. */
@@ -144,7 +143,7 @@ export async function showAction(reference: string, flags: ReviewFlags): Promise
     return {
       lines: (colours) => objectLines({ view, display, text, withContent: flags.content ?? true }, colours),
       holds: pointText(view.point),
-      json: showAnswer(view, text, timeline.paths),
+      json: async () => (await wireAnswers()).showAnswer(view, text, timeline.paths),
     };
   });
 }
@@ -155,7 +154,11 @@ export async function catAction(reference: string, flags: ReviewFlags): Promise<
     const view = await askObject(timeline, { ...flags, object: reference });
     const { text, whole } = await requireText(view);
     if (!whole) process.stderr.write('# only the head and the tail of this text were kept\n');
-    return { lines: () => [escapedText(text)], exact: text, json: showAnswer(view, { text, whole }, timeline.paths) };
+    return {
+      lines: () => [escapedText(text)],
+      exact: text,
+      json: async () => (await wireAnswers()).showAnswer(view, { text, whole }, timeline.paths),
+    };
   });
 }
 
@@ -169,13 +172,16 @@ export async function diffAction(name: string, range: string | undefined, { cont
       return {
         lines: (colours) => objectDiffLines(diff, nameOf(diff.id), colours),
         holds: `${pointText(diff.before.point)} .. ${pointText(diff.after.point)}`,
-        json: objectDiffAnswer(diff, timeline.paths),
+        json: async () => (await wireAnswers()).objectDiffAnswer(diff, timeline.paths),
       };
     }
     const { diff } = asked;
     const { index, active, pinned } = diff.sets;
     const changed = [index, active, pinned].flatMap(({ added, removed }) => [...added, ...removed]);
     const nameOf = await namesFor(timeline, [...changed, ...diff.active.map(({ id }) => id)]);
-    return { lines: (colours) => sessionDiffLines(diff, { nameOf, colours }), json: sessionDiffAnswer(diff) };
+    return {
+      lines: (colours) => sessionDiffLines(diff, { nameOf, colours }),
+      json: async () => (await wireAnswers()).sessionDiffAnswer(diff),
+    };
   });
 }

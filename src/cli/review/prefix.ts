@@ -1,7 +1,6 @@
 import type { CacheVerdict, PrefixDiff, RequestSide } from '../../history/ask/prefix-diff.js';
-import { prefixAnswer } from '../../http/review-answers.js';
 import { type Colours, escapedLine } from '../output.js';
-import { answerReview, type NameOf, namesFor, type ReviewFlags, shownTime } from './answer.js';
+import { answerReview, type NameOf, namesFor, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
 
 const count = (n: number): string => n.toLocaleString('en-US');
 
@@ -75,7 +74,7 @@ export async function prefixAction(name: string, range: string | undefined, flag
           ? ['fewer than two contexts were handed out: there is nothing to compare']
           : compared.flatMap((one) => prefixLines(one, nameOf, colours)),
       holds: `tokens by ${tokenizer}; what is not recorded (tools, reasoning, the notation of the provider) is not counted`,
-      json: prefixAnswer(found),
+      json: async () => (await wireAnswers()).prefixAnswer(found),
       notes: isCut ? [`the newest ${compared.length} comparisons; there are more (--limit)`] : [],
     };
   });

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
@@ -11,7 +11,7 @@ function loadedWith(files: readonly string[], found = new Set<string>()): Readon
     if (found.has(file)) continue;
     found.add(file);
     const source = readFileSync(file, 'utf8');
-    const imports = [...source.matchAll(/^(?:import|export)\b[^;'"]*?(?:from\s*)?["'](\.{1,2}\/[^"']+)["'];/gm)];
+    const imports = [...source.matchAll(/(?:^|;)(?:import|export)\b[^;'"]*?(?:from\s*)?["'](\.{1,2}\/[^"']+)["'];/gm)];
     loadedWith(
       imports.map(([, path = '']) => join(dirname(file), path)),
       found,
@@ -23,10 +23,19 @@ function loadedWith(files: readonly string[], found = new Set<string>()): Readon
 describe('what a verb of reviewers loads', () => {
   test.each(['context', 'log', 'object', 'verify'])('%s: a few files, and neither a client nor a protocol', (verb) => {
     const files = [...loadedWith([join(dist, 'review', `${verb}.js`)])];
-    expect(files.length).toBeLessThanOrEqual(5);
-    expect(files.reduce((bytes, file) => bytes + statSync(file).size, 0)).toBeLessThan(1_300_000);
+    expect(files.length).toBeLessThanOrEqual(8);
+    expect(files.reduce((bytes, file) => bytes + statSync(file).size, 0)).toBeLessThan(850_000);
     const source = files.map((file) => readFileSync(file, 'utf8')).join('\n');
     for (const name of ['ContextClient', 'HarnessClient', 'McpServer']) expect(source).not.toMatch(new RegExp(`class _?${name}\\b`));
+    // What --json alone needs: the schemas of the answers.
+    expect(source).not.toContain('ISO 8601, UTC');
+  });
+
+  test.each(['context', 'log', 'object', 'verify'])('%s: nothing of HTTP/2, also once it asks its first question', (verb) => {
+    const [first, ...rest] = readdirSync(join(dist, 'review')).filter((name) => name.startsWith('pool-'));
+    expect(first).toBeDefined();
+    const files = loadedWith([join(dist, 'review', `${verb}.js`), ...[first, ...rest].map((name) => join(dist, 'review', name ?? ''))]);
+    expect([...files].filter((file) => readFileSync(file, 'utf8').includes('node:http2'))).toEqual([]);
   });
 
   test('the program itself loads none of it before the verb is known', () => {
