@@ -9,10 +9,8 @@ import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { openClient } from '../../support/context.js';
+import { isPrefix, reply, user } from '../../support/loop-messages.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
-
-const user = (text: string): ReportedMessage => ({ role: 'user', content: text });
-const reply = (text: string): ReportedMessage => ({ role: 'assistant', content: text });
 
 type EpochContext = Extract<TurnContext, { readonly format: 'messages' }>;
 
@@ -22,8 +20,6 @@ function requestOf({ messages, list }: EpochContext, own: readonly ReportedMessa
   const stays = list === undefined ? [] : own.flatMap((one, i) => (i < list.from ? [] : [one, notes.get(i) ?? []].flat()));
   return [...messages, ...stays].map((one) => JSON.stringify(one));
 }
-
-const isPrefix = (a: readonly string[], b: readonly string[]): boolean => a.every((line, i) => b[i] === line);
 
 describe('contexts of layout epoch that the library hands out (divergence E9)', () => {
   let root: string;

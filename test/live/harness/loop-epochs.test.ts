@@ -9,23 +9,8 @@ import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { openClient } from '../../support/context.js';
 import { LateAnswers } from '../../support/late-answers.js';
+import { call, callModel, isPrefix, reply, requestOf, user } from '../../support/loop-messages.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
-
-const user = (text: string): ReportedMessage => ({ role: 'user', content: text });
-const reply = (text: string): ReportedMessage => ({ role: 'assistant', content: text });
-const call = (id: string, name: string, args: Record<string, unknown>, output: string): readonly ReportedMessage[] => [
-  { role: 'assistant', content: '', tool_calls: [{ id, name, arguments: args }] },
-  { role: 'toolResult', tool_call_id: id, content: output },
-];
-
-/** The request as a harness puts it together: one line for each message. */
-function requestOf(messages: readonly ReportedMessage[], { from, before, inserts }: LoopContext): readonly string[] {
-  const notes = new Map(inserts.map(({ index, message }) => [index, JSON.stringify(message)]));
-  const own = messages.slice(from).flatMap((message, i) => [JSON.stringify(message), notes.get(from + i) ?? []].flat());
-  return [...before.map((message) => JSON.stringify(message)), ...own];
-}
-
-const isPrefix = (a: readonly string[], b: readonly string[]): boolean => a.every((line, i) => b[i] === line);
 
 describe('a session in a harness’s loop with the layout epoch (divergence E9)', () => {
   let root: string;
@@ -66,14 +51,9 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
   };
 
   /** One model call: its request, once its record is kept. */
-  async function request(session: LoopSession, messages: readonly ReportedMessage[], more: object = {}) {
+  function request(session: LoopSession, messages: readonly ReportedMessage[], more: object = {}) {
     now += 1_000;
-    const context = await session.context({ messages, system: 'be good', ...more });
-    if (context === undefined) throw new Error('no context');
-    const lines = requestOf(messages, context);
-    const text = lines.join('\n');
-    await session.handed({ sha256: hashText(text), chars: text.length, messages: lines.length });
-    return { context, lines, text };
+    return callModel(session, messages, more);
   }
 
   async function verified() {

@@ -11,14 +11,11 @@ import { logAnswer } from '../../../src/http/review-answers.js';
 import { toStepParts } from '../../../src/store/step-part.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../../support/context.js';
+import { call, reply, user } from '../../support/loop-messages.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 
-const user = (text: string, id: string): ReportedMessage => ({ role: 'user', content: text, id });
-const reply = (text: string, id: string): ReportedMessage => ({ role: 'assistant', content: text, id });
-const shell = (n: number, output = `output ${n} of the shell`): readonly ReportedMessage[] => [
-  { role: 'assistant', content: '', tool_calls: [{ id: `call_${n}`, name: 'bash', arguments: { command: `run ${n}` } }] },
-  { role: 'toolResult', tool_call_id: `call_${n}`, content: output },
-];
+const shell = (n: number, output = `output ${n} of the shell`): readonly ReportedMessage[] =>
+  call(`call_${n}`, 'bash', { command: `run ${n}` }, output);
 const renamed = (messages: readonly ReportedMessage[]): readonly ReportedMessage[] =>
   messages.map((message) => (message.id === undefined ? message : { ...message, id: `new-${message.id}` }));
 

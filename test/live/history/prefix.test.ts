@@ -10,27 +10,11 @@ import { askPrefixes, type PrefixDiff } from '../../../src/history/ask/prefix-di
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { prefixAnswer } from '../../../src/http/review-answers.js';
 import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
-import { hashText } from '../../../src/objects/hashes.js';
 import type { SessionId } from '../../../src/objects/ids.js';
 import { askHere } from '../../support/ask-here.js';
 import { openClient } from '../../support/context.js';
+import { call, callModel, isPrefix, user } from '../../support/loop-messages.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
-
-const user = (text: string): ReportedMessage => ({ role: 'user', content: text });
-const call = (id: string, name: string, args: Record<string, unknown>, output: string): readonly ReportedMessage[] => [
-  { role: 'assistant', content: '', tool_calls: [{ id, name, arguments: args }] },
-  { role: 'toolResult', tool_call_id: id, content: output },
-];
-
-/** The request as a harness puts it together. */
-function requestOf(messages: readonly ReportedMessage[], { from, before, inserts, after, references }: LoopContext): readonly string[] {
-  const notes = new Map(inserts.map(({ index, message }) => [index, JSON.stringify(message)]));
-  const lines = new Map(references.map(({ index, text }) => [index, text]));
-  const own = messages
-    .slice(from)
-    .flatMap((message, i) => [lines.get(from + i) ?? JSON.stringify(message), notes.get(from + i) ?? []].flat());
-  return [...before.map((message) => JSON.stringify(message)), ...own, ...after.map((message) => JSON.stringify(message))];
-}
 
 describe('where the requests of a session part, and why', () => {
   let root: string;
@@ -66,11 +50,8 @@ describe('where the requests of a session part, and why', () => {
     const request = async (more: object, ...said: readonly ReportedMessage[]): Promise<LoopContext> => {
       now += 1_000;
       messages.push(...said);
-      const context = await session.context({ messages, system: 'be good', ...more });
-      if (context === undefined) throw new Error('no context');
-      const lines = requestOf(messages, context);
+      const { context, lines } = await callModel(session, messages, more);
       sent.push(lines);
-      await session.handed({ sha256: hashText(lines.join('\n')), chars: lines.join('\n').length, messages: lines.length });
       return context;
     };
     return { session, messages, sent, request };
@@ -88,7 +69,7 @@ describe('where the requests of a session part, and why', () => {
 
   /** The comparisons say of every request whether it began with the one before it as the harness sent it. */
   const asSent = (found: readonly PrefixDiff[], sent: readonly (readonly string[])[]): void => {
-    const whole = sent.slice(1).map((lines, i) => sent[i]?.every((line, at) => line === lines[at]));
+    const whole = sent.slice(1).map((lines, i) => isPrefix(sent[i] ?? [], lines));
     expect(found.map(({ isPrefix }) => isPrefix)).toEqual(whole);
   };
 
