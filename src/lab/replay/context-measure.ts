@@ -94,21 +94,13 @@ function nextCut(text: string, from: number): number {
 
 /** Measures the contexts of one session, one after another. */
 export class ContextMeter {
-  readonly #counts: Readonly<Record<SectionMeasure['name'], GrowingCount>> | undefined;
-  readonly #blocks: CountTokens | undefined;
+  readonly #count: CountTokens | undefined;
+  /** The counts of the sections that grow. */
+  readonly #growing = new Map<SectionMeasure['name'], GrowingCount>();
 
   /** Without `count` no tokens are counted. */
   constructor(count: CountTokens | undefined) {
-    this.#blocks = count;
-    this.#counts =
-      count === undefined
-        ? undefined
-        : {
-            system: new GrowingCount(count),
-            pool: new GrowingCount(count),
-            chat: new GrowingCount(count),
-            active: new GrowingCount(count),
-          };
+    this.#count = count;
   }
 
   measure({ sections, record }: SessionAssembly, pool: number): ContextMeasure {
@@ -121,16 +113,19 @@ export class ContextMeter {
       pool,
       sections: sections.map((section) => {
         const { name, text } = section;
-        const tokens = name === 'active' ? this.#active(text) : this.#counts?.[name].of(text);
+        const tokens = this.#tokens(name, text);
         return { name, chars: text.length, bytes: Buffer.byteLength(text), ...defined({ tokens }) };
       }),
     };
   }
 
-  /** Active blocks come and go in the middle of the text, so each is counted by itself; the counter caches them. */
-  #active(text: string): number | undefined {
-    const count = this.#blocks;
+  #tokens(name: SectionMeasure['name'], text: string): number | undefined {
+    const count = this.#count;
     if (count === undefined) return undefined;
-    return text.split(/\n(?=ACTIVE_CONTENT id=)/).reduce((sum, block) => sum + count(block), 0);
+    // Active blocks come and go in the middle of the text, so each is counted by itself; the counter caches them.
+    if (name === 'active') return text.split(/\n(?=ACTIVE_CONTENT id=)/).reduce((sum, block) => sum + count(block), 0);
+    const growing = this.#growing.get(name) ?? new GrowingCount(count);
+    this.#growing.set(name, growing);
+    return growing.of(text);
   }
 }

@@ -1,6 +1,6 @@
 import { partsText } from '../entries/chat-message.js';
 import { EntryQueue, type HeldEntry } from '../entries/entry-queue.js';
-import { idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
+import { type EntryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
 import { excerpt, type Importer, type OnLoss, OpaqueContent } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import { type LineReader, lineImporter } from '../json/line-format.js';
@@ -73,7 +73,7 @@ class CodexReader implements LineReader {
   readonly #queue = new EntryQueue();
   readonly #opaque = new OpaqueContent();
   readonly #copy = new CopiedHistory();
-  readonly #items: Readonly<Record<string, (payload: JsonObject, common: ItemContext['common']) => void>>;
+  readonly #items: Readonly<Record<string, (payload: JsonObject, common: EntryCommon) => void>>;
   readonly #context: ItemContext;
   #head: HeldEntry<'session'> | undefined;
   #tokens: string | undefined;
@@ -123,7 +123,7 @@ class CodexReader implements LineReader {
   }
 
   /** The fields that all entries of a record share; opens the session where the file has no meta. */
-  #common({ place, at }: Omit<CodexRecord, 'payload'>, item?: JsonObject): ItemContext['common'] {
+  #common({ place, at }: Omit<CodexRecord, 'payload'>, item?: JsonObject): EntryCommon {
     if (this.#head === undefined) this.#open(undefined, place);
     const copied = this.#copy.holds(at) ? { copied: true } : {};
     this.#context.common = { session: this.#context.common.session, place, at, native_id: idAt(item, 'id'), ...copied };
@@ -214,7 +214,7 @@ class CodexReader implements LineReader {
   }
 
   /** Queues the tokens of the answer before it. The same count comes again when only limits have changed, and is then left out. */
-  #usage(payload: JsonObject, common: ItemContext['common']): void {
+  #usage(payload: JsonObject, common: EntryCommon): void {
     const info = objectAt(payload, 'info');
     const last = objectAt(info, 'last_token_usage');
     const total = JSON.stringify(info?.total_token_usage);

@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path/posix';
 import { callArguments, partsText, placeAsCallId } from '../entries/chat-message.js';
 import type { EntryQueue } from '../entries/entry-queue.js';
-import { idAt, numberAt, objectAt, objectsAt, roleAt, textAt } from '../entries/fields.js';
+import { type EntryCommon, idAt, numberAt, objectAt, objectsAt, roleAt, textAt } from '../entries/fields.js';
 import { fileEvidence, hunkPieces, namedFile, unifiedHunks, wholeFile } from '../entries/shown-file.js';
 import type { OnLoss, OpaqueContent } from '../importer.js';
 import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
@@ -61,8 +61,6 @@ export function patchEvidence(payload: JsonObject): readonly ShownFile[] {
   );
 }
 
-type Common = Pick<EntryOf<'event'>, 'session' | 'place' | 'at' | 'native_id' | 'copied'>;
-
 /** A call without a result, with what events have reported of it so far. */
 interface OpenCall {
   exitCode: number | undefined;
@@ -75,15 +73,15 @@ export interface ItemContext {
   readonly opaque: OpaqueContent;
   readonly onLoss: OnLoss;
   readonly calls: Map<string, OpenCall>;
-  common: Common;
+  common: EntryCommon;
   sessionCwd: string | undefined;
   turnCwd: string | undefined;
   model: string | undefined;
   /** Thoughts that wait for the message that follows them. */
-  thinking: { readonly text: string; readonly common: Common } | undefined;
+  thinking: { readonly text: string; readonly common: EntryCommon } | undefined;
 }
 
-type ItemReader = (payload: JsonObject, common: Common) => void;
+type ItemReader = (payload: JsonObject, common: EntryCommon) => void;
 
 const textsOf = (payload: JsonObject, field: string): readonly string[] =>
   objectsAt(payload, field).flatMap((item) => textAt(item, 'text') ?? []);
@@ -113,7 +111,7 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     else context.thinking = { ...context.thinking, text: `${context.thinking.text}\n${thoughts}` };
   };
 
-  const call = (payload: JsonObject, common: Common, { tool, args }: { readonly tool: string; readonly args: JsonObject }): void => {
+  const call = (payload: JsonObject, common: EntryCommon, { tool, args }: { readonly tool: string; readonly args: JsonObject }): void => {
     const id = idAt(payload, 'call_id') ?? idAt(payload, 'id') ?? placeAsCallId(common.place);
     context.calls.set(id, { exitCode: undefined, files: undefined });
     const cwd = callDirectory(args, context.turnCwd);
@@ -121,7 +119,7 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     queue.push({ kind: 'call', ...common, call_id: id, tool, args: { ...args }, ...(elsewhere ? { cwd } : {}) });
   };
 
-  const called = (payload: JsonObject, common: Common, tool = textAt(payload, 'name') ?? ''): void =>
+  const called = (payload: JsonObject, common: EntryCommon, tool = textAt(payload, 'name') ?? ''): void =>
     call(payload, common, { tool, args: callArguments(payload.arguments, common.place, onLoss) });
 
   const output: ItemReader = (payload, common) => {

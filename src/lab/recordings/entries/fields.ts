@@ -54,7 +54,7 @@ export function momentOf(value: unknown): number | undefined {
 }
 
 /** The fields that all entries of one record share. */
-export type EntryCommon = Pick<EntryOf<'event'>, 'session' | 'place' | 'at' | 'native_id'>;
+export type EntryCommon = Pick<EntryOf<'event'>, 'session' | 'place' | 'at' | 'native_id' | 'parent_id' | 'copied'>;
 
 /** The fields that all entries of one record share: where it stands, its clock and its `id`, as far as the recording has them. */
 export function entryCommon(

@@ -20,7 +20,6 @@ import { geminiEvidence, referencedFiles } from './evidence.js';
 /** Leaves out the parts that become entries or fields of their own: calls, their answers, thoughts. */
 const other = (part: JsonObject): string | undefined =>
   'functionCall' in part || 'functionResponse' in part || part.thought === true ? '' : undefined;
-const partsOf = (content: unknown): readonly JsonObject[] => (Array.isArray(content) ? content.filter(isJsonObject) : []);
 const HARNESS_TEXT = /^\s*<(?:session_context|hook_context|state_snapshot|environment_context)>/;
 
 /** Turns messages of Gemini CLI into entries, each of them once: a message that is written again adds only what is new in it. */
@@ -95,10 +94,8 @@ export class GeminiRecords {
   }
 
   #user(message: JsonObject, common: EntryCommon, known: boolean): readonly RecordedEntry[] {
-    const answers = partsOf(message.content).flatMap((part): readonly JsonObject[] => {
-      const answer = objectAt(part, 'functionResponse');
-      return answer === undefined ? [] : [answer];
-    });
+    const parts = objectsAt(message, 'content').map((part) => objectAt(part, 'functionResponse'));
+    const answers = parts.filter((answer) => answer !== undefined);
     const results = answers.flatMap((answer) => {
       const id = idAt(answer, 'id') ?? this.#openOf(textAt(answer, 'name')) ?? common.place;
       return [...this.#result(id, { parts: [{ functionResponse: answer }] }, common)];
@@ -121,7 +118,7 @@ export class GeminiRecords {
       if (isJsonObject(call)) calls.push({ call, common: { ...common, place } });
       else this.#onLoss(notAnObject(call, 'a call', place));
     }
-    for (const [index, part] of partsOf(message.content).entries()) {
+    for (const [index, part] of objectsAt(message, 'content').entries()) {
       const call = objectAt(part, 'functionCall');
       const place = `${common.place}.content[${index}]`;
       if (call !== undefined && !listed.some((one) => isJsonObject(one) && one.id === call.id))
@@ -143,7 +140,7 @@ export class GeminiRecords {
     const thoughts = objectsAt(message, 'thoughts').map((thought) =>
       [textAt(thought, 'subject'), textAt(thought, 'description')].filter(Boolean).join('\n'),
     );
-    const inText = partsOf(message.content).flatMap((part) => (part.thought === true ? (textAt(part, 'text') ?? []) : []));
+    const inText = objectsAt(message, 'content').flatMap((part) => (part.thought === true ? (textAt(part, 'text') ?? []) : []));
     const thinking = [...thoughts, ...inText].filter((thought) => thought !== '').join('\n\n');
     const usage = usageOf(objectAt(message, 'tokens'));
     const more = { thinking: thinking === '' ? undefined : thinking, usage };

@@ -1,14 +1,11 @@
 import { callArguments, partsText } from '../entries/chat-message.js';
-import { idAt, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
+import { type EntryCommon, idAt, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
 import { fileEvidence, fileText, namedFile } from '../entries/shown-file.js';
 import { excerpt, type OnLoss, OpaqueContent } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 
-/** The fields that all entries of a record share. */
-export type PiCommon = Pick<EntryOf<'event'>, 'session' | 'place' | 'at' | 'native_id' | 'parent_id' | 'copied'>;
-
-type Handler = (message: JsonObject, common: PiCommon) => readonly RecordedEntry[];
+type Handler = (message: JsonObject, common: EntryCommon) => readonly RecordedEntry[];
 
 /** Turns the messages of pi into entries, one by one. */
 export class PiMessages {
@@ -38,7 +35,7 @@ export class PiMessages {
     this.#onLoss = onLoss;
   }
 
-  entries(message: JsonObject | undefined, common: PiCommon): readonly RecordedEntry[] {
+  entries(message: JsonObject | undefined, common: EntryCommon): readonly RecordedEntry[] {
     const role = textAt(message, 'role') ?? '';
     const handler = Object.hasOwn(this.#roles, role) ? this.#roles[role] : undefined;
     if (message !== undefined && handler !== undefined) return handler(message, common);
@@ -48,7 +45,7 @@ export class PiMessages {
   }
 
   /** A message that the program handed to the model: its summary, or else its content. */
-  handed(name: string, message: JsonObject, common: PiCommon): RecordedEntry {
+  handed(name: string, message: JsonObject, common: EntryCommon): RecordedEntry {
     const text = textAt(message, 'summary') ?? this.#text(message.content, common.place);
     return { kind: 'message', ...common, role: 'user', origin: 'harness', name, text };
   }
@@ -67,7 +64,7 @@ export class PiMessages {
     return partsText(content, { place, onLoss: this.#onLoss, other });
   }
 
-  #assistant(message: JsonObject, common: PiCommon): readonly RecordedEntry[] {
+  #assistant(message: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
     const thoughts: string[] = [];
     const calls: RecordedEntry[] = [];
     for (const [index, block] of objectsAt(message, 'content').entries()) {
@@ -94,7 +91,7 @@ export class PiMessages {
     ];
   }
 
-  #call(block: JsonObject, common: PiCommon, index: number): RecordedEntry {
+  #call(block: JsonObject, common: EntryCommon, index: number): RecordedEntry {
     const id = idAt(block, 'id') ?? `call-at-${common.native_id}-${index}`;
     const tool = textAt(block, 'name') ?? '';
     const args = callArguments(block.arguments, common.place, this.#onLoss);
@@ -102,7 +99,7 @@ export class PiMessages {
     return { kind: 'call', ...common, call_id: id, tool, args: { ...args } };
   }
 
-  #result(message: JsonObject, common: PiCommon): readonly RecordedEntry[] {
+  #result(message: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
     const id = idAt(message, 'toolCallId');
     if (id === undefined) {
       this.#onLoss({ reason: 'orphan-result', place: common.place, detail: 'a result that names no call: left out' });

@@ -1,11 +1,11 @@
-import { idAt, momentOf, numberAt, objectAt, textAt } from '../entries/fields.js';
+import { type EntryCommon, idAt, momentOf, numberAt, objectAt, textAt } from '../entries/fields.js';
 import { excerpt, type Importer, type OnLoss } from '../importer.js';
 import type { JsonObject } from '../json/json-text.js';
 import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { RecordedEntry } from '../neutral-session.js';
-import { type PiCommon, PiMessages } from './messages.js';
+import { PiMessages } from './messages.js';
 
-type Handler = (record: JsonObject, common: PiCommon) => readonly RecordedEntry[];
+type Handler = (record: JsonObject, common: EntryCommon) => readonly RecordedEntry[];
 
 /** Entries that are no part of the conversation. */
 const BOOKKEEPING = new Set(['label', 'session_info', 'custom']);
@@ -105,14 +105,14 @@ class PiReader implements LineReader {
     const copied = this.#fork && at !== undefined && this.#startedAt !== undefined && at < this.#startedAt;
     const parent_id = own === undefined ? last : idAt(record, 'parentId');
     const session = this.#session ?? this.#fallbackId;
-    const common: PiCommon = { session, place, at, native_id: id, parent_id, ...(copied ? { copied } : {}) };
+    const common: EntryCommon = { session, place, at, native_id: id, parent_id, ...(copied ? { copied } : {}) };
     const rewinds = last !== undefined && own !== undefined && parent_id !== last;
     const rewind: readonly RecordedEntry[] = rewinds ? [{ kind: 'event', ...common, name: 'rewind', text: last }] : [];
     return [...rewind, ...(handler?.(record, common) ?? [])];
   }
 }
 
-function compaction(record: JsonObject, common: PiCommon): RecordedEntry {
+function compaction(record: JsonObject, common: EntryCommon): RecordedEntry {
   const index = numberAt(record, 'firstKeptEntryIndex');
   return {
     kind: 'compaction',

@@ -1,10 +1,5 @@
+import type { ChatCall } from '../entries/chat-message.js';
 import type { JsonObject } from '../json/json-text.js';
-
-/** A command that an agent wrote as text, as a call. */
-export interface TextCommand {
-  readonly tool: string;
-  readonly args: JsonObject;
-}
 
 /** The words of a command line, quotes taken off; nothing is expanded. */
 function commandWords(line: string): readonly string[] {
@@ -65,8 +60,8 @@ const COMMANDS: Readonly<Record<string, Reader>> = {
   edit,
 };
 
-/** The command of an action as the agent with real calls names it; every other one is a command of the shell. */
-export function textCommand(action: string): TextCommand {
+/** The command of an action, which an agent wrote as text, as a call: as the agent with real calls names it; every other one is a command of the shell. */
+export function textCommand(action: string): Pick<ChatCall, 'tool' | 'args'> {
   const text = action.replace(/^\s+|\s+$/g, '');
   const end = text.indexOf('\n');
   const line = end < 0 ? text : text.slice(0, end);

@@ -1,5 +1,5 @@
 import { partsText } from '../entries/chat-message.js';
-import { textAt } from '../entries/fields.js';
+import { objectAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource } from '../importer.js';
 import { type DocumentItem, documentItems } from '../json/json-document.js';
 import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
@@ -105,15 +105,10 @@ function opening(source: RecordingSource, items: readonly HistoryItem[], stepDir
     native_id: recordingId(source),
     place: 'history',
     agent: 'SWE-agent',
-    agent_version: textAt(headInfo(source), 'swe_agent_version'),
+    agent_version: textAt(objectAt(headObject(source), 'info'), 'swe_agent_version'),
     cwd: cwd ?? stepDir,
     system_prompt: isPrompt ? partsText(first.item.content, { place: first.place, onLoss: () => undefined }) : undefined,
   };
-}
-
-function headInfo(source: RecordingSource): JsonObject | undefined {
-  const info = headObject(source)?.info;
-  return isJsonObject(info) ? info : undefined;
 }
 
 /** The prompts of the first step, which a trajectory without a history has. */
