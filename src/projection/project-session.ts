@@ -1,6 +1,5 @@
-import { type ObjectMetadata, referenceLine } from '../assembly/metadata.js';
-import { renderedValue } from '../assembly/rendered-value.js';
-import { canonicalJson, type Json } from '../objects/canonical-json.js';
+import type { ObjectMetadata } from '../assembly/metadata.js';
+import type { Json } from '../objects/canonical-json.js';
 import { type ChatRow, chatRows } from '../objects/chat-log.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId, SessionId, Sha256 } from '../objects/ids.js';
@@ -17,21 +16,10 @@ import type {
   EntryId,
   EntryPlace,
   ProjectionBasis,
-  ResultEntry,
   Running,
   TokenCounter,
 } from './entry.js';
-
-/** A tool call as the database has it. */
-export interface StoredCall {
-  readonly metadata: ObjectMetadata<'toolcall'>;
-  readonly args: Json;
-  /** The canonical JSON of the arguments where the object only names it. */
-  readonly argsText?: string;
-  readonly content: string | null;
-  /** The hash of the whole text where `content` is abridged. */
-  readonly whole?: Sha256;
-}
+import { Measures, nativeId, type StoredCall } from './measured-entries.js';
 
 /** A call that a message of the model announced and whose result has not been recorded, as far as somebody kept a record of it. */
 export interface PendingCall {
@@ -114,9 +102,6 @@ const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
 const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model']);
 const REMINDER = /^\s*<system-reminder\b[^>]*>[\s\S]*<\/system-reminder>\s*$/;
 
-/** The harness's own id of a call: an `@` in a stored id always has the session's name behind it, with a number where the call came again (decision B2). */
-export const nativeId = (id: ObjectId): string => /^(.*)@[^@]*$/s.exec(id)?.[1] ?? id;
-
 const entryId = (letter: 'm' | 'c' | 'r' | 'a', name: number | string): EntryId => `${letter}${name}` as EntryId;
 
 function kindOf({ role, text }: Message): 'system' | 'assistant' | 'reminder' | 'user' {
@@ -164,7 +149,7 @@ class EntryBuilder {
   readonly entries: Entry[] = [];
   readonly open: EntryCall[] = [];
   readonly #source: ProjectionSource;
-  readonly #counter: TokenCounter;
+  readonly #measures: Measures;
   readonly #steps: ReadonlyMap<number, Step>;
   readonly #active: ReadonlySet<ObjectId>;
   readonly #pinned: ReadonlySet<ObjectId>;
@@ -172,7 +157,7 @@ class EntryBuilder {
 
   constructor(source: ProjectionSource, counter: TokenCounter) {
     this.#source = source;
-    this.#counter = counter;
+    this.#measures = Measures.by(counter);
     this.#steps = new Map(source.steps.map((step) => [step.seq, step]));
     this.#active = new Set(source.sets.active);
     this.#pinned = new Set(source.sets.pinned);
@@ -182,7 +167,14 @@ class EntryBuilder {
     const { prompt } = this.#source;
     if (prompt === undefined || prompt.text === '') return;
     const place = { turn: 0, index: 1, seq: 0, at: prompt.at };
-    this.entries.push({ kind: 'system', id: 'system' as EntryId, ...place, ...this.#text(prompt.text), role: 'system', isPrompt: true });
+    this.entries.push({
+      kind: 'system',
+      id: 'system' as EntryId,
+      ...place,
+      ...this.#measures.text(prompt.text),
+      role: 'system',
+      isPrompt: true,
+    });
   }
 
   turn({ turn, rows }: OpenTurn, approvals: readonly ApprovalNote[]): void {
@@ -201,17 +193,13 @@ class EntryBuilder {
     return { turn, index: this.#index, seq, at: this.#steps.get(seq)?.at ?? 0 };
   }
 
-  #text(text: string) {
-    return { text, sha256: hashText(text), tokens: this.#counter.count(text) };
-  }
-
   #row(turn: number, row: OpenRow): void {
     const { message, seq, calls, pending } = row;
     const { role, name } = message;
     const common = {
       id: entryId(seq === undefined ? 'c' : 'm', row.from),
       ...this.#place(turn, row.from),
-      ...this.#text(message.text),
+      ...this.#measures.message(message),
       role,
       ...defined({ name, native: seq === undefined ? undefined : this.#steps.get(seq)?.native }),
     };
@@ -220,56 +208,18 @@ class EntryBuilder {
     else if (kind !== 'assistant') this.entries.push({ kind, ...common });
     else {
       const made = calls.flatMap(({ id, seq: at }) => {
-        const call = this.#source.calls.get(id);
-        return call === undefined ? [] : [{ id, at, call }];
+        const stored = this.#source.calls.get(id);
+        return stored === undefined ? [] : [{ at, ...this.#measures.stored(stored) }];
       });
-      const answered = made.map(({ id, call }) => this.#call({ id, native: nativeId(id), tool: call.metadata.tool, ...call }, 'answered'));
-      const open = pending.map((one) => this.#call({ id: one.native as ObjectId, ...one }, 'pending'));
-      this.entries.push({ kind, ...common, calls: [...answered, ...open] });
-      for (const [position, { id, at, call }] of made.entries())
-        this.entries.push(this.#result({ of: common.id, position, id, call, place: this.#place(turn, at) }));
+      const open = pending.map((one) => this.#measures.pending(one));
+      this.entries.push({ kind, ...common, calls: [...made.map(({ call }) => call), ...open] });
+      for (const [position, { at, result }] of made.entries()) {
+        const place = this.#place(turn, at);
+        const held = { active: this.#active.has(result.call), pinned: this.#pinned.has(result.call) };
+        this.entries.push({ kind: 'result', id: entryId('r', at), ...place, of: common.id, position, ...result, ...held });
+      }
       this.open.push(...open);
     }
-  }
-
-  #call(
-    { id, native, tool, args, argsText }: Pick<EntryCall, 'id' | 'native' | 'tool' | 'args'> & { readonly argsText?: string },
-    state: EntryCall['state'],
-  ): EntryCall {
-    const written = argsText ?? canonicalJson(args);
-    return { id, native, tool, args, argsText: written, tokens: this.#counter.count(tool) + this.#counter.count(written), state };
-  }
-
-  #result(found: {
-    readonly of: EntryId;
-    readonly position: number;
-    readonly id: ObjectId;
-    readonly call: StoredCall;
-    readonly place: EntryPlace;
-  }): ResultEntry {
-    const { of, position, id, call, place } = found;
-    const { metadata, content, whole } = call;
-    const line = referenceLine(metadata, renderedValue);
-    return {
-      kind: 'result',
-      id: entryId('r', place.seq),
-      ...place,
-      sha256: metadata.contentHash ?? hashText(content ?? ''),
-      tokens: content === null ? 0 : this.#counter.count(content),
-      of,
-      position,
-      call: id,
-      native: nativeId(id),
-      tool: metadata.tool,
-      status: metadata.status,
-      text: content,
-      ...defined({ whole }),
-      active: this.#active.has(id),
-      pinned: this.#pinned.has(id),
-      files: metadata.fileRefs,
-      line,
-      lineTokens: this.#counter.count(line),
-    };
   }
 
   #approval(turn: number, { approval, state, text, tool, native, reason, seq, at }: ApprovalNote): void {
@@ -278,7 +228,7 @@ class EntryBuilder {
       id: entryId('a', hashText(`${seq} ${approval}`).slice(0, 16)),
       ...this.#place(turn, seq),
       at,
-      ...this.#text(text),
+      ...this.#measures.text(text),
       approval,
       state,
       ...defined({ tool, native, reason }),
@@ -304,7 +254,7 @@ function runningOf(entries: readonly Entry[], turn: number, open: readonly Entry
 }
 
 function digestOf(entries: readonly Entry[]): Sha256 {
-  return hashText(canonicalJson(entries.map((entry) => [entry.id, entry.kind, entry.sha256, ...callsOf(entry).map(({ id }) => id)])));
+  return hashText(JSON.stringify(entries.map((entry) => [entry.id, entry.kind, entry.sha256, ...callsOf(entry).map(({ id }) => id)])));
 }
 
 /** The steps of each turn, in order. */

@@ -1,11 +1,14 @@
-import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
+import { LRUCache } from 'lru-cache';
+import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import { keptArgsHash } from '../../objects/kept-args.js';
+import type { SessionSets } from '../../objects/sets.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
 import type { TokenCounter } from '../../projection/entry.js';
+import type { StoredCall } from '../../projection/measured-entries.js';
 import {
   type ApprovalNote,
   type PendingCall,
@@ -14,7 +17,6 @@ import {
   type ProjectionSource,
   projectSession,
   type SourceVersion,
-  type StoredCall,
 } from '../../projection/project-session.js';
 import { applySteps, emptySession } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
@@ -27,21 +29,6 @@ import type { Point, Timeline, When } from '../rebuild/timeline.js';
 
 /** How the house counts tokens: the vocabulary that all its figures are by, and about what a chat's format adds to a message and a call. */
 export const HOUSE_COUNTER: TokenCounter = { name: TOKENIZER, count: countTokens, perMessage: 4, perCall: 8 };
-
-/** What of a session a point in time holds. */
-interface FoundSession {
-  readonly timeline: Timeline;
-  readonly session: SessionId;
-  readonly point: Point;
-  readonly steps: readonly Step[];
-}
-
-async function stepsAt(timeline: Timeline, session: SessionId, { place, snapshot, basis, moment }: Point): Promise<readonly Step[]> {
-  const isPlaced = place !== undefined;
-  const steps = isPlaced ? (await timeline.steps(session)).slice(0, place.seq) : await snapshot.steps(session);
-  if (isPlaced || steps.length > 0 || (await snapshot.existing([sessionObjectId(session)])).length > 0) return steps;
-  throw new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(moment)}, transaction ${basis.txId ?? 'none'}`);
-}
 
 function missing(id: ObjectId): StoreError {
   return new StoreError('missing-part', `the chat names the call ${JSON.stringify(id)}, which the database does not hold at this basis`);
@@ -102,66 +89,136 @@ function notesOf(records: readonly NoteRecord[]): Pick<ProjectionSource, 'pendin
   return { pending, approvals: [...approvals.values()] };
 }
 
-async function projectionAt({ timeline, session, point, steps }: FoundSession, counter: TokenCounter): Promise<Projection> {
-  const { snapshot, place } = point;
-  const state = applySteps(emptySession(session), steps);
-  const { sets } = state;
-  const owner = place?.owner ?? session;
-  const prompt = systemPromptObjectId(owner);
-  const calls = steps.flatMap(({ call }) => call?.id ?? []);
-  const heads = await snapshot.heads([...new Set([prompt, ...sets.index, ...calls])]);
-  const shown = new Set<ObjectId>([prompt, ...calls, ...sets.active, ...sets.pinned]);
-  const wanted = [...shown].flatMap((id): Head | readonly Head[] => heads.get(id) ?? []);
-  const versions = await snapshot.versionsOf(wanted);
-  const texts = await keptTexts(snapshot, versions);
-  const [active, pinned] = [new Set(sets.active), new Set(sets.pinned)];
-  const stored = new Map<ObjectId, StoredCall>();
-  const files: ProjectedFile[] = [];
-  const sources = new Map<ObjectId, SourceVersion>();
-  for (const [name, { document, marks, validTime }] of heads) {
-    const id = name as ObjectId;
-    sources.set(id, { objectHash: document.object_hash as Sha256, validTime: validTime.getTime() });
-    const metadata = metadataOf(document, marks, timeline.paths);
-    const version = versions.get(id);
-    if (metadata?.type === 'toolcall' && version !== undefined) stored.set(id, storedCall(version, metadata, texts));
-    if (metadata?.type !== 'file') continue;
-    const source = parseSource(document.source) as FilesystemSource;
-    files.push({ metadata, source, active: active.has(id), pinned: pinned.has(id), content: version?.version.content });
+/** What of a session never changes, as far as it was read: its steps from the first on, and its calls. */
+class KnownSession {
+  readonly calls = new Map<ObjectId, StoredCall>();
+  readonly versions = new Map<ObjectId, SourceVersion>();
+  readonly #session: SessionId;
+  readonly #steps: Step[] = [];
+  /** The transaction by which the last step was there. */
+  #txId = -1;
+
+  constructor(session: SessionId) {
+    this.#session = session;
   }
-  for (const id of calls) if (!stored.has(id)) throw missing(id);
-  const order = new Map(sets.index.map((id, i) => [id, i]));
-  files.sort((a, b) => (order.get(a.metadata.id) ?? 0) - (order.get(b.metadata.id) ?? 0));
-  const promptHead = heads.get(prompt);
-  const promptText = versions.get(prompt)?.version.content ?? '';
-  return projectSession(
-    {
-      session,
-      basis: { validTime: snapshot.basis.validTime.getTime(), txId: snapshot.basis.txId ?? 0 },
-      prompt: promptHead === undefined ? undefined : { text: promptText, at: promptHead.validTime.getTime() },
-      steps,
-      sets,
-      calls: stored,
-      files,
-      versions: sources,
-      ...notesOf(await recordsAt(timeline, session, point)),
-    },
-    counter,
-  );
+
+  async stepsAt(timeline: Timeline, point: Point): Promise<readonly Step[]> {
+    const { place, snapshot } = point;
+    if (place !== undefined) return this.#learnt(await timeline.steps(this.#session), timeline.present).slice(0, place.seq);
+    const [head, lineage] = await Promise.all([snapshot.heads([sessionObjectId(this.#session)]), snapshot.lineage(this.#session)]);
+    const upto = head.get(sessionObjectId(this.#session))?.marks.upto;
+    if (lineage === undefined || head.size === 0) throw notYet(this.#session, point);
+    const isNow = snapshot === timeline.present && (snapshot.basis.txId ?? 0) >= this.#txId;
+    if (!isNow) return this.#learnt(await snapshot.steps(this.#session), snapshot);
+    const known = [...this.#steps];
+    const newer = await snapshot.stepsFrom(lineage, { first: known.length + 1, upto: Math.max(upto ?? 0, known.length) });
+    return this.#learnt([...known, ...newer], snapshot);
+  }
+
+  /** Some steps from the first on, as they are known: what is measured of one is measured once. */
+  #learnt(steps: readonly Step[], { basis }: StoreSnapshot): readonly Step[] {
+    for (const step of steps.slice(this.#steps.length)) if (step.seq === this.#steps.length + 1) this.#steps.push(step);
+    this.#txId = Math.max(this.#txId, basis.txId ?? 0);
+    return this.#steps.slice(0, steps.length);
+  }
 }
 
+function notYet(session: SessionId, { moment, basis }: Point): HistoryError {
+  return new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(moment)}, transaction ${basis.txId ?? 'none'}`);
+}
+
+/** Sessions of which what never changes is kept. */
+const MOST_KNOWN = 8;
+
 /**
- * The neutral projection of a session at a moment: now, the end of a turn or step, a transaction, a time. Everything in it is read at one basis; the same moment asked twice
- * gives the same value. A fork shows its parent's steps as its own. Files are shown by the timeline's paths.
- * @throws {HistoryError} `beyond-end`, `not-yet` – the session has no such turn, or did not exist then
- * @throws {StoreError} `missing-part`, `corrupt-part`
- * @throws {XtdbError}
+ * Reads neutral projections. Keeps what never changes of the sessions that were read last (steps, calls, what was counted of them), so that a session that is asked for again costs what came
+ * since and what is known of its files.
  */
-export async function readProjection(
+export class ProjectionReader {
+  readonly #counter: TokenCounter;
+  readonly #sessions = new LRUCache<SessionId, KnownSession>({ max: MOST_KNOWN });
+
+  constructor(counter: TokenCounter = HOUSE_COUNTER) {
+    this.#counter = counter;
+  }
+
+  /**
+   * The projection of a session at a moment: now, the end of a turn or step, a transaction, a time. Everything in it is read at one basis; the same moment asked twice
+   * gives the same value. A fork shows its parent's steps as its own. Files are shown by the timeline's paths.
+   * @throws {HistoryError} `beyond-end`, `not-yet` – the session has no such turn, or did not exist then
+   * @throws {StoreError} `missing-part`, `corrupt-part`
+   * @throws {XtdbError}
+   */
+  async read(timeline: Timeline, session: SessionId, when: When = {}): Promise<Projection> {
+    const point = await timeline.find(when, session);
+    const known = this.#sessions.get(session) ?? new KnownSession(session);
+    const [steps, records] = await Promise.all([known.stepsAt(timeline, point), recordsAt(timeline, session, point)]);
+    this.#sessions.set(session, known);
+    const { sets } = applySteps(emptySession(session), steps);
+    const { snapshot, place } = point;
+    const prompt = systemPromptObjectId(place?.owner ?? session);
+    const read = await readObjects(snapshot, { known, steps, sets, prompt, paths: timeline.paths });
+    const { validTime, txId = 0 } = snapshot.basis;
+    const basis = { validTime: validTime.getTime(), txId };
+    return projectSession({ session, basis, steps, sets, calls: known.calls, ...read, ...notesOf(records) }, this.#counter);
+  }
+}
+
+/** What is read of a session's objects. */
+interface WantedObjects {
+  readonly known: KnownSession;
+  readonly steps: readonly Step[];
+  readonly sets: SessionSets;
+  readonly prompt: ObjectId;
+  readonly paths: DisplayPaths;
+}
+
+/** Reads the prompt, the files and the calls that are not known yet, which are known from then on. */
+async function readObjects(
+  snapshot: StoreSnapshot,
+  { known, steps, sets, prompt, paths }: WantedObjects,
+): Promise<Pick<ProjectionSource, 'prompt' | 'files' | 'versions'>> {
+  const calls = steps.flatMap(({ call }) => call?.id ?? []);
+  const [active, pinned, made] = [new Set(sets.active), new Set(sets.pinned), new Set(calls)];
+  const isKnown = (id: ObjectId): boolean => made.has(id) && known.calls.has(id);
+  const ids = [...new Set([prompt, ...sets.index, ...calls])].filter((id) => !isKnown(id));
+  const heads = await snapshot.heads(ids);
+  const isShown = (id: ObjectId): boolean => id === prompt || made.has(id) || active.has(id) || pinned.has(id);
+  const wanted = ids.flatMap((id): Head | readonly Head[] => (isShown(id) ? (heads.get(id) ?? []) : []));
+  const found = await snapshot.versionsOf(wanted);
+  const texts = await keptTexts(snapshot, found);
+  const files: ProjectedFile[] = [];
+  const versions = new Map<ObjectId, SourceVersion>();
+  for (const id of ids) {
+    const head = heads.get(id);
+    if (head === undefined) continue;
+    const { document, marks, validTime } = head;
+    const version = { objectHash: document.object_hash as Sha256, validTime: validTime.getTime() };
+    const metadata = metadataOf(document, marks, paths);
+    const whole = found.get(id);
+    if (metadata?.type === 'toolcall' && whole !== undefined && made.has(id)) {
+      known.calls.set(id, storedCall(whole, metadata, texts));
+      known.versions.set(id, version);
+    } else versions.set(id, version);
+    if (metadata?.type !== 'file') continue;
+    const source = parseSource(document.source) as FilesystemSource;
+    files.push({ metadata, source, active: active.has(id), pinned: pinned.has(id), content: whole?.version.content });
+  }
+  for (const id of calls) {
+    const version = known.versions.get(id);
+    if (version === undefined) throw missing(id);
+    versions.set(id, version);
+  }
+  const text = found.get(prompt)?.version.content ?? '';
+  const at = heads.get(prompt)?.validTime.getTime();
+  return { prompt: at === undefined ? undefined : { text, at }, files, versions };
+}
+
+/** One projection, with nothing kept: as `ProjectionReader.read`. */
+export function readProjection(
   timeline: Timeline,
   session: SessionId,
   { when = {}, counter = HOUSE_COUNTER }: { readonly when?: When; readonly counter?: TokenCounter } = {},
 ): Promise<Projection> {
-  const point = await timeline.find(when, session);
-  const steps = await stepsAt(timeline, session, point);
-  return projectionAt({ timeline, session, point, steps }, counter);
+  return new ProjectionReader(counter).read(timeline, session, when);
 }

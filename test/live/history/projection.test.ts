@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { askedMoment } from '../../../src/history/ask/reference.js';
-import { HOUSE_COUNTER, readProjection } from '../../../src/history/project/read-projection.js';
+import { HOUSE_COUNTER, ProjectionReader, readProjection } from '../../../src/history/project/read-projection.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { hashText } from '../../../src/objects/hashes.js';
@@ -9,6 +9,7 @@ import { sessionId } from '../../../src/objects/ids.js';
 import { budgetedView } from '../../../src/projection/budgeted-view.js';
 import { entryFindings } from '../../../src/projection/pair-check.js';
 import type { Projection } from '../../../src/projection/project-session.js';
+import { countRequests } from '../../support/context.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
 describe('the projection of a session', () => {
@@ -80,6 +81,31 @@ describe('the projection of a session', () => {
     );
     expect(projection.entries.at(-1)).toMatchObject({ kind: 'user', text: 'Another way' });
     expect((await readProjection(later, fork.id, { when: askedMoment({ at: 'step:2' }) })).entries.at(-1)?.id).toBe('r2');
+  });
+
+  test('read again costs what came since: nothing that never changes is asked for twice', async () => {
+    const reader = new ProjectionReader();
+    const session = await sessions.client.forkSession(first, { at: 9, id: `${name}-again` });
+    const record = async (text: string) => {
+      const call = { tool: 'bash', args: {}, status: 'ok', content: text, answer: () => text } as const;
+      await (await session.recordCall(call)).applied;
+      return Timeline.open(await sessions.client.delivered());
+    };
+    await session.reportMessage({ role: 'user', text: 'More' });
+    const one = await record('x'.repeat(5_000));
+    const before = await countRequests(() => reader.read(one, session.id));
+    const again = await countRequests(() => reader.read(one, session.id));
+    expect(again.result).toEqual(before.result);
+    expect(again.sent).toBeLessThan(before.sent);
+    const two = await record('y');
+    const later = await reader.read(two, session.id);
+    expect(later).toEqual(await readProjection(two, session.id));
+    expect(later.entries.slice(0, before.result.entries.length).map(({ id }) => id)).toEqual(before.result.entries.map(({ id }) => id));
+    // A timeline that was opened before is read as it stands.
+    expect(await reader.read(one, session.id)).toEqual(before.result);
+    expect(await reader.read(two, session.id, askedMoment({ at: 'turn:2' }))).toEqual(
+      await readProjection(two, session.id, { when: askedMoment({ at: 'turn:2' }) }),
+    );
   });
 
   test('of a session or moment that is not there is refused', async () => {

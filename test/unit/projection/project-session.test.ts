@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { objectId } from '../../../src/objects/ids.js';
+import { nativeId } from '../../../src/projection/measured-entries.js';
 import { entryFindings } from '../../../src/projection/pair-check.js';
-import { nativeId, projectSession } from '../../../src/projection/project-session.js';
+import { projectSession } from '../../../src/projection/project-session.js';
 import { BYTES, type Happening, happenings, projectionOf, sourceOf } from './any-session.js';
 
 const user = (text: string): Happening => ({ kind: 'user', text });
