@@ -115,7 +115,8 @@ function checkWritable(value: EdnValue, depth: number): void {
   }
 }
 
-function childrenOf(value: EdnValue): readonly EdnValue[] | undefined {
+/** What a vector, list, set, map or tagged value holds; undefined for any other value. */
+function childrenOf(value: unknown): readonly EdnValue[] | undefined {
   if (Array.isArray(value)) return value;
   if (value instanceof EdnMap) return value.flat;
   if (value instanceof EdnList || value instanceof EdnSet) return value.items;
@@ -127,22 +128,13 @@ function toEdnValue(value: unknown, depth: number): EdnValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') return Object.is(value, -0) ? 0 : value;
   checkDepth(depth);
-  if (Array.isArray(value)) return inPlace(value, depth);
-  if (value instanceof EdnMap) {
-    inPlace(value.flat as EdnValue[], depth);
-    return value;
-  }
-  if (value instanceof EdnList || value instanceof EdnSet) {
-    inPlace(value.items as EdnValue[], depth);
-    return value;
+  const children = childrenOf(value) as EdnValue[] | undefined;
+  if (children !== undefined) {
+    for (let i = 0; i < children.length; i += 1) children[i] = toEdnValue(children[i], depth + 1);
+    return value as EdnValue;
   }
   if (value instanceof Keyword || value instanceof EdnSymbol) return value;
   if (value instanceof Date) return checkDate(value);
   if (transit.isTaggedValue(value)) return new EdnTagged(value.tag, toEdnValue(value.rep, depth + 1));
   throw new EdnError('bad-number', 'The database answered with an integer beyond 2^53, or with a kind of value that is not read here.');
-}
-
-function inPlace(items: unknown[], depth: number): EdnValue[] {
-  for (let i = 0; i < items.length; i += 1) items[i] = toEdnValue(items[i], depth + 1);
-  return items as EdnValue[];
 }
