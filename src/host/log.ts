@@ -3,10 +3,8 @@ import pino from 'pino';
 /** What the entries write their log with; stdout belongs to the protocol, so everything goes to stderr. */
 export type Logger = pino.Logger;
 
-/** The levels that `--log-level` takes. */
-export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
-/** How much is logged. */
-export type LogLevel = (typeof LOG_LEVELS)[number];
+/** How much is logged, as `--log-level` takes it. */
+export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug';
 
 /** What is kept of a log that cannot be written; what comes then is dropped. */
 const MOST_KEPT_BYTES = 262_144;

@@ -11,12 +11,7 @@ import type { Quantiles, ReplayReport, Sizes } from './replay-report.js';
 function quantiles(values: readonly number[]): Quantiles {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0;
-  return {
-    p50: sorted.length === 0 ? 0 : at(0.5),
-    p95: sorted.length === 0 ? 0 : at(0.95),
-    max: sorted.at(-1) ?? 0,
-    sum: sorted.reduce((a, b) => a + b, 0),
-  };
+  return { p50: at(0.5), p95: at(0.95), max: at(1), sum: sorted.reduce((a, b) => a + b, 0) };
 }
 
 type Size = Pick<SectionMeasure, 'chars' | 'bytes' | 'tokens'>;
