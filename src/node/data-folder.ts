@@ -210,12 +210,6 @@ export interface DiskRoom {
   readonly suffices: boolean;
 }
 
-const sizeOf = (file: string): Promise<number> =>
-  stat(file).then(
-    ({ size }) => size,
-    () => 0,
-  );
-
 /** Looks at the disks of a data folder; a database that does not exist yet needs the least. */
 export async function diskRoom(dataDir: string): Promise<DiskRoom> {
   const databases = DATABASE_FOLDERS.map((name) => join(dataDir, name));
@@ -223,9 +217,10 @@ export async function diskRoom(dataDir: string): Promise<DiskRoom> {
   const free = disks.flatMap((disk) => (disk === undefined ? [] : [disk.bavail * disk.bsize]));
   const names = await Promise.all(databases.map((folder) => namesIn(folder).catch(() => [])));
   const logs = names.flatMap((files, at) => files.filter((file) => file.endsWith('.log')).map((file) => join(databases[at] ?? '', file)));
-  const least = (await Promise.all(logs.map(sizeOf))).reduce((sum, size) => sum + size, LEAST_ROOM);
-  const found = free.length === 0 ? undefined : Math.min(...free);
-  return { free: found, least, suffices: found === undefined || found >= least };
+  const found = await Promise.all(logs.map((file) => stat(file).catch(() => undefined)));
+  const least = found.reduce((sum, log) => sum + (log?.size ?? 0), LEAST_ROOM);
+  const room = free.length === 0 ? undefined : Math.min(...free);
+  return { free: room, least, suffices: room === undefined || room >= least };
 }
 
 /** Longest path that a unix socket takes everywhere: `sun_path` has 104 bytes on macOS, 108 on Linux, a final NUL included. */

@@ -25,11 +25,7 @@ const ID_FILE = 'filesystem-id';
 
 const thisMachine: MachineFacts = {
   readText: (path) => readFile(path, 'utf8').catch(() => undefined),
-  exists: (path) =>
-    stat(path).then(
-      () => true,
-      () => false,
-    ),
+  exists: async (path) => (await stat(path).catch(() => undefined)) !== undefined,
   hostname,
 };
 

@@ -164,11 +164,8 @@ export class AllowedRoots {
   ): Promise<void> {
     const name = rest.split('/', 1)[0] ?? rest;
     const link = posix.join(parent, name);
-    const isLink = await lstat(link).then(
-      (stats) => stats.isSymbolicLink(),
-      () => false,
-    );
-    if (!isLink) return;
+    const found = await lstat(link).catch(() => undefined);
+    if (found?.isSymbolicLink() !== true) return;
     if (links >= MOST_LINKS) throw new SourceError('loop', `${named(shown)} runs through a loop of symbolic links`, { path: shown });
     const target = await readlink(link).catch(() => '');
     await this.#follow(posix.resolve(parent, target, rest.slice(name.length + 1)), shown, links + 1);

@@ -149,11 +149,8 @@ async function foldersAbove(folder: string): Promise<readonly string[]> {
   return above.reverse();
 }
 
-function isRepositoryTop(folder: string): Promise<boolean> {
-  return lstat(posix.join(folder, '.git')).then(
-    () => true,
-    () => false,
-  );
+async function isRepositoryTop(folder: string): Promise<boolean> {
+  return (await lstat(posix.join(folder, '.git')).catch(() => undefined)) !== undefined;
 }
 
 /** A chain with the rules of one folder more; the same one where that has no readable regular `.gitignore`, or none that says something. */
