@@ -214,9 +214,10 @@ export class ObjectStore {
         await ready();
         // Refused: somebody else has put them.
         const snapshot = await this.latest();
-        const missing = attempt === 1 ? (await snapshot.missingPages(session, upto)).filter(({ last }) => last > done) : [];
+        const lineage = attempt === 1 ? await snapshot.lineage(session) : undefined;
+        const missing = lineage === undefined ? [] : (await snapshot.pages.missing(lineage, upto)).filter(({ last }) => last > done);
         const ranges = missing.slice(0, PAGES_AT_ONCE);
-        const pages = await Promise.all(ranges.map((range) => snapshot.pagePart(range)));
+        const pages = await Promise.all(ranges.map((range) => snapshot.pages.made(range)));
         const ops = pages.flatMap((page): readonly TxOp[] =>
           page === undefined ? [] : [this.guardOp(page.part['xt/id'], null), { op: 'put', doc: page.part, validTime: page.validTime }],
         );

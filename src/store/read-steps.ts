@@ -7,8 +7,9 @@ import { entityHash } from '../xtdb/tx-log.js';
 import { StoreError } from './errors.js';
 import { forkPointOf, type Lineage, type LineageSegment, lineageFrom, ownerOf, type StepRange } from './lineage.js';
 import { formerId, formerParts, readParts } from './part-id.js';
-import { existingIds, headsWithTimes, partsAtSteps, readTimes, snapshotParts, type VersionTimes } from './queries.js';
-import { fromPagePart, type KnownCalls, type PageRange, pageId, pagesWithin, type StepPage, saysTheSame, toPagePart } from './step-page.js';
+import { existingIds, partsAtSteps, readTimes, snapshotParts, type VersionTimes } from './queries.js';
+import type { PageReader } from './read-pages.js';
+import { type KnownCalls, pagesWithin, seqsOf } from './step-page.js';
 import { fromSnapshotPart, fromStepPart, messagePartHash, type SetsSnapshot, stepId } from './step-part.js';
 import type { TextReader } from './texts.js';
 
@@ -41,13 +42,6 @@ export interface PagedRange extends Required<StepRange> {
   readonly paged?: number;
 }
 
-/** A page that is there. */
-interface FoundPage extends StepPage {
-  readonly range: PageRange;
-}
-
-const seqsOf = ({ first, last }: Required<StepRange>): readonly number[] =>
-  Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
 const bySeq = (a: { readonly seq: number }, b: { readonly seq: number }): number => a.seq - b.seq;
 const isOpenEnded = ({ last }: LineageSegment): boolean => last === Number.POSITIVE_INFINITY;
 
@@ -79,9 +73,11 @@ export class StepReader {
   readonly #db: DbSnapshot;
   readonly #texts: TextReader;
   readonly #calls: KnownCalls;
+  readonly #pages: PageReader;
 
-  constructor(db: DbSnapshot, texts: TextReader, calls: KnownCalls) {
+  constructor(db: DbSnapshot, texts: TextReader, { calls, pages }: { readonly calls: KnownCalls; readonly pages: PageReader }) {
     this.#db = db;
+    this.#pages = pages;
     this.#texts = texts;
     this.#calls = calls;
   }
@@ -108,7 +104,7 @@ export class StepReader {
    * The steps of a range by their ids: a query for a range looks at every step of the session, however few are asked for. Those up to `paged` come from pages where
    * these are there, as `later` has them, which is this basis or a later one. Ends where the database holds no more.
    */
-  async along(lineage: Lineage, { first, last, paged = last }: PagedRange, later: StepReader = this): Promise<readonly Step[]> {
+  async along(lineage: Lineage, { first, last, paged = last }: PagedRange, later: PageReader = this.#pages): Promise<readonly Step[]> {
     const steps: Step[] = [];
     for (let from = first; from <= last; ) {
       const ranges: Required<StepRange>[] = [];
@@ -126,12 +122,12 @@ export class StepReader {
   }
 
   /** The parts of the steps of a range, from pages and by themselves, in no order. */
-  async #parts(lineage: Lineage, { first, last, paged }: Required<PagedRange>, later: StepReader): Promise<readonly StoredDocument[]> {
+  async #parts(lineage: Lineage, { first, last, paged }: Required<PagedRange>, later: PageReader): Promise<readonly StoredDocument[]> {
     const pages = lineage.segments.flatMap((segment) => pagesWithin(segment, { first, last: Math.min(last, paged) }));
     const isPaged = (seq: number): boolean => pages.some((page) => page.first <= seq && seq <= page.last);
     const alone = seqsOf({ first, last }).filter((seq) => !isPaged(seq));
     const [found, others] = await Promise.all([
-      pages.length === 0 ? [] : later.pages(pages),
+      pages.length === 0 ? [] : later.read(pages),
       readParts(this.#db, [...stepIds(lineage, alone).keys()]),
     ]);
     for (const { calls } of found) this.#calls.learn(calls);
@@ -139,47 +135,6 @@ export class StepReader {
     const missing = pages.filter((page) => !there.has(page.last)).flatMap(seqsOf);
     const more = missing.length === 0 ? [] : (await readParts(this.#db, [...stepIds(lineage, missing).keys()])).values();
     return [...found.flatMap(({ steps }) => steps), ...others.values(), ...more];
-  }
-
-  /** Those of some pages that are there. */
-  async pages(ranges: readonly PageRange[]): Promise<readonly FoundPage[]> {
-    const found = await this.#db.entities(ranges.map(pageId));
-    return ranges.flatMap((range) => {
-      const part = found.get(pageId(range));
-      return part === undefined ? [] : [{ range, ...fromPagePart(range, part) }];
-    });
-  }
-
-  /** The pages that a session's own steps up to one make up and that the database does not hold. */
-  async missingPages({ session, segments }: Lineage, upto: number): Promise<readonly PageRange[]> {
-    const due = segments.filter((segment) => segment.session === session).flatMap((own) => pagesWithin(own, { first: 1, last: upto }));
-    const there = new Set(await existingIds(this.#db, due.map(pageId)));
-    return due.filter((range) => !there.has(pageId(range)));
-  }
-
-  /** What a page of steps is written as, and the moment from which on it holds: that of its last step. Undefined where it would be too large, and where not all of its steps are there. */
-  async pagePart(range: PageRange): Promise<{ readonly part: StoredDocument; readonly validTime: Date } | undefined> {
-    const ids = seqsOf(range).map((seq) => stepId(range.session, seq));
-    const parts = await readParts(this.#db, ids);
-    const steps = ids.flatMap((id) => parts.get(id) ?? []);
-    const last = steps.at(-1);
-    if (steps.length < ids.length || last === undefined) return undefined;
-    const calls = await headsWithTimes(
-      this.#db,
-      steps.flatMap((step) => fromStepPart(step, '').call?.id ?? []),
-    );
-    const part = toPagePart(range, { steps, calls: calls.map(({ document }) => document) });
-    return part === undefined ? undefined : { part, validTime: new Date(fromStepPart(last, '').at) };
-  }
-
-  /** The pages among those of some steps' lineage, up to one step, that do not say what the steps say by themselves; read one by one. */
-  async wrongPages({ segments }: Lineage, upto: number): Promise<readonly PartId[]> {
-    const wrong: PartId[] = [];
-    for (const range of segments.flatMap((segment) => pagesWithin(segment, { first: 1, last: upto }))) {
-      const [stored, made] = await Promise.all([this.#db.entity(pageId(range)), this.pagePart(range)]);
-      if (stored !== undefined && !saysTheSame(stored, made?.part)) wrong.push(pageId(range));
-    }
-    return wrong;
   }
 
   /** One step of a session; undefined when it is not written. */
@@ -247,12 +202,12 @@ export class StepReader {
     return new Map(found);
   }
 
-  /** The sets of a session: the snapshots and the steps since the last one (decision G3). */
-  async sets(lineage: Lineage): Promise<FoundSets> {
+  /** The sets of a session: the snapshots and the steps since the last one (decision G3), which `stepsFrom` reads. */
+  async sets(lineage: Lineage, stepsFrom: (first: number) => Promise<readonly Step[]>): Promise<FoundSets> {
     const snapshots = await this.#snapshots(lineage);
     const last = snapshots.at(-1);
     const index = snapshots.flatMap(({ indexed }) => indexed);
-    const steps = await this.steps(lineage, { first: (last?.seq ?? 0) + 1 });
+    const steps = await stepsFrom((last?.seq ?? 0) + 1);
     const sets = foldSets(
       { index, active: last?.active ?? [], pinned: last?.pinned ?? [] },
       steps.map(({ changes }) => changes),

@@ -46,6 +46,10 @@ export interface StepPage {
   readonly calls: readonly KnownCall[];
 }
 
+/** The numbers of some steps. */
+export const seqsOf = ({ first, last }: Pick<PageRange, 'first' | 'last'>): readonly number[] =>
+  Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
+
 /** The id of a page (decision 0015). */
 export const pageId = ({ session, first, last }: PageRange): PartId => partId('step', session, `${first}-${last}`);
 

@@ -30,8 +30,9 @@ import {
   sessionRows,
   type VersionTimes,
 } from './queries.js';
+import { PageReader } from './read-pages.js';
 import { type FoundSets, type PagedRange, StepReader, type StepTimes } from './read-steps.js';
-import type { KnownCall, KnownCalls, PageRange } from './step-page.js';
+import type { KnownCall, KnownCalls } from './step-page.js';
 import { stepId } from './step-part.js';
 import { type TextCache, type TextDamage, TextReader, type VersionText } from './texts.js';
 
@@ -92,6 +93,8 @@ function chatFields(session: SessionId, turns: readonly Turn[]): Fields {
  * All reads of one snapshot see the same valid time and transaction; nothing is ever written through it.
  */
 export class StoreSnapshot {
+  /** Pages of steps (decision 0015). */
+  readonly pages: PageReader;
   readonly #db: DbSnapshot;
   readonly #cache: TextCache;
   readonly #texts: TextReader;
@@ -105,7 +108,8 @@ export class StoreSnapshot {
     this.#cache = cache;
     this.#calls = calls;
     this.#texts = new TextReader(db, cache);
-    this.#steps = new StepReader(db, this.#texts, calls);
+    this.pages = new PageReader(db);
+    this.#steps = new StepReader(db, this.#texts, { calls, pages: this.pages });
   }
 
   get basis(): Basis {
@@ -182,10 +186,10 @@ export class StoreSnapshot {
    * by itself, never from pages.
    */
   async steps(session: SessionId, range: StepRange = {}): Promise<readonly Step[]> {
-    const id = sessionObjectId(session);
     const lineage = await this.#lineageOf(session);
-    if (range.first !== undefined || range.last !== undefined) return this.#steps.steps(lineage, range);
-    return this.#allSteps(lineage, (await this.heads([id])).get(id)?.marks.upto ?? 0);
+    return range.first !== undefined || range.last !== undefined
+      ? this.#steps.steps(lineage, range)
+      : this.#stepsFrom(lineage, { first: 1, upto: await this.#uptoOf(session) });
   }
 
   /** Whose steps make up a session (decision F2); the same at every basis that holds it. Undefined where the session is not there. */
@@ -203,7 +207,7 @@ export class StoreSnapshot {
    * the range.
    */
   stepsAlong(lineage: Lineage, range: PagedRange, later: StoreSnapshot = this): Promise<readonly Step[]> {
-    return this.#steps.along(lineage, range, later.#steps);
+    return this.#steps.along(lineage, range, later.pages);
   }
 
   /**
@@ -211,7 +215,7 @@ export class StoreSnapshot {
    * many beyond the head as a running turn mostly has.
    */
   async stepsFrom(lineage: Lineage, { first, upto }: { readonly first: number; readonly upto: number }): Promise<readonly Step[]> {
-    const near = upto + RUNNING_STEPS;
+    const near = Math.max(upto, first - 1) + RUNNING_STEPS;
     const steps = await this.stepsAlong(lineage, { first, last: near, paged: upto });
     if (steps.at(-1)?.seq !== near) return steps;
     return [...steps, ...(await this.stepsAlong(lineage, { first: near + 1, last: Number.MAX_SAFE_INTEGER }))];
@@ -225,21 +229,6 @@ export class StoreSnapshot {
     return this.#calls.get(id);
   }
 
-  /** The pages that a session's own steps up to one make up and that are not there (decision 0015). */
-  async missingPages(session: SessionId, upto: number): Promise<readonly PageRange[]> {
-    return this.#steps.missingPages(await this.#lineageOf(session), upto);
-  }
-
-  /** The ids of the pages of a session's steps up to one that do not say what the steps say by themselves. */
-  async wrongPages(session: SessionId, upto: number): Promise<readonly PartId[]> {
-    return this.#steps.wrongPages(await this.#lineageOf(session), upto);
-  }
-
-  /** What a page of steps is written as, and from when on it holds; undefined where it would be too large, and where not all of its steps are there. */
-  pagePart(range: PageRange): Promise<{ readonly part: StoredDocument; readonly validTime: Date } | undefined> {
-    return this.#steps.pagePart(range);
-  }
-
   /** Which of some steps the database holds at this basis. */
   existingSteps(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlySet<number>> {
     return this.#steps.existing(lineage, seqs);
@@ -247,7 +236,8 @@ export class StoreSnapshot {
 
   /** The sets of a session, the last step that they include, and how much of the index the snapshots hold. */
   async sets(session: SessionId): Promise<FoundSets> {
-    return this.#steps.sets(await this.#lineageOf(session));
+    const [lineage, upto] = await Promise.all([this.#lineageOf(session), this.#uptoOf(session)]);
+    return this.#setsOf(lineage, upto);
   }
 
   /** When some versions and parts became true and known, by id; unknown ids are absent. */
@@ -365,10 +355,20 @@ export class StoreSnapshot {
     return (await this.lineage(session)) ?? withoutParent(session);
   }
 
+  /** The last step that a session's head includes; 0 where there is none. */
+  async #uptoOf(session: SessionId): Promise<number> {
+    const id = sessionObjectId(session);
+    return (await this.heads([id])).get(id)?.marks.upto ?? 0;
+  }
+
   /** Called by their ids takes a fraction of a query for them; where some of those that the head includes are missing that query says which. */
-  async #allSteps(lineage: Lineage, upto: number): Promise<readonly Step[]> {
-    const steps = await this.stepsFrom(lineage, { first: 1, upto });
-    return steps.length < upto ? this.#steps.steps(lineage) : steps;
+  async #stepsFrom(lineage: Lineage, { first, upto }: { readonly first: number; readonly upto: number }): Promise<readonly Step[]> {
+    const steps = await this.stepsFrom(lineage, { first, upto });
+    return steps.length <= upto - first ? this.#steps.steps(lineage, { first }) : steps;
+  }
+
+  #setsOf(lineage: Lineage, upto: number): Promise<FoundSets> {
+    return this.#steps.sets(lineage, (first) => this.#stepsFrom(lineage, { first, upto }));
   }
 
   #contents(documents: readonly StoredDocument[]): Promise<ReadonlyMap<Sha256, string>> {
@@ -381,10 +381,10 @@ export class StoreSnapshot {
     const { upto = 0, parent } = marksOf(document);
     const lineage = await lineageFrom(this.#db, session, parent);
     if (document.type === 'session') {
-      const { sets, seq } = await this.#steps.sets(lineage);
+      const { sets, seq } = await this.#setsOf(lineage, upto);
       return seq === upto ? fromStored(document, undefined, setFields(sets)) : sessionVersion(session, sets);
     }
-    const steps = await this.#allSteps(lineage, upto);
+    const steps = await this.#stepsFrom(lineage, { first: 1, upto });
     const turns = turnsOf(chatAfterAll(NO_CHAT, steps));
     return (steps.at(-1)?.seq ?? 0) === upto ? fromStored(document, undefined, chatFields(session, turns)) : chatVersion(session, turns);
   }

@@ -126,7 +126,8 @@ export async function verifyParts(checked: CheckedSession): Promise<PartsReport>
   try {
     const now = await present.steps(session, { first: 1 });
     steps = await before.steps(session, { first: 1 });
-    const wrong = await present.wrongPages(session, now.length);
+    const lineage = await present.lineage(session);
+    const wrong = lineage === undefined ? [] : await present.pages.wrong(lineage, now.length);
     damages.push(...wrong.map((part) => ({ part, what: 'damaged' as const, of: 'it does not say what its steps say' })));
     damages.push(...rewrittenSteps(session, steps, now), ...(await rewrittenCalls(checked, steps)));
     damages.push(...lostSteps(session, now));

@@ -12,6 +12,7 @@ import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import type { SessionId } from '../../../src/objects/ids.js';
 import type { Step } from '../../../src/objects/step.js';
+import { withoutParent } from '../../../src/store/lineage.js';
 import { pageId } from '../../../src/store/step-page.js';
 import type { StoreSnapshot } from '../../../src/store/store-snapshot.js';
 import { countRequests, openClient, wholeRead } from '../../support/context.js';
@@ -40,7 +41,10 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     await client.snapshot();
   };
   const present = async (): Promise<StoreSnapshot> => (await client.delivered()).latest();
-  const missing = async (id: SessionId, upto = STEPS) => (await present()).missingPages(id, upto);
+  const missing = async (id: SessionId, upto = STEPS) => {
+    const now = await present();
+    return now.pages.missing((await now.lineage(id)) ?? withoutParent(id), upto);
+  };
   const alone = (snapshot: StoreSnapshot, id: SessionId): Promise<readonly Step[]> => snapshot.steps(id, { first: 1 });
   const page = (id: SessionId, last: 100 | 200): string => pageId({ session: id, first: last - 99, last });
 
@@ -79,6 +83,17 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     expect(asked).toMatchObject({ matches: true, turn: 81 });
   });
 
+  test('has the sets of a turn that goes on far beyond its head and a snapshot', async () => {
+    const long = await client.openSession({ id: `long-turn-${randomUUID()}` });
+    while (long.state.seq < 103) await call(long, long.state.seq);
+    const now = await present();
+    const [head] = (await now.sessions()).filter(({ id }) => id === long.id);
+    expect(head?.upto).toBe(1);
+    expect(await now.sets(long.id)).toMatchObject({ sets: long.state.sets, seq: 103 });
+    expect(await now.steps(long.id)).toEqual(await alone(now, long.id));
+    await client.closeSession(long);
+  });
+
   test('shows nothing of them to a reviewer', async () => {
     const timeline = await Timeline.open(await client.delivered());
     const ask = async (query: string) => (await askQuery(timeline, query, { args: `["${page(session.id, 100)}"]` })).answer.rows;
@@ -114,7 +129,7 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
     expect((await verifySession(await client.delivered(), id)).ok).toBe(true);
     const put = (text: string) =>
       executeForeign('put', kwMap({ 'xt/id': page(id, 100), type: 'steps', text }), new Date(session.state.lastAt + 1));
-    const made = await (await present()).pagePart({ session: id, first: 1, last: 100 });
+    const made = await (await present()).pages.made({ session: id, first: 1, last: 100 });
     await put(String(made?.part.text).replace('"bash"', '"other"'));
     const { parts } = await verifySession(await client.delivered(), id);
     expect(parts.damages).toContainEqual({ part: page(id, 100), what: 'damaged', of: expect.any(String) });
