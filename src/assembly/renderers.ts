@@ -80,9 +80,9 @@ export const RENDERERS: Readonly<Record<RendererName, Renderer>> = {
     layouts: ['epoch'],
     render: (input, { tail = NO_TAIL, epoch }) => {
       const state = epoch?.state ?? beginEpoch({ ...input, index: input.pool.map(({ id }) => id), chatSince: () => [] }, tail.turn);
-      const { record, system, before, notes } = renderEpoch(state, input, { tail, ...defined({ epoch: epoch?.proof }) });
+      const { record, system, before, notes, lines } = renderEpoch(state, input, { tail, ...defined({ epoch: epoch?.proof }) });
       const messages = [...before, ...notes.map(({ message }) => message)];
-      return { record, whole: epochText({ system, before, notes }), sections: sectionTexts(record, system, messages) };
+      return { record, whole: epochText({ system, before, notes, lines }), sections: sectionTexts(record, system, messages) };
     },
   },
 };

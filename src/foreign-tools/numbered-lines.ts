@@ -2,6 +2,8 @@
 const LINE_GUTTERS = {
   /** `12:text` */
   colon: /^(\d+):(.*)$/s,
+  /** `12: text` */
+  spacedColon: /^(\d+): (.*)$/s,
   /** `12|text` */
   bar: /^(\d+)\|(.*)$/s,
   /** `12 | text` */

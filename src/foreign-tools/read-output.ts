@@ -1,4 +1,4 @@
-import { withoutGutter } from './numbered-lines.js';
+import { numberedLines, withoutGutter } from './numbered-lines.js';
 import { asksForPart, firstLineAsked, type ToolArguments } from './tool-arguments.js';
 
 /** A finished read. */
@@ -29,6 +29,17 @@ const NOTES = /(?:\n*<system-reminder>[\s\S]*?<\/system-reminder>\s*)+$/;
 const EMPTY = /^(?:<system-reminder>)?\s*Warning: the file exists but (?:the contents are|is) empty/i;
 const NOT_TEXT = /^\[(?:image|document|audio|file|binary|part)\b[^\n]*\]\s*$/;
 const EDGE_CHARS = 400;
+/** What OpenCode puts around the numbered lines of a file that it shows to its end. */
+const ENVELOPE = /^<path>[^\n]*<\/path>\n<type>file<\/type>\n<content>\n([\s\S]*)\n\n\(End of file - total \d+ lines\)\n<\/content>\s*$/;
+
+/** The lines in such an envelope; undefined for any other output. */
+function enveloped(output: string): { readonly text: string; readonly startLine: number } | undefined {
+  const lines = ENVELOPE.exec(output)?.[1]?.split('\n');
+  const numbered = lines === undefined ? undefined : numberedLines(lines, 0, 'spacedColon');
+  return numbered === undefined || numbered.lines.length !== lines?.length
+    ? undefined
+    : { text: numbered.lines.join('\n'), startLine: numbered.first };
+}
 
 /**
  * What the output of a reading tool shows of its file, judged by the output alone: all of it where no part was asked for and nothing says that something is
@@ -39,7 +50,7 @@ export function readText({ args, output, truncated }: ReadCall): ReadText | unde
   const body = output.replace(NOTES, '');
   const edges = `${body.slice(0, EDGE_CHARS)}\n${body.slice(-EDGE_CHARS)}`;
   if (NOT_TEXT.test(body) || truncated || CUT.test(edges)) return undefined;
-  const { text, startLine = firstLineAsked(args) } = withoutGutter(body);
+  const { text, startLine = firstLineAsked(args) } = enveloped(body) ?? withoutGutter(body);
   return { text, startLine, whole: !asksForPart(args) && startLine === 1 };
 }
 

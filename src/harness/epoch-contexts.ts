@@ -7,7 +7,7 @@ import { defined } from '../values/defined.js';
 import { chatTail, listTail } from './epoch-tail.js';
 import { HarnessError } from './harness-error.js';
 import { tailStart } from './history-item.js';
-import { aroundList, epochOf, type LoopEpoch, LoopEpochs, type LoopInsert } from './loop-epochs.js';
+import { aroundList, epochOf, type LoopEpoch, LoopEpochs, type LoopList } from './loop-epochs.js';
 import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
 
@@ -28,8 +28,8 @@ export interface EpochTurn {
   readonly messages: readonly RenderedMessage[];
   readonly record: SessionAssemblyRecord & { readonly delivered: Delivery };
   readonly epoch: LoopEpoch;
-  /** Where the harness gave its list: the first message of it that stays, and those of ours that stand in that part. */
-  readonly list?: { readonly from: number; readonly inserts: readonly LoopInsert[] };
+  /** Where the harness gave its list. */
+  readonly list?: LoopList;
 }
 
 /** A harness's whole list as it was reported. */

@@ -1,5 +1,8 @@
+import type { EpochState } from '../assembly/epoch/epoch-state.js';
 import type { KeptList, NoteProof } from '../objects/assembly-proof.js';
+import type { ObjectId } from '../objects/ids.js';
 import type { SessionState } from '../session/session-state.js';
+import { contentText } from './content-text.js';
 import { type KeptMessages, keptList, keptMessages, messageChars } from './kept-messages.js';
 import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
@@ -8,6 +11,13 @@ import type { PlacedEntry } from './reported-chat.js';
 export interface EpochStart {
   readonly turn: number;
   readonly from: number;
+}
+
+/** A result of a harness's list that something else stands for: its message, its call, and what takes its place. */
+export interface LoopReference {
+  readonly index: number;
+  readonly callId: ObjectId;
+  readonly text: string;
 }
 
 /** The part of an epoch's last request that the next one has as well. */
@@ -25,8 +35,10 @@ export interface EpochTail {
   note(start: EpochStart): NoteProof | undefined;
   /** The messages from one on, as a record names them; undefined where there is no list. */
   list(from: number): KeptList | undefined;
-  /** About how long those messages are, in UTF-16 units; what stands in notes is not counted. */
-  chars(from: number): number;
+  /** About how long those messages are, in UTF-16 units, with lines in the place of what some calls answered; what stands in notes is not counted. */
+  chars(from: number, lines: EpochState['lines']): number;
+  /** The messages of the calls that have lines. */
+  references(from: number, lines: EpochState['lines']): readonly LoopReference[];
   /** Whether those messages are none: then there is no place behind which a note could stand. */
   isEmpty(from: number): boolean;
   /** What stays of it, where it begins as it did at the last request; undefined where it does not. */
@@ -43,6 +55,16 @@ export interface ListTail {
   readonly turn: number;
 }
 
+function referencesOf(placed: readonly PlacedEntry[], from: number, lines: EpochState['lines']): readonly LoopReference[] {
+  if (lines.size === 0) return [];
+  return placed.flatMap(({ kind, index, callId }) => {
+    const text = kind === 'call' && index >= from && callId !== undefined ? lines.get(callId) : undefined;
+    return text === undefined || callId === undefined ? [] : [{ index, callId, text }];
+  });
+}
+
+const resultChars = (message: ReportedMessage | undefined): number => contentText(message?.content).length;
+
 /** The tail of requests that a harness mixes with its own messages: inside a turn an epoch begins with nothing of the list. */
 export function listTail({ messages, placed, start, turn }: ListTail): EpochTail {
   const atUser = messages.slice(start.index + 1).every(({ role }) => role !== 'assistant');
@@ -51,7 +73,13 @@ export function listTail({ messages, placed, start, turn }: ListTail): EpochTail
     start: atUser ? { turn: start.turn, from: start.index } : { turn: turn + 1, from: messages.length },
     note: () => undefined,
     list: (from) => keptList(messages, from),
-    chars: (from) => messageChars(messages, from),
+    chars: (from, lines) =>
+      messageChars(messages, from) -
+      referencesOf(placed, from, lines).reduce(
+        (saved, { index, text }) => saved + Math.max(0, resultChars(messages[index]) - text.length),
+        0,
+      ),
+    references: (from, lines) => referencesOf(placed, from, lines),
     isEmpty: (from) => messages.length === from,
     kept: ({ list }) => (list === undefined ? undefined : keptMessages({ messages, placed }, list)),
   };
@@ -73,8 +101,11 @@ export function chatTail(state: SessionState): EpochTail {
     },
     list: () => undefined,
     chars: () => 0,
+    references: () => [],
     isEmpty: () => false,
     kept: ({ list, step }) =>
-      list === undefined ? { list, shown: () => ({ count: 0, results: NO_RESULTS, shows: () => false, chatUpTo: step }) } : undefined,
+      list === undefined
+        ? { list, shown: () => ({ count: 0, results: NO_RESULTS, shows: () => false, reads: [], chatUpTo: step }) }
+        : undefined,
   };
 }

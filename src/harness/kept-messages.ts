@@ -1,6 +1,7 @@
 import type { EpochInput } from '../assembly/epoch/epoch-state.js';
 import type { ShownByTail } from '../assembly/epoch/plan-note.js';
 import { showsText } from '../assembly/shown-text.js';
+import { type ReadCall, readText } from '../foreign-tools/read-output.js';
 import { type Replacement, replaced } from '../foreign-tools/text-edits.js';
 import { type ToolArguments, textArgument } from '../foreign-tools/tool-arguments.js';
 import { foreignTool, type ToolKind } from '../foreign-tools/tool-table.js';
@@ -83,6 +84,12 @@ function textAfter(calls: readonly TailCall[], text: string, before: string | un
   return shown;
 }
 
+/** The whole text of a file, where a read answered that alone. */
+function wholeRead(call: ReadCall): string | undefined {
+  const { text, whole } = readText(call) ?? {};
+  return whole === true ? text : undefined;
+}
+
 /** The messages of an epoch that stay as they are, as a harness sends them again. */
 export interface KeptMessages {
   readonly list: KeptList;
@@ -107,6 +114,11 @@ export function keptMessages(
     return {
       count: messages.length - from,
       results: new Set(calls.map(({ ref }) => ref)),
+      reads: calls.flatMap(({ tool, args, status, content: output, index, ref }) =>
+        status === 'ok' && foreignTool(tool).kind === 'read'
+          ? [{ call: ref, output, whole: wholeRead({ args, output, truncated: false }), isNew: index >= from + count }]
+          : [],
+      ),
       shows: ({ id }, text, before) => {
         const about = calls.filter(
           ({ ref, index }) => files.get(ref)?.includes(id) === true && (before === undefined || index >= from + count),

@@ -21,7 +21,7 @@ import type { SessionId } from '../objects/ids.js';
 import { withinLimit } from '../process/within-limit.js';
 import { defined } from '../values/defined.js';
 import { tokensOf } from '../values/token-estimate.js';
-import type { EpochStart, EpochTail, KeptTail } from './epoch-tail.js';
+import type { EpochStart, EpochTail, KeptTail, LoopReference } from './epoch-tail.js';
 
 /** A model call whose context is of layout `epoch`. */
 export interface EpochRequest {
@@ -82,18 +82,26 @@ export interface LoopInsert {
 /** The epoch of a request. */
 export const epochOf = ({ proof: { number, reason }, begins }: PlannedEpoch): LoopEpoch => ({ number, begins, reason });
 
-/** Which part of the harness's list stays in a request, and its notes at their places there; those of one place are one message. */
-export function aroundList({ proof, context: { notes } }: PlannedEpoch): {
+/** The part of a harness's list that stays in a request, and what of ours is in it. */
+export interface LoopList {
+  /** The first message that stays. */
   readonly from: number;
+  /** By rising index, at most one for each; all those of the epoch so far. */
   readonly inserts: readonly LoopInsert[];
-} {
+  /** Results whose text the request has elsewhere: the message of each, and what stands in its place. */
+  readonly references: readonly LoopReference[];
+}
+
+/** Which part of the harness's list stays in a request, and its notes at their places there; those of one place are one message. */
+export function aroundList({ request, proof, state, context: { notes } }: PlannedEpoch): LoopList {
   const from = fromOf(proof);
   const found = new Map<number, RenderedMessage>();
   for (const { after, message } of notes) {
     const there = found.get(from + after - 1);
     found.set(from + after - 1, there === undefined ? message : { ...there, parts: [...there.parts, ...message.parts] });
   }
-  return { from, inserts: [...found].map(([index, message]) => ({ index, message })) };
+  const inserts = [...found].map(([index, message]) => ({ index, message }));
+  return { from, inserts, references: request.tail.references(from, state.lines) };
 }
 
 /** Why and where an epoch begins. */
@@ -126,7 +134,7 @@ interface RenderedEpoch extends Omit<PlannedEpoch, 'context' | 'place' | 'tokens
 
 function planned({ assembly, turn, ...made }: RenderedEpoch): PlannedEpoch {
   const place = { tail: { turn, results: [] }, epoch: made.proof };
-  const chars = charsOf(made.state) + made.request.tail.chars(fromOf(made.proof));
+  const chars = charsOf(made.state) + made.request.tail.chars(fromOf(made.proof), made.state.lines);
   return { ...made, place, tokens: tokens(chars), context: assembly.asEpoch(made.state, place) };
 }
 
@@ -237,11 +245,11 @@ export class LoopEpochs {
     const { atUser, start } = tail;
     const { list } = current.proof;
     const from = fromOf(current.proof);
-    const now = charsOf(goesOn.state) + tail.chars(from);
+    const now = charsOf(goesOn.state) + tail.chars(from, goesOn.state.lines);
     const { budget } = { ...epochSettings(request.window), ...this.#settings };
     // Rendering what would be is worth it only where it may be chosen.
     const base = atUser || tokens(now) > budget ? begun(input, tail, start).state : undefined;
-    const begins = base === undefined ? now : charsOf(base) + tail.chars(start.from);
+    const begins = base === undefined ? now : charsOf(base) + tail.chars(start.from, base.lines);
     // With nothing of the list left there is no place for a note.
     const noPlace = tail.isEmpty(from) && goesOn.note !== undefined;
     const changed = ownList || noPlace || session !== current.session || (input.systemPrompt ?? '') !== (current.system ?? '');

@@ -58,7 +58,7 @@ export interface LoopContext {
   /** By rising index, at most one for each; all those of the epoch so far. */
   readonly inserts: readonly LoopInsert[];
   readonly after: readonly RenderedMessage[];
-  /** Results that are not active: the message of each, and the line that takes its place. */
+  /** Results that are not active, or whose text stands elsewhere in an epoch's request: the message of each, and what takes its place. */
   readonly references: readonly { readonly index: number; readonly text: string }[];
   /** With layout `epoch`. */
   readonly epoch?: LoopEpoch;
@@ -242,7 +242,7 @@ export class LoopSession {
     const request = { session: harness.id, tail, now: this.#client.now(), ownList, ...defined({ model, window }) };
     const epoch = await this.#epochs.next(request, assembly);
     this.#pending = { epoch };
-    const { from, inserts } = aroundList(epoch);
+    const { from, inserts, references } = aroundList(epoch);
     const { index: pool, active } = harness.session.state.sets;
     return {
       session: harness.id,
@@ -250,7 +250,7 @@ export class LoopSession {
       before: epoch.context.before,
       inserts,
       after: [],
-      references: [],
+      references,
       epoch: epochOf(epoch),
       pool: pool.length,
       active: active.length,

@@ -171,6 +171,13 @@ export const ANSWERS = {
       .object({
         from: count.describe('The first message of the list that was sent that stays'),
         inserts: z.array(z.object({ index: count.describe('The message that it stands directly behind'), message: rendered })),
+        references: z.array(
+          z.object({
+            index: count.describe('The message that the result stands in'),
+            call_id: objectId,
+            text: z.string().describe('Takes its place'),
+          }),
+        ),
       })
       .optional()
       .describe('With layout epoch and a whole history: what of it is part of the request, and our messages between'),

@@ -45,6 +45,13 @@ export interface BorderPrice {
   readonly savedPerCall: number;
 }
 
+/** A read of a file whose text, or an earlier one, stands before it: in a block of ours, or in what an earlier call answered. */
+export interface ReadProof {
+  readonly call: ObjectId;
+  readonly file: ObjectId;
+  readonly inBlock: boolean;
+}
+
 /** What one request of an epoch has behind those before it (divergence E9); objects by their ids, as the record's own basis has them. */
 export interface NoteProof {
   /** Behind how many of the messages that stay it stands. */
@@ -57,6 +64,8 @@ export interface NoteProof {
   readonly changes?: readonly ObjectId[];
   /** Files whose present text the harness's own messages show. */
   readonly seen?: readonly ObjectId[];
+  /** Calls of the harness's list that read a file whose text, or an earlier one, stands before them: a line says so in the place of what they answered. */
+  readonly reads?: readonly ReadProof[];
   /** Calls that read a whole file whose text the request shows: a line names the file. */
   readonly refs?: readonly ObjectId[];
   /** Where no list of a harness stays: what the chat says behind this step stands in front of everything else, up to the step of the record. */

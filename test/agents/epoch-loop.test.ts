@@ -61,6 +61,7 @@ async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Pro
     ...[1, 2, 3, 4].map((n): Move => ({ tools: [read(file(n))] })),
     { tools: [read(file(5)), read(file(6))], meanwhile: () => appendFile(file(3), 'changed from outside\n') },
     ...[1, 2, 3, 4, 5, 6].map(log),
+    { tools: [read(file(4))] },
     { say: 'I have read everything.' },
   );
   await part(
@@ -161,6 +162,13 @@ describe.each(['pi', 'opencode'] as const)('%s in epochs, before a provider that
     expect(textOf('working')).toContain('changed again from outside');
     expect(textOf('working').split('changed=lines').length).toBeGreaterThan(1);
     expect(textOf('tidied')).toContain('file 2, line 40 of 40');
+  });
+
+  test('a file that is read again as it was is a line; with the harness’s own list its text is there', () => {
+    const again = (text: string): number => text.split('is unchanged; its text stands above').length - 1;
+    expect(again(textOf('reading'))).toBe(1);
+    expect(textOf('reading').split('file 4, line 7 of 40').length - 1).toBe(1);
+    for (const { request } of callsOf('off')) expect(again(JSON.stringify(request.messages))).toBe(0);
   });
 
   test('the border that was asked for begins an epoch, and what left the context is a line', () => {

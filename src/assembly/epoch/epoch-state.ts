@@ -1,4 +1,3 @@
-import { structuredPatch } from 'diff';
 import type { NoteProof } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
@@ -12,6 +11,7 @@ import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from '.
 import { metadataLine, type NameOf, type ObjectMetadata } from '../metadata.js';
 import { type RenderedMessage, type RenderedPart, recordedChat, sectionRecords } from '../render-messages.js';
 import { renderedValue } from '../rendered-value.js';
+import { changedLines, readAgainText } from './changed-lines.js';
 
 /** What a request of an epoch is made of: as any context, and every id of the session's index, in its order, also those that are not shown. */
 export interface EpochInput extends AssemblyInput {
@@ -37,17 +37,14 @@ export interface EpochState {
   readonly indexed: number;
   /** The newest text that the request shows of an object; null where it says that there is none. Results in the harness's own messages are not in it. */
   readonly shown: ReadonlyMap<ObjectId, string | null>;
-  /** How many active blocks and contents stand in it. */
+  /** The active blocks and contents that stand in it. */
   readonly blocks: readonly Block[];
+  /** What stands in the harness's own list in the place of what some calls answered. */
+  readonly lines: ReadonlyMap<ObjectId, string>;
 }
 
 /** The version of this rendering; it rises when the same state and notes would give other bytes. */
 export const EPOCH_VERSION = 1;
-
-/** A difference that takes more edits than this is not worth its lines. */
-const MOST_EDITS = 1_000;
-/** Lines around a change. */
-const AROUND_CHANGE = 1;
 
 const named =
   (names: ReadonlyMap<ObjectId, string>): NameOf =>
@@ -89,7 +86,7 @@ export function beginEpoch(given: EpochInput, turn: number): EpochState {
     ...message('active', frame.blocks.map(blockPart)),
   ];
   const shown = new Map(input.active.map(({ metadata, content }) => [metadata.id, metadata.contentHash === null ? null : content]));
-  return { before, notes: [], names, indexed: input.index.length, shown, blocks: frame.blocks };
+  return { before, notes: [], names, indexed: input.index.length, shown, blocks: frame.blocks, lines: new Map() };
 }
 
 /** What a note is rendered from: the objects that it names. */
@@ -104,16 +101,6 @@ export function noteInputOf({ index, options, pool, active, chatSince }: EpochIn
   const metadata = new Map(pool.map((one) => [one.id, one]));
   const contents = new Map(active.map((one) => [one.metadata.id, one.metadata.contentHash === null ? null : one.content]));
   return { index, options, chatSince, metadata: (id) => metadata.get(id), content: (id) => contents.get(id) };
-}
-
-/** The changed lines between two texts with their numbers; undefined where the text itself is shorter. */
-function changedLines(before: string, after: string): string | undefined {
-  const patch = structuredPatch('', '', before, after, '', '', { context: AROUND_CHANGE, maxEditLength: MOST_EDITS });
-  if (patch === undefined) return undefined;
-  const text = patch.hunks
-    .flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...lines])
-    .join('\n');
-  return text.length < after.length ? text : undefined;
 }
 
 /**
@@ -146,10 +133,24 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
   }
   // Behind the changes: the line stands for what the file says now.
   for (const id of note.refs ?? []) append(id, '', fileRef(metadata(id), nameOf));
+  const read = (note.reads ?? []).flatMap(({ call, file, inBlock }) => {
+    const [described, before, after] = [metadata(file), state.shown.get(file), known(file)];
+    if (described?.type !== 'file' || typeof before !== 'string' || after === null) return [];
+    const text = readAgainText({ path: renderedValue(described.displayPath), name: nameOf(file), before, after, inBlock });
+    return text === undefined ? [] : [[call, text] as const];
+  });
   for (const id of shownBy(note)) shown.set(id, known(id));
   const chat = note.chat === undefined ? [] : recordedChat(input.chatSince(note.chat), metadata);
   const added = [...chat, ...message('notes', parts)].map((one) => ({ after: note.after, message: one }));
-  return { before: state.before, notes: [...state.notes, ...added], names, indexed: index.length, shown, blocks };
+  return {
+    before: state.before,
+    notes: [...state.notes, ...added],
+    names,
+    indexed: index.length,
+    shown,
+    blocks,
+    lines: new Map([...state.lines, ...read]),
+  };
 }
 
 /** The objects whose text a request shows from this note on. */
@@ -175,10 +176,10 @@ function namesAfter({ names }: EpochState, { lines = [], contents = [], changes 
 }
 
 /** A request of an epoch without the harness's own messages. */
-export interface EpochContext extends Pick<EpochState, 'before' | 'notes'> {
+export interface EpochContext extends Pick<EpochState, 'before' | 'notes' | 'lines'> {
   /** Null when there is none, or an empty one. */
   readonly system: string | null;
-  /** Its hashes and lengths are those of canonical JSON: of `{system, before, notes}`, and of each section. */
+  /** Its hashes and lengths are those of canonical JSON: of `{system, before, notes}`, with `lines` where there are some, and of each section. */
   readonly record: AssemblyRecord;
 }
 
@@ -186,14 +187,14 @@ export interface EpochContext extends Pick<EpochState, 'before' | 'notes'> {
 export interface EpochPlace extends Required<Pick<AssemblyRecord, 'tail'>>, Pick<AssemblyRecord, 'epoch'> {}
 
 /** The canonical JSON of a request of an epoch. */
-export const epochText = ({ system, before, notes }: Pick<EpochContext, 'system' | 'before' | 'notes'>): string =>
-  canonicalJson({ system, before, notes });
+export const epochText = ({ system, before, notes, lines }: Omit<EpochContext, 'record'>): string =>
+  canonicalJson({ system, before, notes, ...(lines.size === 0 ? {} : { lines: [...lines] }) });
 
 /** A request of an epoch as it stands, with its record. */
 export function renderEpoch(state: EpochState, input: Pick<AssemblyInput, 'systemPrompt' | 'options'>, place: EpochPlace): EpochContext {
-  const { before, notes, blocks } = state;
+  const { before, notes, blocks, lines } = state;
   const system = input.systemPrompt === null || input.systemPrompt === '' ? null : input.systemPrompt;
-  const whole = epochText({ system, before, notes });
+  const whole = epochText({ system, before, notes, lines });
   const record: AssemblyRecord = {
     renderer: 'epoch',
     layout: 'epoch',
@@ -206,5 +207,5 @@ export function renderEpoch(state: EpochState, input: Pick<AssemblyInput, 'syste
     chars: whole.length,
     sha256: hashText(whole),
   };
-  return { system, before, notes, record };
+  return { system, before, notes, lines, record };
 }

@@ -4,6 +4,7 @@ import { defined } from '../../values/defined.js';
 import { repeatedFile } from '../layout.js';
 import type { ObjectMetadata } from '../metadata.js';
 import type { EpochInput, EpochState } from './epoch-state.js';
+import { newReads, readAgain, type TailRead } from './read-again.js';
 
 /** What the messages that stay show of the session's objects. */
 export interface ShownByTail {
@@ -16,6 +17,8 @@ export interface ShownByTail {
    * the request has shown of it; `before` is undefined where it has shown none.
    */
   readonly shows: (file: ObjectMetadata<'file'>, text: string, before: string | undefined) => boolean;
+  /** The calls there that read something, in their order. */
+  readonly reads: readonly TailRead[];
   /** Where no list of a harness stays, and the chat as recorded stands in its place: the step up to which the request has it. */
   readonly chatUpTo?: number;
 }
@@ -62,6 +65,7 @@ export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail
   const changes: ObjectId[] = [];
   const seen: ObjectId[] = [];
   const refs: ObjectId[] = [];
+  const isReadAnew = newReads(input, tail.reads);
   const isRepeated = tail.chatUpTo === undefined || input.options.strict ? () => false : repeatedBy(active);
   for (const { metadata, content } of active) {
     const { id } = metadata;
@@ -71,7 +75,8 @@ export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail
     if (metadata.type === 'toolcall') {
       if (before === undefined && !tail.results.has(id)) (isRepeated(metadata) ? refs : contents).push(id);
     } else if (text !== null && tail.shows(metadata, text, before ?? undefined)) seen.push(id);
-    else if (before === undefined) contents.push(id);
+    // Lines that changed would be taken to be against what such a read has answered.
+    else if (before === undefined || (text !== null && isReadAnew.has(id))) contents.push(id);
     else {
       changes.push(id);
       // Its line says what became of the file.
@@ -80,5 +85,7 @@ export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail
   }
   const parts = Object.entries({ lines: [...new Set(lines)], contents, changes, seen, refs }).filter(([, ids]) => ids.length > 0);
   const chat = newChat(input, tail);
-  return parts.length === 0 && chat === undefined ? undefined : { after: tail.count, ...Object.fromEntries(parts), ...defined({ chat }) };
+  const reads = readAgain(state, input, tail.reads);
+  if (parts.length === 0 && reads.length === 0 && chat === undefined) return undefined;
+  return { after: tail.count, ...Object.fromEntries(parts), ...(reads.length === 0 ? {} : { reads }), ...defined({ chat }) };
 }

@@ -64,7 +64,7 @@ const partsOf = (messages: readonly RenderedMessage[]): Parts =>
 
 const systemPart = (system: string | null): Parts => (system === null ? [] : [{ section: 'system', text: system }]);
 
-/** What a harness sends of one step; a result that is not active has its line instead. */
+/** What a harness sends of one step; a result may have a line instead. */
 function stepParts(step: Step, calls: CallTexts, references: ReadonlyMap<string, string>): Parts {
   const { message, call, session } = step;
   const said =
@@ -74,8 +74,6 @@ function stepParts(step: Step, calls: CallTexts, references: ReadonlyMap<string,
   const at = { section: 'list', object: call.id, step };
   return [...said, { ...at, text: texts.head }, { ...at, text: references.get(call.id) ?? texts.output }] as Parts;
 }
-
-const NO_REFERENCES: ReadonlyMap<string, string> = new Map();
 
 /** One text, cut where a section or a block of active content ends. */
 function textParts({ whole, sections, record }: Rendered): Parts {
@@ -113,8 +111,16 @@ const PIECES: Readonly<Record<RendererName, (rebuilt: RebuiltAssembly, list: Rec
     return [...systemPart(system), ...partsOf(before), ...list, ...partsOf(after)];
   },
   epoch: (rebuilt, { steps, calls, stepOf }) => {
-    const { system, before, notes } = JSON.parse(rebuilt.rendered.whole) as Pick<EpochContext, 'system' | 'before' | 'notes'>;
-    const list = listSteps(rebuilt, steps).map((step) => ({ seq: step.seq, parts: stepParts(step, calls, NO_REFERENCES) }));
+    const {
+      system,
+      before,
+      notes,
+      lines = [],
+    } = JSON.parse(rebuilt.rendered.whole) as Pick<EpochContext, 'system' | 'before' | 'notes'> & {
+      readonly lines?: readonly (readonly [string, string])[];
+    };
+    const answered = new Map(lines);
+    const list = listSteps(rebuilt, steps).map((step) => ({ seq: step.seq, parts: stepParts(step, calls, answered) }));
     const noted = notes.map(({ after, message }) => ({ seq: stepOf(after) ?? rebuilt.proof.step, parts: partsOf([message]) }));
     // A note stands behind the step that was the newest when it was made.
     const rest = [...list, ...noted].sort((a, b) => a.seq - b.seq);

@@ -24,7 +24,7 @@ export function stateAfter({ epoch, tail }: EpochRecord, before: EpochState | un
 /** The objects that a note is rendered from, as the agent was shown them; the calls of the chat are not among them. */
 export function noteObjects({ epoch: { note } }: EpochRecord): Pick<SessionSets, 'index' | 'active'> {
   if (note === undefined) return { index: [], active: [] };
-  const active = shownBy(note);
+  const active = [...new Set([...shownBy(note), ...(note.reads ?? []).map(({ file }) => file)])];
   return { index: [...new Set([...(note.lines ?? []), ...active])], active };
 }
 

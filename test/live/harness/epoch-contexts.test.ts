@@ -17,7 +17,11 @@ type EpochContext = Extract<TurnContext, { readonly format: 'messages' }>;
 /** A request one line a message, with the part of the harness's own list that stays. */
 function requestOf({ messages, list }: EpochContext, own: readonly ReportedMessage[] = []): readonly string[] {
   const notes = new Map(list?.inserts.map(({ index, message }) => [index, message]));
-  const stays = list === undefined ? [] : own.flatMap((one, i) => (i < list.from ? [] : [one, notes.get(i) ?? []].flat()));
+  const lines = new Map(list?.references.map(({ index, text }) => [index, text]));
+  const stays =
+    list === undefined
+      ? []
+      : own.flatMap((one, i) => (i < list.from ? [] : [{ ...one, content: lines.get(i) ?? one.content }, notes.get(i) ?? []].flat()));
   return [...messages, ...stays].map((one) => JSON.stringify(one));
 }
 
@@ -154,13 +158,19 @@ describe('contexts of layout epoch that the library hands out (divergence E9)', 
     expect(isPrefix(first.lines, second.lines)).toBe(true);
     expect(second.list?.inserts.map(({ index }) => index)).toEqual([2]);
     expect(second.lines.join('\n').split('line 7 of a').length).toBe(2);
+    messages.push({ ...reply(''), tool_calls: [{ id: `${name}_c2`, name: 'read', arguments: { path: file('a') } }] });
+    messages.push({ role: 'tool', tool_call_id: `${name}_c2`, content: text('a') });
+    const again = await request({ mode: 'history', messages: [...messages] });
+    expect(isPrefix(second.lines, again.lines)).toBe(true);
+    expect(again.list?.references).toMatchObject([{ index: 4, callId: `${name}_c2`, text: expect.stringContaining('is unchanged') }]);
+    expect(again.lines.join('\n').split('line 7 of a').length).toBe(2);
     // The chat as recorded is another list.
     const own = await request();
     expect(own.epoch).toEqual({ number: 2, begins: true, reason: 'history' });
     messages.push(reply('done'), user('and now?'));
     const third = await request({ mode: 'history', messages: [...messages] });
-    expect(third).toMatchObject({ epoch: { number: 3, reason: 'history' }, list: { from: 4, inserts: [] } });
-    expect(await verified()).toBe(4);
+    expect(third).toMatchObject({ epoch: { number: 3, reason: 'history' }, list: { from: 6, inserts: [] } });
+    expect(await verified()).toBe(5);
   });
 
   test('another process goes on in the epoch with the same bytes', async () => {

@@ -4,7 +4,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { type LoopContext, type LoopOptions, LoopSession } from '../../../src/harness/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
+import { askPrefixes } from '../../../src/history/ask/prefix-diff.js';
 import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { openClient } from '../../support/context.js';
@@ -255,6 +257,51 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     const { context } = await request(session, messages);
     expect(context).toMatchObject({ from: messages.length - 1, epoch: { number: 4, begins: true, reason: 'asked' } });
     expect(await verified()).toBe(18);
+  });
+
+  test('a file that is read again is a line, or its changed lines; read once more it is all there; another process and the review have the same', async () => {
+    const path = join(root, `${name}.txt`);
+    const text = (more = '') => `${Array.from({ length: 40 }, (_, i) => `line ${i} of the file of ${name}`).join('\n')}${more}\n`;
+    const before = loop();
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
+    const requests = [await request(before, messages)];
+    const reads = async (content: string, by: LoopSession): Promise<string> => {
+      await writeFile(path, content);
+      messages.push(...call(`${name}_c${messages.length}`, 'read', { path }, content));
+      requests.push(await request(by, messages));
+      expect(isPrefix(requests.at(-2)?.lines ?? [], requests.at(-1)?.lines ?? [])).toBe(true);
+      return requests.at(-1)?.lines.slice(requests.at(-2)?.lines.length).join('\n') ?? '';
+    };
+    expect(await reads(text(), before)).toContain('line 7 of');
+    const again = await reads(text(), before);
+    expect(again).toMatch(/is unchanged; its text stands above, in what your last whole read of it answered/);
+    expect(again).not.toContain('line 7 of');
+    expect(await reads(text(), before)).toContain('line 7 of');
+    const changed = await reads(text('\none more'), before);
+    expect(changed).toMatch(/has changed since its text above.*\n@@ -40,1 \+40,2 @@\n line 39 of.*\n\+one more/);
+    expect(changed).not.toContain('line 7 of');
+    // Two calls of a file that nobody has seen so yet.
+    await before.close();
+    loops.splice(0);
+    const other = await openClient(root, { clock: () => now });
+    try {
+      const after = loop({}, other);
+      expect(await reads(text('\none more'), after)).toContain('line 7 of');
+      expect(await reads(text('\none more'), after)).toContain('is unchanged');
+      // With the harness's own list nothing of ours is in it: every text is still there.
+      expect(messages.filter(({ content }) => String(content).includes('line 7 of')).length).toBe(6);
+      messages.push(reply('done'), user('and now?'));
+      after.tidy();
+      requests.push(await request(after, messages));
+      expect(requests.at(-1)?.context.references).toEqual([]);
+      expect(await reads(text('\none more'), after)).toMatch(/is unchanged; its text stands above, in the block ACTIVE_CONTENT id=/);
+      for (const one of loops.splice(0)) await one.close();
+    } finally {
+      await other.close();
+    }
+    expect(await verified()).toBe(9);
+    const { compared } = await askPrefixes(await Timeline.open(await client.delivered()), { name });
+    expect(compared.map(({ isPrefix: is }) => is)).toEqual([true, false, true, true, true, true, true, true]);
   });
 
   test('a context of the past is the one that was sent, also read by itself', async () => {

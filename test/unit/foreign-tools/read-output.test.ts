@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { isWholeRead } from '../../../src/foreign-tools/read-output.js';
+import { isWholeRead, readText } from '../../../src/foreign-tools/read-output.js';
 
 describe('whole reads and parts (decision D8)', () => {
   const content = 'one\ntwo\nthree\n';
@@ -20,6 +20,17 @@ describe('whole reads and parts (decision D8)', () => {
     const text = 'the output was truncated\nuse offset to go on\n';
     expect(isWholeRead({ args: {}, output: text }, text)).toBe(true);
     expect(isWholeRead({ args: {}, output: `1\tthe output was truncated\n2\tuse offset to go on` }, text)).toBe(true);
+  });
+
+  test('numbers and what a tool puts around them are taken off; what is not all of that stays as it is', () => {
+    const lines = (numbers: readonly number[]) => numbers.map((n) => `${n}: line ${n}:`).join('\n');
+    const around = (text: string, end: string) => `<path>/p/a.ts</path>\n<type>file</type>\n<content>\n${text}\n\n${end}\n</content>`;
+    const read = (output: string) => readText({ args: {}, output, truncated: false });
+    const end = '(End of file - total 2 lines)';
+    expect(read(around(lines([1, 2]), end))).toEqual({ text: 'line 1:\nline 2:', startLine: 1, whole: true });
+    expect(read(around(lines([4, 5]), end))).toMatchObject({ text: 'line 4:\nline 5:', whole: false });
+    expect(read(`${around(lines([1]), end)}\n\n<system-reminder>\nmore\n</system-reminder>`)?.text).toBe('line 1:');
+    expect(read(around('not numbered', end))?.text).toContain('<content>');
   });
 
   test('an empty file is read whole', () => expect(isWholeRead({ args: {}, output: '(empty file)' }, '')).toBe(true));
