@@ -12,6 +12,7 @@ import { interleave } from '../interleave.js';
 import { median, quantile } from '../quantile.js';
 import type { CaseResult, Sample } from '../results.js';
 import type { Workshop } from '../workshop.js';
+import { measureProjecting, UNCHANGED_VIEW } from './projecting.js';
 import { measureReviewing } from './reviewing.js';
 import { measureVerbs } from './verbs.js';
 
@@ -144,6 +145,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
   );
 
   const reviewed = await measureReviewing(workshop, reader, session.id);
+  const projected = await measureProjecting(workshop, reader, session.id);
   const short = await writer.openSession({ id: `${SESSION}-short` });
   await runTurns(short, writer, join(workshop.files, 'history-short'), SHORT_TURNS);
   await writer.store.writes.flush();
@@ -174,6 +176,7 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
       },
       { kind: 'timed', title: `An object with ${versions} versions`, samples: versionSamples, yardsticks: [] },
       reviewed,
+      projected,
       verbs,
       {
         kind: 'counted',
@@ -195,6 +198,12 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
         unit: '×',
       },
       { what: 'rebuild of any turn, steps known, p95', measured: p95(samples, names.anyKnown), bar: 150, unit: 'ms' },
+      {
+        what: 'view of the session within a limit, nothing changed, p95',
+        measured: p95(projected.samples, UNCHANGED_VIEW),
+        bar: 50,
+        unit: 'ms',
+      },
       { what: 'rebuild of any turn, nothing known, p95', measured: p95(samples, names.any), bar: 150, unit: 'ms' },
     ],
   };

@@ -1,0 +1,50 @@
+import { HOUSE_COUNTER, ProjectionReader } from '../../src/history/project/read-projection.js';
+import { type ContextClient, type SessionId, Timeline } from '../../src/index.js';
+import { budgetedView } from '../../src/projection/budgeted-view.js';
+import { interleave } from '../interleave.js';
+import type { CaseResult } from '../results.js';
+import type { Workshop } from '../workshop.js';
+
+/** The sample of a view that goes on from the one before it. */
+export const UNCHANGED_VIEW = 'view, nothing changed';
+
+/** A share of the session, so that turns have to go. */
+const SHARE = 0.2;
+
+/** What the contracts of other programs ask of a long session: its entries, and a view of them within a limit. */
+export async function measureProjecting(
+  workshop: Workshop,
+  client: ContextClient,
+  session: SessionId,
+): Promise<Extract<CaseResult['cases'][number], { readonly kind: 'timed' }>> {
+  const { turns, rounds } = workshop.sizes.history;
+  workshop.tell('projections and views');
+  const timeline = await Timeline.open(await client.delivered());
+  const reader = new ProjectionReader();
+  const projection = await reader.read(timeline, session);
+  const whole = budgetedView(projection, { tokens: Number.MAX_SAFE_INTEGER });
+  const budget = { tokens: Math.ceil(whole.tokens * SHARE) };
+  const { state } = budgetedView(projection, budget);
+  const samples = await interleave(
+    [
+      {
+        name: 'entries, nothing known but counts',
+        prepare: async () => async () => ({ bytes: (await new ProjectionReader(HOUSE_COUNTER).read(timeline, session)).entries.length }),
+      },
+      {
+        name: 'entries, read again',
+        prepare: async () => async () => ({ bytes: (await reader.read(timeline, session)).entries.length }),
+      },
+      {
+        name: 'view that gets smaller',
+        prepare: async () => async () => ({ bytes: budgetedView(projection, budget).items.length }),
+      },
+      {
+        name: UNCHANGED_VIEW,
+        prepare: async () => async () => ({ bytes: budgetedView(projection, budget, state).items.length }),
+      },
+    ],
+    { warmUp: 1, measured: Math.min(rounds, 20), limitMs: workshop.sizes.limitMs },
+  );
+  return { kind: 'timed', title: `Projection and views of a session of ${turns} turns`, samples, yardsticks: [] };
+}
