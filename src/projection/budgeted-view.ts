@@ -144,7 +144,7 @@ export function budgetedView(
     counter: counter.name,
     limits,
     state: {
-      lines: [...draft.lines],
+      lines: [...draft.lines].filter((id) => !draft.gone.has(id)),
       gone: [...draft.gone],
       cut: Object.fromEntries(draft.cut),
       ...defined({ summary: summary?.state }),

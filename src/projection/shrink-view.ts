@@ -10,7 +10,7 @@ export type EntryForm = 'full' | 'line' | 'cut';
 
 /** What a view has decided so far; the next view of the session goes on from it, and its sets only grow. Plain data, so that a record can keep it. */
 export interface ViewState {
-  /** Results that stand as their line. */
+  /** Results that stand as their line; none that is gone. */
   readonly lines: readonly EntryId[];
   /** Entries that are gone. */
   readonly gone: readonly EntryId[];

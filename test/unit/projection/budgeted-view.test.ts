@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { contextRecord } from '../../../src/objects/context-record.js';
 import { type BudgetedView, budgetedView, type ViewItem } from '../../../src/projection/budgeted-view.js';
 import type { Entry, EntryCall } from '../../../src/projection/entry.js';
 import { ProjectionError } from '../../../src/projection/errors.js';
@@ -8,6 +9,7 @@ import { type Projection, projectSession } from '../../../src/projection/project
 import { NO_VIEW } from '../../../src/projection/shrink-view.js';
 import { summarisedView } from '../../../src/projection/summarised-view.js';
 import type { ViewBudget } from '../../../src/projection/view-budget.js';
+import { viewRecords, viewStateOf } from '../../../src/projection/view-records.js';
 import { effort } from '../../support/effort.js';
 import { BYTES, type Happening, happenings, projectionOf, sourceOf, WORDS } from './any-session.js';
 
@@ -135,7 +137,7 @@ describe('a view within a limit of tokens', () => {
         expect(viewOf(later, budget, first.state)).toEqual(second);
         if (second instanceof ProjectionError) return;
         const last = later.entries.findLast(({ kind }) => kind === 'user')?.id;
-        for (const id of first.state.lines) expect(second.state.lines).toContain(id);
+        for (const id of first.state.lines) expect([...second.state.lines, ...second.state.gone]).toContain(id);
         for (const id of first.state.gone) if (id !== last) expect(second.state.gone).toContain(id);
         // Only what the session itself puts before it can stand before what was there.
         const grows = earlier.entries.every((entry, i) => later.entries[i]?.id === entry.id && later.entries[i]?.kind === entry.kind);
@@ -186,6 +188,36 @@ describe('a view within a limit of tokens', () => {
     expect(last).toMatchObject({ kind: 'entry', form: 'cut' });
     expect(last?.text).toMatch(/^first words[\s\S]*\n\[\.\.\. \d+ characters omitted \.\.\.\]\n[\s\S]*last words$/);
     expect(view.tokens).toBeLessThanOrEqual(500);
+  });
+});
+
+describe('the records of a view', () => {
+  const moment = { target: 'model', trigger: 'token_pressure', at: 9_000 };
+
+  test('say what was used of the limit, and what became of which entries; the next view goes on from them', () => {
+    const projection = projectionOf(turns(12));
+    const view = budgetedView(projection, { tokens: 2_000, summary: 500 });
+    const records = viewRecords(projection, view, moment).map(contextRecord);
+    const [budget, compaction] = records;
+    expect(budget).toMatchObject({
+      kind: 'budget',
+      turn: 12,
+      seq: 48,
+      basis: projection.basis,
+      body: { max: 2_000, actual: view.tokens, counter: 'bytes' },
+    });
+    const segments = budget?.kind === 'budget' ? (budget.body.segments ?? []) : [];
+    expect(segments.reduce((sum, { actual }) => sum + actual, 0)).toBe(view.tokens);
+    expect(compaction).toMatchObject({
+      kind: 'compaction',
+      body: { before: view.shrunk?.before, after: view.tokens, gone: view.shrunk?.gone },
+    });
+    const kept = records.flatMap((record) => (record.kind === 'compaction' ? [record] : []));
+    expect(viewStateOf(kept)).toEqual(view.state);
+    expect(viewStateOf([])).toEqual(NO_VIEW);
+    const next = budgetedView(projection, { tokens: 2_000, summary: 500 }, viewStateOf(kept));
+    expect(next.items.map(shown)).toEqual(view.items.map(shown));
+    expect(viewRecords(projection, next, moment)).toHaveLength(1);
   });
 });
 

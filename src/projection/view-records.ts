@@ -1,0 +1,90 @@
+import type { ContextRecord, RecordBody } from '../objects/context-record.js';
+import { CHUNK_UNITS } from '../objects/large-text.js';
+import { defined } from '../values/defined.js';
+import type { BudgetedView, ViewItem } from './budgeted-view.js';
+import type { Projection } from './project-session.js';
+import { NO_VIEW, type ViewState } from './shrink-view.js';
+
+/** What a view was made for. */
+export interface ViewPurpose {
+  /** Who gets it: `model`, a surface by its name. */
+  readonly target: string;
+  /** Why it was asked for: `token_pressure`, `manual`, `handoff` … */
+  readonly trigger: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** The share of a record's room that the decisions of a view may take; a session that is so long that they take more begins anew. */
+const MOST_STATE = CHUNK_UNITS / 2;
+/** Ids that a record names of what left in one view. */
+const MOST_NAMED = 2_000;
+
+type Segment = 'system' | 'chat' | 'results' | 'approvals' | 'summary';
+
+function segmentOf(item: ViewItem): Segment {
+  if (item.kind === 'summary') return 'summary';
+  const { kind } = item.entry;
+  if (kind === 'system') return 'system';
+  if (kind === 'result') return 'results';
+  return kind === 'approval' ? 'approvals' : 'chat';
+}
+
+function segmentsOf({ items, limits }: BudgetedView): NonNullable<RecordBody<'budget'>['segments']> {
+  const sizes = new Map<Segment, number>();
+  for (const item of items) sizes.set(segmentOf(item), (sizes.get(segmentOf(item)) ?? 0) + item.tokens);
+  return [...sizes].map(([name, actual]) => ({ name, actual, ...(name === 'summary' ? { reserved: limits.summary } : {}) }));
+}
+
+function compactionOf(view: BudgetedView, trigger: string): RecordBody<'compaction'> | undefined {
+  const { shrunk, state, counter, limits } = view;
+  if (shrunk === undefined) return undefined;
+  const named = (ids: readonly string[]): string[] => ids.slice(0, MOST_NAMED);
+  const made = state.summary?.summary;
+  const leftOut = shrunk.lines.length + shrunk.gone.length > 2 * MOST_NAMED ? ['not every id of what left is named here'] : [];
+  const lost = made === undefined || made.lost.length === 0 ? [] : [`the summary does not name ${made.lost.length} of its identifiers`];
+  return {
+    counter,
+    trigger,
+    method: made === undefined ? 'structured_digest' : made.by === 'digest' ? 'structured_digest' : 'abstractive_summary',
+    before: shrunk.before,
+    after: shrunk.after,
+    limit: limits.most,
+    lines: named(shrunk.lines),
+    gone: named(shrunk.gone),
+    cut: named(shrunk.cut),
+    ...(made === undefined ? {} : { summary: { text: made.text, by: made.by, identifiers: [...made.identifiers], lost: [...made.lost] } }),
+    loss: [...lost, ...leftOut],
+    ...(JSON.stringify(state).length > MOST_STATE ? {} : { state: JSON.parse(JSON.stringify(state)) }),
+  };
+}
+
+/**
+ * The records of a view: its limit and what was used of it, and where it got smaller what became of which entries, with everything that the next view goes on from
+ * (`viewStateOf`). Equal views at one moment give equal records.
+ */
+export function viewRecords(projection: Projection, view: BudgetedView, { target, trigger, at }: ViewPurpose): readonly ContextRecord[] {
+  const { session, turn, seq, basis } = projection;
+  const common = { owner: { session }, turn, seq, at, basis };
+  const budget: RecordBody<'budget'> = {
+    target,
+    counter: view.counter,
+    max: view.limits.most,
+    actual: view.tokens,
+    actualItems: view.items.length,
+    overflow: 'summarize_oldest',
+    segments: segmentsOf(view),
+  };
+  const compaction = compactionOf(view, trigger);
+  return [
+    { kind: 'budget', ...common, body: budget },
+    ...(compaction === undefined ? [] : [{ kind: 'compaction' as const, ...common, body: compaction }]),
+  ];
+}
+
+/** What the next view of a session goes on from, by the records of compactions up to a moment: the state that the last of them kept. */
+export function viewStateOf(records: readonly ContextRecord<'compaction'>[]): ViewState {
+  const last = [...records].sort((a, b) => a.at - b.at).findLast(({ body }) => body.state !== undefined);
+  const { lines = [], gone = [], cut = {}, summary } = (last?.body.state ?? {}) as Partial<ViewState>;
+  return last === undefined ? NO_VIEW : { lines, gone, cut, ...defined({ summary }) };
+}
