@@ -143,6 +143,8 @@ const BODIES = {
 
 /** A kind of record. */
 export type RecordKind = keyof typeof BODIES;
+/** Every kind of record. */
+export const RECORD_KINDS = Object.keys(BODIES) as readonly RecordKind[];
 /** What a record of a kind holds. */
 export type RecordBody<Kind extends RecordKind> = z.output<(typeof BODIES)[Kind]>;
 
@@ -212,7 +214,7 @@ export function isRecordKind(value: unknown): value is RecordKind {
 export function contextRecord(value: unknown): ContextRecord {
   const kind = typeof value === 'object' && value !== null && 'kind' in value ? value.kind : undefined;
   if (!isRecordKind(kind)) {
-    throw new DocumentError('unknown-type', `there is no kind of record ${quoted(kind)}: there are ${Object.keys(BODIES).join(', ')}`);
+    throw new DocumentError('unknown-type', `there is no kind of record ${quoted(kind)}: there are ${RECORD_KINDS.join(', ')}`);
   }
   if (isDeeperThan(value, DEEPEST))
     throw new DocumentError('invalid-value', `a record of kind ${kind} is nested deeper than ${DEEPEST} levels`);

@@ -1,4 +1,5 @@
 import { canonicalJson } from '../../objects/canonical-json.js';
+import { RECORD_KINDS } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
 import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import { keptArgsHash } from '../../objects/kept-args.js';
@@ -114,6 +115,16 @@ async function rewrittenCalls({ before, present }: CheckedSession, steps: readon
   });
 }
 
+/** What was recorded of the session's contexts carries the id of what it says. */
+async function damagedRecords(present: StoreSnapshot, session: SessionId): Promise<PartsReport> {
+  const damages: PartDamage[] = [];
+  const onDamaged = ({ message }: Error): void => {
+    damages.push({ part: namedIn(message) ?? session, what: 'damaged', of: 'the records of its contexts' });
+  };
+  const whole = await present.records(session, { kinds: RECORD_KINDS, onDamaged });
+  return { checked: whole.length + damages.length, damages };
+}
+
 /**
  * Checks what a session is made of as the database holds it now: texts are what they are called by, steps and calls are what they were at an earlier
  * basis, the hashes of chat, session and prompt fit. A context of the past is read at its own basis and may be whole although this finds damage: then
@@ -141,5 +152,6 @@ export async function verifyParts(checked: CheckedSession): Promise<PartsReport>
   for (const [hash, what] of await present.damagedTexts([...texts.keys()])) {
     damages.push({ part: chunkId(hash), what, of: texts.get(hash) ?? session });
   }
-  return { checked: 3 + 2 * steps.length + texts.size, damages };
+  const records = await damagedRecords(present, session);
+  return { checked: 3 + 2 * steps.length + texts.size + records.checked, damages: [...damages, ...records.damages] };
 }

@@ -7,10 +7,13 @@ import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import type { ContextRecord, RecordBody, RecordKind, RecordOwner } from '../../../src/objects/context-record.js';
 import { chatObjectId, isPartId, objectId, type SessionId, sessionId, sessionObjectId } from '../../../src/objects/ids.js';
+import { toRecordPart } from '../../../src/store/context-records.js';
 import type { ObjectStore } from '../../../src/store/object-store.js';
+import { fromDocument } from '../../../src/xtdb/documents.js';
 import { countRequests } from '../../support/context.js';
 import { historyOf } from '../../support/object-history.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
+import { executeForeign } from '../../support/xtdb.js';
 
 const SHA = 'a'.repeat(64);
 const TOKENS = { counter: 'bytes', extra: { native: { nested: [1, null, 'text'] } } };
@@ -96,7 +99,8 @@ describe('records of what happened to a context', () => {
     // The same once more is there already.
     expect(await store.putRecords(all)).toEqual({ result: written.result, txId: undefined });
     expect(await everyObject()).toEqual(objects);
-    expect(await verifySession(store, session)).toEqual(before);
+    const parts = { ...before.parts, checked: before.parts.checked + all.length };
+    expect(await verifySession(store, session)).toEqual({ ...before, parts });
   });
 
   test('are seen by no question but one about storage', async () => {
@@ -182,5 +186,23 @@ describe('records of what happened to a context', () => {
     await fork.reportMessage({ role: 'user', text: 'Go on' });
     const ofFork = await readProjection(await Timeline.open(await sessions.client.delivered()), fork.id);
     expect(ofFork.entries.flatMap((entry) => (entry.kind === 'approval' ? [entry.text] : []))).toEqual(['read it']);
+  });
+
+  test('one that was changed in the database is found: by its readers, and by verify', async () => {
+    const record = recordOf('event', { seq: 8, body: { type: 'as it was', data: null } });
+    await store.putRecords([record]);
+    const checked = (await verifySession(store, session)).parts.checked;
+    const part = toRecordPart(record);
+    await executeForeign('put', fromDocument({ ...part, text: String(part.text).replace('as it was', 'as it is') }));
+    const snapshot = await store.latest();
+    await expect(snapshot.records(session, { kinds: ['event'] })).rejects.toMatchObject({ code: 'corrupt-part' });
+    const damaged: string[] = [];
+    const found = await snapshot.records(session, { kinds: ['event'], onDamaged: ({ message }) => damaged.push(message) });
+    expect(found.map(({ body }) => body.type)).toEqual(['context.exported', 'later']);
+    expect(damaged).toHaveLength(1);
+    const { ok, parts } = await verifySession(store, session);
+    expect(ok).toBe(false);
+    expect(parts.damages).toEqual([{ part: part['xt/id'], what: 'damaged', of: 'the records of its contexts' }]);
+    expect(parts.checked).toBe(checked);
   });
 });

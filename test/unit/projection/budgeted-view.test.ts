@@ -51,6 +51,7 @@ const budgets = fc.record({
   target: fc.constantFrom(0.75, 0.5, 1),
   keepResults: fc.integer({ min: 0, max: 5 }),
   keepTurns: fc.integer({ min: 0, max: 2 }),
+  summary: fc.constantFrom(0, 250, 3_000),
 });
 
 describe('a view within a limit of tokens', () => {
