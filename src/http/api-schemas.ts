@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { messageSchema, toolCallReportSchema } from '../harness/message-schema.js';
+import { AMPLIFIER_ANSWERS, AMPLIFIER_REQUESTS } from './amplifier-schemas.js';
 
 const sessionName = z
   .string()
@@ -69,6 +70,7 @@ export const REQUESTS = {
     call_id: z.string().min(1).optional().describe("The harness's id of the agent's call"),
     turn,
   }),
+  ...AMPLIFIER_REQUESTS,
 } as const;
 
 const session = z.object({
@@ -210,6 +212,7 @@ export const ANSWERS = {
       errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
     })
     .describe('RFC 9457'),
+  ...AMPLIFIER_ANSWERS,
 } as const;
 
 /** A request by the name of its schema. */

@@ -6,6 +6,14 @@ import type { Logger } from '../host/log.js';
 import type { ServerSettings } from '../host/settings.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { defined } from '../values/defined.js';
+import {
+  addAmplifierMessages,
+  amplifierMessages,
+  clearAmplifierMessages,
+  type OpenContext,
+  setAmplifierMessages,
+  viewAmplifierMessages,
+} from './amplifier-routes.js';
 import { contextAnswer, messagesAnswer, sessionAnswer, sessionsAnswer, toolCallsAnswer, verbAnswer } from './api-answers.js';
 import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
 import { ApiSessions } from './api-sessions.js';
@@ -51,6 +59,12 @@ const onSession =
   ({ sessions, id, body }: Exchange) =>
     sessions.use(id, async (session) => ({ body: await work(session, read(name, body)) }));
 
+/** As `onSession`, for Amplifier's context manager, which asks the database too. */
+const onAmplifier =
+  <N extends RequestName, B>(name: N, work: (open: OpenContext, body: RequestBody<N>) => Promise<B>) =>
+  ({ sessions, id, body }: Exchange) =>
+    sessions.use(id, async (session) => ({ body: await work({ client: await sessions.client(), session }, read(name, body ?? {})) }));
+
 const verb = (name: Verb) =>
   onSession('Verb', async (session, { ids, call_id: callId, ...rest }) =>
     verbAnswer(await session.verb(name, ids, { ...turnOf(rest), ...defined({ callId }) })),
@@ -93,6 +107,11 @@ const HANDLERS: Handlers = {
   deactivate: verb('deactivate'),
   pin: verb('pin'),
   unpin: verb('unpin'),
+  addAmplifierMessages: onAmplifier('AmplifierMessages', addAmplifierMessages),
+  getAmplifierMessages: onAmplifier('Nothing', amplifierMessages),
+  setAmplifierMessages: onAmplifier('AmplifierList', setAmplifierMessages),
+  clearAmplifierMessages: onAmplifier('Nothing', clearAmplifierMessages),
+  viewAmplifierMessages: onAmplifier('AmplifierView', viewAmplifierMessages),
 };
 
 interface Match {

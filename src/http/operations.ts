@@ -77,6 +77,40 @@ export const OPERATIONS = {
   deactivate: verb('deactivate', 'Remove objects from the active set'),
   pin: verb('pin', 'Exempt objects from auto-collapse'),
   unpin: verb('unpin', 'Let pinned objects collapse again'),
+  addAmplifierMessages: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/amplifier/messages',
+    summary: "Add messages to the list of Amplifier's context manager",
+    request: 'AmplifierMessages',
+    answer: 'AmplifierAdded',
+  },
+  getAmplifierMessages: {
+    method: 'GET',
+    path: '/v1/sessions/{id}/amplifier/messages',
+    summary: 'The whole list, as it was given',
+    answer: 'AmplifierMessageList',
+  },
+  setAmplifierMessages: {
+    method: 'PUT',
+    path: '/v1/sessions/{id}/amplifier/messages',
+    summary: 'Set a whole list: imported, extended or ignored; refused where it does not fit, unless it is to replace ours',
+    request: 'AmplifierList',
+    answer: 'AmplifierListSet',
+  },
+  clearAmplifierMessages: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/amplifier/clear',
+    summary: 'Begin the list anew; the session keeps what it has',
+    request: 'Nothing',
+    answer: 'AmplifierCleared',
+  },
+  viewAmplifierMessages: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/amplifier/view',
+    summary: 'The list within a limit of tokens; nothing of the list changes',
+    request: 'AmplifierView',
+    answer: 'AmplifierMessagesView',
+  },
 } as const satisfies Readonly<Record<string, ApiOperation>>;
 
 /** An operation by its OpenAPI id. */

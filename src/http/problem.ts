@@ -2,9 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
 import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
 import { HistoryError, type HistoryErrorCode } from '../history/rebuild/history-error.js';
+import { AmplifierError } from '../interop/amplifier/amplifier-error.js';
 import { JournalError, type JournalErrorCode } from '../journal/errors.js';
 import { NodeError } from '../node/errors.js';
 import { DocumentError } from '../objects/errors.js';
+import { ProjectionError, type ProjectionErrorCode } from '../projection/errors.js';
 import { SessionError, type SessionErrorCode } from '../session/errors.js';
 import { CodedError } from '../values/coded-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';
@@ -122,6 +124,8 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'other-steps': 409,
 };
 
+const PROJECTION: Readonly<Record<ProjectionErrorCode, number>> = { 'invalid-budget': 400, 'budget-too-small': 409 };
+
 function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof ApiError) return OWN[error.code];
   if (error instanceof SessionError) return [SESSION[error.code], 'The session does not allow it'];
@@ -130,6 +134,8 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof SourceError) return [SOURCE[error.code] ?? 400, 'A file cannot be used'];
   if (error instanceof JournalError) return [JOURNAL[error.code], 'Nothing can be acknowledged'];
   if (error instanceof HistoryError) return [HISTORY[error.code], 'The question cannot be answered'];
+  if (error instanceof ProjectionError) return [PROJECTION[error.code], 'The view cannot be had'];
+  if (error instanceof AmplifierError) return [409, 'The list does not fit'];
   if (error instanceof NodeError) return [503, 'The database cannot be started'];
   if (error instanceof XtdbError) return [XTDB[error.code], 'The database does not answer as it should'];
   return undefined;

@@ -45,7 +45,10 @@ describe('the OpenAPI document', () => {
     const places = open.map(([place]) => place.replace(/\/(properties|items|anyOf)(?=\/|$)/g, '').replace(/\/\d+/g, ''));
     const message = ['', '/content', '/tool_calls', '/tool_calls/function', '/usage'];
     const wires = ['Messages', 'Context'].flatMap((name) => message.map((member) => `${name}/messages${member}`));
-    expect([...new Set(places)].sort()).toEqual([...wires, 'ToolCalls/calls/content', 'ToolCalls/calls/shown'].sort());
+    const amplifier = ['AmplifierList', 'AmplifierMessages'].flatMap((name) =>
+      message.slice(0, 4).map((member) => `${name}/messages/message${member}`),
+    );
+    expect([...new Set(places)].sort()).toEqual([...wires, ...amplifier, 'ToolCalls/calls/content', 'ToolCalls/calls/shown'].sort());
   });
 
   test('a body is optional where nothing must be in it', () => {

@@ -1,0 +1,86 @@
+import type { ContextClient } from '../client/session/context-client.js';
+import type { HarnessSession } from '../harness/harness-session.js';
+import { defined } from '../values/defined.js';
+import type { AnswerBody, RequestBody } from './api-schemas.js';
+
+/** A session that is open, and the client that it is of. */
+export interface OpenContext {
+  readonly client: ContextClient;
+  readonly session: HarnessSession;
+}
+
+/** The session as Amplifier's context manager; loaded at the first request, since it counts tokens with a vocabulary. */
+async function contextOf({ client, session }: OpenContext) {
+  const { AmplifierContext } = await import('../interop/amplifier/amplifier-context.js');
+  return new AmplifierContext(client, session);
+}
+
+/** Adds messages to the list. */
+export async function addAmplifierMessages(
+  open: OpenContext,
+  { messages }: RequestBody<'AmplifierMessages'>,
+): Promise<AnswerBody<'AmplifierAdded'>> {
+  return { ...(await (await contextOf(open)).add(messages)) };
+}
+
+/** The whole list. */
+export async function amplifierMessages(open: OpenContext): Promise<AnswerBody<'AmplifierMessageList'>> {
+  return { messages: [...(await (await contextOf(open)).messages())] };
+}
+
+/** Takes a whole list. */
+export async function setAmplifierMessages(
+  open: OpenContext,
+  { messages, ...options }: RequestBody<'AmplifierList'>,
+): Promise<AnswerBody<'AmplifierListSet'>> {
+  return { outcome: await (await contextOf(open)).set(messages, defined(options)) };
+}
+
+/** Begins the list anew. */
+export async function clearAmplifierMessages(open: OpenContext): Promise<AnswerBody<'AmplifierCleared'>> {
+  return { cleared: await (await contextOf(open)).clear() };
+}
+
+/** The list within a limit. */
+export async function viewAmplifierMessages(
+  open: OpenContext,
+  body: RequestBody<'AmplifierView'>,
+): Promise<AnswerBody<'AmplifierMessagesView'>> {
+  const { view, messages, all, before } = await (await contextOf(open)).view({
+    budget: body.budget,
+    ...defined({
+      compactThreshold: body.compact_threshold,
+      targetUsage: body.target_usage,
+      protectedRecent: body.protected_recent,
+      protectedToolResults: body.protected_tool_results,
+      maxToolResultBytes: body.max_tool_result_bytes,
+      summary: body.summary,
+      preserveSystem: body.preserve_system,
+    }),
+  });
+  const { shrunk, state } = view;
+  const compaction =
+    shrunk === undefined
+      ? null
+      : {
+          before_tokens: shrunk.before,
+          after_tokens: shrunk.after,
+          before_messages: before,
+          after_messages: messages.length,
+          steps: [...shrunk.steps],
+          lines: shrunk.lines.length,
+          gone: shrunk.gone.length,
+          cut: shrunk.cut.length,
+          summary: state.summary?.text ?? null,
+        };
+  return {
+    messages: [...messages],
+    tokens: view.tokens,
+    counter: view.counter,
+    limit: view.limits.most,
+    all,
+    lines: state.lines.length,
+    gone: state.gone.length,
+    compaction,
+  };
+}

@@ -1,0 +1,353 @@
+import pLimit, { type LimitFunction } from 'p-limit';
+import type { ContextClient } from '../../client/session/context-client.js';
+import type { HarnessSession } from '../../harness/harness-session.js';
+import type { ReportedMessage } from '../../harness/message-schema.js';
+import { HOUSE_COUNTER, readProjection } from '../../history/project/read-projection.js';
+import { Timeline } from '../../history/rebuild/timeline.js';
+import type { Json } from '../../objects/canonical-json.js';
+import type { ContextRecord, RecordBody } from '../../objects/context-record.js';
+import { sessionObjectId } from '../../objects/ids.js';
+import { nativeId } from '../../projection/measured-entries.js';
+import { NO_VIEW, type ViewState } from '../../projection/shrink-view.js';
+import { AmplifierError } from './amplifier-error.js';
+import {
+  type AmplifierMessage,
+  announcementOf,
+  callsIn,
+  type MadeCall,
+  type MessageShape,
+  messagesIn,
+  reportedOf,
+  sameKey,
+  shapeOf,
+} from './amplifier-message.js';
+import { type MessagesView, messagesView, type ViewWish } from './amplifier-view.js';
+import { type KeptShapes, type ListedEntry, listedEntries, listedMessages } from './message-list.js';
+
+/** A message with the name that its sender gave it, by which it is known when it is sent again. */
+export interface NamedMessage {
+  readonly id: string;
+  readonly message: AmplifierMessage;
+}
+
+/** What became of messages. */
+export interface AddedMessages {
+  readonly added: number;
+  readonly known: number;
+}
+
+/** How a whole list was taken: as the first, as one that goes on from ours, as one that ours has in it, or instead of ours. */
+export type ListOutcome = 'imported' | 'extended' | 'ignored' | 'replaced';
+
+/** A view, and how large the list and the view before it were. */
+export interface ListView extends MessagesView {
+  /** Messages of the whole list. */
+  readonly all: number;
+  /** Messages of the list that stood in the view before. */
+  readonly before: number;
+}
+
+const MESSAGE = 'amplifier.message';
+const CLEARED = 'amplifier.cleared';
+const SURFACE = 'amplifier';
+/** Longer arguments of a waiting call are not kept a second time. */
+const LONGEST_ARGUMENTS = 100_000;
+const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
+
+type KeptEvent = ContextRecord<'event'>;
+interface KeptMessage extends MessageShape {
+  readonly isPrompt: boolean;
+}
+
+/** What is known of a session between requests. */
+interface Known {
+  readonly serial: LimitFunction;
+  /** The last step before the list began anew. */
+  from: number;
+  readonly shaped: Set<number>;
+  /** Calls that an earlier process took and whose results it did not, by their own ids. */
+  readonly makers: ReadonlyMap<string, RecordBody<'call'>>;
+  prompts: MessageShape[];
+}
+
+const KNOWN = new WeakMap<HarnessSession, Promise<Known>>();
+
+const isKind =
+  <Kind extends ContextRecord['kind']>(kind: Kind) =>
+  (record: ContextRecord): record is Extract<ContextRecord, { readonly kind: Kind }> =>
+    record.kind === kind;
+
+const messageIn = ({ body }: KeptEvent): KeptMessage => body.data as unknown as KeptMessage;
+
+/** The records since the list began, and the step before it. */
+function sinceCleared(records: readonly ContextRecord[]): { readonly from: number; readonly records: readonly ContextRecord[] } {
+  const cleared = records.filter(isKind('event')).findLast(({ body }) => body.type === CLEARED);
+  if (cleared === undefined) return { from: 0, records };
+  return { from: cleared.seq, records: records.filter(({ seq, at }) => seq >= cleared.seq && at >= cleared.at) };
+}
+
+function shapesOf(records: readonly ContextRecord[], from: number): KeptShapes {
+  const kept = records.filter(isKind('event')).filter(({ body }) => body.type === MESSAGE);
+  const prompts = kept.filter((event) => messageIn(event).isPrompt).map(messageIn);
+  return {
+    bySeq: new Map(kept.filter((event) => !messageIn(event).isPrompt).map((event) => [event.seq, messageIn(event)])),
+    prompts,
+    from,
+  };
+}
+
+function stateOf(records: readonly ContextRecord[]): ViewState {
+  const last = records
+    .filter(isKind('compaction'))
+    .findLast(({ body }) => (body.extra as { readonly surface?: string } | undefined)?.surface === SURFACE);
+  return last?.body.state === undefined ? NO_VIEW : (last.body.state as unknown as ViewState);
+}
+
+/** Whether a list is another one with some of its messages left out. */
+function isWithin(part: readonly string[], whole: readonly string[]): boolean {
+  let at = 0;
+  for (const key of part) {
+    const found = whole.indexOf(key, at);
+    if (found < 0) return false;
+    at = found + 1;
+  }
+  return true;
+}
+
+/**
+ * A session as Amplifier's context manager (contract 2.1, and 1.0 on top of it): its list is the session's projection since the list began, with what the chat does not keep of a
+ * message in records of its own. Views are rendered and never stored; what they decided is.
+ */
+export class AmplifierContext {
+  readonly #client: ContextClient;
+  readonly #session: HarnessSession;
+
+  constructor(client: ContextClient, session: HarnessSession) {
+    this.#client = client;
+    this.#session = session;
+  }
+
+  /**
+   * Adds messages, each once however often it is sent. Every message is taken, whatever the budget; a result whose call nobody made is one of a call without arguments.
+   * What was added before a failure stays, and is known when the same messages are sent again.
+   */
+  async add(messages: readonly NamedMessage[]): Promise<AddedMessages> {
+    const known = await this.#known();
+    return known.serial(() => this.#add(messages, known));
+  }
+
+  /** The whole list, as it was given. */
+  async messages(): Promise<readonly AmplifierMessage[]> {
+    const { listed, kept } = await this.#read();
+    return listedMessages(listed, kept);
+  }
+
+  /**
+   * Takes a whole list: imports it where there is none, adds what goes on from ours, ignores one that ours has in it; any other is refused unless it is to stand
+   * instead of ours.
+   * @throws {AmplifierError} `other-history`
+   */
+  async set(messages: readonly NamedMessage[], { replace = false }: { readonly replace?: boolean } = {}): Promise<ListOutcome> {
+    const known = await this.#known();
+    return known.serial(async () => {
+      const { listed, kept } = await this.#read();
+      const ours = listedMessages(listed, kept).map(sameKey);
+      const theirs = messages.flatMap(({ message }) => messagesIn(message, 0).map(sameKey));
+      if (ours.length === 0) {
+        await this.#add(messages, known);
+        return 'imported';
+      }
+      if (isWithin(theirs, ours)) return 'ignored';
+      if (ours.every((key, i) => theirs[i] === key)) {
+        let at = 0;
+        const more = messages.filter(({ message }) => {
+          const first = at;
+          at += messagesIn(message, 0).length;
+          return first >= ours.length;
+        });
+        await this.#add(more, known);
+        return 'extended';
+      }
+      if (!replace) {
+        throw new AmplifierError(
+          'other-history',
+          `the session has ${ours.length} messages, and the ${theirs.length} that are set neither go on from them nor are a part of them; clear the list, or set with replace`,
+        );
+      }
+      await this.#clear(known);
+      await this.#add(messages, known);
+      return 'replaced';
+    });
+  }
+
+  /** Begins the list anew; the session keeps every turn, its index and its earlier versions. Answers how many messages it had. */
+  async clear(): Promise<number> {
+    const known = await this.#known();
+    return known.serial(async () => {
+      const { listed, kept } = await this.#read();
+      const { length } = listedMessages(listed, kept);
+      if (length > 0) await this.#clear(known);
+      return length;
+    });
+  }
+
+  /**
+   * The list within a limit of tokens. What was decided for an earlier view holds on; what is decided now is recorded first.
+   * @throws {ProjectionError} `invalid-budget`, `budget-too-small`
+   */
+  async view(wish: ViewWish): Promise<ListView> {
+    const known = await this.#known();
+    return known.serial(async () => {
+      const { listed, kept, state } = await this.#read();
+      const made = messagesView(listed, { kept, wish, counter: HOUSE_COUNTER, state });
+      const { shrunk, ...view } = made.view;
+      if (shrunk !== undefined) {
+        const { summary } = view.state.summary ?? {};
+        await this.#record({
+          kind: 'compaction',
+          ...this.#now(),
+          body: {
+            counter: view.counter,
+            trigger: 'token_pressure',
+            method: summary === undefined ? 'truncation' : 'structured_digest',
+            before: shrunk.before,
+            after: shrunk.after,
+            limit: view.limits.most,
+            lines: [...shrunk.lines],
+            gone: [...shrunk.gone],
+            cut: [...shrunk.cut],
+            ...(summary === undefined
+              ? {}
+              : { summary: { text: summary.text, by: summary.by, identifiers: [...summary.identifiers], lost: [...summary.lost] } }),
+            state: JSON.parse(JSON.stringify(view.state)),
+            extra: { surface: SURFACE, steps: [...shrunk.steps] },
+          },
+        });
+      }
+      const gone = new Set<string>(state.gone);
+      return { ...made, all: listedMessages(listed, kept).length, before: listed.filter(({ entry }) => !gone.has(entry.id)).length };
+    });
+  }
+
+  async #add(messages: readonly NamedMessage[], known: Known): Promise<AddedMessages> {
+    let [added, old] = [0, 0];
+    for (const { id, message } of messages) {
+      for (const [i, one] of messagesIn(message, this.#client.now()).entries()) {
+        if (await this.#take(one, i === 0 ? id : `${id}.${i}`, known)) added += 1;
+        else old += 1;
+      }
+    }
+    return { added, known: old };
+  }
+
+  /** Takes one message; false where it was known already. */
+  async #take(message: AmplifierMessage, id: string, known: Known): Promise<boolean> {
+    const { state } = this.#session.session;
+    if (SYSTEM_ROLES.has(message.role) && state.seq <= known.from) return this.#takePrompt(message, known);
+    const reported = reportedOf(message, id);
+    const isResult = message.role === 'tool' || message.role === 'function';
+    const maker = isResult ? this.#maker(reported.tool_call_id, known) : [];
+    const { recorded } = await this.#session.reportMessages([...maker, reported]);
+    const seq = this.#stepOf(isResult ? { call: reported.tool_call_id, recorded: recorded.at(-1)?.callId } : { native: id });
+    if (seq !== undefined && !known.shaped.has(seq)) {
+      const calls = callsIn(message);
+      await this.#record(this.#kept({ ...shapeOf(message), isPrompt: false }, seq), ...calls.map((call) => this.#waiting(call, seq)));
+      known.shaped.add(seq);
+    }
+    return recorded.length > 0;
+  }
+
+  /** System messages at the beginning are the prompt together. */
+  async #takePrompt(message: AmplifierMessage, known: Known): Promise<boolean> {
+    const shape: MessageShape = { message: shapeOf({ ...message, content: [] }).message, isText: false };
+    const content = typeof message.content === 'string' ? message.content : String(reportedOf(message, 'prompt').content ?? '');
+    const key = JSON.stringify(content);
+    if (known.prompts.some((prompt) => JSON.stringify(prompt.message.content) === key)) return false;
+    const whole = { ...shape, message: { ...shape.message, content } };
+    known.prompts = [...known.prompts, whole];
+    await this.#session.setSystemPrompt(known.prompts.map((prompt) => String(prompt.message.content)).join('\n\n'));
+    await this.#record(this.#kept({ ...whole, isPrompt: true }, this.#session.session.state.seq));
+    return true;
+  }
+
+  async #clear(known: Known): Promise<void> {
+    await this.#session.setSystemPrompt(null);
+    await this.#record({ kind: 'event', ...this.#now(), body: { type: CLEARED, data: {} } });
+    known.from = this.#session.session.state.seq;
+    known.prompts = [];
+  }
+
+  /** The message that made a call, as an earlier process took it: the session then knows whose result it is. */
+  #maker(call: string | undefined, { makers }: Known): readonly ReportedMessage[] {
+    const made = call === undefined ? undefined : makers.get(call);
+    const maker = made === undefined ? undefined : this.#session.session.state.marks.find(({ seq }) => seq === made.by);
+    if (made === undefined || maker?.native === undefined) return [];
+    const announced: MadeCall = { id: made.native, name: made.tool, arguments: made.args as Json };
+    return [announcementOf(announced, maker.native)];
+  }
+
+  #stepOf(
+    wanted: { readonly native: string } | { readonly call: string | undefined; readonly recorded: string | undefined },
+  ): number | undefined {
+    const { marks } = this.#session.session.state;
+    if ('native' in wanted) return marks.findLast(({ native }) => native === wanted.native)?.seq;
+    return marks.findLast(({ call }) => call !== undefined && (call === wanted.recorded || nativeId(call) === wanted.call))?.seq;
+  }
+
+  #now(seq = this.#session.session.state.seq): Pick<ContextRecord, 'owner' | 'turn' | 'seq' | 'at' | 'basis'> {
+    const { id, state } = this.#session.session;
+    const turn = state.marks.findLast((mark) => mark.seq <= seq)?.turn ?? 0;
+    return { owner: { session: id }, turn, seq, at: this.#client.now(), basis: null };
+  }
+
+  #kept(data: KeptMessage, seq: number): ContextRecord {
+    return { kind: 'event', ...this.#now(seq), body: { type: MESSAGE, data: data as unknown as Json } } as ContextRecord;
+  }
+
+  #waiting({ id, name, arguments: args }: MadeCall, seq: number): ContextRecord {
+    const { length } = JSON.stringify(args);
+    const kept = length <= LONGEST_ARGUMENTS ? args : { omitted: length };
+    return { kind: 'call', ...this.#now(seq), body: { native: id, tool: name, args: kept, by: seq } } as ContextRecord;
+  }
+
+  async #record(...records: readonly ContextRecord[]): Promise<void> {
+    const store = await this.#client.delivered({ others: false });
+    await store.putRecords(records);
+  }
+
+  async #records(): Promise<readonly ContextRecord[]> {
+    const snapshot = await (await this.#client.delivered({ others: false })).latest();
+    return snapshot.records(this.#session.id, { kinds: ['event', 'compaction', 'call'] });
+  }
+
+  async #known(): Promise<Known> {
+    const known = KNOWN.get(this.#session) ?? this.#readKnown();
+    KNOWN.set(this.#session, known);
+    return known.catch((error: unknown) => {
+      KNOWN.delete(this.#session);
+      throw error;
+    });
+  }
+
+  async #readKnown(): Promise<Known> {
+    const { from, records } = sinceCleared(await this.#records());
+    const { bySeq, prompts } = shapesOf(records, from);
+    return {
+      serial: pLimit(1),
+      from,
+      shaped: new Set(bySeq.keys()),
+      makers: new Map(records.filter(isKind('call')).map(({ body }) => [body.native, body])),
+      prompts: [...prompts],
+    };
+  }
+
+  async #read(): Promise<{ readonly listed: readonly ListedEntry[]; readonly kept: KeptShapes; readonly state: ViewState }> {
+    const timeline = await Timeline.open(await this.#client.delivered({ others: false }), this.#client.files);
+    const { id } = this.#session;
+    const { from, records } = sinceCleared(await timeline.present.records(id, { kinds: ['event', 'compaction'] }));
+    const kept = shapesOf(records, from);
+    const exists = (await timeline.present.existing([sessionObjectId(id)])).length > 0;
+    const listed = exists ? listedEntries(await readProjection(timeline, id, { when: {} }), kept) : [];
+    return { listed, kept, state: stateOf(records) };
+  }
+}

@@ -1,0 +1,179 @@
+import * as z from 'zod';
+import type { ReportedMessage } from '../../harness/message-schema.js';
+import type { Json } from '../../objects/canonical-json.js';
+import type { Entry, EntryCall } from '../../projection/entry.js';
+import { defined } from '../../values/defined.js';
+
+const blockSchema = z.looseObject({ type: z.string().min(1).max(64).describe('text, thinking, tool_call, tool_result, image, ...') });
+const callSchema = z
+  .looseObject({
+    id: z.string().min(1).max(400),
+    function: z.looseObject({ name: z.string().min(1).max(400), arguments: z.unknown().optional() }).optional(),
+    tool: z.string().min(1).max(400).optional(),
+    name: z.string().min(1).max(400).optional(),
+    arguments: z.unknown().optional(),
+  })
+  .describe('{id, type: "function", function: {name, arguments}}, or {id, tool, arguments}');
+
+/** A message of Amplifier's contract; members that are not listed are kept and given back. */
+export const amplifierMessageSchema = z
+  .looseObject({
+    role: z.enum(['system', 'developer', 'user', 'assistant', 'function', 'tool']),
+    content: z.union([z.string(), z.array(blockSchema), z.null()]).optional(),
+    name: z.string().min(1).max(400).nullish(),
+    tool_call_id: z.string().min(1).max(400).nullish(),
+    tool_calls: z.array(callSchema).nullish(),
+    metadata: z.record(z.string(), z.unknown()).nullish(),
+  })
+  .describe('A message as the kernel passes it');
+
+export type AmplifierMessage = z.output<typeof amplifierMessageSchema>;
+type Block = z.output<typeof blockSchema>;
+
+/** What a message says beside the text that the chat keeps. */
+export interface MessageShape {
+  /** Its members; without `content` where that is the text of its entry. */
+  readonly message: { readonly [member: string]: Json };
+  /** Whether its content is the text of its entry. */
+  readonly isText: boolean;
+}
+
+/** A call as a message makes it. */
+export interface MadeCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: Json;
+}
+
+/** Longer blocks are kept as a line that says what they were: a record has a limit. */
+const LONGEST_BLOCK = 60_000;
+const LONGEST_SHAPE = 400_000;
+const UNKNOWN_TOOL = 'unknown';
+/** Blocks that are no words of the message: the model's thinking goes back to its provider as it came, and nowhere else. */
+const SILENT_BLOCKS: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking', 'reasoning', 'tool_call', 'tool_use']);
+const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function']);
+
+/** A value whose texts hold no half of a surrogate pair, which neither database nor model takes. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name.toWellFormed(), wellFormed(member)]));
+}
+
+const blocksOf = ({ content }: AmplifierMessage): readonly Block[] => (Array.isArray(content) ? content : []);
+const isResultBlock = ({ type }: Block): boolean => type === 'tool_result';
+
+function resultText(block: Block): string {
+  const output = block.output ?? block.content ?? '';
+  return typeof output === 'string' ? output : JSON.stringify(output);
+}
+
+/**
+ * A message as the entries that it becomes: results that stand as blocks in it are messages of their own, in front of what else it says, and a message without a
+ * time has the present one.
+ */
+export function messagesIn(given: AmplifierMessage, now: number): readonly AmplifierMessage[] {
+  const sound = wellFormed(given) as AmplifierMessage;
+  const metadata = { ...sound.metadata, timestamp: sound.metadata?.timestamp ?? new Date(now).toISOString() };
+  const message = { ...sound, metadata };
+  const blocks = blocksOf(message);
+  if (!blocks.some(isResultBlock)) return [message];
+  const results = blocks.filter(isResultBlock).map((block): AmplifierMessage => {
+    const id = block.tool_call_id ?? block.tool_use_id;
+    return { role: 'tool', ...(typeof id === 'string' ? { tool_call_id: id } : {}), content: resultText(block), metadata };
+  });
+  const rest = blocks.filter((block) => !isResultBlock(block));
+  return rest.length === 0 ? results : [...results, { ...message, content: rest }];
+}
+
+/** The calls that a message makes, in their order: those of `tool_calls`, else those that stand as blocks in it. */
+export function callsIn(message: AmplifierMessage): readonly MadeCall[] {
+  if (message.role !== 'assistant') return [];
+  const listed = (message.tool_calls ?? []).map((call) => ({
+    id: call.id,
+    name: call.function?.name ?? call.tool ?? call.name ?? UNKNOWN_TOOL,
+    arguments: (call.function?.arguments ?? call.arguments ?? {}) as Json,
+  }));
+  if (listed.length > 0) return listed;
+  return blocksOf(message).flatMap((block) => {
+    const { type, id, name, input } = block;
+    return (type === 'tool_call' || type === 'tool_use') && typeof id === 'string'
+      ? [{ id, name: typeof name === 'string' && name !== '' ? name : UNKNOWN_TOOL, arguments: (input ?? {}) as Json }]
+      : [];
+  });
+}
+
+/** A message as the session takes it up; a result without a name and a known call is one of the tool `unknown`. */
+export function reportedOf(message: AmplifierMessage, id: string): ReportedMessage {
+  const { role, content, name, tool_call_id: call } = message;
+  const spoken = Array.isArray(content) ? content.filter(({ type }) => !SILENT_BLOCKS.has(type)) : (content ?? '');
+  const calls = callsIn(message);
+  const isResult = RESULT_ROLES.has(role);
+  return {
+    role,
+    id,
+    content: spoken as ReportedMessage['content'],
+    ...defined({
+      name: name ?? (isResult ? UNKNOWN_TOOL : undefined),
+      tool_call_id: isResult ? (call ?? undefined) : undefined,
+      tool_calls: calls.length === 0 ? undefined : calls.map((one) => ({ ...one, arguments: argumentsOf(one.arguments) })),
+    }),
+  };
+}
+
+/** A message of this id that says nothing and makes a call. */
+export function announcementOf(call: MadeCall, id: string): ReportedMessage {
+  return { role: 'assistant', id, content: '', tool_calls: [{ ...call, arguments: argumentsOf(call.arguments) }] };
+}
+
+function argumentsOf(value: Json): string | null | { readonly [name: string]: Json } {
+  if (value === null || typeof value === 'string') return value;
+  return typeof value === 'object' && !Array.isArray(value) ? (value as { readonly [name: string]: Json }) : JSON.stringify(value);
+}
+
+function keptBlock(block: Block): Block {
+  const { length } = JSON.stringify(block);
+  return length <= LONGEST_BLOCK ? block : { type: 'text', text: `[${block.type} of ${length} characters, not kept]` };
+}
+
+/** What has to be kept of a message beside its text; of one that is too large for a record only what the chat does not have either. */
+export function shapeOf(message: AmplifierMessage): MessageShape {
+  const { content, ...members } = message;
+  const isText = typeof content === 'string' || (content === null && RESULT_ROLES.has(message.role));
+  const kept = isText ? members : { ...members, content: Array.isArray(content) ? content.map(keptBlock) : (content ?? null) };
+  const { tool_calls: _calls, ...withoutCalls } = kept;
+  const fits = [kept, withoutCalls].find((one) => JSON.stringify(one).length <= LONGEST_SHAPE);
+  const { role, name, tool_call_id: call } = message;
+  if (fits === undefined) return { message: defined({ role, name, tool_call_id: call }) as MessageShape['message'], isText: true };
+  return { message: defined(fits) as MessageShape['message'], isText };
+}
+
+const plainCall = ({ native, tool, argsText }: EntryCall) => ({
+  id: native,
+  type: 'function',
+  function: { name: tool, arguments: argsText },
+});
+
+/** An entry as a message: as it was given where that is known, with `text` in place of its content where that is not as it was. */
+export function messageOf(entry: Entry, shape: MessageShape | undefined, shown?: string): AmplifierMessage {
+  const text = shown ?? entry.text ?? '';
+  const calls = entry.kind === 'assistant' && entry.calls.length > 0 ? { tool_calls: entry.calls.map(plainCall) } : {};
+  if (shape !== undefined) {
+    const isAsGiven = !shape.isText && shown === undefined;
+    const made = callsIn(shape.message as unknown as AmplifierMessage).length > 0 ? {} : calls;
+    return { ...shape.message, ...made, ...(isAsGiven ? {} : { content: text }) } as unknown as AmplifierMessage;
+  }
+  if (entry.kind === 'result') return { role: 'tool', tool_call_id: entry.native, name: entry.tool, content: text };
+  if (entry.kind !== 'assistant') {
+    const role = entry.kind === 'system' ? 'system' : 'user';
+    return { role, content: text, ...('name' in entry ? defined({ name: entry.name }) : {}) };
+  }
+  return { role: 'assistant', content: text, ...calls };
+}
+
+/** What two messages are the same by: what was said, not when. */
+export function sameKey(message: AmplifierMessage): string {
+  const { role, content, tool_call_id: call } = message;
+  return JSON.stringify([role, content ?? '', call ?? null, callsIn(message).map(({ id }) => id)]);
+}

@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { pairFindings } from '../../../src/projection/pair-check.js';
+import { HarnessApi } from '../../support/harness-api.js';
+import { type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
+
+/** Our own form of what the context managers of Amplifier have to do: each test is a rule of contract 2.1, of 1.0, or of what compaction may never break. */
+let root: string;
+let remove: () => Promise<void>;
+let serve: Serve;
+let api: HarnessApi;
+
+beforeAll(async () => {
+  ({ root, remove } = await temporaryRoot());
+  serve = await startServe([], root);
+  api = new HarnessApi(serve);
+});
+
+afterAll(async () => {
+  await api.close();
+  expect(await serve.close()).toBe(0);
+  await remove();
+});
+
+interface Message {
+  readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'function' | 'tool';
+  readonly content?: string | { type: string; [member: string]: unknown }[] | null;
+  readonly tool_call_id?: string;
+  readonly tool_calls?: { id: string; [member: string]: unknown }[];
+  readonly name?: string;
+  readonly metadata?: { [member: string]: unknown };
+}
+
+const named = (messages: readonly Message[]) => messages.map((message) => ({ id: randomUUID(), message }));
+const called = (...ids: readonly string[]) =>
+  ids.map((id) => ({ id, type: 'function', function: { name: 'look', arguments: '{"at":1}' } }));
+const result = (id: string, content: string): Message => ({ role: 'tool', tool_call_id: id, name: 'look', content });
+const said = ({ metadata: _metadata, ...message }: Message): Message => message;
+
+async function opened(): Promise<string> {
+  return (await api.call('openSession', undefined, {})).id;
+}
+const add = (id: string, ...messages: readonly Message[]) => api.call('addAmplifierMessages', id, { messages: named(messages) });
+const list = async (id: string): Promise<readonly Message[]> => (await api.call('getAmplifierMessages', id)).messages as readonly Message[];
+const view = (id: string, wish: { readonly budget: number; [knob: string]: unknown }) => api.call('viewAmplifierMessages', id, wish);
+
+const findings = (messages: readonly Message[]) =>
+  pairFindings(
+    messages.map((message) => {
+      if (message.role === 'tool') return { kind: 'result' as const, call: message.tool_call_id ?? '' };
+      if (message.role === 'assistant') return { kind: 'assistant' as const, calls: (message.tool_calls ?? []).map(({ id }) => id) };
+      return { kind: message.role === 'user' ? ('user' as const) : ('other' as const) };
+    }),
+    { running: true },
+  );
+
+const words = (seed: string, count: number): string => Array.from({ length: count }, (_, i) => `${seed}${i}`).join(' ');
+
+/** Turns with a call each, whose results take some hundred tokens. */
+const turns = (from: number, to: number): readonly Message[] =>
+  Array.from({ length: to - from }, (_, i) => from + i).flatMap((n): readonly Message[] => [
+    { role: 'user', content: `question ${n}` },
+    { role: 'assistant', content: null, tool_calls: called(`t${n}`) },
+    result(`t${n}`, words(`r${n}_`, 120)),
+    { role: 'assistant', content: `answer ${n}` },
+  ]);
+
+describe('contract 2.1', () => {
+  test('what was added is given back as it was, in its order, also after the server forgot the session', async () => {
+    const id = await opened();
+    expect(await list(id)).toEqual([]);
+    const thinking = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
+    const given: readonly Message[] = [
+      { role: 'system', content: 'be brief' },
+      { role: 'system', content: 'and kind' },
+      { role: 'user', content: 'look', metadata: { source: 'human' } },
+      {
+        role: 'assistant',
+        content: [thinking, { type: 'text', text: 'I look.' }],
+        tool_calls: [{ id: 'own', tool: 'look', arguments: { at: 1 } }],
+      },
+    ];
+    expect(await add(id, ...given)).toEqual({ added: 4, known: 0 });
+    await api.call('closeSession', id);
+    await api.call('openSession', undefined, { id, must_exist: true });
+    // The call was announced to a server that is gone.
+    await add(id, result('own', 'a\ud800b'), { role: 'assistant', content: 'Seen.' });
+    const messages = await list(id);
+    expect(messages.map(said)).toEqual([...given.map(said), result('own', 'a\ufffdb'), { role: 'assistant', content: 'Seen.' }]);
+    expect(messages[2]?.metadata).toEqual({ source: 'human', timestamp: expect.stringMatching(/^\d{4}-.*Z$/) });
+    expect((await view(id, { budget: 10_000 })).messages.map((m) => said(m as Message))).toEqual(messages.map(said));
+  });
+
+  test('a message that is sent again is taken once', async () => {
+    const id = await opened();
+    const messages = named([
+      { role: 'user', content: 'once' },
+      { role: 'assistant', content: '', tool_calls: called('o1') },
+      result('o1', 'r'),
+    ]);
+    expect(await api.call('addAmplifierMessages', id, { messages })).toEqual({ added: 3, known: 0 });
+    expect(await api.call('addAmplifierMessages', id, { messages })).toEqual({ added: 0, known: 3 });
+    expect(await list(id)).toHaveLength(3);
+  });
+
+  test('clear leaves nothing, and what comes then is a list of its own; the session keeps its turns', async () => {
+    const id = await opened();
+    await add(id, { role: 'system', content: 'first' }, { role: 'user', content: 'before' });
+    expect(await api.call('clearAmplifierMessages', id)).toEqual({ cleared: 2 });
+    expect(await list(id)).toEqual([]);
+    expect((await view(id, { budget: 100 })).messages).toEqual([]);
+    await add(id, { role: 'system', content: 'second' }, { role: 'user', content: 'after' });
+    expect((await list(id)).map(said)).toEqual([
+      { role: 'system', content: 'second' },
+      { role: 'user', content: 'after' },
+    ]);
+    expect((await api.call('getSession', id)).turn).toBe(2);
+  });
+
+  test('a whole list is imported, ignored, extended, refused or taken instead', async () => {
+    const id = await opened();
+    const set = (messages: readonly Message[], more = {}) => api.call('setAmplifierMessages', id, { messages: named(messages), ...more });
+    const base = turns(0, 2);
+    expect(await set(base)).toEqual({ outcome: 'imported' });
+    expect(await set(base.slice(4))).toEqual({ outcome: 'ignored' });
+    expect(await set([...base, { role: 'user', content: 'more' }])).toEqual({ outcome: 'extended' });
+    const before = await list(id);
+    expect(before.map(said)).toEqual([...base, { role: 'user', content: 'more' }]);
+    const other = { messages: named([{ role: 'user', content: 'other' }]) };
+    const path = `/v1/sessions/${id}/amplifier/messages`;
+    expect(await api.refused(path, { method: 'PUT', body: other })).toMatchObject({ status: 409, code: 'other-history' });
+    expect(await list(id)).toEqual(before);
+    expect(await set([{ role: 'user', content: 'other' }], { replace: true })).toEqual({ outcome: 'replaced' });
+    expect((await list(id)).map(said)).toEqual([{ role: 'user', content: 'other' }]);
+  });
+
+  test('what is no message is refused by its place and changes nothing', async () => {
+    const id = await opened();
+    const path = `/v1/sessions/${id}/amplifier/messages`;
+    const bad = { messages: [...named([{ role: 'user', content: 'good' }]), { id: 'x', message: {} }] };
+    const { status, problem } = await api.refused(path, { body: bad });
+    expect([status, problem.errors?.map(({ pointer }) => pointer)]).toEqual([400, ['/messages/1/message/role']]);
+    expect(await list(id)).toEqual([]);
+    expect(await api.refused(`/v1/sessions/${id}/amplifier/view`, { body: { budget: 0 } })).toMatchObject({ status: 400 });
+    await add(id, { role: 'system', content: words('s', 500) });
+    expect(await api.refused(`/v1/sessions/${id}/amplifier/view`, { body: { budget: 50 } })).toMatchObject({
+      status: 409,
+      code: 'budget-too-small',
+    });
+  });
+});
+
+describe('what compaction may never break', () => {
+  test('view only, within the limit, pairs whole, system first, first and last question, newest results; then sticky and stable', async () => {
+    const id = await opened();
+    await add(id, { role: 'system', content: 'be brief' }, ...turns(0, 12));
+    const all = await list(id);
+    const wish = { budget: 2_000, target_usage: 0.5, compact_threshold: 0.9, protected_tool_results: 2 };
+    const first = await view(id, wish);
+    const messages = first.messages as readonly Message[];
+    expect(await list(id)).toEqual(all);
+    expect(first).toMatchObject({ all: all.length, limit: 2_000, compaction: { after_tokens: first.tokens } });
+    expect(first.tokens).toBeLessThanOrEqual(2_000);
+    expect(findings(messages)).toEqual([]);
+    expect(messages[0]).toEqual(all[0]);
+    const asked = messages.filter(({ role, content }) => role === 'user' && String(content).startsWith('question'));
+    expect([asked[0]?.content, asked.at(-1)?.content]).toEqual(['question 0', 'question 11']);
+    const results = messages.filter(({ role }) => role === 'tool');
+    expect(results.slice(-2)).toEqual(all.filter(({ role }) => role === 'tool').slice(-2));
+
+    expect(await view(id, wish)).toEqual({ ...first, compaction: null });
+    await add(id, { role: 'user', content: 'question 12' });
+    const next = await view(id, wish);
+    expect(next.compaction).toBeNull();
+    expect(next.messages.slice(0, messages.length)).toEqual(messages);
+    // A server that knows nothing of the view goes on with it.
+    await api.call('closeSession', id);
+    await api.call('openSession', undefined, { id });
+    expect(await view(id, wish)).toEqual(next);
+  });
+
+  test('six results of one message stay together in its order, and equal ones of two calls stay two', async () => {
+    const id = await opened();
+    const ids = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6'];
+    await add(
+      id,
+      { role: 'user', content: 'six' },
+      { role: 'assistant', content: '', tool_calls: called(...ids) },
+      ...ids.toReversed().map((one) => result(one, 'same')),
+      { role: 'assistant', content: 'done' },
+    );
+    const { messages } = await view(id, { budget: 5_000 });
+    expect(findings(messages as readonly Message[])).toEqual([]);
+    expect(messages.slice(2, 8).map((m) => m.tool_call_id)).toEqual(ids);
+  });
+
+  test('a message whose results are not all there never goes', async () => {
+    const id = await opened();
+    await add(
+      id,
+      { role: 'user', content: 'start' },
+      { role: 'assistant', content: '', tool_calls: called('half_1', 'half_2') },
+      result('half_1', words('h', 200)),
+      ...turns(20, 26),
+    );
+    const { messages } = await view(id, { budget: 700, target_usage: 0.5 });
+    expect(messages.find((m) => m.tool_calls?.some((call) => call.id === 'half_1'))?.tool_calls).toHaveLength(2);
+  });
+
+  test('a large result is kept whole and shown without its middle, the same each time', async () => {
+    const id = await opened();
+    const text = words('big', 3_000);
+    await add(id, { role: 'user', content: 'big' }, { role: 'assistant', content: '', tool_calls: called('big_1') }, result('big_1', text));
+    const wish = { budget: 50_000, max_tool_result_bytes: 2_000 };
+    const shown = (await view(id, wish)).messages.at(-1)?.content;
+    expect(String(shown).length).toBeLessThan(4_000);
+    expect((await view(id, wish)).messages.at(-1)?.content).toBe(shown);
+    expect((await list(id)).at(-1)?.content).toBe(text);
+  });
+
+  test('a result without a call gets one, so that no view has it alone', async () => {
+    const id = await opened();
+    await add(id, result('lost', 'r'), { role: 'assistant', content: 'so' }, { role: 'user', content: 'go on' });
+    const { messages } = await view(id, { budget: 1_000 });
+    expect(findings(messages as readonly Message[])).toEqual([]);
+    expect(messages.map(({ role }) => role)).toEqual(['assistant', 'tool', 'assistant', 'user']);
+  });
+});
