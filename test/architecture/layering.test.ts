@@ -13,7 +13,22 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'the disk',
     pattern: /from 'node:fs/,
-    rooms: ['process', 'lease', 'journal', 'node', 'filesystem', 'lab', 'tools', 'cli', 'mcp', 'http', 'host', 'extensions', 'main'],
+    rooms: [
+      'process',
+      'lease',
+      'journal',
+      'node',
+      'filesystem',
+      'lab',
+      'tools',
+      'interop',
+      'cli',
+      'mcp',
+      'http',
+      'host',
+      'extensions',
+      'main',
+    ],
   },
   { what: 'processes', pattern: /from 'node:child_process'/, rooms: ['process', 'node', 'filesystem', 'tools', 'cli', 'extensions'] },
 ];
