@@ -31,7 +31,7 @@ export type { EpochChoice, EpochTurn } from './harness/epoch-contexts.js';
 export type { LoopReference } from './harness/epoch-tail.js';
 export { HarnessClient, type OpenOptions } from './harness/harness-client.js';
 export { HarnessError, type HarnessErrorCode } from './harness/harness-error.js';
-export { HarnessSession, type TurnContext, type TurnOptions } from './harness/harness-session.js';
+export { type ChangingCall, HarnessSession, type TurnContext, type TurnOptions } from './harness/harness-session.js';
 export type { LoopEpoch, LoopInsert, LoopList } from './harness/loop-epochs.js';
 export type { ReportedContent, ReportedFile, ReportedMessage, ToolCallReport } from './harness/message-schema.js';
 export type { HistoryNotice } from './harness/reconcile.js';

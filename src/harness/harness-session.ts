@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import pLimit from 'p-limit';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { AssembleOptions, SessionAssemblyRecord } from '../client/session/assemble-session.js';
@@ -6,13 +7,23 @@ import type { ContextSession } from '../client/session/context-session.js';
 import type { Delivery } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
+import { changedBefore } from '../tools/changed-since.js';
 import { defined } from '../values/defined.js';
 import { contentText } from './content-text.js';
 import { type EpochChoice, EpochContexts, type EpochTurn, requireEpochForm } from './epoch-contexts.js';
 import { argsOf, type CallItem } from './history-item.js';
 import type { ReportedMessage, ToolCallReport } from './message-schema.js';
+import { pathsToChange } from './observe-call.js';
 import { type ReportedCall, runVerb, type VerbOptions, type VerbReport } from './record-call.js';
 import { type MessagesReport, ReportedChat, type ReportOptions } from './reported-chat.js';
+
+/** A call that is about to be made, and may change files. */
+export interface ChangingCall {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** The folder of relative paths, where it is not the client's. */
+  readonly cwd?: string;
+}
 
 /** How a session serves its harness. */
 export interface HarnessSettings {
@@ -137,6 +148,18 @@ export class HarnessSession {
     return this.#serial(() => this.#assemble(options));
   }
 
+  /**
+   * What the agent is told instead of a call that would change a file which is not as it saw it last, in a call or in a context: which lines changed. Each change is told
+   * once. Undefined where the call may be made: also for files that it never saw, and for tools that change none as far as their arguments say.
+   */
+  async beforeChange({ tool, args, cwd = '.' }: ChangingCall): Promise<string | undefined> {
+    const { files } = this.#client;
+    const folder = posix.resolve(files.cwd, cwd);
+    const paths = pathsToChange(tool, args).map((path) => posix.resolve(folder, path));
+    const changed = paths.length === 0 ? undefined : await changedBefore(files, this.session.seen, paths);
+    return changed === undefined ? undefined : `${changed.message}\n${changed.next}`;
+  }
+
   /** Activates, deactivates, pins or unpins on behalf of the agent [§3.3]. */
   verb(verb: Verb, references: readonly string[], options: VerbOptions = {}): Promise<VerbReport> {
     return this.#serial(() =>
@@ -152,6 +175,7 @@ export class HarnessSession {
   async #assemble({ format = 'text', strict, shortIds }: Pick<TurnOptions, 'format' | 'strict' | 'shortIds'>): Promise<TurnContext> {
     const assembly = await this.session.assemble(defined({ strict, shortIds }));
     const { delivered } = this.#settings;
+    this.session.seen.context(assembly.input.active);
     if (format === 'text') return { format, text: assembly.text, record: await this.session.deliver(assembly.record, { delivered }) };
     const { system, messages, record } = assembly.asMessages();
     return { format, system, messages, record: await this.session.deliver(record, { delivered }) };

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import { DEFAULT_LOOP_LAYOUT, type FrozenTail, type LayoutName } from '../assembly/assembly-record.js';
 import type { EpochSettings } from '../assembly/epoch/border.js';
+import type { EpochInput } from '../assembly/epoch/epoch-state.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { SessionAroundTail, SessionAssembly, SessionAssemblyRecord } from '../client/session/assemble-session.js';
 import type { ContextClient } from '../client/session/context-client.js';
@@ -12,7 +13,7 @@ import type { Verb } from '../session/verb-outcome.js';
 import { defined } from '../values/defined.js';
 import { tokensOf } from '../values/token-estimate.js';
 import { listTail } from './epoch-tail.js';
-import { HarnessSession, type HarnessSettings } from './harness-session.js';
+import { type ChangingCall, HarnessSession, type HarnessSettings } from './harness-session.js';
 import { tailStart } from './history-item.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
 import { aroundList, epochOf, type LoopEpoch, LoopEpochs, type LoopInsert, type PlannedEpoch } from './loop-epochs.js';
@@ -93,7 +94,7 @@ export class LoopSession {
   #options: LoopOptions;
   #current: HarnessSession | undefined;
   /** The context that was given last: it may be handed over again, when another system prompt went with it than was expected. */
-  #pending: { readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch } | undefined;
+  #pending: (({ readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch }) & Pick<EpochInput, 'active'>) | undefined;
   /** The context that the session knows to be handed out. */
   #told: object | undefined;
   /** Ends when the list is handed over that a model waits for. */
@@ -141,8 +142,9 @@ export class LoopSession {
       const results = placed.flatMap(({ kind, index, callId }) =>
         kind === 'call' && index >= from && callId !== undefined ? [{ index, callId }] : [],
       );
-      const around = await this.#assemble(harness, { turn: start.turn, results: results.map(({ callId }) => callId) });
-      this.#pending = { around };
+      const assembly = await this.#assembly(harness);
+      const around = assembly.asAround({ turn: start.turn, results: results.map(({ callId }) => callId) });
+      this.#pending = { around, active: assembly.input.active };
       const references = results.flatMap(({ index, callId }) => {
         const text = around.references.get(callId);
         return text === undefined ? [] : [{ index, text }];
@@ -166,6 +168,7 @@ export class LoopSession {
       // It may be handed over again, with another prompt.
       if (this.#told !== pending) {
         const told = 'epoch' in pending ? { tokens: pending.epoch.tokens, isBase: pending.epoch.begins } : undefined;
+        harness.session.seen.context(pending.active);
         await harness.session.handedOut(told ?? { tokens: Math.round(tokensOf(record.chars)), isBase: false });
       }
       this.#told = pending;
@@ -183,6 +186,11 @@ export class LoopSession {
   /** Activates, deactivates, pins or unpins on behalf of the agent [§3.3]; rejects where the first history has not come yet. */
   verb(verb: Verb, references: readonly string[], callId: string | undefined): Promise<VerbReport> {
     return this.#serial(async () => this.#opened().verb(verb, references, callId === undefined ? {} : { callId }));
+  }
+
+  /** What the model is told instead of a call that would change a file which is not as it saw it last; see `HarnessSession.beforeChange`. */
+  async beforeChange(call: ChangingCall): Promise<string | undefined> {
+    return this.#current?.beforeChange(call);
   }
 
   /** The next message of the user begins an epoch (layout `epoch`). */
@@ -241,7 +249,7 @@ export class LoopSession {
     const tail = listTail({ messages, placed, start, turn: assembly.state.turn });
     const request = { session: harness.id, tail, now: this.#client.now(), ownList, ...defined({ model, window }) };
     const epoch = await this.#epochs.next(request, assembly);
-    this.#pending = { epoch };
+    this.#pending = { epoch, active: assembly.input.active };
     const { from, inserts, references } = aroundList(epoch);
     const { index: pool, active } = harness.session.state.sets;
     return {

@@ -140,6 +140,13 @@ export function patchPaths(args: ToolArguments): readonly string[] {
   return [...new Set([...namedPaths(args), ...Object.values(args).flatMap(patchTexts).flatMap(patchedPaths)])];
 }
 
+/** The files that a call is about to change, as its arguments name them. */
+export function pathsToChange(tool: string, args: ToolArguments): readonly string[] {
+  const { kind } = foreignTool(tool);
+  if (kind === 'patch') return patchPaths(args);
+  return (kind === 'edit' || kind === 'write') && args.command !== 'view' ? namedPaths(args) : [];
+}
+
 const nothing: Observer = () => Promise.resolve(NOTHING);
 /** The script says which folder each name is relative to. */
 const shell: Observer = async ({ call: { args, content }, cwd, files, mineShell }) => {

@@ -61,6 +61,7 @@ type ToolErrorCode =
   | 'not-text'
   | 'out-of-range'
   | 'no-match'
+  | 'changed-since'
   | 'ambiguous'
   | 'nothing-done';
 

@@ -3,6 +3,7 @@ import type { LocatedFile } from '../client/file-access.js';
 import { unreachableError } from '../filesystem/access/access.js';
 import { writeSource } from '../filesystem/access/write-source.js';
 import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
+import { type ChangedSince, changedSince } from './changed-since.js';
 import { defineTool, type Performed, type Work } from './define-tool.js';
 import { headerLine, linesIn, shownId, shownName } from './framing.js';
 import { type Readable, requireReadable } from './read-file.js';
@@ -29,10 +30,21 @@ async function performed(file: LocatedFile, { text, fileHash, said, effect, meta
   };
 }
 
+/** Refuses once to change a file that is not as the agent saw it last. @throws {ToolError} `changed-since` */
+function requireSeen(changed: ChangedSince | undefined): void {
+  if (changed === undefined) return;
+  const { message, next, reading } = changed;
+  throw new ToolError('changed-since', message, { next, learned: { readings: [reading] } });
+}
+
 async function write(path: string, text: string, work: Work): Promise<Performed> {
   const { files } = work.client;
   const file = await files.locate(path, { mustExist: false });
   if (!file.location.reachable) throw unreachableError(path);
+  if (work.session.seen.has(file.id)) {
+    const now = await files.read(file.source, work.signal);
+    requireSeen(changedSince(work.session.seen, { source: file.source, name: path }, now));
+  }
   work.signal.throwIfAborted();
   const { created, fileHash } = await writeSource(files.access.roots, file.location.path, { content: text, shown: path });
   const lines = text === '' ? 0 : linesIn(text);
@@ -70,6 +82,7 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
   const { files } = work.client;
   const file = await files.locate(path, { mustExist: false });
   const before = requireReadable(await files.read(file.source, work.signal), file, path);
+  requireSeen(changedSince(work.session.seen, { source: file.source, name: path }, before));
   const edited = applyEdits(wholeText(before, path), edits, shownName(path));
   const { text } = edited;
   work.signal.throwIfAborted();

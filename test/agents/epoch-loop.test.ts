@@ -71,6 +71,8 @@ async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Pro
     verb('activate', file(1)),
     { tools: [edit(file(4), 'file 4, line 7 of 40', 'line seven')], meanwhile: () => appendFile(file(1), 'changed again from outside\n') },
     log(8),
+    { tools: [edit(file(6), 'file 6, line 7 of 40', 'line seven')], meanwhile: () => appendFile(file(6), 'changed under its hands\n') },
+    { tools: [shell(`grep -c 'line seven' ${file(6)}; true`)] },
     verb('pin', file(5)),
     { say: 'It is done.' },
   );
@@ -169,6 +171,13 @@ describe.each(['pi', 'opencode'] as const)('%s in epochs, before a provider that
     expect(again(textOf('reading'))).toBe(1);
     expect(textOf('reading').split('file 4, line 7 of 40').length - 1).toBe(1);
     for (const { request } of callsOf('off')) expect(again(JSON.stringify(request.messages))).toBe(0);
+  });
+
+  test('a file that changed since the model saw it is not edited before it was told', () => {
+    const told = textOf('working').split('was changed on the disk since you last saw it');
+    expect(told).toHaveLength(2);
+    expect(told[1]).toMatch(/^\. The changed lines with their numbers:.*\+changed under its hands/);
+    expect(told[1]).toMatch(/Nothing was done\. If your change still fits, make it again\./);
   });
 
   test('the border that was asked for begins an epoch, and what left the context is a line', () => {

@@ -25,6 +25,7 @@ import { appliedIds, type CallReport, ledgerCall, type RecordedCall, stepFiles, 
 import { type LoadedObject, loadObject, resolveInSession } from './find-object.js';
 import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
 import { planVerb } from './plan-verb.js';
+import { SeenFiles } from './seen-files.js';
 import { type DeliverOptions, type HandedOut, SessionContexts } from './session-contexts.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { openLedger, type UseLedger } from './use-ledger.js';
@@ -64,6 +65,8 @@ export class ContextSession {
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   readonly #contexts: SessionContexts;
+  /** What the agent saw last of its files. */
+  readonly seen = new SeenFiles();
   /** With retention by use; what an earlier process did is read before the first step. */
   #uses: Promise<UseLedger> | undefined;
   /** Set when a write's outcome was lost: what is loaded may be behind what is written. */
@@ -125,6 +128,7 @@ export class ContextSession {
       const call = storedCall(report, { id, session: this.id, refs: files.refs });
       const { applied } = await this.#write(step, { files: files.observations, call });
       this.#environment.tracking?.follow(this.id, files.observations);
+      for (const reading of [...(report.readings ?? []), ...(report.plan?.readings ?? [])]) this.seen.read(reading);
       return { callId: id, answer, collapsed: collapsedBy(step, report), applied };
     });
   }

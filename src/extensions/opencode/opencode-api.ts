@@ -88,7 +88,10 @@ export interface OpencodeHooks {
     readonly event: { readonly type: string; readonly properties: Readonly<Record<string, unknown>> };
   }) => Promise<void>;
   readonly tool: Readonly<Record<string, OpencodeTool>>;
-  readonly 'tool.execute.before': (input: { readonly tool: string; readonly sessionID: string; readonly callID: string }) => Promise<void>;
+  readonly 'tool.execute.before': (
+    input: { readonly tool: string; readonly sessionID: string; readonly callID: string },
+    output: { readonly args: Readonly<Record<string, unknown>> },
+  ) => Promise<void>;
   readonly 'command.execute.before': (input: {
     readonly command: string;
     readonly sessionID: string;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ChangingCall } from '../../harness/harness-session.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { messageOf } from '../../values/thrown.js';
 import { IDS, VERBS } from '../guide.js';
@@ -82,6 +83,13 @@ class OpencodeLoop {
     if (this.#sessions.get(id)?.on === true) this.#guard.expect(id, callId);
   }
 
+  /** @throws {Error} which the model is told instead of a call that would change a file which is not as it saw it last */
+  async beforeChange(id: string, call: ChangingCall): Promise<void> {
+    if (this.#sessions.get(id)?.on !== true) return;
+    const reason = await this.#guard.beforeChange({ ...call, session: id });
+    if (reason !== undefined) throw new Error(reason);
+  }
+
   /** Reports a message at once when the model has completed it, because nothing may come after it. */
   updated(info: OpencodeInfo): void {
     const message = this.streamed.completed(info);
@@ -151,7 +159,10 @@ export async function palimpsestForOpencode(input: OpencodeInput): Promise<Openc
       if (type === 'session.idle') await loop.idle(String(properties.sessionID));
     },
     tool: Object.fromEntries(tools),
-    'tool.execute.before': async ({ sessionID, callID }) => loop.expect(sessionID, callID),
+    'tool.execute.before': async ({ tool, sessionID, callID }, { args: given }) => {
+      loop.expect(sessionID, callID);
+      await loop.beforeChange(sessionID, { tool, args: given });
+    },
     'command.execute.before': async ({ command, sessionID, arguments: wanted }) => {
       if (command === COMMAND) await loop.command(sessionID, wanted).catch((error: unknown) => notify(messageOf(error)));
     },

@@ -42,6 +42,10 @@ interface Events {
     readonly event: { readonly messages: readonly PiMessage[] };
     readonly answer: { readonly messages: readonly PiMessage[] };
   };
+  readonly tool_call: {
+    readonly event: { readonly toolName: string; readonly input: Readonly<Record<string, unknown>> };
+    readonly answer: { readonly block: true; readonly reason: string };
+  };
   readonly message_end: { readonly event: { readonly message: PiMessage }; readonly answer: undefined };
 }
 

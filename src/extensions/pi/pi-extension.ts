@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import type { ChangingCall } from '../../harness/harness-session.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
@@ -58,6 +59,11 @@ class PiSession {
     if (this.on) this.loop.follow(this.#list().list);
   }
 
+  /** What the model is told instead of a call; undefined where it may be made. */
+  async beforeChange(call: ChangingCall): Promise<string | undefined> {
+    return this.on ? this.loop.beforeChange({ ...call, session: this.id }) : undefined;
+  }
+
   async turn(on: boolean, { ui }: PiContext): Promise<void> {
     if (on === this.on) return;
     this.on = on;
@@ -92,6 +98,10 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
   pi.on('context', async ({ messages }, context) => {
     const list = await session?.context(messages, context);
     return list === undefined ? undefined : { messages: list };
+  });
+  pi.on('tool_call', async ({ toolName, input }, { cwd }) => {
+    const reason = await session?.beforeChange({ tool: toolName, args: input, cwd });
+    return reason === undefined ? undefined : { block: true, reason };
   });
   pi.on('message_end', ({ message }) => {
     session?.said(message);

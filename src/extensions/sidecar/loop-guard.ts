@@ -197,6 +197,12 @@ export class LoopGuard {
     this.#options.sidecar.call('expect', { session, callId }).catch(() => undefined);
   }
 
+  /** What the model is told instead of a call that would change a file which is not as it saw it last; undefined where the call may be made, also where nobody answers in time. */
+  async beforeChange(call: Calls['beforeChange']['params']): Promise<string | undefined> {
+    const answer = withTimeout(this.#options.sidecar.call('beforeChange', call), this.#options.limitMs);
+    return (await answer.catch(() => null)) ?? undefined;
+  }
+
   /** One of the agent's own tools [§3.3]: its answer. Rejects with a failure, which the harness marks as one. */
   async verb(call: Calls['verb']['params']): Promise<string> {
     const answer = withTimeout(this.#options.sidecar.call('verb', call), 5 * this.#options.limitMs);

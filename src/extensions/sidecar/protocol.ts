@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { LayoutName } from '../../assembly/assembly-record.js';
+import type { ChangingCall } from '../../harness/harness-session.js';
 import type { HandedOver, LoopContext, Rendering } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { HistoryEvent } from '../../objects/step.js';
@@ -52,6 +53,8 @@ export interface Calls {
   };
   /** Announces a tool call that has begun. */
   readonly expect: { readonly params: { readonly session: string; readonly callId: string }; readonly result: null };
+  /** What the model is told instead of a call that would change a file which is not as it saw it last; null where the call may be made. */
+  readonly beforeChange: { readonly params: ChangingCall & { readonly session: string }; readonly result: string | null };
   readonly event: { readonly params: { readonly session: string; readonly event: HistoryEvent }; readonly result: null };
   readonly close: { readonly params: { readonly session: string }; readonly result: null };
 }

@@ -77,6 +77,7 @@ class SidecarSessions {
       this.#followed.get(session)?.loop.expect(callId);
       return null;
     },
+    beforeChange: async ({ session, ...call }) => (await this.#followed.get(session)?.loop.beforeChange(call)) ?? null,
     event: async ({ session, event }) => {
       await this.#loop(session).event(event);
       return null;

@@ -1,0 +1,62 @@
+import { changedLines } from '../assembly/epoch/changed-lines.js';
+import type { FileAccess, LocatedFile } from '../client/file-access.js';
+import type { ReportedReading } from '../client/session/call-report.js';
+import type { SeenFiles } from '../client/session/seen-files.js';
+import { SourceError } from '../filesystem/access/errors.js';
+import type { SourceReading } from '../filesystem/access/read-source.js';
+import { shownName } from './framing.js';
+
+/** What an agent is told instead of changing a file that is not as it saw it last. */
+export interface ChangedSince {
+  readonly message: string;
+  readonly next: string;
+  /** The file as it is now. */
+  readonly reading: ReportedReading;
+}
+
+/** Longer differences are not told: a failure is short, and lines may not be cut off. */
+const MOST_CHARS = 1_200;
+
+/** A file that an agent is about to change, as it names it. */
+export interface FileToChange extends Pick<LocatedFile, 'source'> {
+  readonly name: string;
+}
+
+/** Compares a file with what the agent saw last of it. Each change is told once: whoever then changes the file does so knowing. */
+export function changedSince(seen: SeenFiles, { source, name }: FileToChange, reading: SourceReading): ChangedSince | undefined {
+  const changed = seen.changed(source, reading);
+  if (changed === undefined) return undefined;
+  const lines = changedLines(changed.before, changed.after);
+  const told = lines !== undefined && lines.length <= MOST_CHARS ? `. The changed lines with their numbers:\n${lines}` : '.';
+  const message = `${shownName(name)} was changed on the disk since you last saw it${told}`;
+  const next = told === '.' ? 'Nothing was done. Read it, then change it.' : 'Nothing was done. If your change still fits, make it again.';
+  return { message, next, reading: { source, reading, activate: false } };
+}
+
+/** What cannot be found or read is left to the tool that is about to change it. */
+async function readNow(
+  files: FileAccess,
+  path: string,
+): Promise<{ readonly file: LocatedFile; readonly reading: SourceReading } | undefined> {
+  try {
+    const file = await files.locate(path, { mustExist: false });
+    return file.location.reachable ? { file, reading: await files.read(file.source) } : undefined;
+  } catch (error) {
+    if (error instanceof SourceError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Compares the files that a call is about to change with what the agent saw last of them. Where all are as they were, they count as being changed until the call is
+ * recorded: a second change in the same step is not held up by the first.
+ */
+export async function changedBefore(files: FileAccess, seen: SeenFiles, paths: readonly string[]): Promise<ChangedSince | undefined> {
+  const found = await Promise.all(paths.map(async (path) => ({ path, now: await readNow(files, path) })));
+  for (const { path, now } of found) {
+    const changed = now === undefined ? undefined : changedSince(seen, { source: now.file.source, name: path }, now.reading);
+    if (changed !== undefined) return changed;
+  }
+  for (const { now } of found) if (now !== undefined) seen.changing(now.file.id);
+  return undefined;
+}
