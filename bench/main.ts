@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureAssembling } from './cases/assembling.js';
 import { measureHistory } from './cases/history.js';
+import { measureLeftBehind } from './cases/left-behind.js';
 import { measureListing } from './cases/listing.js';
 import { measureMemory } from './cases/memory.js';
 import { measureReading, type Readers } from './cases/reading.js';
@@ -25,11 +26,11 @@ import { LogClient } from './written-documents.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, storage, history, memory, turns, assemble, resume, watch, replay (comma between them)
+  --only CASES       of: read, ls, start, left, storage, history, memory, turns, assemble, resume, watch, replay (comma between them)
   --report FILE      writes the figures into a report, between its marks if it has them
   --cpu-prof FOLDER  has our servers write CPU profiles there; slows them down`;
 
-const CASES = ['read', 'ls', 'start', 'turns', 'assemble', 'storage', 'memory', 'resume', 'watch', 'replay', 'history'] as const;
+const CASES = ['read', 'ls', 'start', 'left', 'turns', 'assemble', 'storage', 'memory', 'resume', 'watch', 'replay', 'history'] as const;
 type Case = (typeof CASES)[number];
 
 const { values: flags } = parseArgs({
@@ -66,6 +67,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<C
     read: () => measureReading(workshop, readers),
     ls: () => measureListing(workshop, readers),
     start: () => measureStarting(workshop, dataDir),
+    left: () => measureLeftBehind(workshop),
     turns: () => measureTurns(workshop, readers, dataDir),
     assemble: () => measureAssembling(workshop, readers, dataDir),
     storage: () => measureStoring(workshop),

@@ -5,6 +5,8 @@ export interface Sizes {
   readonly lists: number;
   readonly initializes: number;
   readonly coldStarts: number;
+  /** How often an agent is killed while its node starts. */
+  readonly left: number;
   readonly sessionCalls: number;
   /** The turns that are compared, each the last of a stretch; rising. */
   readonly turns: readonly [number, number, number];
@@ -32,6 +34,7 @@ export const FULL: Sizes = {
   lists: 10,
   initializes: 10,
   coldStarts: 3,
+  left: 8,
   sessionCalls: 500,
   turns: [20, 110, 1_000],
   stretch: 20,
@@ -51,6 +54,7 @@ export const QUICK: Sizes = {
   lists: 3,
   initializes: 3,
   coldStarts: 1,
+  left: 2,
   sessionCalls: 50,
   turns: [10, 20, 60],
   stretch: 10,

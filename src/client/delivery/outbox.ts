@@ -271,8 +271,8 @@ export class Outbox {
     const planOf = (one: SessionWrite): Plan<WriteResult> =>
       one.assembly === undefined ? planWrite(store, one, { seen, own: writer.ownFiles }).plan : planAssembly(store, one, seen);
     if (bridge !== undefined) return { write, lane, ready, plan: async (attempt) => planOf(await bridge.bridged(write, attempt))(attempt) };
-    if (write.assembly !== undefined || !persistent || seen || !mayShare(write)) return { write, lane, ready, plan: planOf(write) };
+    if (write.assembly !== undefined || !persistent || !mayShare(write)) return { write, lane, ready, plan: planOf(write) };
     const { plan, tried } = planWrite(store, write, { seen, own: writer.ownFiles });
-    return { write, lane, ready, plan, shares: tried };
+    return { write, lane, ready, plan, shares: tried, seen };
   }
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { MOST_DISCOVERED } from '../../indexing/decide-file.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectStore } from '../../store/object-store.js';
@@ -95,9 +96,14 @@ export class SharedWriter implements Writer {
     await Promise.all(before.map(({ ended }) => ended));
     await planned.ready();
     const group = attempt === 1 && carrier === undefined ? this.#groupOf(waiting) : [waiting];
-    if (group.length > 1) return this.#planTogether(waiting, group);
+    if (group.length > 1 && !(await this.#isThere(planned))) return this.#planTogether(waiting, group);
     const { ops, result } = await planned.plan(carrier === undefined ? attempt : attempt + 1);
     return { ops, result: [{ waiting, result }] };
+  }
+
+  /** Whether an earlier process has applied a step; where it has not, it has applied none of those after it. */
+  async #isThere({ write: { step }, seen = false }: PlannedWrite): Promise<boolean> {
+    return seen && step !== undefined && (await (await this.#store.latest()).step(step.session, step.seq)) !== undefined;
   }
 
   async #planTogether(first: Waiting, group: readonly Waiting[]): Promise<Planned<readonly Decided[]>> {
@@ -122,7 +128,7 @@ export class SharedWriter implements Writer {
       units += unitsOf(write);
       files += write.files.length;
       const fits = group.length < MOST_TOGETHER && units <= MOST_UNITS && files <= MOST_FILES;
-      const follows = write.lease === first.planned.write.lease && write.at > (group.at(-1)?.planned.write.at ?? 0);
+      const follows = isDeepStrictEqual(write.lease, first.planned.write.lease) && write.at > (group.at(-1)?.planned.write.at ?? 0);
       const isFree = next.before.every((one) => one.hasEnded || group.includes(one));
       if (first.planned.shares === undefined || shares === undefined || !fits || !follows || !isFree) break;
       group.push(next);

@@ -20,6 +20,8 @@ export interface PlannedWrite {
   readonly plan: Plan<WriteResult>;
   /** How the write is told what a transaction decided that it shared with others; undefined for a write that has one of its own. */
   readonly shares?: ((result: WriteResult) => void) | undefined;
+  /** Whether an earlier process may have applied the write. */
+  readonly seen?: boolean;
 }
 
 /** A write that the database has, with what came of it. */

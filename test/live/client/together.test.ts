@@ -1,4 +1,5 @@
-import { mkdtemp, realpath, rm, utimes, writeFile } from 'node:fs/promises';
+import { cpSync } from 'node:fs';
+import { mkdtemp, readdir, realpath, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -133,6 +134,36 @@ describe('steps of a session that wait for the database', () => {
     const times = await (await client.store.now()).stepTimes(session.id, [2, 3, 4, 5, 6]);
     const [first = 0, second = 0, third = 0, listed = 0, last = 0] = [2, 3, 4, 5, 6].map((seq) => times.get(seq)?.txId);
     expect([second === first, third > first, listed === third, last > listed]).toEqual([true, true, true, true]);
+  });
+
+  test('go there together too when their process has died, behind those that it had delivered', async () => {
+    const client = await open();
+    const session = await client.openSession();
+    const steps: RecordedCall[] = [];
+    const record = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n++) steps.push(await session.recordCall(call({ content: `${steps.length}` })));
+    };
+    await record(2);
+    await txIds(steps);
+    const delivered = (await client.store.now()).stepTimes(session.id, [1, 2]);
+    const held = proxy.holdNext();
+    await record(1);
+    await held.caught;
+    await record(4);
+    // As a kill leaves it: of none of the steps the journal says that it was delivered.
+    cpSync(join(root, 'data', 'journal'), join(root, 'dead', 'journal'), { recursive: true });
+    for (const name of await readdir(join(root, 'dead', 'journal')))
+      if (name.endsWith('.lock')) await truncate(join(root, 'dead', 'journal', name));
+    const adopting = await openClient(root, { track: false, dataDir: join(root, 'dead') });
+    clients.push(adopting);
+    const times = await (await adopting.snapshot()).stepTimes(session.id, [1, 2, 3, 4, 5, 6, 7]);
+    const ids = [...times.values()].map(({ txId }) => txId);
+    expect(ids).toHaveLength(7);
+    expect(ids.slice(0, 2)).toEqual([...(await delivered).values()].map(({ txId }) => txId));
+    expect(new Set(ids.slice(3)).size).toBe(1);
+    held.release();
+    await txIds(steps);
+    expect((await (await client.store.now()).steps(session.id)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
   });
 
   test('are looked up, and written once, where the receipt of their transaction is lost', async () => {
