@@ -8,7 +8,9 @@ import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord, RecordBody } from '../../objects/context-record.js';
 import { sessionObjectId } from '../../objects/ids.js';
 import { nativeId } from '../../projection/measured-entries.js';
-import { NO_VIEW, type ViewState } from '../../projection/shrink-view.js';
+import type { Projection } from '../../projection/project-session.js';
+import type { ViewState } from '../../projection/shrink-view.js';
+import { viewRecords, viewStateOf } from '../../projection/view-records.js';
 import { AmplifierError } from './amplifier-error.js';
 import {
   type AmplifierMessage,
@@ -70,6 +72,14 @@ interface Known {
   prompts: MessageShape[];
 }
 
+/** The list as it stands; no projection where the database does not have the session yet. */
+interface ReadList {
+  readonly projection: Projection | undefined;
+  readonly listed: readonly ListedEntry[];
+  readonly kept: KeptShapes;
+  readonly state: ViewState;
+}
+
 const KNOWN = new WeakMap<HarnessSession, Promise<Known>>();
 
 const isKind =
@@ -96,11 +106,13 @@ function shapesOf(records: readonly ContextRecord[], from: number): KeptShapes {
   };
 }
 
+/** What the views of this surface decided; those of others decide nothing here. */
 function stateOf(records: readonly ContextRecord[]): ViewState {
-  const last = records
-    .filter(isKind('compaction'))
-    .findLast(({ body }) => (body.extra as { readonly surface?: string } | undefined)?.surface === SURFACE);
-  return last?.body.state === undefined ? NO_VIEW : (last.body.state as unknown as ViewState);
+  return viewStateOf(
+    records
+      .filter(isKind('compaction'))
+      .filter(({ body }) => (body.extra as { readonly surface?: string } | undefined)?.surface === SURFACE),
+  );
 }
 
 /** Whether a list is another one with some of its messages left out. */
@@ -198,31 +210,15 @@ export class AmplifierContext {
   async view(wish: ViewWish): Promise<ListView> {
     const known = await this.#known();
     return known.serial(async () => {
-      const { listed, kept, state } = await this.#read();
+      const { projection, listed, kept, state } = await this.#read();
       const made = messagesView(listed, { kept, wish, counter: HOUSE_COUNTER, state });
-      const { shrunk, ...view } = made.view;
-      if (shrunk !== undefined) {
-        const { summary } = view.state.summary ?? {};
-        await this.#record({
-          kind: 'compaction',
-          ...this.#now(),
-          body: {
-            counter: view.counter,
-            trigger: 'token_pressure',
-            method: summary === undefined ? 'truncation' : 'structured_digest',
-            before: shrunk.before,
-            after: shrunk.after,
-            limit: view.limits.most,
-            lines: [...shrunk.lines],
-            gone: [...shrunk.gone],
-            cut: [...shrunk.cut],
-            ...(summary === undefined
-              ? {}
-              : { summary: { text: summary.text, by: summary.by, identifiers: [...summary.identifiers], lost: [...summary.lost] } }),
-            state: JSON.parse(JSON.stringify(view.state)),
-            extra: { surface: SURFACE, steps: [...shrunk.steps] },
-          },
-        });
+      const { shrunk } = made.view;
+      if (shrunk !== undefined && projection !== undefined) {
+        const records = viewRecords(projection, made.view, { target: SURFACE, trigger: 'token_pressure', at: this.#client.now() });
+        const extra = { surface: SURFACE, steps: [...shrunk.steps] };
+        await this.#record(
+          ...records.map((record) => (record.kind === 'compaction' ? { ...record, body: { ...record.body, extra } } : record)),
+        );
       }
       const gone = new Set<string>(state.gone);
       return { ...made, all: listedMessages(listed, kept).length, before: listed.filter(({ entry }) => !gone.has(entry.id)).length };
@@ -341,13 +337,14 @@ export class AmplifierContext {
     };
   }
 
-  async #read(): Promise<{ readonly listed: readonly ListedEntry[]; readonly kept: KeptShapes; readonly state: ViewState }> {
+  async #read(): Promise<ReadList> {
     const timeline = await Timeline.open(await this.#client.delivered({ others: false }), this.#client.files);
     const { id } = this.#session;
     const { from, records } = sinceCleared(await timeline.present.records(id, { kinds: ['event', 'compaction'] }));
     const kept = shapesOf(records, from);
     const exists = (await timeline.present.existing([sessionObjectId(id)])).length > 0;
-    const listed = exists ? listedEntries(await readProjection(timeline, id, { when: {} }), kept) : [];
-    return { listed, kept, state: stateOf(records) };
+    const projection = exists ? await readProjection(timeline, id, { when: {} }) : undefined;
+    const listed = projection === undefined ? [] : listedEntries(projection, kept);
+    return { projection, listed, kept, state: stateOf(records) };
   }
 }

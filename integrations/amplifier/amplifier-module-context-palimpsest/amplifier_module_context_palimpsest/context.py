@@ -1,0 +1,196 @@
+"""The context manager: contract 2.1, and contract 1.0 on top of the same list."""
+
+import asyncio
+import copy
+import logging
+import uuid
+from datetime import datetime, timezone
+from typing import Any
+
+from .budget import budget_of
+from .config import Config
+from .service import Service
+
+logger = logging.getLogger(__name__)
+
+ROLES = frozenset({"system", "developer", "user", "assistant", "function", "tool"})
+PRE, POST, COMPACTION, INCLUDE = (
+    "context:pre_compact",
+    "context:post_compact",
+    "context:compaction",
+    "context:include",
+)
+EVENTS = [PRE, POST, COMPACTION, INCLUDE]
+# A share of the limit that the notice may take at most, and what it needs at least.
+NOTICE_SHARE = 20
+NOTICE_TOKENS = 64
+# As large as a limit can be: a view of this limit goes on with what was decided and decides nothing.
+UNLIMITED = 2**53 - 1
+
+
+def _tokens(count: int, messages: int) -> dict[str, int]:
+    """Both spellings: the first text of the contract says tokens, the second token_count."""
+    return {"message_count": messages, "tokens": count, "token_count": count}
+
+
+class PalimpsestContext:
+    """
+    The conversation of one Amplifier session, kept by Palimpsest.
+
+    Every message is kept whole; `get_messages_for_request` gives a view of them within a limit and changes nothing.
+    """
+
+    def __init__(self, service: Service, config: Config, hooks: Any = None):
+        self._service = service
+        self._config = config
+        self._hooks = hooks
+        self._prompt_factory: Any = None
+        self._shown_summary: str | None = None
+        # Messages must arrive in the order in which they were added.
+        self._lock = asyncio.Lock()
+
+    async def add_message(self, message: dict[str, Any]) -> None:
+        """Adds a message. Raises ValueError for what is no message; every message is taken, whatever the limit."""
+        named = self._named(message)
+        async with self._lock:
+            await self._service.ask("POST", "amplifier/messages", {"messages": [named]})
+        source = (named["message"].get("metadata") or {}).get("source")
+        if source and source not in ("user", "human"):
+            await self._emit(INCLUDE, {"source": source, "content": message.get("content")})
+
+    async def get_messages(self) -> list[dict[str, Any]]:
+        """All messages as they were added; under contract 1.0 those that the last compaction left, and all later ones."""
+        if self._config.contract == "1.0":
+            return (await self._view(UNLIMITED, threshold=1.0))["messages"]
+        return await self.get_raw_messages()
+
+    async def get_raw_messages(self) -> list[dict[str, Any]]:
+        """All messages as they were added, under each contract."""
+        return (await self._service.ask("GET", "amplifier/messages"))["messages"]
+
+    async def get_messages_for_request(self, token_budget: int | None = None, provider: Any | None = None) -> list[dict[str, Any]]:
+        """The messages for a request, within its limit."""
+        config = self._config
+        limit = await budget_of(token_budget, provider, max_tokens=config.max_tokens, reserve=config.output_reserve_fraction)
+        reserve = min(config.notice_reserve, limit // NOTICE_SHARE) if config.notice else 0
+        view = await self._view(limit - reserve, threshold=config.compact_threshold)
+        notice = self._notice(view) if reserve >= NOTICE_TOKENS else None
+        return view["messages"] if notice is None else [*view["messages"], notice]
+
+    async def set_messages(self, messages: list[dict[str, Any]], *, replace: bool | None = None) -> None:
+        """
+        Takes a whole list: imports it into an empty session, ignores one that the session has, adds what goes on from it.
+        Raises PalimpsestError `other-history` for any other, unless it is to replace the session's.
+        """
+        named = [self._named(message) for message in messages]
+        body = {"messages": named, "replace": self._config.replace if replace is None else replace}
+        async with self._lock:
+            outcome = (await self._service.ask("PUT", "amplifier/messages", body))["outcome"]
+        logger.debug("context-palimpsest: a list of %d messages was %s", len(messages), outcome)
+
+    async def clear(self) -> None:
+        """Begins the list anew. The session in Palimpsest keeps every turn."""
+        async with self._lock:
+            await self._service.ask("POST", "amplifier/clear", {})
+            self._shown_summary = None
+
+    async def set_system_prompt_factory(self, factory: Any) -> None:
+        """Takes a coroutine function that makes the system prompt; it is asked before each request."""
+        self._prompt_factory = factory
+
+    async def should_compact(self) -> bool:
+        """Contract 1.0: whether the messages take more than their share of `max_tokens`. Under 2.1 always false: requests see to it."""
+        if self._config.contract != "1.0":
+            return False
+        view = await self._view(UNLIMITED, threshold=1.0)
+        return view["tokens"] > self._config.max_tokens * self._config.compact_threshold
+
+    async def compact(self) -> None:
+        """Contract 1.0: makes the messages smaller for all later calls of `get_messages`. Under 2.1 nothing: requests see to it."""
+        if self._config.contract == "1.0":
+            await self._view(self._config.max_tokens, threshold=self._config.target_usage)
+
+    async def _view(self, limit: int, *, threshold: float) -> dict[str, Any]:
+        config = self._config
+        wish = {
+            "budget": limit,
+            "compact_threshold": threshold,
+            "target_usage": min(config.target_usage, threshold),
+            "protected_recent": config.protected_recent,
+            "protected_tool_results": config.protected_tool_results,
+            "max_tool_result_bytes": config.max_tool_result_bytes,
+            "summary": config.summary,
+            "preserve_system": config.preserve_system,
+        }
+        async with self._lock:
+            if self._prompt_factory is not None:
+                text = await self._prompt_factory()
+                await self._service.ask("PUT", "system-prompt", {"text": text})
+            view = await self._service.ask("POST", "amplifier/view", wish)
+        if view["compaction"] is not None:
+            await self._compacted(view)
+        return view
+
+    async def _compacted(self, view: dict[str, Any]) -> None:
+        done = view["compaction"]
+        await self._emit(PRE, _tokens(done["before_tokens"], done["before_messages"]))
+        await self._emit(POST, _tokens(done["after_tokens"], done["after_messages"]))
+        config = self._config
+        await self._emit(
+            COMPACTION,
+            {
+                "before_tokens": done["before_tokens"],
+                "after_tokens": done["after_tokens"],
+                "before_messages": done["before_messages"],
+                "after_messages": done["after_messages"],
+                "messages_removed": done["gone"],
+                "messages_truncated": done["lines"],
+                "user_messages_stubbed": done["cut"],
+                "system_messages_preserved": sum(message["role"] == "system" for message in view["messages"]),
+                "strategy_level": len(done["steps"]),
+                "steps": done["steps"],
+                "budget": view["limit"],
+                "target_tokens": int(view["limit"] * config.target_usage),
+                "protected_recent": config.protected_recent,
+                "protected_tool_results": config.protected_tool_results,
+                "counter": view["counter"],
+                # A provider that keeps the request before on its side must not go on from it.
+                "reset_chain": True,
+            },
+        )
+        summary = done["summary"]
+        if summary is not None and summary != self._shown_summary:
+            self._shown_summary = summary
+            await self._emit(INCLUDE, {"source": "palimpsest:summary", "content": summary})
+
+    def _notice(self, view: dict[str, Any]) -> dict[str, Any] | None:
+        lines, gone = view["lines"], view["gone"]
+        if lines + gone == 0:
+            return None
+        text = f"{gone} earlier messages and the texts of {lines} tool results are left out of this request."
+        if self._config.notice_verbosity == "normal":
+            text += " They are kept; run a tool again, or ask, where you need one of them."
+        return {
+            "role": "user",
+            "content": f"<system-reminder>\n{text}\n</system-reminder>",
+            "metadata": {"source": "palimpsest", "kind": "notice", "ephemeral": True},
+        }
+
+    @staticmethod
+    def _named(message: Any) -> dict[str, Any]:
+        if not isinstance(message, dict) or not message.get("role"):
+            raise ValueError("a message is a dict with a role: system, developer, user, assistant, function or tool")
+        if message["role"] not in ROLES:
+            raise ValueError(f"{message['role']!r} is no role of a message; there are {', '.join(sorted(ROLES))}")
+        kept = copy.deepcopy(message)
+        metadata = dict(kept.get("metadata") or {})
+        metadata.setdefault("timestamp", datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
+        return {"id": str(uuid.uuid4()), "message": {**kept, "metadata": metadata}}
+
+    async def _emit(self, event: str, data: dict[str, Any]) -> None:
+        if self._hooks is None:
+            return
+        try:
+            await self._hooks.emit(event, data)
+        except Exception as error:  # Whoever listens must not stop the turn.
+            logger.warning("context-palimpsest: a listener of %s failed: %s", event, error)

@@ -1,0 +1,103 @@
+"""The HTTP interface of `palimpsest serve`, as far as this module uses it. Nothing but the standard library."""
+
+import asyncio
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any
+
+# A server whose database still starts says so; the whole wait is bounded by the timeout.
+PAUSE_S = 0.5
+
+
+class PalimpsestError(RuntimeError):
+    """The service refused or cannot be reached. `code` is what callers branch on; nothing was changed by the request."""
+
+    def __init__(self, message: str, *, code: str, status: int | None = None):
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+class Service:
+    """One session of a running `palimpsest serve`."""
+
+    def __init__(self, url: str, session: str, *, token: str | None, take_over: bool, timeout_s: float):
+        parts = urllib.parse.urlsplit(url)
+        self._base = f"{parts.scheme}://{parts.netloc}"
+        self._token = token
+        self._take_over = take_over
+        self._timeout_s = timeout_s
+        self.session = session
+        # A proxy of the environment has no business between two programs of one machine.
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    async def open(self) -> dict[str, Any]:
+        """Opens the session: the existing one of its id, or a new one."""
+        body: dict[str, Any] = {"id": self.session}
+        if self._take_over:
+            body["take_over"] = True
+        return await self._send("POST", "/v1/sessions", body)
+
+    async def close(self) -> None:
+        """Pauses the session, so that another process can open it."""
+        await self._send("POST", f"{self._path}/close", {})
+
+    async def ask(self, method: str, what: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Asks about the session; one that the server has put away meanwhile is opened again first."""
+        try:
+            return await self._send(method, f"{self._path}/{what}", body)
+        except PalimpsestError as error:
+            if error.code != "session-not-open":
+                raise
+        await self.open()
+        return await self._send(method, f"{self._path}/{what}", body)
+
+    @property
+    def _path(self) -> str:
+        return f"/v1/sessions/{urllib.parse.quote(self.session, safe='')}"
+
+    async def _send(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+        return await asyncio.to_thread(self._exchange, method, path, body)
+
+    def _exchange(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                return self._once(method, path, body, deadline)
+            except PalimpsestError as error:
+                # Messages have names of their own, so that sending them again takes none twice.
+                if error.status != 503 or time.monotonic() + PAUSE_S >= deadline:
+                    raise
+            time.sleep(PAUSE_S)
+
+    def _once(self, method: str, path: str, body: dict[str, Any] | None, deadline: float) -> dict[str, Any]:
+        headers = {"content-type": "application/json"}
+        if self._token:
+            headers["authorization"] = f"Bearer {self._token}"
+        data = None if body is None else json.dumps(body, ensure_ascii=True, allow_nan=False).encode()
+        request = urllib.request.Request(f"{self._base}{path}", data=data, method=method, headers=headers)
+        try:
+            with self._opener.open(request, timeout=max(1.0, deadline - time.monotonic())) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            raise self._refused(error) from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise PalimpsestError(
+                f"palimpsest serve does not answer at {self._base} ({reason}); start it, or set url or PALIMPSEST_URL",
+                code="unreachable",
+            ) from error
+
+    @staticmethod
+    def _refused(error: urllib.error.HTTPError) -> PalimpsestError:
+        try:
+            problem = json.loads(error.read())
+            code, detail = str(problem["code"]), str(problem["detail"])
+        except (ValueError, KeyError, TypeError):
+            code, detail = "unknown", f"the server answered {error.code} without saying why; is it palimpsest serve?"
+        if code == "not-found":
+            detail += " (this server is too old for Amplifier)"
+        return PalimpsestError(f"palimpsest: {detail} [{code}]", code=code, status=error.code)

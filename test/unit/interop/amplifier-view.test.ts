@@ -1,0 +1,109 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  type AmplifierMessage,
+  callsIn,
+  type MessageShape,
+  messagesIn,
+  reportedOf,
+  shapeOf,
+} from '../../../src/interop/amplifier/amplifier-message.js';
+import { messagesView } from '../../../src/interop/amplifier/amplifier-view.js';
+import { type KeptShapes, listedEntries, listedMessages } from '../../../src/interop/amplifier/message-list.js';
+import { ProjectionError } from '../../../src/projection/errors.js';
+import { type PairedItem, pairFindings } from '../../../src/projection/pair-check.js';
+import { NO_VIEW } from '../../../src/projection/shrink-view.js';
+import { effort } from '../../support/effort.js';
+import { BYTES, happenings, projectionOf, WORDS } from '../projection/any-session.js';
+
+const NOTHING: KeptShapes = { bySeq: new Map(), prompts: [], from: 0 };
+
+function paired(message: AmplifierMessage): PairedItem {
+  if (message.role === 'tool') return { kind: 'result', call: message.tool_call_id ?? '' };
+  if (message.role === 'assistant') return { kind: 'assistant', calls: callsIn(message).map(({ id }) => id) };
+  return { kind: message.role === 'user' ? 'user' : 'other' };
+}
+
+const wishes = fc.record({
+  budget: fc.integer({ min: 1, max: 6_000 }),
+  targetUsage: fc.constantFrom(0.5, 0.9),
+  compactThreshold: fc.constantFrom(0.9, 1),
+  protectedRecent: fc.constantFrom(0, 0.3),
+  protectedToolResults: fc.integer({ min: 0, max: 5 }),
+  maxToolResultBytes: fc.constantFrom(40, 131_072),
+  summary: fc.boolean(),
+  preserveSystem: fc.boolean(),
+});
+
+describe('any session as messages of Amplifier', () => {
+  test('within the limit, pairs whole, the same each time, and nothing of the list changes', () => {
+    fc.assert(
+      fc.property(happenings, wishes, fc.constantFrom(BYTES, WORDS), (all, wish, counter) => {
+        const projection = projectionOf(all, counter);
+        const listed = listedEntries(projection, NOTHING);
+        const before = JSON.stringify(listedMessages(listed, NOTHING));
+        const counting = { kept: NOTHING, wish, counter, state: NO_VIEW };
+        try {
+          const { view, messages } = messagesView(listed, counting);
+          expect(view.tokens).toBeLessThanOrEqual(wish.budget);
+          const open = new Set(projection.running?.calls.map(({ native }) => native));
+          const findings = pairFindings(messages.map(paired), { running: true }).filter(
+            ({ rule, call }) => rule !== 'unfinished-turn' && !(rule === 'missing-result' && open.has(call ?? '')),
+          );
+          expect(findings).toEqual([]);
+          expect(messagesView(listed, counting)).toEqual({ view, messages });
+          const next = messagesView(listed, { ...counting, state: view.state });
+          expect(next.messages).toEqual(messages);
+          expect(next.view.shrunk).toBeUndefined();
+        } catch (error) {
+          if (!(error instanceof ProjectionError)) throw error;
+          expect(error.code).toBe('budget-too-small');
+        }
+        expect(JSON.stringify(listedMessages(listed, NOTHING))).toBe(before);
+      }),
+      { numRuns: effort(100, 1_000) },
+    );
+  });
+});
+
+describe('a message taken apart', () => {
+  test('results that stand as blocks become messages of their own, before what else is said', () => {
+    const blocks = [
+      { type: 'tool_result', tool_call_id: 'a', output: 'one' },
+      { type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'two' }] },
+      { type: 'text', text: 'and now?' },
+    ];
+    expect(messagesIn({ role: 'user', content: blocks }, 0).map(({ role, content, tool_call_id: call }) => [role, call, content])).toEqual([
+      ['tool', 'a', 'one'],
+      ['tool', 'b', '[{"type":"text","text":"two"}]'],
+      ['user', undefined, [{ type: 'text', text: 'and now?' }]],
+    ]);
+  });
+
+  test('calls are known in each form, and thinking is no text of the message', () => {
+    const call = { type: 'tool_call', id: 'x', name: 'look', input: { at: 1 } };
+    const message: AmplifierMessage = {
+      role: 'assistant',
+      content: [{ type: 'thinking', thinking: 'hm' }, { type: 'text', text: 'so' }, call],
+    };
+    expect(callsIn(message)).toEqual([{ id: 'x', name: 'look', arguments: { at: 1 } }]);
+    expect(callsIn({ role: 'assistant', content: null, tool_calls: [{ id: 'y', tool: 'look', arguments: '{}' }] })).toEqual([
+      { id: 'y', name: 'look', arguments: '{}' },
+    ]);
+    expect(reportedOf(message, 'm').content).toEqual([{ type: 'text', text: 'so' }]);
+  });
+
+  test('what is kept beside the text stays within what a record takes', () => {
+    const large = 'x'.repeat(500_000);
+    const sizes = (shape: MessageShape): number => JSON.stringify(shape).length;
+    expect(shapeOf({ role: 'tool', tool_call_id: 'a', content: large })).toEqual({
+      message: { role: 'tool', tool_call_id: 'a' },
+      isText: true,
+    });
+    expect(sizes(shapeOf({ role: 'assistant', content: '', tool_calls: [{ id: 'a', tool: 'write', arguments: { large } }] }))).toBeLessThan(
+      100,
+    );
+    expect(sizes(shapeOf({ role: 'user', content: [{ type: 'image', data: large }] }))).toBeLessThan(200);
+    expect(sizes(shapeOf({ role: 'user', content: 'a', metadata: { large } }))).toBeLessThan(100);
+  });
+});
