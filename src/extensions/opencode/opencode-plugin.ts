@@ -103,7 +103,10 @@ class OpencodeLoop {
   async idle(id: string): Promise<void> {
     const session = this.#sessions.get(id);
     if (session?.on !== true) return;
+    const { own } = session;
     const { data } = await this.#input.client.session.messages({ path: { id } });
+    // A session that rests keeps no list; the next model call brings one.
+    if (session.own === own) session.own = undefined;
     if (data !== undefined) this.#guard.follow(opencodeList(id, data, session).list);
   }
 

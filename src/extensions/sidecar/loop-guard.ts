@@ -6,6 +6,7 @@ import { replaceFile } from '../../process/owned-file.js';
 import type { LoopTrouble } from '../../process/process-reports.js';
 import { messageOf } from '../../values/thrown.js';
 import { composed, HandedLists, type HarnessList, OwnLists } from './composed-list.js';
+import { LatestSessions } from './latest-sessions.js';
 import type { Calls } from './protocol.js';
 import { type SidecarProcess, type WholeList, withTimeout } from './sidecar-process.js';
 
@@ -92,7 +93,7 @@ export class LoopGuard {
   readonly #options: LoopGuardOptions;
   /** By session: the list whose system prompt is still to be known. */
   readonly #ahead = new Map<string, ListAhead>();
-  readonly #lists = new Map<string, HandedLists>();
+  readonly #lists = new LatestSessions<HandedLists>();
   /** By session, while the harness's own list goes out. */
   readonly #ownLists = new Map<string, OwnLists<unknown>>();
   /** Sessions of which a model call went out with the harness's own list since their last context. */

@@ -31,6 +31,8 @@ export interface SentList extends Rendering {
   readonly system?: string | null;
   readonly compacted?: boolean;
   readonly ownList?: boolean;
+  /** Of a context: the texts of the last answer are not known any more, or there was none. */
+  readonly forgotten?: boolean;
   /** The user asked that the next message of the user begins an epoch. */
   readonly tidy?: boolean;
   readonly model?: string;

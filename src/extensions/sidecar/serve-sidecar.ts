@@ -61,6 +61,7 @@ class SidecarSessions {
     context: async (list) => {
       const { followed, history } = this.#take(list);
       if (list.tidy === true) followed.loop.tidy();
+      if (list.forgotten === true) followed.texts = [];
       return (await followed.loop.context(history)) ?? null;
     },
     follow: async (list) => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import { withinLimit } from '../../process/within-limit.js';
 import { CodedError } from '../../values/coded-error.js';
+import { LatestSessions } from './latest-sessions.js';
 import {
   type Beginning,
   type CallName,
@@ -31,7 +32,7 @@ class SidecarError extends CodedError<'failed' | 'gone' | 'resend'> {
 }
 
 /** A whole list of messages with what belongs to it. */
-export type WholeList = Omit<SentList, 'after' | 'number' | 'prefix'>;
+export type WholeList = Omit<SentList, 'after' | 'number' | 'prefix' | 'forgotten'>;
 
 interface Waiting {
   /** Of a context: its session. */
@@ -55,11 +56,11 @@ const LAST_WORDS = 2_000;
 export class SidecarProcess {
   readonly #options: SidecarOptions;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #sent = new Map<string, LastSent>();
+  readonly #sent = new LatestSessions<LastSent>();
   /** Messages as they are compared: harnesses report the same ones again and again. */
   readonly #lines = new WeakMap<ReportedMessage, string>();
   /** The texts of the last context of each session: what the next one repeats is not sent again. */
-  readonly #texts = new Map<string, readonly string[]>();
+  readonly #texts = new LatestSessions<readonly string[]>((session) => [...this.#waiting.values()].some((one) => one.session === session));
   #child: ChildProcessWithoutNullStreams | undefined;
   #lastWords = '';
   #ids = 0;
@@ -82,12 +83,17 @@ export class SidecarProcess {
   /** Asks something about a list of messages. Rejects with SidecarError. */
   async callWithList<N extends 'context' | 'follow'>(call: N, list: WholeList): Promise<Calls[N]['result']> {
     try {
-      return await this.#ask(call, this.#difference(list));
+      return await this.#askOf(call, list);
     } catch (error) {
       if (!(error instanceof SidecarError) || error.code !== 'resend') throw error;
       this.#sent.delete(list.session);
-      return this.#ask(call, this.#difference(list));
+      return this.#askOf(call, list);
     }
+  }
+
+  #askOf<N extends 'context' | 'follow'>(call: N, list: WholeList): Promise<Calls[N]['result']> {
+    const forgotten = call === 'context' && this.#texts.get(list.session) === undefined;
+    return this.#ask(call, { ...this.#difference(list), ...(forgotten ? { forgotten } : {}) });
   }
 
   /** Ends the process, which pauses its sessions and delivers what it can; waits for that within a limit, then leaves it to itself. Idempotent. */

@@ -25,6 +25,26 @@ const PROGRAMS = {
     });`,
 } as const;
 
+/** Answers each context with a text, or its place in the answer before, and with what it was asked. */
+const SERVES = `
+  const { createInterface } = require("node:readline");
+  const text = "a text that is long enough to be named by its place in the answer before, and not to be sent once more";
+  const known = new Set();
+  let first = true;
+  createInterface({ input: process.stdin }).on("line", (line) => {
+    if (first) { first = false; return; }
+    const { id, call, params } = JSON.parse(line);
+    if (call !== "context") { console.log(JSON.stringify({ id, result: { kept: true } })); return; }
+    const { session, prefix, forgotten } = params;
+    if (forgotten) known.delete(session);
+    const part = known.has(session) ? [0] : text;
+    known.add(session);
+    const said = (shown) => ({ section: "chat", role: "user", parts: [{ text: shown }] });
+    const before = [said(part), said(JSON.stringify({ prefix, forgotten }))];
+    const result = { session, from: 1, before, inserts: [], after: [], references: [], pool: 0, active: 0 };
+    console.log(JSON.stringify({ id, result }));
+  });`;
+
 /** Nothing in the loop waits for the file; the test does. */
 class AwaitedTrouble extends TroubleFile {
   written: Promise<void> = Promise.resolve();
@@ -109,5 +129,21 @@ describe('whatever happens to the sidecar of a harness', () => {
     const loop = new LoopGuard({ sidecar: nowhere, trouble, guide: '', limitMs: 400, notify: (line) => notices.push(line) });
     expect(await loop.pass(() => own)).toBeUndefined();
     expect(notices[0]).toContain('gone');
+  });
+
+  test('of many sessions only what those that were used last have sent is kept; the others send it whole, and get whole texts', async () => {
+    const loop = await loopWith(SERVES, 20_000);
+    const text = 'a text that is long enough to be named by its place in the answer before, and not to be sent once more';
+    const passes = async (session: string) => {
+      const passage = await loop.pass(() => ({ ...own, list: { ...own.list, session } }));
+      const [given, asked] = passage?.messages.map(({ content }) => content) ?? [];
+      expect(given).toBe(text);
+      return JSON.parse(asked ?? '{}') as { readonly prefix: number; readonly forgotten?: boolean };
+    };
+    const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
+    for (const name of names) expect(await passes(name)).toEqual({ prefix: 0, forgotten: true });
+    expect(await passes('s39')).toEqual({ prefix: 1 });
+    expect(await passes('s0')).toEqual({ prefix: 0, forgotten: true });
+    expect(await passes('s0')).toEqual({ prefix: 1 });
   });
 });
