@@ -116,7 +116,7 @@ export function keptMessages(
       results: new Set(calls.map(({ ref }) => ref)),
       reads: calls.flatMap(({ tool, args, status, content: output, index, ref }) =>
         status === 'ok' && foreignTool(tool).kind === 'read'
-          ? [{ call: ref, output, whole: wholeRead({ args, output, truncated: false }), isNew: index >= from + count }]
+          ? [{ call: ref, output, whole: () => wholeRead({ args, output, truncated: false }), isNew: index >= from + count }]
           : [],
       ),
       shows: ({ id }, text, before) => {

@@ -7,8 +7,8 @@ import type { EpochInput, EpochState } from './epoch-state.js';
 export interface TailRead {
   readonly call: ObjectId;
   readonly output: string;
-  /** The whole text of one file, where that and nothing else is what it answered, but for numbers of lines and what a tool puts around it. */
-  readonly whole: string | undefined;
+  /** The whole text of one file, where that and nothing else is what it answered, but for numbers of lines and what a tool puts around it. Made anew by each call. */
+  readonly whole: () => string | undefined;
   /** Whether it came since the last request. */
   readonly isNew: boolean;
 }
@@ -30,7 +30,9 @@ export function newReads(input: EpochInput, reads: readonly TailRead[]): Readonl
   return new Set(fresh.flatMap(({ call }) => files.get(call) ?? []));
 }
 
-const isWhole = ({ whole }: TailRead, text: string): boolean => whole !== undefined && whole.trimEnd() === text.trimEnd();
+/** Whether a call answered this whole text. */
+const isWhole = ({ output, whole }: TailRead, text: string): boolean =>
+  output.length >= text.trimEnd().length && whole()?.trimEnd() === text.trimEnd();
 
 /** Whether an output has a text without numbers of lines. */
 const isPlain = (output: string, text: string): boolean => output.includes(text.trimEnd());
