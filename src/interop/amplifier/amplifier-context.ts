@@ -52,6 +52,8 @@ export interface ListView extends MessagesView {
 const MESSAGE = 'amplifier.message';
 const CLEARED = 'amplifier.cleared';
 const SURFACE = 'amplifier';
+/** Records that are written in one transaction. */
+const MOST_RECORDS = 500;
 /** Longer arguments of a waiting call are not kept a second time. */
 const LONGEST_ARGUMENTS = 100_000;
 const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
@@ -70,6 +72,14 @@ interface Known {
   /** Calls that an earlier process took and whose results it did not, by their own ids. */
   readonly makers: ReadonlyMap<string, RecordBody<'call'>>;
   prompts: MessageShape[];
+  /** Nothing but system messages came since the session was opened: a program that resumes it may give its prompt again. */
+  isBeginning: boolean;
+}
+
+/** Messages that are being taken, and the records that they leave. */
+interface Taking {
+  readonly known: Known;
+  readonly records: ContextRecord[];
 }
 
 /** The list as it stands; no projection where the database does not have the session yet. */
@@ -227,19 +237,28 @@ export class AmplifierContext {
 
   async #add(messages: readonly NamedMessage[], known: Known): Promise<AddedMessages> {
     let [added, old] = [0, 0];
-    for (const { id, message } of messages) {
-      for (const [i, one] of messagesIn(message, this.#client.now()).entries()) {
-        if (await this.#take(one, i === 0 ? id : `${id}.${i}`, known)) added += 1;
-        else old += 1;
+    const taking: Taking = { known, records: [] };
+    try {
+      for (const { id, message } of messages) {
+        for (const [i, one] of messagesIn(message, this.#client.now()).entries()) {
+          if (await this.#take(one, i === 0 ? id : `${id}.${i}`, taking)) added += 1;
+          else old += 1;
+        }
       }
+    } finally {
+      // Also of what was taken before a failure. Where this fails too, the same messages are sent again and find their records missing.
+      await this.#record(...taking.records);
+      for (const { kind, seq } of taking.records) if (kind === 'event') known.shaped.add(seq);
     }
     return { added, known: old };
   }
 
   /** Takes one message; false where it was known already. */
-  async #take(message: AmplifierMessage, id: string, known: Known): Promise<boolean> {
+  async #take(message: AmplifierMessage, id: string, { known, records }: Taking): Promise<boolean> {
     const { state } = this.#session.session;
-    if (SYSTEM_ROLES.has(message.role) && state.seq <= known.from) return this.#takePrompt(message, known);
+    if (!SYSTEM_ROLES.has(message.role)) known.isBeginning = false;
+    else if (state.seq <= known.from) return this.#takePrompt(message, { known, records });
+    else if (known.isBeginning && known.prompts.some((prompt) => prompt.message.content === message.content)) return false;
     const reported = reportedOf(message, id);
     const isResult = message.role === 'tool' || message.role === 'function';
     const maker = isResult ? this.#maker(reported.tool_call_id, known) : [];
@@ -247,14 +266,13 @@ export class AmplifierContext {
     const seq = this.#stepOf(isResult ? { call: reported.tool_call_id, recorded: recorded.at(-1)?.callId } : { native: id });
     if (seq !== undefined && !known.shaped.has(seq)) {
       const calls = callsIn(message);
-      await this.#record(this.#kept({ ...shapeOf(message), isPrompt: false }, seq), ...calls.map((call) => this.#waiting(call, seq)));
-      known.shaped.add(seq);
+      records.push(this.#kept({ ...shapeOf(message), isPrompt: false }, seq), ...calls.map((call) => this.#waiting(call, seq)));
     }
     return recorded.length > 0;
   }
 
   /** System messages at the beginning are the prompt together. */
-  async #takePrompt(message: AmplifierMessage, known: Known): Promise<boolean> {
+  async #takePrompt(message: AmplifierMessage, { known, records }: Taking): Promise<boolean> {
     const shape: MessageShape = { message: shapeOf({ ...message, content: [] }).message, isText: false };
     const content = typeof message.content === 'string' ? message.content : String(reportedOf(message, 'prompt').content ?? '');
     const key = JSON.stringify(content);
@@ -262,7 +280,7 @@ export class AmplifierContext {
     const whole = { ...shape, message: { ...shape.message, content } };
     known.prompts = [...known.prompts, whole];
     await this.#session.setSystemPrompt(known.prompts.map((prompt) => String(prompt.message.content)).join('\n\n'));
-    await this.#record(this.#kept({ ...whole, isPrompt: true }, this.#session.session.state.seq));
+    records.push(this.#kept({ ...whole, isPrompt: true }, this.#session.session.state.seq));
     return true;
   }
 
@@ -307,8 +325,9 @@ export class AmplifierContext {
   }
 
   async #record(...records: readonly ContextRecord[]): Promise<void> {
+    if (records.length === 0) return;
     const store = await this.#client.delivered({ others: false });
-    await store.putRecords(records);
+    for (let at = 0; at < records.length; at += MOST_RECORDS) await store.putRecords(records.slice(at, at + MOST_RECORDS));
   }
 
   async #records(): Promise<readonly ContextRecord[]> {
@@ -334,6 +353,7 @@ export class AmplifierContext {
       shaped: new Set(bySeq.keys()),
       makers: new Map(records.filter(isKind('call')).map(({ body }) => [body.native, body])),
       prompts: [...prompts],
+      isBeginning: true,
     };
   }
 

@@ -83,7 +83,8 @@ describe('contract 2.1', () => {
     expect(await add(id, ...given)).toEqual({ added: 4, known: 0 });
     await api.call('closeSession', id);
     await api.call('openSession', undefined, { id, must_exist: true });
-    // The call was announced to a server that is gone.
+    // A program that resumes a session may begin with its prompt again; and the call was announced to a server that is gone.
+    expect(await add(id, { role: 'system', content: 'be brief' })).toEqual({ added: 0, known: 1 });
     await add(id, result('own', 'a\ud800b'), { role: 'assistant', content: 'Seen.' });
     const messages = await list(id);
     expect(messages.map(said)).toEqual([...given.map(said), result('own', 'a\ufffdb'), { role: 'assistant', content: 'Seen.' }]);
