@@ -2,14 +2,14 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import type { ContextClient } from '../../client/session/context-client.js';
 import type { HarnessSession } from '../../harness/harness-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
-import { HOUSE_COUNTER, readProjection } from '../../history/project/read-projection.js';
+import { HOUSE_COUNTER, ProjectionReader } from '../../history/project/read-projection.js';
 import { Timeline } from '../../history/rebuild/timeline.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord, RecordBody } from '../../objects/context-record.js';
 import { sessionObjectId } from '../../objects/ids.js';
 import { nativeId } from '../../projection/measured-entries.js';
 import type { Projection } from '../../projection/project-session.js';
-import type { ViewState } from '../../projection/shrink-view.js';
+import { NO_VIEW, type ViewState } from '../../projection/shrink-view.js';
 import { viewRecords, viewStateOf } from '../../projection/view-records.js';
 import { AmplifierError } from './amplifier-error.js';
 import {
@@ -66,12 +66,12 @@ interface KeptMessage extends MessageShape {
 /** What is known of a session between requests. */
 interface Known {
   readonly serial: LimitFunction;
-  /** The last step before the list began anew. */
-  from: number;
-  readonly shaped: Set<number>;
+  readonly reader: ProjectionReader;
+  /** As the records have it, which no other process writes as long as this one has the session. */
+  kept: KeptShapes;
+  state: ViewState;
   /** Calls that an earlier process took and whose results it did not, by their own ids. */
   readonly makers: ReadonlyMap<string, RecordBody<'call'>>;
-  prompts: MessageShape[];
   /** Nothing but system messages came since the session was opened: a program that resumes it may give its prompt again. */
   isBeginning: boolean;
 }
@@ -86,8 +86,6 @@ interface Taking {
 interface ReadList {
   readonly projection: Projection | undefined;
   readonly listed: readonly ListedEntry[];
-  readonly kept: KeptShapes;
-  readonly state: ViewState;
 }
 
 const KNOWN = new WeakMap<HarnessSession, Promise<Known>>();
@@ -160,8 +158,8 @@ export class AmplifierContext {
 
   /** The whole list, as it was given. */
   async messages(): Promise<readonly AmplifierMessage[]> {
-    const { listed, kept } = await this.#read();
-    return listedMessages(listed, kept);
+    const known = await this.#known();
+    return known.serial(async () => listedMessages((await this.#read(known)).listed, known.kept));
   }
 
   /**
@@ -172,8 +170,7 @@ export class AmplifierContext {
   async set(messages: readonly NamedMessage[], { replace = false }: { readonly replace?: boolean } = {}): Promise<ListOutcome> {
     const known = await this.#known();
     return known.serial(async () => {
-      const { listed, kept } = await this.#read();
-      const ours = listedMessages(listed, kept).map(sameKey);
+      const ours = listedMessages((await this.#read(known)).listed, known.kept).map(sameKey);
       const theirs = messages.flatMap(({ message }) => messagesIn(message, 0).map(sameKey));
       if (ours.length === 0) {
         await this.#add(messages, known);
@@ -206,8 +203,7 @@ export class AmplifierContext {
   async clear(): Promise<number> {
     const known = await this.#known();
     return known.serial(async () => {
-      const { listed, kept } = await this.#read();
-      const { length } = listedMessages(listed, kept);
+      const { length } = listedMessages((await this.#read(known)).listed, known.kept);
       if (length > 0) await this.#clear(known);
       return length;
     });
@@ -220,7 +216,8 @@ export class AmplifierContext {
   async view(wish: ViewWish): Promise<ListView> {
     const known = await this.#known();
     return known.serial(async () => {
-      const { projection, listed, kept, state } = await this.#read();
+      const { projection, listed } = await this.#read(known);
+      const { kept, state } = known;
       const made = messagesView(listed, { kept, wish, counter: HOUSE_COUNTER, state });
       const { shrunk } = made.view;
       if (shrunk !== undefined && projection !== undefined) {
@@ -229,6 +226,7 @@ export class AmplifierContext {
         await this.#record(
           ...records.map((record) => (record.kind === 'compaction' ? { ...record, body: { ...record.body, extra } } : record)),
         );
+        known.state = made.view.state;
       }
       const gone = new Set<string>(state.gone);
       return { ...made, all: listedMessages(listed, kept).length, before: listed.filter(({ entry }) => !gone.has(entry.id)).length };
@@ -248,7 +246,8 @@ export class AmplifierContext {
     } finally {
       // Also of what was taken before a failure. Where this fails too, the same messages are sent again and find their records missing.
       await this.#record(...taking.records);
-      for (const { kind, seq } of taking.records) if (kind === 'event') known.shaped.add(seq);
+      const { bySeq, prompts } = shapesOf(taking.records, 0);
+      known.kept = { ...known.kept, bySeq: new Map([...known.kept.bySeq, ...bySeq]), prompts: [...known.kept.prompts, ...prompts] };
     }
     return { added, known: old };
   }
@@ -257,14 +256,14 @@ export class AmplifierContext {
   async #take(message: AmplifierMessage, id: string, { known, records }: Taking): Promise<boolean> {
     const { state } = this.#session.session;
     if (!SYSTEM_ROLES.has(message.role)) known.isBeginning = false;
-    else if (state.seq <= known.from) return this.#takePrompt(message, { known, records });
-    else if (known.isBeginning && known.prompts.some((prompt) => prompt.message.content === message.content)) return false;
+    else if (state.seq <= known.kept.from) return this.#takePrompt(message, { known, records });
+    else if (known.isBeginning && known.kept.prompts.some((prompt) => prompt.message.content === message.content)) return false;
     const reported = reportedOf(message, id);
     const isResult = message.role === 'tool' || message.role === 'function';
     const maker = isResult ? this.#maker(reported.tool_call_id, known) : [];
     const { recorded } = await this.#session.reportMessages([...maker, reported]);
     const seq = this.#stepOf(isResult ? { call: reported.tool_call_id, recorded: recorded.at(-1)?.callId } : { native: id });
-    if (seq !== undefined && !known.shaped.has(seq)) {
+    if (seq !== undefined && !known.kept.bySeq.has(seq)) {
       const calls = callsIn(message);
       records.push(this.#kept({ ...shapeOf(message), isPrompt: false }, seq), ...calls.map((call) => this.#waiting(call, seq)));
     }
@@ -276,10 +275,10 @@ export class AmplifierContext {
     const shape: MessageShape = { message: shapeOf({ ...message, content: [] }).message, isText: false };
     const content = typeof message.content === 'string' ? message.content : String(reportedOf(message, 'prompt').content ?? '');
     const key = JSON.stringify(content);
-    if (known.prompts.some((prompt) => JSON.stringify(prompt.message.content) === key)) return false;
+    const prompts = [...known.kept.prompts, ...shapesOf(records, 0).prompts];
+    if (prompts.some((prompt) => JSON.stringify(prompt.message.content) === key)) return false;
     const whole = { ...shape, message: { ...shape.message, content } };
-    known.prompts = [...known.prompts, whole];
-    await this.#session.setSystemPrompt(known.prompts.map((prompt) => String(prompt.message.content)).join('\n\n'));
+    await this.#session.setSystemPrompt([...prompts, whole].map((prompt) => String(prompt.message.content)).join('\n\n'));
     records.push(this.#kept({ ...whole, isPrompt: true }, this.#session.session.state.seq));
     return true;
   }
@@ -287,8 +286,8 @@ export class AmplifierContext {
   async #clear(known: Known): Promise<void> {
     await this.#session.setSystemPrompt(null);
     await this.#record({ kind: 'event', ...this.#now(), body: { type: CLEARED, data: {} } });
-    known.from = this.#session.session.state.seq;
-    known.prompts = [];
+    known.kept = { bySeq: new Map(), prompts: [], from: this.#session.session.state.seq };
+    known.state = NO_VIEW;
   }
 
   /** The message that made a call, as an earlier process took it: the session then knows whose result it is. */
@@ -346,25 +345,21 @@ export class AmplifierContext {
 
   async #readKnown(): Promise<Known> {
     const { from, records } = sinceCleared(await this.#records());
-    const { bySeq, prompts } = shapesOf(records, from);
     return {
       serial: pLimit(1),
-      from,
-      shaped: new Set(bySeq.keys()),
+      reader: new ProjectionReader(),
+      kept: shapesOf(records, from),
+      state: stateOf(records),
       makers: new Map(records.filter(isKind('call')).map(({ body }) => [body.native, body])),
-      prompts: [...prompts],
       isBeginning: true,
     };
   }
 
-  async #read(): Promise<ReadList> {
+  async #read({ reader, kept }: Known): Promise<ReadList> {
     const timeline = await Timeline.open(await this.#client.delivered({ others: false }), this.#client.files);
     const { id } = this.#session;
-    const { from, records } = sinceCleared(await timeline.present.records(id, { kinds: ['event', 'compaction'] }));
-    const kept = shapesOf(records, from);
     const exists = (await timeline.present.existing([sessionObjectId(id)])).length > 0;
-    const projection = exists ? await readProjection(timeline, id, { when: {} }) : undefined;
-    const listed = projection === undefined ? [] : listedEntries(projection, kept);
-    return { projection, listed, kept, state: stateOf(records) };
+    const projection = exists ? await reader.read(timeline, id) : undefined;
+    return { projection, listed: projection === undefined ? [] : listedEntries(projection, kept) };
   }
 }
