@@ -18,6 +18,7 @@ const DEFAULT_POLICIES: readonly z.input<typeof policySchema>[] = [
   { policy: 'palimpsest', layout: 'epoch' },
   { policy: 'palimpsest', layout: 'epoch', uses: { shown: 14, used: 6 } },
   { policy: 'palimpsest', layout: 'epoch', uses: { shown: 56, used: 24 } },
+  { policy: 'palimpsest', layout: 'epoch', uses: { shown: 240, used: 120 }, window: 1_000_000 },
   { policy: 'clairvoyant', where: 'at borders by rent' },
   { policy: 'clairvoyant' },
   { policy: 'clairvoyant', where: 'anywhere' },
