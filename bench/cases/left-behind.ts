@@ -8,7 +8,7 @@ import type { Workshop } from '../workshop.js';
 
 /** Calls of the agent that is killed. */
 const CALLS = 10;
-const LOOK_MS = 5;
+const LOOK_MS = 20;
 
 async function waitFor(what: string, limitMs: number, holds: () => Promise<boolean>): Promise<number> {
   for (const end = performance.now() + limitMs; !(await holds()); await delay(LOOK_MS)) {

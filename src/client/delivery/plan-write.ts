@@ -9,7 +9,7 @@ import { SessionError } from '../../session/errors.js';
 import { assemblyId, toAssemblyPart } from '../../store/assemblies.js';
 import type { ObjectStore, StoredPut } from '../../store/object-store.js';
 import { formerId } from '../../store/part-id.js';
-import { toStepParts } from '../../store/step-part.js';
+import { stepId, toStepParts } from '../../store/step-part.js';
 import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import { chunkListPart, chunkPart, textParts } from '../../store/texts.js';
 import type { Plan } from '../../store/write-path.js';
@@ -203,6 +203,17 @@ async function decide(store: ObjectStore, write: SessionWrite, { snapshot, heads
 const leaseOps = (store: ObjectStore, { session, lease }: SessionWrite): readonly TxOp[] =>
   lease === undefined ? [] : [store.guardOp(sessionObjectId(session), lease)];
 
+/**
+ * Whether a transaction of a write can never be committed twice: that of a step, which is put where none is, and that of a session that begins. Then it is tried before it
+ * is looked up, since a look-up takes as many requests as a few steps do.
+ */
+const isGuarded = ({ step, lost, lease }: SessionWrite): boolean => lease === null || (step !== undefined && lost === undefined);
+
+/** That no version before data format 2 has written the step of a write. */
+function formerGuards(store: ObjectStore, { step }: SessionWrite): readonly TxOp[] {
+  return step === undefined ? [] : [store.guardOp(formerId(stepId(step.session, step.seq)), null)];
+}
+
 /** A write with its plan. */
 export interface WritePlan {
   readonly write: SessionWrite;
@@ -219,15 +230,17 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }
   const ids = [...distinct(write.files).keys()];
   const isSole = write.lease !== undefined && own !== undefined;
   let last = NOTHING_WRITTEN;
+  const isTried = seen && isGuarded(write);
   const plan: Plan<WriteResult> = async (attempt) => {
-    const again = seen || attempt > 1;
+    const again = attempt > 1 || (seen && !isTried);
     const asked = again || own === undefined ? ids : ids.filter((id) => own.get(id) === undefined);
     const snapshot = again || asked.length > 0 ? await store.latest() : undefined;
     if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write))) return { ops: [], result: last };
     const heads = (await snapshot?.heads(asked)) ?? new Map<string, Head>();
     const known = (id: ObjectId): CurrentFile | undefined => (again ? undefined : own?.get(id));
     const decided = await decide(store, write, { snapshot, heads, known, isSole });
-    last = { ...decided, ops: withoutRepeatedTexts([...leaseOps(store, write), ...decided.ops]) };
+    const guards = isTried && !again ? formerGuards(store, write) : [];
+    last = { ...decided, ops: withoutRepeatedTexts([...leaseOps(store, write), ...guards, ...decided.ops]) };
     return { ops: last.ops, result: last };
   };
   return {
