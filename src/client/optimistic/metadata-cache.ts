@@ -21,6 +21,8 @@ export class MetadataCache {
   readonly #acknowledged = new Map<ObjectId, ObjectMetadata>();
   readonly #sources = new Map<ObjectId, FilesystemSource>();
   readonly #hidden = new Set<ObjectId>();
+  /** Objects whose newest version is dated later than it was read at. */
+  readonly #due = new Map<ObjectId, Date>();
   readonly #paths: DisplayPaths;
   readonly #known = new Map<SessionId, KnownObjects>();
 
@@ -72,6 +74,18 @@ export class MetadataCache {
     this.#stored.set(metadata.id, metadata);
     this.#storedAt.set(metadata.id, txId ?? known);
     return true;
+  }
+
+  /** Notes from when on the newest version of an object holds, where that is later than it was read at; undefined where it held then. */
+  setDue(id: ObjectId, from: Date | undefined): void {
+    if (from === undefined) this.#due.delete(id);
+    else this.#due.set(id, from);
+  }
+
+  /** Whether a version of an object that was dated later than it was read at holds at a moment. */
+  isDue(id: ObjectId, at: Date): boolean {
+    const from = this.#due.get(id);
+    return from !== undefined && from <= at;
   }
 
   /** Up to which transaction how many objects of a session are known; undefined before the database was asked. */

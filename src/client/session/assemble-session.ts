@@ -94,14 +94,31 @@ async function metadataAt({ files }: SessionEnvironment, snapshot: StoreSnapshot
   return (id) => known.get(id);
 }
 
-/** Those objects of a session whose heads have to be read again at a snapshot: those that others wrote since, and those that nobody has read; all where that is not known. */
-async function unreadAt({ metadata, store }: SessionEnvironment, { id, sets: { index } }: SessionState, txId: number | undefined) {
+/**
+ * Those objects of a session whose heads have to be read again at a snapshot: those that others wrote since, those whose date has come, and those that nobody has read; all
+ * where that is not known.
+ */
+async function unreadAt({ metadata, store }: SessionEnvironment, { id, sets: { index } }: SessionState, { txId, validTime }: Basis) {
   const known = metadata.knownUpto(id);
   if (txId === undefined || known === undefined) return index;
-  if (store.writes.own.cover(known.txId, txId)) return [];
+  const isDue = (one: ObjectId): boolean => metadata.isDue(one, validTime);
+  if (store.writes.own.cover(known.txId, txId)) return index.filter(isDue);
   const written = await store.writtenBetween(index, known.txId, txId);
   if (written === undefined) return index;
-  return index.filter((one, place) => written.has(one) || place >= known.objects || metadata.get(one) === undefined);
+  return index.filter((one, place) => written.has(one) || place >= known.objects || metadata.get(one) === undefined || isDue(one));
+}
+
+/** Reads heads as a snapshot has them. Another machine's clock may have dated one later than now: it is read again once its date has come, since no transaction names it then. */
+async function learnHeads({ metadata, store }: SessionEnvironment, snapshot: StoreSnapshot, ids: readonly ObjectId[]): Promise<void> {
+  const { txId, validTime } = snapshot.basis;
+  const newest = txId === undefined || ids.length === 0 ? snapshot : store.newestAt(txId);
+  const later: ObjectId[] = [];
+  for (const [id, { document, marks, validTime: from }] of await newest.heads(ids)) {
+    metadata.setDue(id as ObjectId, from > validTime ? from : undefined);
+    if (from > validTime) later.push(id as ObjectId);
+    else metadata.learn(document, marks, txId);
+  }
+  for (const { document, marks } of (await snapshot.heads(later)).values()) metadata.learn(document, marks, txId);
 }
 
 /** What is known of a session's objects, brought to a snapshot; nothing is read as long as only this client wrote since the last time. */
@@ -109,8 +126,7 @@ async function currentMetadata(environment: SessionEnvironment, snapshot: StoreS
   const { metadata } = environment;
   const { txId } = snapshot.basis;
   const { index } = state.sets;
-  const unread = await unreadAt(environment, state, txId);
-  for (const { document, marks } of (await snapshot.heads(unread)).values()) metadata.learn(document, marks, txId);
+  await learnHeads(environment, snapshot, await unreadAt(environment, state, snapshot.basis));
   metadata.setKnown(state.id, { txId, objects: index.length });
   // Another session of this client may have written since the basis was pinned; then only the snapshot itself has what stood then.
   if (txId !== undefined && !index.every((id) => metadata.isAsOf(id, txId))) return metadataAt(environment, snapshot, index);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { watch } from 'node:fs';
-import { mkdir, rename, unlink, writeFile } from 'node:fs/promises';
+import { mkdir, rename, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient, ContextClientOptions } from '../../../src/client/session/context-client.js';
@@ -50,6 +50,26 @@ describe('tracked sources', () => {
       (metadata) => metadata?.charCount === 13,
     );
     expect((await session.assemble()).text).toContain('char_count=13');
+  });
+
+  test('what another machine dated later than our clock is in the context once its date has come, although nobody writes then', async () => {
+    await writeFile(file('a.ts'), 'one');
+    const client = await open({ track: false });
+    const session = await client.openSession();
+    await read(client, session, 'a.ts');
+    expect((await session.assemble()).text).toMatch(/\none\n/);
+    const ahead = 60_000;
+    const other = await open({ track: false, dataDir: join(folder, 'other'), clock: () => Date.now() + ahead });
+    await writeFile(file('a.ts'), 'two of it');
+    const from = new Date(Date.now() + 1_500);
+    await utimes(file('a.ts'), from, from);
+    await read(other, await other.openSession(), 'a.ts');
+    // It knows of the transaction before the version holds.
+    await session.assemble();
+    await until(
+      () => session.assemble(),
+      ({ text }) => text.includes('\ntwo of it\n'),
+    );
   });
 
   test('a save by rename is one change, a deletion empties the object, the same bytes made again fill it (decisions C3, C4, C11)', async () => {
