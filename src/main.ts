@@ -2,9 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { Argument, Command } from 'commander';
 import { doctorCommand } from './cli/doctor.js';
+import { exportCommand } from './cli/export.js';
 import { endUsageErrors } from './cli/flags.js';
 import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
+import { packCommand } from './cli/pack.js';
 import { reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { labCommand } from './lab/cli/lab.js';
@@ -46,6 +48,8 @@ const program = new Command('palimpsest')
   .addCommand(doctorCommand())
   .addCommand(journalCommand())
   .addCommand(verifyCommand())
+  .addCommand(exportCommand())
+  .addCommand(packCommand())
   .addCommand(replayCommand())
   .addCommand(labCommand());
 

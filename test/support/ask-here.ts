@@ -2,11 +2,14 @@ import { jest } from '@jest/globals';
 import { Command } from 'commander';
 // What the commands load when they run: Jest does not link all of it when it is first imported in the middle of a test.
 import '../../src/cli/review/context.js';
+import '../../src/interop/cortexfs/export-session.js';
 import '../../src/history/ask/prefix-diff.js';
 import '../../src/history/ask/token-count.js';
 import '../../src/cli/review/prefix.js';
 import '../../src/cli/review/log.js';
 import '../../src/cli/review/object.js';
+import { exportCommand } from '../../src/cli/export.js';
+import { packCommand } from '../../src/cli/pack.js';
 import { reviewCommands } from '../../src/cli/review/commands.js';
 import type { CliResult } from './run-cli.js';
 
@@ -16,7 +19,7 @@ import type { CliResult } from './run-cli.js';
  */
 export async function askHere(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}): Promise<CliResult> {
   const program = new Command('palimpsest').exitOverride();
-  for (const command of reviewCommands()) program.addCommand(command.exitOverride());
+  for (const command of [...reviewCommands(), exportCommand(), packCommand()]) program.addCommand(command.exitOverride());
   const said = { stdout: '', stderr: '' };
   const kept = { env: process.env, isTTY: process.stdout.isTTY, exitCode: process.exitCode };
   const written = (stream: keyof typeof said) => (text: unknown, done?: unknown) => {

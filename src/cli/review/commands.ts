@@ -22,7 +22,8 @@ function withData(command: Command): Command {
     .addOption(new Option('--no-pager', 'write long answers straight to the terminal'));
 }
 
-function withMoment(command: Command): Command {
+/** Adds the flags of a question about a moment. */
+export function withMoment(command: Command): Command {
   return withData(command)
     .addOption(new Option('--at <moment>', 'ask about this moment instead of now'))
     .addOption(new Option('--valid-time <time>', 'what was true then'))

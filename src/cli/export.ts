@@ -1,0 +1,98 @@
+import { Argument, Command, Option } from 'commander';
+import type { Timeline, When } from '../history/rebuild/timeline.js';
+import type { SessionId } from '../objects/ids.js';
+import { collect, dataFlag, jsonFlag } from './flags.js';
+import type { ReviewFlags } from './review/answer.js';
+
+/** What is to be exported, and where to. */
+export interface AskedExport {
+  readonly timeline: Timeline;
+  readonly session: SessionId;
+  readonly when: When;
+  readonly folder: string;
+}
+
+/** What was written, for people and for programs. */
+export interface Exported {
+  readonly lines: readonly string[];
+  readonly json: object;
+}
+
+/** A format of other programs; its work is loaded when it is asked for. */
+interface ExportFormat {
+  readonly about: string;
+  run(asked: AskedExport): Promise<Exported>;
+}
+
+/** Every format that a session can be exported to. */
+const FORMATS: Readonly<Record<string, ExportFormat>> = {
+  cortexfs: {
+    about: 'the session directory of CortexFS; one that is there is brought up to date (docs/cortexfs.md)',
+    run: async ({ timeline, session, when, folder }) => {
+      const { exportSession } = await import('../interop/cortexfs/export-session.js');
+      const { projection, appended, written, unchanged, removed } = await exportSession(timeline, folder, { session, when });
+      const { entries, digest, turn, seq } = projection;
+      return {
+        lines: [
+          `session ${session}, turn ${turn}, step ${seq}: ${entries.length} entries in ${folder}`,
+          `${appended} lines added to messages.jsonl; ${written.length} files written, ${unchanged} unchanged`,
+          ...removed.map((path) => `removed ${path}: it is not pinned any more`),
+        ],
+        json: {
+          format: 'cortexfs',
+          session,
+          folder,
+          turn,
+          step: seq,
+          entries: entries.length,
+          digest,
+          appended,
+          written,
+          unchanged,
+          removed,
+        },
+      };
+    },
+  },
+};
+
+interface ExportFlags extends ReviewFlags {
+  readonly format: string;
+}
+
+async function exportAction(reference: string, folder: string, flags: ExportFlags): Promise<void> {
+  const [{ answerReview }, { requireSession }, { askedMoment, parseReference }] = await Promise.all([
+    import('./review/answer.js'),
+    import('../history/rebuild/find-session.js'),
+    import('../history/ask/reference.js'),
+  ]);
+  await answerReview(flags, async ({ timeline }) => {
+    const { name, moment } = parseReference(reference);
+    const when = askedMoment(flags, moment);
+    const session = await requireSession(timeline.present, name);
+    const format = FORMATS[flags.format];
+    if (format === undefined) throw new Error(`there is no format ${JSON.stringify(flags.format)}`);
+    const { lines, json } = await format.run({ timeline, session, when, folder });
+    return { lines: () => lines, json: () => json };
+  });
+}
+
+/** `palimpsest export`: writes a session as another program keeps it. Changes nothing in the database. */
+export function exportCommand(): Command {
+  const abouts = Object.entries(FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
+  return new Command('export')
+    .description('write a session as another program keeps it, into a folder')
+    .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT, such as @turn:7')
+    .addArgument(new Argument('<folder>', 'the folder that is written'))
+    .addOption(new Option('--format <format>', 'what is written').choices(Object.keys(FORMATS)).makeOptionMandatory())
+    .addOption(new Option('--at <moment>', 'export as of this moment instead of now'))
+    .addOption(new Option('--valid-time <time>', 'what was true then'))
+    .addOption(new Option('--tx <transaction>', 'as it was known after this transaction, or at this time'))
+    .addOption(dataFlag())
+    .addOption(
+      new Option('--mount <mapping>', 'AGENT=CANONICAL[,FILESYSTEM-ID]: show paths as that agent saw them; repeatable').argParser(collect),
+    )
+    .addOption(jsonFlag())
+    .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)
+    .action(exportAction);
+}

@@ -1,0 +1,46 @@
+import { Command, Option } from 'commander';
+import { wholeBetween } from './flags.js';
+import type { ReviewFlags } from './review/answer.js';
+import { withMoment } from './review/commands.js';
+
+interface PackFlags extends ReviewFlags {
+  readonly budget: number;
+  readonly out: string;
+}
+
+async function packAction(reference: string, flags: PackFlags): Promise<void> {
+  const [{ answerReview }, { requireSession }, { askedMoment, parseReference }, { packInto }] = await Promise.all([
+    import('./review/answer.js'),
+    import('../history/rebuild/find-session.js'),
+    import('../history/ask/reference.js'),
+    import('../interop/cortexfs/export-session.js'),
+  ]);
+  await answerReview(flags, async ({ timeline }) => {
+    const { budget, out } = flags;
+    const { name, moment } = parseReference(reference);
+    const when = askedMoment(flags, moment);
+    const session = await requireSession(timeline.present, name);
+    const { pack, paths } = await packInto(timeline, out, { session, when, budget });
+    const { items, leftOut, tokens } = pack;
+    return {
+      lines: () => [
+        `${tokens} of ${budget} tokens: ${paths.join(', ')}`,
+        ...items.map(({ kind, source, range = '', tokens: own }) => `  ${own}  ${kind}  ${source} ${range}`.trimEnd()),
+        ...leftOut.map(({ kind, source, tokens: own }) => `  left out, ${own} tokens: ${kind} ${source}`),
+      ],
+      json: () => ({ session, paths, budget, tokens, items, left_out: leftOut }),
+    };
+  });
+}
+
+/** `palimpsest pack`: what a model is to read of a session within a budget, as the two files of a CortexFS pack. Changes nothing in the database. */
+export function packCommand(): Command {
+  return withMoment(new Command('pack'))
+    .description('write what a model is to read of a session within a budget of tokens, as pack.json and pack.md')
+    .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
+    .addOption(
+      new Option('--budget <tokens>', 'most tokens that pack.md may have').argParser(wholeBetween(1, 100_000_000)).makeOptionMandatory(),
+    )
+    .addOption(new Option('--out <folder>', 'where to; an exported session takes them in its context folder').default('.'))
+    .action(packAction);
+}

@@ -1,0 +1,195 @@
+import type { ContextRecord } from '../../objects/context-record.js';
+import { hashText } from '../../objects/hashes.js';
+import type { EntryId, ResultEntry } from '../../projection/entry.js';
+import type { Projection } from '../../projection/project-session.js';
+import { oneLine } from './event-lines.js';
+import type { MessageLine } from './message-lines.js';
+import { contentName, nameFor } from './session-paths.js';
+
+/** What a session keeps beside its chat that the context area shows. */
+export type ShownRecord = ContextRecord<'note' | 'compaction' | 'missing'>;
+
+/** Where the entries of a session stand in `messages.jsonl`, from 1. */
+export interface PlacedSession {
+  readonly projection: Projection;
+  readonly lines: readonly MessageLine[];
+  readonly lineOf: ReadonlyMap<EntryId, number>;
+  readonly records: readonly ShownRecord[];
+}
+
+/** Texts that are shorter are not worth a reference. */
+const LEAST_SHARED = 1_024;
+const LONGEST_SUMMARY = 160;
+
+/** Lines as a file: each with its end; nothing where there are none. */
+export const fileOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
+const jsonLines = (values: readonly object[]): string => fileOf(values.map((value) => JSON.stringify(value)));
+
+function shortLine(text: string): string {
+  const line = oneLine(text);
+  return line.length <= LONGEST_SUMMARY ? line : `${line.slice(0, LONGEST_SUMMARY).toWellFormed()} …`;
+}
+
+const resultsOf = ({ entries }: Projection): readonly ResultEntry[] => entries.flatMap((entry) => (entry.kind === 'result' ? [entry] : []));
+
+/** The line of the last entry that stood there when a record was written. */
+function sourceOf({ seq }: ShownRecord, { projection, lineOf }: PlacedSession): string {
+  const last = projection.entries.findLast((entry) => entry.seq <= seq && lineOf.has(entry.id));
+  return last === undefined ? 'session' : `messages:${lineOf.get(last.id)}`;
+}
+
+/** Facts and decisions: notes in their order; one that stands for an earlier one of the same name gets a number. */
+function notedLines(session: PlacedSession, kinds: readonly string[], field: 'text' | 'decision'): string {
+  const seen = new Map<string, number>();
+  return jsonLines(
+    session.records.flatMap((record) => {
+      if (record.kind !== 'note' || !kinds.includes(record.body.note)) return [];
+      const { name, note, text, source } = record.body;
+      const times = (seen.get(name) ?? 0) + 1;
+      seen.set(name, times);
+      const id = nameFor(times === 1 ? name : `${name}.${times}`);
+      const said = oneLine(text);
+      const lost = said === text ? {} : { own_text: text };
+      const kind = kinds[0] === note ? {} : { kind: note };
+      return [{ id, [field]: said, source: oneLine(source ?? sourceOf(record, session)), ...kind, ...lost }];
+    }),
+  );
+}
+
+/** Open and done work, open questions, and what is known to be missing. */
+function todoText({ records }: PlacedSession): string {
+  const items = new Map<string, string>();
+  for (const record of records) {
+    if (record.kind === 'missing') {
+      const { question, status, severity } = record.body;
+      items.set(`missing ${question}`, `- [${status === 'resolved' ? 'x' : ' '}] missing (${severity}): ${oneLine(question)}`);
+    }
+    if (record.kind !== 'note') continue;
+    const { name, note, text, isOpen = note !== 'done' } = record.body;
+    if (note === 'todo' || note === 'done') items.set(name, `- [${isOpen ? ' ' : 'x'}] ${oneLine(text)}`);
+    if (note === 'question') items.set(name, `- [${isOpen ? ' ' : 'x'}] question: ${oneLine(text)}`);
+  }
+  return fileOf([...items.values()]);
+}
+
+/** Results that the session's sets have as a line alone: out of the prompt, not out of `messages.jsonl`. */
+function swappedResults({ projection, lineOf }: PlacedSession): readonly object[] {
+  const found = new Map<string, object>();
+  for (const { id, text, active, pinned, sha256, line, tokens } of resultsOf(projection)) {
+    const at = lineOf.get(id);
+    if (active || pinned || at === undefined || text === null || text === '') continue;
+    const name = contentName(sha256);
+    if (found.has(name)) continue;
+    found.set(name, {
+      id: name,
+      kind: 'tool_output',
+      source: 'messages.jsonl',
+      range: `${at}-${at}`,
+      summary: shortLine(line),
+      tokens,
+      sha256,
+    });
+  }
+  return [...found.values()];
+}
+
+/** What the last compaction left out of the view, as one range. */
+function swappedRange({ projection, lineOf, lines, records }: PlacedSession): readonly object[] {
+  const last = records.findLast((record) => record.kind === 'compaction');
+  const gone = last?.kind === 'compaction' ? last.body.gone.flatMap((id) => lineOf.get(id as EntryId) ?? []) : [];
+  if (last?.kind !== 'compaction' || gone.length === 0) return [];
+  const [first, end] = [gone.reduce((a, b) => Math.min(a, b)), gone.reduce((a, b) => Math.max(a, b))];
+  const text = fileOf(lines.slice(first - 1, end).map((line) => line.text));
+  const sha256 = hashText(text);
+  const summary = shortLine(last.body.summary?.text ?? 'left out of the view without a summary');
+  const tokens = projection.counter.count(text);
+  return [{ id: contentName(sha256), kind: 'message_range', source: 'messages.jsonl', range: `${first}-${end}`, summary, tokens, sha256 }];
+}
+
+function refLines({ projection, lineOf }: PlacedSession): string {
+  const files = projection.files.map(({ metadata, source, active }) => ({
+    id: `f-${metadata.id.slice(0, 32)}`,
+    path: source.path,
+    kind: 'file',
+    summary: active ? 'in context' : 'known, not in context',
+  }));
+  const outputs = resultsOf(projection).flatMap(({ id, active, pinned, line }) => {
+    const at = lineOf.get(id);
+    return active || pinned || at === undefined
+      ? []
+      : [{ id, path: 'messages.jsonl', kind: 'tool_output', summary: shortLine(line), range: `${at}-${at}` }];
+  });
+  return jsonLines([...files, ...outputs]);
+}
+
+/** Texts of results that stand more than once in `messages.jsonl`. */
+function dedupLines({ projection, lineOf }: PlacedSession): string {
+  const places = new Map<string, { readonly result: ResultEntry; readonly refs: string[] }>();
+  for (const result of resultsOf(projection)) {
+    const at = lineOf.get(result.id);
+    if (at === undefined || (result.text ?? '').length < LEAST_SHARED) continue;
+    const known = places.get(result.sha256);
+    if (known === undefined) places.set(result.sha256, { result, refs: [`messages:${at}`] });
+    else known.refs.push(`messages:${at}`);
+  }
+  return jsonLines(
+    [...places.values()].flatMap(({ result: { sha256, text, tokens }, refs }) =>
+      refs.length < 2 ? [] : [{ hash: contentName(sha256), refs, bytes: Buffer.byteLength(text ?? ''), tokens, sha256 }],
+    ),
+  );
+}
+
+/** The prompt, and what is pinned, each in a file of its own. */
+function pinnedFiles({ entries, files }: Projection): readonly (readonly [string, string])[] {
+  const prompt = entries.find((entry) => entry.kind === 'system' && entry.isPrompt);
+  const results = entries.flatMap((entry) =>
+    entry.kind === 'result' && entry.pinned ? [[`${entry.id}.md`, entry.text ?? ''] as const] : [],
+  );
+  const pinned = files.flatMap(({ metadata, pinned, content }) =>
+    pinned && typeof content === 'string' ? [[`f-${metadata.id.slice(0, 32)}.md`, content] as const] : [],
+  );
+  const system = prompt?.kind === 'system' ? [['system.md', prompt.text] as const] : [];
+  return [...system, ...results, ...pinned].map(([name, text]) => [`context/pinned/${name}`, text] as const);
+}
+
+/** The folders of child agents, as the handoffs of the session report them: never their own messages. */
+function childFiles({ entries }: Projection): readonly (readonly [string, string])[] {
+  const args = new Map(
+    entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map((call) => [call.id, call.args] as const) : [])),
+  );
+  return entries.flatMap((entry) => {
+    if (entry.kind !== 'result' || entry.tool !== 'agent.handoff') return [];
+    const told = args.get(entry.call);
+    const field = (key: string): string => {
+      const value =
+        typeof told === 'object' && told !== null && !Array.isArray(told) ? (told as Readonly<Record<string, unknown>>)[key] : undefined;
+      return typeof value === 'string' ? value : '';
+    };
+    const folder = `context/child/${nameFor(field('child') === '' ? entry.native : field('child'))}`;
+    return [
+      [`${folder}/agent`, `${oneLine(field('agent'), field('child'))}\n`] as const,
+      [`${folder}/session`, `${oneLine(field('session'), '')}\n`] as const,
+      [`${folder}/status`, entry.status === 'ok' ? 'done\n' : 'error\n'] as const,
+      [`${folder}/handoff.md`, field('handoff')] as const,
+      [`${folder}/result.md`, entry.text ?? ''] as const,
+      [`${folder}/refs.jsonl`, ''] as const,
+    ];
+  });
+}
+
+/** The files of the context area but for `budget` and the pack, by path: derived from the session and its records, each whole. */
+export function contextFiles(session: PlacedSession): ReadonlyMap<string, string> {
+  const compaction = session.records.findLast((record) => record.kind === 'compaction' && record.body.summary !== undefined);
+  const summary = compaction?.kind === 'compaction' ? (compaction.body.summary?.text ?? '') : '';
+  return new Map([
+    ['context/summary.md', summary],
+    ['context/facts.jsonl', notedLines(session, ['fact', 'constraint', 'goal'], 'text')],
+    ['context/decisions.jsonl', notedLines(session, ['decision'], 'decision')],
+    ['context/todo.md', todoText(session)],
+    ['context/refs.jsonl', refLines(session)],
+    ['context/swap/index.jsonl', jsonLines([...swappedRange(session), ...swappedResults(session)])],
+    ['context/dedup/index.jsonl', dedupLines(session)],
+    ...pinnedFiles(session.projection),
+    ...childFiles(session.projection),
+  ]);
+}

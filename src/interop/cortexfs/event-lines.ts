@@ -1,0 +1,72 @@
+import type { ContextRecord } from '../../objects/context-record.js';
+import type { Entry, EntryId } from '../../projection/entry.js';
+import { nameFor } from './session-paths.js';
+
+/** What happened, at its place among the steps. */
+interface Happened {
+  readonly seq: number;
+  /** Of the same step: what ends before what begins, approvals behind. */
+  readonly order: number;
+  readonly line: object;
+}
+
+const isoTime = (ms: number): string => new Date(ms).toISOString();
+const runOf = (turn: number): string => `turn-${turn}`;
+
+const DECISIONS: Readonly<Record<Exclude<ContextRecord<'approval'>['body']['state'], 'pending'>, string>> = {
+  approved: 'allow_once',
+  denied: 'deny',
+  cancelled: 'cancelled',
+  expired: 'expired',
+};
+
+/** A text in one line, which the document wants of reasons and summaries; `otherwise` where nothing is left of it. */
+export function oneLine(text: string, otherwise = '-'): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line === '' ? otherwise : line;
+}
+
+function approvalEvent({ turn, seq, at, body }: ContextRecord<'approval'>): Happened {
+  const { approval, state, text, tool = 'approval', reason } = body;
+  const common = { run: runOf(turn), id: nameFor(approval), name: nameFor(tool) };
+  const line =
+    state === 'pending'
+      ? { type: 'approval_request', ...common, args: [text], at: isoTime(at) }
+      : { type: 'approval_result', ...common, decision: DECISIONS[state], reason: oneLine(reason ?? '', state), at: isoTime(at) };
+  return { seq, order: 9, line };
+}
+
+/**
+ * The lines of `events.jsonl`: where a turn began and ended, its calls and results, approvals as they were asked for and decided. A result points to its line of
+ * `messages.jsonl` and holds no text. A turn has ended once another one has begun.
+ */
+export function eventLines(
+  entries: readonly Entry[],
+  approvals: readonly ContextRecord<'approval'>[],
+  lineOf: ReadonlyMap<EntryId, number>,
+): readonly string[] {
+  const happened: Happened[] = approvals.map(approvalEvent);
+  const firsts = new Map<number, { readonly seq: number; readonly at: number }>();
+  for (const { kind, turn, seq, at } of entries) {
+    const first = firsts.get(turn);
+    if (turn > 0 && kind !== 'approval' && (first === undefined || seq < first.seq)) firsts.set(turn, { seq, at });
+  }
+  let before: number | undefined;
+  for (const [turn, { seq, at }] of firsts) {
+    if (before !== undefined) happened.push({ seq, order: 0, line: { type: 'done', run: runOf(before), status: 'ok', at: isoTime(at) } });
+    happened.push({ seq, order: 1, line: { type: 'start', run: runOf(turn), at: isoTime(at) } });
+    before = turn;
+  }
+  const argsOf = new Map(
+    entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map((call) => [call.id, call.argsText] as const) : [])),
+  );
+  for (const entry of entries) {
+    if (entry.kind !== 'result') continue;
+    const { turn, seq, at, native, tool, status, sha256, call, id } = entry;
+    const common = { run: runOf(turn), id: nameFor(native), name: nameFor(tool) };
+    happened.push({ seq, order: 2, line: { type: 'tool_call', ...common, arguments: argsOf.get(call) ?? '', at: isoTime(at) } });
+    const message = lineOf.get(id);
+    happened.push({ seq, order: 3, line: { type: 'tool_result', ...common, status, entry: id, message, sha256, at: isoTime(at) } });
+  }
+  return happened.sort((a, b) => a.seq - b.seq || a.order - b.order).map(({ line }) => JSON.stringify(line));
+}

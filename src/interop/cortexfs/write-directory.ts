@@ -1,0 +1,140 @@
+import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { replaceFile } from '../../process/owned-file.js';
+import { unlessMissing } from '../../process/system-error.js';
+import { fileFindings, findingText } from './check-file.js';
+import { CortexfsError } from './errors.js';
+import { isJsonObject, strictJson } from './strict-json.js';
+
+/** The files that only grow; all others are derived and may be written anew. */
+const APPEND_ONLY: ReadonlySet<string> = new Set(['messages.jsonl', 'events.jsonl']);
+const FOLDERS = ['context', 'context/pinned', 'context/swap', 'context/dedup', 'context/child'];
+/** What this writer itself puts among the pinned files. */
+const OWN_PINNED = /^(?:system|r\d+|f-[0-9a-f]{32})\.md$/;
+
+/** What was done to a session directory. */
+export interface WrittenDirectory {
+  /** Lines that `messages.jsonl` has more than before. */
+  readonly appended: number;
+  readonly written: readonly string[];
+  readonly unchanged: number;
+  /** Files of things that are no longer pinned, which were removed. */
+  readonly removed: readonly string[];
+}
+
+const linkError = (path: string): CortexfsError =>
+  new CortexfsError(
+    'symbolic-link',
+    `${path} is a symbolic link: nothing is written through links; remove it, or export to another folder`,
+  );
+
+/** Whether something is there; a link is refused. */
+async function isThere(path: string, what: 'file' | 'folder'): Promise<boolean> {
+  const found = await unlessMissing(lstat(path));
+  if (found === undefined) return false;
+  if (found.isSymbolicLink()) throw linkError(path);
+  if (what === 'file' ? found.isFile() : found.isDirectory()) return true;
+  throw new CortexfsError('no-session', `${path} is no ${what}: a session directory has a ${what} there; export to another folder`);
+}
+
+/** Refuses a folder that holds anything but this session. */
+async function checkOwner(folder: string, session: string): Promise<void> {
+  if (!(await isThere(folder, 'folder'))) return;
+  const names = await readdir(folder);
+  if (names.length === 0) return;
+  const meta = join(folder, 'meta.json');
+  if (!(await isThere(meta, 'file')))
+    throw new CortexfsError('no-session', `${folder} is not empty and holds no session: meta.json is missing; export to a new folder`);
+  const read = strictJson(await readFile(meta, 'utf8'));
+  const own = read.ok && isJsonObject(read.value) ? read.value.palimpsest : undefined;
+  const name = isJsonObject(own) ? own.session : undefined;
+  if (name === session) return;
+  const whose = typeof name === 'string' ? `session ${JSON.stringify(name)}` : 'a session that was not exported from here';
+  throw new CortexfsError('foreign-session', `${folder} holds ${whose}, not ${JSON.stringify(session)}: export to another folder`);
+}
+
+/** Where two texts differ first: the line, from 1. */
+function differingLine(before: Buffer, now: Buffer): number {
+  let line = 1;
+  for (let i = 0; i < before.length && before[i] === now[i]; i++) if (before[i] === 10) line++;
+  return line;
+}
+
+function checkPrefix(path: string, before: Buffer, now: Buffer): void {
+  if (before.length > 0 && before.at(-1) !== 10)
+    throw new CortexfsError(
+      'invalid-file',
+      `${path}: the last line has no end: it may be cut off. Nothing was changed; export to another folder`,
+    );
+  if (before.length <= now.length && now.subarray(0, before.length).equals(before)) return;
+  const line = differingLine(before, now);
+  throw new CortexfsError(
+    'not-a-prefix',
+    `${path} is not the beginning of what would be written: they differ from line ${line} on. It only grows, so nothing was changed; export to another folder`,
+  );
+}
+
+/**
+ * Writes a session directory, or brings one that is there up to date: what only grows must be the beginning of what is to be written, byte for byte. Everything is checked before
+ * anything is written; each file appears whole, for its user alone.
+ * @throws {CortexfsError} `symbolic-link`, `no-session`, `foreign-session`, `not-a-prefix`, `invalid-file` (a last line is cut off, or what was to be written breaks the document): nothing was changed
+ */
+export async function writeDirectory(folder: string, session: string, files: ReadonlyMap<string, string>): Promise<WrittenDirectory> {
+  for (const [path, text] of files) {
+    const [found] = fileFindings(path, text);
+    if (found !== undefined)
+      throw new CortexfsError('invalid-file', `the session cannot be written as this document has it: ${findingText(found)}`);
+  }
+  await checkOwner(folder, session);
+  const children = [...new Set([...files.keys()].filter((path) => path.startsWith('context/child/')).map(dirname))];
+  const folders = [...FOLDERS, ...children, ...children.map((child) => `${child}/artifact`)];
+  for (const name of folders) await isThere(join(folder, name), 'folder');
+  const changed: string[] = [];
+  let appended = 0;
+  for (const [path, text] of files) {
+    const at = join(folder, path);
+    const before = (await isThere(at, 'file')) ? await readFile(at) : undefined;
+    const now = Buffer.from(text);
+    if (APPEND_ONLY.has(path)) checkPrefix(at, before ?? Buffer.alloc(0), now);
+    if (path === 'messages.jsonl') appended = now.subarray(before?.length ?? 0).filter((byte) => byte === 10).length;
+    if (before === undefined || !before.equals(now)) changed.push(path);
+  }
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const name of folders) await mkdir(join(folder, name), { recursive: true, mode: 0o700 });
+  for (const path of changed) await replaceFile(join(folder, path), files.get(path) ?? '', { flush: APPEND_ONLY.has(path) });
+  const pinned = await readdir(join(folder, 'context/pinned'));
+  const removed = pinned
+    .filter((name) => OWN_PINNED.test(name) && !files.has(`context/pinned/${name}`))
+    .map((name) => `context/pinned/${name}`);
+  for (const path of removed) await rm(join(folder, path));
+  return { appended, written: changed, unchanged: files.size - changed.length, removed };
+}
+
+/** The text of a `budget` file that is there, with the limit that it names; empty where there is none. */
+export async function writtenBudget(folder: string): Promise<string> {
+  const path = join(folder, 'context/budget');
+  return (await isThere(folder, 'folder')) && (await isThere(path, 'file')) ? readFile(path, 'utf8') : '';
+}
+
+/**
+ * Writes the two files of a pack into a folder; where that is an exported session, into its context area. Resolves to their paths.
+ * @throws {CortexfsError} `symbolic-link`, `foreign-session`, `no-session`: nothing was changed
+ */
+export async function writePack(
+  folder: string,
+  session: string,
+  { json, markdown }: { readonly json: string; readonly markdown: string },
+): Promise<readonly string[]> {
+  const isSession = (await isThere(folder, 'folder')) && (await isThere(join(folder, 'meta.json'), 'file'));
+  if (isSession) await checkOwner(folder, session);
+  const into = isSession ? join(folder, 'context') : folder;
+  const files = [
+    [join(into, 'pack.json'), json],
+    [join(into, 'pack.md'), markdown],
+  ] as const;
+  await isThere(into, 'folder');
+  for (const [path] of files) await isThere(path, 'file');
+  await mkdir(into, { recursive: true, mode: 0o700 });
+  for (const [path, text] of files) await replaceFile(path, text);
+  return files.map(([path]) => path);
+}

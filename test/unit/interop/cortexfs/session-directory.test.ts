@@ -1,0 +1,264 @@
+import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { fileFindings } from '../../../../src/interop/cortexfs/check-file.js';
+import { messageLines } from '../../../../src/interop/cortexfs/message-lines.js';
+import { type PackSources, packSession } from '../../../../src/interop/cortexfs/pack.js';
+import { sessionDirectory } from '../../../../src/interop/cortexfs/session-directory.js';
+import { writeDirectory } from '../../../../src/interop/cortexfs/write-directory.js';
+import type { ContextRecord } from '../../../../src/objects/context-record.js';
+import { type PairedItem, pairFindings } from '../../../../src/projection/pair-check.js';
+import type { Projection } from '../../../../src/projection/project-session.js';
+import { effort } from '../../../support/effort.js';
+import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../../projection/any-session.js';
+
+const directory = (all: readonly Happening[], budget?: number) =>
+  sessionDirectory(projectionOf(all, WORDS), [], budget === undefined ? {} : { limit: budget });
+const linesOf = (text: string): readonly string[] => text.split('\n').slice(0, -1);
+
+interface AnyLine {
+  readonly role: string;
+  readonly content: string | readonly { readonly tool_call_id: string; readonly content: string }[];
+  readonly tool_calls?: readonly { readonly id: string }[];
+}
+
+/** The lines of `messages.jsonl` as the pair rules look at them. */
+function paired(lines: readonly string[]): readonly PairedItem[] {
+  return lines.map((line): PairedItem => {
+    const { role, content, tool_calls: calls = [] } = JSON.parse(line) as AnyLine;
+    if (role === 'assistant') return { kind: 'assistant', calls: calls.map(({ id }) => id) };
+    if (role === 'tool' && typeof content !== 'string') return { kind: 'result', call: content[0]?.tool_call_id ?? '' };
+    return { kind: 'other' };
+  });
+}
+
+const user = (text: string): Happening => ({ kind: 'user', text });
+const calls = (...outputs: readonly string[]): Happening => ({
+  kind: 'calls',
+  text: 'I look',
+  calls: outputs.map((output) => ({ output, args: { thread_id: 'of the tool' }, when: 'now' })),
+});
+const SESSION = [user('find it'), calls('x'.repeat(2_000), 'y'), calls('x'.repeat(2_000)), { kind: 'said', text: 'Found.' }] as const;
+
+describe('the files of a session', () => {
+  test('any session gives files that follow the document, with whole pairs, the same twice', () => {
+    fc.assert(
+      fc.property(happenings, (all) => {
+        const { files } = directory(all);
+        for (const [path, text] of files) expect(fileFindings(path, text)).toEqual([]);
+        const found = pairFindings(paired(linesOf(files.get('messages.jsonl') ?? '')), { running: true });
+        expect(found.filter(({ rule }) => rule !== 'unfinished-turn' && rule !== 'missing-result')).toEqual([]);
+        expect(directory(all).files).toEqual(files);
+      }),
+      { numRuns: effort(60, 600) },
+    );
+  });
+
+  test('every message stands in a line with its text, and every result behind its call', () => {
+    const { files } = directory(SESSION);
+    const lines = linesOf(files.get('messages.jsonl') ?? '').map((line) => JSON.parse(line) as AnyLine);
+    expect(lines.map(({ role }) => role)).toEqual([
+      'user',
+      ...['assistant', 'assistant', 'tool', 'assistant', 'tool'],
+      ...['assistant', 'assistant', 'tool'],
+      'assistant',
+    ]);
+    expect(lines[0]).toEqual(expect.objectContaining({ content: 'find it' }));
+    expect(files.get('context/pinned/system.md')).toBe('You are careful.');
+    expect(files.get('latest.md')).toBe('Found.');
+    expect(files.get('state')).toBe('idle\n');
+    const events = linesOf(files.get('events.jsonl') ?? '').map((line) => JSON.parse(line) as { readonly type: string });
+    expect(events.map(({ type }) => type)).toEqual(['start', ...Array.from({ length: 3 }, () => ['tool_call', 'tool_result']).flat()]);
+  });
+
+  test('what a later moment shows begins with what an earlier one does, where results come at once', () => {
+    const now: Happening[] = [user('a'), calls('1', '2'), { kind: 'call', output: 'o', deactivates: false }, user('b'), calls('3')];
+    for (let end = 1; end < now.length; end++) {
+      const [before, after] = [directory(now.slice(0, end)), directory(now)];
+      for (const name of ['messages.jsonl', 'events.jsonl'])
+        expect(after.files.get(name)?.startsWith(before.files.get(name) ?? 'missing')).toBe(true);
+    }
+  });
+
+  test('an output that stands twice has one line in the index of what is shared', () => {
+    const [line = ''] = linesOf(directory(SESSION).files.get('context/dedup/index.jsonl') ?? '');
+    expect(JSON.parse(line)).toMatchObject({ refs: ['messages:4', 'messages:9'], bytes: 2_000 });
+  });
+
+  test('notes become facts, decisions and open work; a later one of a name stands behind', () => {
+    const projection = projectionOf(SESSION, WORDS);
+    const note = (name: string, kind: ContextRecord<'note'>['body']['note'], text: string): ContextRecord<'note'> => ({
+      kind: 'note',
+      owner: { session: projection.session },
+      turn: 1,
+      seq: 1,
+      at: 5,
+      basis: null,
+      body: { name, note: kind, text },
+    });
+    const { files } = sessionDirectory(projection, [
+      note('port', 'fact', 'It is 8080.'),
+      note('port', 'fact', 'It is\n9090.'),
+      note('style', 'decision', 'No tabs.'),
+      note('tests', 'todo', 'Write them'),
+      note('tests', 'done', 'Write them'),
+    ]);
+    expect(linesOf(files.get('context/facts.jsonl') ?? '').map((line) => JSON.parse(line))).toEqual([
+      { id: 'port', text: 'It is 8080.', source: 'messages:1' },
+      { id: 'port.2', text: 'It is 9090.', source: 'messages:1', own_text: 'It is\n9090.' },
+    ]);
+    expect(files.get('context/decisions.jsonl')).toBe('{"id":"style","decision":"No tabs.","source":"messages:1"}\n');
+    expect(files.get('context/todo.md')).toBe('- [x] Write them\n');
+  });
+});
+
+describe('packs', () => {
+  const sourcesOf = (projection: Projection, files: Readonly<Record<string, string>> = {}): PackSources => ({
+    session: 's',
+    files: new Map(Object.entries(files)),
+    lines: messageLines(projection.entries),
+  });
+
+  test('any session, any budget: pack.md keeps to it and has the newest message of the user; the tail begins with no result', () => {
+    fc.assert(
+      fc.property(happenings, fc.integer({ min: 1, max: 6_000 }), (all, budget) => {
+        const sources = sourcesOf(projectionOf(all, BYTES), { 'context/summary.md': 'short\n', 'context/facts.jsonl': 'f'.repeat(700) });
+        const ask = sources.lines.findLast(({ isAsk }) => isAsk);
+        let pack: ReturnType<typeof packSession>;
+        try {
+          pack = packSession(sources, BYTES, budget);
+        } catch (error) {
+          const least = Number(/at least (\d+)$/.exec((error as Error).message)?.[1]);
+          expect(least).toBeGreaterThan(budget);
+          expect(packSession(sources, BYTES, least).markdown).toContain(ask?.text ?? '');
+          return;
+        }
+        expect(BYTES.count(pack.markdown)).toBeLessThanOrEqual(budget);
+        expect(pack.tokens).toBe(BYTES.count(pack.markdown));
+        expect(fileFindings('context/pack.json', pack.json)).toEqual([]);
+        if (ask !== undefined) expect(pack.markdown).toContain(ask.text);
+        const count = Number(/^tail:(\d+)$/.exec(pack.items.find(({ range }) => range?.startsWith('tail:'))?.range ?? 'tail:0')?.[1]);
+        if (count > 0) expect(sources.lines.at(-count)?.role).not.toBe('tool');
+        expect(packSession(sources, BYTES, budget)).toEqual(pack);
+      }),
+      { numRuns: effort(60, 600) },
+    );
+  });
+
+  test('what does not fit is skipped, and what comes behind it is still taken', () => {
+    const files = { 'context/summary.md': 'w '.repeat(90), 'context/facts.jsonl': '{"id":"f1"}\n', 'context/todo.md': '' };
+    const pack = packSession(sourcesOf(projectionOf([user('hi')], WORDS), files), WORDS, 60);
+    expect(pack.items.map(({ kind }) => kind)).toEqual(['facts', 'recent_messages']);
+    expect(pack.leftOut.map(({ kind }) => kind)).toEqual(['summary']);
+  });
+
+  test('a tail that would be too long is shortened, and never takes the newest message of the user with it', () => {
+    const long = [user('the question'), calls('o '.repeat(400)), calls('the last output')];
+    const pack = packSession(sourcesOf(projectionOf(long, WORDS)), WORDS, 120);
+    expect(pack.items.map(({ range }) => range)).toEqual(['1-1', 'tail:3']);
+    expect(pack.markdown).toContain('the question');
+    expect(pack.markdown).toContain('the last output');
+  });
+
+  test('a budget below the newest message of the user is refused with the least', () => {
+    const sources = sourcesOf(projectionOf([user('one two three four five six')], WORDS), { 'context/summary.md': 'one two\n' });
+    expect(() => packSession(sources, WORDS, 2)).toThrow(expect.objectContaining({ code: 'budget-too-small' }));
+  });
+
+  test('a text with fences stays within its own', () => {
+    const pack = packSession(sourcesOf(projectionOf([], WORDS), { 'context/summary.md': 'a\n````\n## system\n````\n' }), WORDS);
+    expect(pack.markdown).toContain('\n`````\na\n````\n');
+  });
+});
+
+describe('directories', () => {
+  let root = '';
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'palimpsest-cortexfs-'));
+  });
+  afterEach(() => rm(root, { recursive: true, force: true }));
+
+  const write = (all: readonly Happening[], folder = join(root, 'out'), session = 'any-session') =>
+    writeDirectory(folder, session, directory(all).files);
+  const tree = async (folder: string): Promise<Readonly<Record<string, string>>> => {
+    const names = await readdir(folder, { recursive: true, withFileTypes: true });
+    const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    return Object.fromEntries(await Promise.all(files.map(async (path) => [path, await readFile(path, 'utf8')] as const)));
+  };
+  const session = projectionOf(SESSION, WORDS).session;
+
+  test('is written whole, for its user alone, and brought up to date by what is new', async () => {
+    const folder = join(root, 'out');
+    const first = await write(SESSION, folder, session);
+    expect(first).toMatchObject({ appended: 10, unchanged: 0, removed: [] });
+    for (const name of ['pinned', 'swap', 'dedup', 'child']) expect((await lstat(join(folder, 'context', name))).mode & 0o777).toBe(0o700);
+    expect((await lstat(join(folder, 'messages.jsonl'))).mode & 0o777).toBe(0o600);
+    expect(await write(SESSION, folder, session)).toMatchObject({ appended: 0, written: [] });
+    const before = await readFile(join(folder, 'messages.jsonl'), 'utf8');
+    const second = await write([...SESSION, user('and now?')], folder, session);
+    expect(second.appended).toBe(1);
+    expect((await readFile(join(folder, 'messages.jsonl'), 'utf8')).startsWith(before)).toBe(true);
+    expect(Object.keys(await tree(folder)).filter((path) => path.endsWith('.draft'))).toEqual([]);
+  });
+
+  test.each([
+    [
+      'messages that are not the beginning of these',
+      'not-a-prefix',
+      async (folder: string) => writeFile(join(folder, 'messages.jsonl'), '{"role":"user","content":"other"}\n'),
+    ],
+    ['a cut line', 'invalid-file', async (folder: string) => writeFile(join(folder, 'events.jsonl'), '{"type":"start"')],
+    [
+      'a link in place of a file',
+      'symbolic-link',
+      async (folder: string) => {
+        await rm(join(folder, 'latest.md'));
+        await symlink('/etc/hostname', join(folder, 'latest.md'));
+      },
+    ],
+    [
+      'a link in place of a folder',
+      'symbolic-link',
+      async (folder: string) => {
+        await rm(join(folder, 'context/pinned'), { recursive: true });
+        await symlink(folder, join(folder, 'context/pinned'));
+      },
+    ],
+    ['a folder in place of a file', 'no-session', async (folder: string) => rm(join(folder, 'cwd')).then(() => mkdir(join(folder, 'cwd')))],
+    ['no meta.json', 'no-session', async (folder: string) => rm(join(folder, 'meta.json'))],
+    [
+      'another session',
+      'foreign-session',
+      async (folder: string) => writeFile(join(folder, 'meta.json'), '{"palimpsest":{"session":"other"}}'),
+    ],
+    ['a session of another program', 'foreign-session', async (folder: string) => writeFile(join(folder, 'meta.json'), '{"client":"c"}')],
+  ])('with %s is refused and left as it is', async (_, code, spoil) => {
+    const folder = join(root, 'out');
+    await write(SESSION, folder, session);
+    await spoil(folder);
+    const before = await tree(folder);
+    await expect(write([...SESSION, user('more')], folder, session)).rejects.toMatchObject({ code });
+    expect(await tree(folder)).toEqual(before);
+  });
+
+  test('a link as the folder itself, and a folder of other things, are refused', async () => {
+    await mkdir(join(root, 'real'));
+    await symlink(join(root, 'real'), join(root, 'linked'));
+    await expect(write(SESSION, join(root, 'linked'), session)).rejects.toMatchObject({ code: 'symbolic-link' });
+    await writeFile(join(root, 'real/notes.txt'), 'mine');
+    await expect(write(SESSION, join(root, 'real'), session)).rejects.toMatchObject({ code: 'no-session' });
+    await chmod(join(root, 'real'), 0o755);
+    expect(await readdir(join(root, 'real'))).toEqual(['notes.txt']);
+  });
+
+  test('what is no longer pinned goes from the pinned folder, and files of others stay', async () => {
+    const folder = join(root, 'out');
+    await write(SESSION, folder, session);
+    await writeFile(join(folder, 'context/pinned/r7.md'), 'ours');
+    await writeFile(join(folder, 'context/pinned/rules.md'), 'theirs');
+    expect((await write(SESSION, folder, session)).removed).toEqual(['context/pinned/r7.md']);
+    expect(await readdir(join(folder, 'context/pinned'))).toEqual(['rules.md', 'system.md']);
+  });
+});
