@@ -52,8 +52,8 @@ export interface ListView extends MessagesView {
 const MESSAGE = 'amplifier.message';
 const CLEARED = 'amplifier.cleared';
 const SURFACE = 'amplifier';
-/** Records that are written in one transaction. */
-const MOST_RECORDS = 500;
+/** Records that are written at once, at least, while a list is taken. */
+const MOST_RECORDS = 100;
 /** Longer arguments of a waiting call are not kept a second time. */
 const LONGEST_ARGUMENTS = 100_000;
 const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
@@ -176,6 +176,11 @@ export class AmplifierContext {
         await this.#add(messages, known);
         return 'imported';
       }
+      // Sent again, since its answer never came: what is missing of it is taken, its records too.
+      if (this.#isRepeated(messages)) {
+        await this.#add(messages, known);
+        return 'imported';
+      }
       if (isWithin(theirs, ours)) return 'ignored';
       if (ours.every((key, i) => theirs[i] === key)) {
         let at = 0;
@@ -242,14 +247,27 @@ export class AmplifierContext {
           if (await this.#take(one, i === 0 ? id : `${id}.${i}`, taking)) added += 1;
           else old += 1;
         }
+        // A long list is not acknowledged faster than the database takes it.
+        if (taking.records.length >= MOST_RECORDS) await this.#keep(taking);
       }
     } finally {
       // Also of what was taken before a failure. Where this fails too, the same messages are sent again and find their records missing.
-      await this.#record(...taking.records);
-      const { bySeq, prompts } = shapesOf(taking.records, 0);
-      known.kept = { ...known.kept, bySeq: new Map([...known.kept.bySeq, ...bySeq]), prompts: [...known.kept.prompts, ...prompts] };
+      await this.#keep(taking);
     }
     return { added, known: old };
+  }
+
+  #isRepeated(messages: readonly NamedMessage[]): boolean {
+    const ids = new Set(messages.map(({ id }) => id));
+    return this.#session.session.state.marks.some(({ native }) => native !== undefined && ids.has(native));
+  }
+
+  /** Writes what the messages leave that were taken so far. */
+  async #keep({ known, records }: Taking): Promise<void> {
+    await this.#record(...records);
+    const { bySeq, prompts } = shapesOf(records, 0);
+    known.kept = { ...known.kept, bySeq: new Map([...known.kept.bySeq, ...bySeq]), prompts: [...known.kept.prompts, ...prompts] };
+    records.length = 0;
   }
 
   /** Takes one message; false where it was known already. */
@@ -326,7 +344,7 @@ export class AmplifierContext {
   async #record(...records: readonly ContextRecord[]): Promise<void> {
     if (records.length === 0) return;
     const store = await this.#client.delivered({ others: false });
-    for (let at = 0; at < records.length; at += MOST_RECORDS) await store.putRecords(records.slice(at, at + MOST_RECORDS));
+    await store.putRecords(records);
   }
 
   async #records(): Promise<readonly ContextRecord[]> {

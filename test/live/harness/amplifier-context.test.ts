@@ -104,6 +104,30 @@ describe('contract 2.1', () => {
     expect(await list(id)).toHaveLength(3);
   });
 
+  test('a whole list whose answer never came is taken whole when it is sent again', async () => {
+    const id = await opened();
+    const messages = named([
+      { role: 'user', content: 'first', metadata: { place: 1 } },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', thinking: 'hm' },
+          { type: 'text', text: 'second' },
+        ],
+      },
+      { role: 'user', content: 'third', metadata: { place: 3 } },
+    ]);
+    // As a server leaves it that ends between the steps of a list and its records.
+    const session = await api.send(`/v1/sessions/${id}/messages`, {
+      body: { messages: messages.slice(0, 2).map(({ id: name, message }) => ({ ...message, id: name, content: String(message.content) })) },
+    });
+    expect(session.status).toBe(200);
+    expect(await api.call('setAmplifierMessages', id, { messages })).toEqual({ outcome: 'imported' });
+    const taken = await list(id);
+    expect(taken.map(({ metadata }) => metadata?.place)).toEqual([1, undefined, 3]);
+    expect(taken[1]?.content).toEqual(messages[1]?.message.content);
+  });
+
   test('clear leaves nothing, and what comes then is a list of its own; the session keeps its turns', async () => {
     const id = await opened();
     await add(id, { role: 'system', content: 'first' }, { role: 'user', content: 'before' });
