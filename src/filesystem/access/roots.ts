@@ -122,10 +122,10 @@ export class AllowedRoots {
     const absolute = absolutePath(path, options.cwd, shown);
     if (KERNEL_FOLDERS.some((folder) => isWithin(absolute, folder)) && !this.holds(absolute)) throw outside(shown);
     const resolved = await this.#follow(absolute, shown, 0);
-    if (!resolved.exists && (options.mustExist ?? true)) {
-      if (await this.#isAway(absolute)) throw away(shown);
-      throw new SourceError('not-found', `${named(shown)} does not exist`, { path: shown });
-    }
+    if (resolved.exists) return resolved;
+    // What is written there would be hidden when the mount is back.
+    if (await this.#isAway(absolute)) throw away(shown);
+    if (options.mustExist ?? true) throw new SourceError('not-found', `${named(shown)} does not exist`, { path: shown });
     return resolved;
   }
 

@@ -75,7 +75,8 @@ describe('locating what an agent names', () => {
       message: `"${path}" cannot be reached: the folder or mount that holds it is away`,
     });
     await rename(share, join(folder.inside, 'elsewhere'));
-    await expect(locate(access, '/share/b.ts', { cwd: '/' })).rejects.toMatchObject(isAway('/share/b.ts'));
+    for (const mustExist of [true, false])
+      await expect(locate(access, '/share/b.ts', { cwd: '/', mustExist })).rejects.toMatchObject(isAway('/share/b.ts'));
     await rename(folder.inside, join(folder.base, 'elsewhere'));
     for (const mustExist of [true, false])
       await expect(locate(access, '/workspace/src/a.ts', { cwd: '/', mustExist })).rejects.toMatchObject(isAway('/workspace/src/a.ts'));
