@@ -10,6 +10,8 @@ export interface AskedExport {
   readonly session: SessionId;
   readonly when: When;
   readonly folder: string;
+  /** Whose memory goes with it; nobody's where undefined. */
+  readonly agent: string | undefined;
 }
 
 /** What was written, for people and for programs. */
@@ -26,6 +28,10 @@ interface ExportFormat {
 
 /** Every format that a session can be exported to. */
 const FORMATS: Readonly<Record<string, ExportFormat>> = {
+  'agent-context': {
+    about: 'a bundle of Agent Context, one file for each kind of object (docs/agent-context.md)',
+    run: async ({ folder, ...asked }) => (await import('../interop/agent-context/export-bundle.js')).exportBundle(asked, folder),
+  },
   cortexfs: {
     about: 'the session directory of CortexFS; one that is there is brought up to date (docs/cortexfs.md)',
     run: async ({ timeline, session, when, folder }) => {
@@ -58,6 +64,7 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
 
 interface ExportFlags extends ReviewFlags {
   readonly format: string;
+  readonly agent?: string;
 }
 
 async function exportAction(reference: string, folder: string, flags: ExportFlags): Promise<void> {
@@ -72,7 +79,7 @@ async function exportAction(reference: string, folder: string, flags: ExportFlag
     const session = await requireSession(timeline.present, name);
     const format = FORMATS[flags.format];
     if (format === undefined) throw new Error(`there is no format ${JSON.stringify(flags.format)}`);
-    const { lines, json } = await format.run({ timeline, session, when, folder });
+    const { lines, json } = await format.run({ timeline, session, when, folder, agent: flags.agent });
     return { lines: () => lines, json: () => json };
   });
 }
@@ -88,6 +95,7 @@ export function exportCommand(): Command {
     .addOption(new Option('--at <moment>', 'export as of this moment instead of now'))
     .addOption(new Option('--valid-time <time>', 'what was true then'))
     .addOption(new Option('--tx <transaction>', 'as it was known after this transaction, or at this time'))
+    .addOption(new Option('--agent <name>', 'agent-context: with the memory of this agent'))
     .addOption(dataFlag())
     .addOption(
       new Option('--mount <mapping>', 'AGENT=CANONICAL[,FILESYSTEM-ID]: show paths as that agent saw them; repeatable').argParser(collect),

@@ -2,6 +2,7 @@ import { jest } from '@jest/globals';
 import { Command } from 'commander';
 // What the commands load when they run: Jest does not link all of it when it is first imported in the middle of a test.
 import '../../src/cli/review/context.js';
+import '../../src/interop/agent-context/export-bundle.js';
 import '../../src/interop/cortexfs/export-session.js';
 import '../../src/history/ask/prefix-diff.js';
 import '../../src/history/ask/token-count.js';

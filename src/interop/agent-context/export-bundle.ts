@@ -1,0 +1,106 @@
+import { HOUSE_COUNTER, ProjectionReader } from '../../history/project/read-projection.js';
+import { HistoryError } from '../../history/rebuild/history-error.js';
+import { PastContexts } from '../../history/rebuild/past-context.js';
+import type { Timeline, When } from '../../history/rebuild/timeline.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
+import type { ContextRecord } from '../../objects/context-record.js';
+import type { SessionId } from '../../objects/ids.js';
+import { assemblyId } from '../../store/assemblies.js';
+import { type BundleSource, makeBundle } from './bundle.js';
+import { type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';
+import { checkBundle } from './check-bundle.js';
+import type { DeliveredContext } from './delivered-assemblies.js';
+import { FACT_KINDS, type FactRecord } from './recorded-facts.js';
+import { writeBundle } from './write-bundle.js';
+
+/** What belongs to one turn alone; the rest holds on. */
+const OF_A_TURN: ReadonlySet<FactRecord['kind']> = new Set(['budget', 'selection', 'injection', 'event']);
+
+/** What a context was made of; nothing where this version cannot make it again, or makes it otherwise. */
+async function inputOf(contexts: PastContexts, proof: AssemblyProof): Promise<Pick<DeliveredContext, 'input'>> {
+  try {
+    const { input, matches } = await contexts.ofRecord(proof);
+    return matches === true ? { input } : {};
+  } catch (error) {
+    if (error instanceof HistoryError) return {};
+    throw error;
+  }
+}
+
+/** What is wanted of a session. */
+export interface WantedBundle {
+  readonly when: When;
+  /** Whose memory belongs to it; none where left out. */
+  readonly agent?: string | undefined;
+}
+
+/**
+ * What the bundle of a session at a moment is made of. At the end of a turn or step it is that turn's: what was handed out in it. Otherwise it is the whole session's up to then.
+ * @throws {HistoryError} `beyond-end`, `not-yet`
+ * @throws {StoreError} `missing-part`, `corrupt-part`
+ * @throws {XtdbError}
+ */
+async function readBundleSource(timeline: Timeline, session: SessionId, { when, agent }: WantedBundle): Promise<BundleSource> {
+  const projection = await new ProjectionReader(HOUSE_COUNTER).read(timeline, session, when);
+  const { place, snapshot } = await timeline.find(when, session);
+  const { turn, seq } = projection;
+  const scope = place === undefined ? 'session' : 'turn';
+  const lineage = await timeline.present.lineage(session);
+  const of = lineage ?? session;
+  // What was handed out and recorded at a step is written behind it.
+  const known = place === undefined ? snapshot : timeline.present;
+  const [all, steps, found, redactions, memory] = await Promise.all([
+    known.records(of, { kinds: FACT_KINDS, last: seq }),
+    timeline.steps(session),
+    known.assemblies(session, { last: seq }),
+    timeline.present.records(of, { kinds: ['event'] }),
+    agent === undefined ? [] : snapshot.records({ agent }, { kinds: ['memory'] }),
+  ]);
+  const isOfScope = (record: FactRecord): boolean => scope === 'session' || record.turn === turn || !OF_A_TURN.has(record.kind);
+  const proofs = found.filter((proof) => scope === 'session' || proof.turn === turn);
+  const contexts = new PastContexts(timeline);
+  const last = proofs.at(-1);
+  const delivered: DeliveredContext[] = [];
+  for (const proof of proofs) delivered.push({ id: assemblyId(proof), proof, ...(proof === last ? await inputOf(contexts, proof) : {}) });
+  return {
+    projection,
+    scope,
+    steps: steps.slice(0, seq),
+    records: [...(all as readonly ContextRecord<FactRecord['kind']>[] as readonly FactRecord[]), ...memory].filter(isOfScope),
+    delivered,
+    redactions,
+  };
+}
+
+/**
+ * The bundle of a session at a moment, checked: the same basis gives the same bundle.
+ * @throws {AgentContextError} `invalid-bundle`; and as reading a session at a moment does
+ */
+export async function bundleAt(timeline: Timeline, session: SessionId, wanted: WantedBundle): Promise<Bundle> {
+  const bundle = makeBundle(await readBundleSource(timeline, session, wanted));
+  checkBundle(bundle);
+  return bundle;
+}
+
+/** How many objects of each part a bundle has. */
+const countsOf = (bundle: Bundle): Readonly<Record<string, number>> =>
+  Object.fromEntries(PART_NAMES.map((part) => [part, objectsOf(bundle, part).length]));
+
+/**
+ * Writes the bundle of a session at a moment into a folder, whole or not at all.
+ * @throws {AgentContextError} `folder-in-use`, `not-a-folder`, `invalid-bundle`; and as reading a session at a moment does
+ */
+export async function exportBundle(
+  { timeline, session, ...wanted }: WantedBundle & { readonly timeline: Timeline; readonly session: SessionId },
+  to: string,
+): Promise<{ readonly lines: readonly string[]; readonly json: object }> {
+  const bundle = await bundleAt(timeline, session, wanted);
+  const { folder, isNew, files } = await writeBundle(bundle, to);
+  const { context_id, scope } = bundle.envelope;
+  const counts = countsOf(bundle);
+  const said = `${counts.items} items, ${counts.assemblies} assemblies, ${counts.injections} injections, ${counts.events} events`;
+  return {
+    lines: [`${folder}: ${isNew ? `${context_id} of session ${session}, ${said}` : 'holds this bundle already'}`],
+    json: { session, format: 'agent-context', context_id, scope, folder, written: isNew, files, counts },
+  };
+}

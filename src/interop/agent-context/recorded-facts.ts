@@ -1,0 +1,334 @@
+import type { Json } from '../../objects/canonical-json.js';
+import type { ContextRecord, RecordKind } from '../../objects/context-record.js';
+import { defined } from '../../values/defined.js';
+import { type ItemTable, recordName } from './item-table.js';
+import type { Redactor } from './redaction.js';
+import {
+  compactionMethods,
+  compactionTriggers,
+  injectionPoints,
+  type Metadata,
+  omissions,
+  overflows,
+  SCHEMA_VERSION,
+  type Shaped,
+  timeText,
+  visibilities,
+} from './shapes.js';
+import { withoutStatus } from './status-scan.js';
+
+/** The kinds of records that the facts of a session are made of. */
+export const FACT_KINDS = [
+  'budget',
+  'selection',
+  'injection',
+  'compaction',
+  'missing',
+  'note',
+  'event',
+] as const satisfies readonly RecordKind[];
+/** A record that a fact is made of. */
+export type FactRecord = ContextRecord<(typeof FACT_KINDS)[number] | 'memory'>;
+
+/** What was recorded of a session's context, as objects of the draft. */
+export interface RecordedFacts {
+  readonly selections: Shaped<'context_selection'>[];
+  readonly budgets: Shaped<'context_budget'>[];
+  readonly windows: Shaped<'context_window'>[];
+  readonly assemblies: Shaped<'context_assembly'>[];
+  readonly injections: Shaped<'context_injection'>[];
+  readonly compactions: Shaped<'context_compaction'>[];
+  readonly summaries: Shaped<'context_summary'>[];
+  readonly missing: Shaped<'missing_context'>[];
+}
+
+interface FactSource {
+  readonly table: ItemTable;
+  readonly redactor: Redactor;
+  readonly surface: string;
+  readonly session: string;
+}
+
+/** A word of an enumeration; `custom` for any other, which then stands in the metadata. */
+function oneOf<Word extends string>(words: readonly Word[], word: string | undefined): Word | undefined {
+  return words.find((known) => known === word);
+}
+
+/** What a record says of its own beside the common fields, and where in the session it stands. */
+function metadataOf({ turn, seq, body }: ContextRecord, more: Readonly<Record<string, Json | undefined>> = {}): Metadata {
+  const extra = 'extra' in body && typeof body.extra === 'object' && body.extra !== null && !Array.isArray(body.extra) ? body.extra : {};
+  return { ...(withoutStatus(extra as Json) as Metadata), turn_id: `turn:${turn}`, step_id: `step:${seq}`, ...(defined(more) as Metadata) };
+}
+
+const reasonOf = (
+  word: string,
+): { readonly reason: Shaped<'context_selection'>['omitted_item_refs'][number]['reason']; readonly metadata?: Metadata } => {
+  const reason = oneOf(omissions.options, word);
+  return reason === undefined ? { reason: 'custom', metadata: { reason: word } } : { reason };
+};
+
+function omittedOf(table: ItemTable, omitted: readonly { readonly item: string; readonly reason: string }[]) {
+  return omitted.map(({ item, reason }) => ({ item_ref: table.ref(item), ...reasonOf(reason) }));
+}
+
+/** Visible to whom, as far as the draft has a word for it. */
+function visibleTo(words: readonly string[]): Shaped<'context_injection'>['visibility'] {
+  const known = visibilities.options.filter((one) => words.includes(one));
+  return known.length === 0 ? ['runtime'] : known;
+}
+
+function selectionOf(record: ContextRecord<'selection'>, { table, surface }: FactSource): Shaped<'context_selection'> {
+  const { body, at } = record;
+  const omitted = omittedOf(table, body.omitted);
+  return {
+    schema_version: SCHEMA_VERSION,
+    selection_id: recordName('selection', record),
+    surface_id: surface,
+    candidate_item_refs: table.refs([...body.candidates, ...body.selected, ...body.omitted.map(({ item }) => item)]),
+    selected_item_refs: table.refs(body.selected),
+    omitted_item_refs: omitted,
+    selection_policy: body.policy ?? 'as recorded',
+    created_at: timeText(at),
+    ...defined({ query: body.query, intent: body.intent, rationale: body.rationale }),
+    metadata: metadataOf(record, { surface: body.surface, counter: body.counter }),
+  };
+}
+
+function budgetOf(record: ContextRecord<'budget'>, { table }: FactSource) {
+  const { body, at } = record;
+  const id = recordName('budget', record);
+  const truncated = omittedOf(table, body.truncated ?? []);
+  const overflow = oneOf(overflows.options, body.overflow);
+  const created_at = timeText(at);
+  const segments = (body.segments ?? []).map((segment, order) => ({
+    segment_id: `${id}-${order + 1}`,
+    role: segment.role ?? segment.name,
+    target: segment.target ?? body.target,
+    actual_tokens: segment.actual,
+    item_refs: table.refs(segment.items ?? []),
+    order,
+    truncation_records: truncated.filter(({ item_ref }) => table.refs(segment.items ?? []).includes(item_ref)),
+    ...defined({ reserved_tokens: segment.reserved }),
+  }));
+  const budget: Shaped<'context_budget'> = {
+    schema_version: SCHEMA_VERSION,
+    budget_id: id,
+    target: body.target,
+    max_tokens: body.max,
+    actual_tokens: body.actual,
+    overflow_strategy: overflow ?? 'custom',
+    truncation_records: truncated,
+    window_segments: segments.map(({ segment_id }) => ({ kind: 'window_segment', id: segment_id })),
+    created_at,
+    ...defined({
+      reserved_tokens: body.reserved,
+      max_bytes: body.maxBytes,
+      actual_bytes: body.actualBytes,
+      max_items: body.maxItems,
+      actual_items: body.actualItems,
+    }),
+    metadata: { ...metadataOf(record, { overflow: overflow === undefined ? body.overflow : undefined }), counter: body.counter },
+  };
+  const window: Shaped<'context_window'> = {
+    schema_version: SCHEMA_VERSION,
+    window_id: id.replace('budget', 'window'),
+    target: body.target,
+    budget_ref: id,
+    segments,
+    created_at,
+  };
+  return { budget, window };
+}
+
+/** An injection that was recorded, and the assembly that it names: what was put in, as one block under its hash. */
+function injectionOf(record: ContextRecord<'injection'>, { table }: FactSource) {
+  const { body, at } = record;
+  const id = recordName('injection', record);
+  const assemblyId = id.replace('injection', 'assembly');
+  const items = table.refs(body.items);
+  const visibility = visibleTo(body.visibility);
+  const point = oneOf(injectionPoints.options, body.point);
+  const hash = `sha256:${body.sha256}`;
+  const redaction = table.redactionOf(items);
+  const created_at = timeText(at);
+  const assembly: Shaped<'context_assembly'> = {
+    schema_version: SCHEMA_VERSION,
+    assembly_id: assemblyId,
+    target: body.target,
+    ordered_blocks: [
+      { block_id: `${assemblyId}-1`, item_refs: items, wrapper: 'none', position: 0, visibility, hash, redaction_state: redaction },
+    ],
+    wrapping_policy: 'as recorded',
+    visibility,
+    source_item_refs: items,
+    redaction_state: redaction,
+    created_at,
+    metadata: metadataOf(record, { assembly: body.assembly }),
+  };
+  const injection: Shaped<'context_injection'> = {
+    schema_version: SCHEMA_VERSION,
+    injection_id: id,
+    assembly_id: assemblyId,
+    target: body.target,
+    injection_point: point ?? 'custom',
+    visibility,
+    final_ref: { kind: 'injection_record', id },
+    hash,
+    created_at,
+    ...defined({ native_id: body.native }),
+    metadata: metadataOf(record, { point: point === undefined ? body.point : undefined }),
+  };
+  return { assembly, injection };
+}
+
+const REPLACEMENT = 'in the view that a model is given alone; every replaced entry stays in the store, and in this bundle as an item';
+const REFRESH = 'entries never change, so it never becomes stale by itself; it is made anew when more entries are replaced';
+
+function lossesOf(body: ContextRecord<'compaction'>['body'], isHidden: boolean): readonly string[] {
+  const own = isHidden ? [] : (body.loss ?? []);
+  const lost = body.summary?.lost.length ?? 0;
+  return [
+    ...own,
+    ...(lost === 0 ? [] : [`${lost} identifiers of the replaced entries are not in the summary`]),
+    ...(body.lines.length === 0 ? [] : [`${body.lines.length} results are shown as a line without their text`]),
+    ...(body.cut.length === 0 ? [] : [`of ${body.cut.length} entries the middle is not shown`]),
+    body.summary === undefined
+      ? `${body.gone.length} entries are not shown and no summary stands for them`
+      : `of ${body.gone.length} entries only what the summary says is shown`,
+  ];
+}
+
+function compactionOf(record: ContextRecord<'compaction'>, { table, redactor }: FactSource) {
+  const { body, at } = record;
+  const id = recordName('compaction', record);
+  const covered = table.refs([...body.gone, ...body.lines, ...body.cut]);
+  // A summary of what may not be shown can hold any part of it.
+  const isHidden = table.redactionOf(covered) !== 'none';
+  const method = oneOf(compactionMethods.options, body.method);
+  const trigger = oneOf(compactionTriggers.options, body.trigger);
+  const loss_notes = redactor.without(lossesOf(body, isHidden));
+  const { summary: made } = body;
+  const validation =
+    made === undefined
+      ? undefined
+      : { by: made.by, identifiers: made.identifiers.length, identifiers_not_kept: isHidden ? [] : redactor.without(made.lost) };
+  let summary: Shaped<'context_summary'> | undefined;
+  if (made !== undefined && validation !== undefined) {
+    const text = isHidden ? undefined : redactor.without(made.text);
+    const item = table.addSummary(record, text);
+    summary = {
+      schema_version: SCHEMA_VERSION,
+      summary_id: id.replace('compaction', 'summary'),
+      summary_kind: 'thread_summary',
+      item_ref: item,
+      ...defined({ content: text }),
+      source_item_refs: table.refs(body.gone),
+      coverage: { replaced: table.refs(body.gone) },
+      loss_notes,
+      open_questions: [],
+      freshness: 'current',
+      validation,
+      refresh_policy: REFRESH,
+      ...(isHidden ? { metadata: { redaction_state: 'removed', redaction_reason: 'it covers an item that was redacted' } } : {}),
+    };
+  }
+  const compaction: Shaped<'context_compaction'> = {
+    schema_version: SCHEMA_VERSION,
+    compaction_id: id,
+    scope: 'session',
+    source_item_refs: covered,
+    method: method ?? 'custom',
+    trigger: trigger ?? 'custom',
+    coverage: {
+      replaced: table.refs(body.gone),
+      shortened: table.refs([...body.lines, ...body.cut]),
+      preserved: 'every other item of the session, whole and in its order',
+      before_tokens: body.before,
+      after_tokens: body.after,
+    },
+    loss_notes,
+    replacement_policy: REPLACEMENT,
+    created_at: timeText(at),
+    ...defined({ summary_ref: summary?.summary_id, validation }),
+    metadata: {
+      ...metadataOf(record, {
+        method: method === undefined ? body.method : undefined,
+        trigger: trigger === undefined ? body.trigger : undefined,
+        limit: body.limit,
+        refresh_policy: REFRESH,
+      }),
+      counter: body.counter,
+    },
+  };
+  return { compaction, summary };
+}
+
+const LONGEST_LINE = 200;
+
+/** A question in one short line, without control characters: what a user can be shown. */
+function safeLine(text: string): string {
+  const line = text.replaceAll(/[\p{Cc}\p{Bidi_Control}\s]+/gu, ' ').trim();
+  return line.length <= LONGEST_LINE
+    ? line || 'something is missing'
+    : `${line.slice(0, LONGEST_LINE - 2).replace(/[\ud800-\udbff]$/, '')} …`;
+}
+
+function missingOf(record: ContextRecord<'missing'>, { table, redactor, session }: FactSource): Shaped<'missing_context'> {
+  const { body, at } = record;
+  const question = redactor.without(body.question);
+  return {
+    schema_version: SCHEMA_VERSION,
+    missing_id: recordName('missing', record),
+    scope: 'session',
+    question,
+    severity: body.severity,
+    candidate_sources: body.candidates.map((candidate) => {
+      const source = table.fileSource(candidate);
+      return source === undefined ? { uri: redactor.without(candidate) } : { source_ref: source };
+    }),
+    blocked_actions: redactor.without(body.blocked),
+    status: body.status,
+    resolution_refs: table.refs(body.resolvedBy ?? []),
+    created_at: timeText(at),
+    ...defined({ needed_for: redactor.without(body.neededFor), requested_from: body.requestedFrom }),
+    metadata: { ...metadataOf(record), owner: session, safe_summary: safeLine(question) },
+  };
+}
+
+/** The facts of some records, each once; what they name that the session does not hold becomes an opaque item. */
+export function recordedFacts(records: readonly FactRecord[], source: FactSource): RecordedFacts {
+  const facts: RecordedFacts = {
+    selections: [],
+    budgets: [],
+    windows: [],
+    assemblies: [],
+    injections: [],
+    compactions: [],
+    summaries: [],
+    missing: [],
+  };
+  const makers: { readonly [Kind in FactRecord['kind']]: (record: ContextRecord<Kind>) => void } = {
+    note: (record) => source.table.addNote(record),
+    memory: (record) => source.table.addMemory(record),
+    event: () => undefined,
+    selection: (record) => facts.selections.push(selectionOf(record, source)),
+    budget: (record) => {
+      const { budget, window } = budgetOf(record, source);
+      facts.budgets.push(budget);
+      facts.windows.push(window);
+    },
+    injection: (record) => {
+      const { assembly, injection } = injectionOf(record, source);
+      facts.assemblies.push(assembly);
+      facts.injections.push(injection);
+    },
+    compaction: (record) => {
+      const { compaction, summary } = compactionOf(record, source);
+      facts.compactions.push(compaction);
+      if (summary !== undefined) facts.summaries.push(summary);
+    },
+    missing: (record) => facts.missing.push(missingOf(record, source)),
+  };
+  for (const record of records) (makers[record.kind] as (record: FactRecord) => void)(record);
+  return facts;
+}

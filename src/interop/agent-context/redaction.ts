@@ -1,0 +1,110 @@
+import * as z from 'zod';
+import type { Json } from '../../objects/canonical-json.js';
+import type { ContextRecord } from '../../objects/context-record.js';
+import { redactions } from './shapes.js';
+
+/** The type of the event records that say what may not be shown. */
+export const REDACTION = 'context.redaction.applied';
+
+/** What stands where something may not be shown. */
+const MASK = '[redacted]';
+/** Shorter texts are masked only where they are the whole of a text: inside of others they stand for anything. */
+const LEAST_INSIDE = 8;
+
+/** What is wrong in one field says nothing of the others: whatever the data says badly is read as unknown, and the item stays hidden. */
+const ruleData = z.object({
+  redaction_state: redactions.exclude(['none']).catch('unknown'),
+  redaction_method: z.string().min(1).max(400).catch('unknown'),
+  redacted_by: z.string().min(1).max(400).optional().catch(undefined),
+  reason: z.string().max(400).optional().catch(undefined),
+  policy_refs: z.array(z.string().min(1).max(400)).catch([]),
+  /** Texts that are masked wherever they stand; without any, nothing of the item is shown. */
+  exact: z.array(z.string().min(1)).catch([]),
+  /** What is shown in its place. */
+  replacement: z.string().optional().catch(undefined),
+});
+
+/** That something of an item may not be shown. */
+export type RedactionRule = z.output<typeof ruleData>;
+
+/** An item as a reader may see it. */
+export interface Shown {
+  readonly text: string | undefined;
+  readonly rule: RedactionRule | undefined;
+}
+
+/** The rules of some event records, by what they are about; of two about one thing the later one holds. */
+function rulesOf(events: readonly ContextRecord<'event'>[]): ReadonlyMap<string, RedactionRule> {
+  const rules = new Map<string, RedactionRule>();
+  for (const { body } of events) {
+    if (body.type !== REDACTION || body.subject === undefined) continue;
+    const data = typeof body.data === 'object' && body.data !== null ? body.data : {};
+    rules.set(body.subject, ruleData.parse(data));
+  }
+  return rules;
+}
+
+/** What a masked occurrence inside of another item is called. */
+const ELSEWHERE: RedactionRule = {
+  redaction_state: 'masked',
+  redaction_method: 'masked where it repeats what was redacted',
+  redacted_by: undefined,
+  reason: undefined,
+  policy_refs: [],
+  exact: [],
+  replacement: undefined,
+};
+
+/**
+ * Keeps what was redacted out of everything that is written: of the items that the rules name, and of every other text that repeats them. Made of the texts as they are
+ * stored, by what they are named.
+ */
+export class Redactor {
+  readonly #rules: ReadonlyMap<string, RedactionRule>;
+  /** The longest first, so that no part of one is left by another. */
+  readonly #hidden: readonly string[];
+  readonly policies: readonly string[];
+
+  constructor(events: readonly ContextRecord<'event'>[], textOf: (name: string) => readonly string[]) {
+    this.#rules = rulesOf(events);
+    const hidden = [...this.#rules].flatMap(([name, { exact }]) => (exact.length > 0 ? exact : textOf(name)));
+    this.#hidden = [...new Set(hidden.flatMap((text) => [text, text.trim()]))]
+      .filter((text) => text !== '')
+      .sort((a, b) => b.length - a.length);
+    this.policies = [...new Set([...this.#rules.values()].flatMap(({ policy_refs }) => policy_refs))];
+  }
+
+  /** The rule about an item, by any of its names. */
+  ruleOf(names: readonly string[]): RedactionRule | undefined {
+    return names.map((name) => this.#rules.get(name)).find((rule) => rule !== undefined);
+  }
+
+  /** A text of an item as it may be shown; no text where nothing of it may. */
+  shown(names: readonly string[], text: string): Shown {
+    const rule = this.ruleOf(names);
+    if (rule !== undefined && rule.exact.length === 0) return { text: rule.replacement, rule };
+    const masked = this.#masked(text);
+    return { text: masked, rule: rule ?? (masked === text ? undefined : ELSEWHERE) };
+  }
+
+  /** A value without what was redacted, in any text of it. */
+  without<Value>(value: Value): Value {
+    return this.#hidden.length === 0 ? value : (this.#withoutAny(value as Json) as Value);
+  }
+
+  #withoutAny(value: Json): Json {
+    if (typeof value === 'string') return this.#masked(value);
+    if (Array.isArray(value)) return value.map((one) => this.#withoutAny(one));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [this.#masked(key), this.#withoutAny(one)]));
+  }
+
+  #masked(text: string): string {
+    let shown = text;
+    for (const hidden of this.#hidden) {
+      if (shown === hidden) return MASK;
+      if (hidden.length >= LEAST_INSIDE) shown = shown.replaceAll(hidden, MASK);
+    }
+    return shown;
+  }
+}
