@@ -119,7 +119,11 @@ describe('contract 2.1', () => {
     ]);
     // As a server leaves it that ends between the steps of a list and its records.
     const session = await api.send(`/v1/sessions/${id}/messages`, {
-      body: { messages: messages.slice(0, 2).map(({ id: name, message }) => ({ ...message, id: name, content: String(message.content) })) },
+      body: {
+        messages: messages
+          .slice(0, 2)
+          .map(({ id: name, message }) => ({ ...message, id: name, content: message.role === 'user' ? message.content : 'second' })),
+      },
     });
     expect(session.status).toBe(200);
     expect(await api.call('setAmplifierMessages', id, { messages })).toEqual({ outcome: 'imported' });

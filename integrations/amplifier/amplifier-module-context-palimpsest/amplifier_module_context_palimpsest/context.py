@@ -24,6 +24,8 @@ EVENTS = [PRE, POST, COMPACTION, INCLUDE]
 # A share of the limit that the notice may take at most, and what it needs at least.
 NOTICE_SHARE = 20
 NOTICE_TOKENS = 64
+# How much longer a whole list may take for each of its messages.
+PATIENCE_S = 0.1
 # As large as a limit can be: a view of this limit goes on with what was decided and decides nothing.
 UNLIMITED = 2**53 - 1
 
@@ -85,7 +87,8 @@ class PalimpsestContext:
         named = [self._named(message) for message in messages]
         body = {"messages": named, "replace": self._config.replace if replace is None else replace}
         async with self._lock:
-            outcome = (await self._service.ask("PUT", "amplifier/messages", body))["outcome"]
+            answer = await self._service.ask("PUT", "amplifier/messages", body, patience_s=PATIENCE_S * len(named))
+        outcome = answer["outcome"]
         logger.debug("context-palimpsest: a list of %d messages was %s", len(messages), outcome)
 
     async def clear(self) -> None:

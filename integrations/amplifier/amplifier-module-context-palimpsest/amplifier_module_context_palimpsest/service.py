@@ -45,25 +45,25 @@ class Service:
         """Pauses the session, so that another process can open it."""
         await self._send("POST", f"{self._path}/close", {})
 
-    async def ask(self, method: str, what: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Asks about the session; one that the server has put away meanwhile is opened again first."""
+    async def ask(self, method: str, what: str, body: dict[str, Any] | None = None, *, patience_s: float = 0) -> dict[str, Any]:
+        """Asks about the session, waiting longer by `patience_s`; one that the server has put away meanwhile is opened again first."""
         try:
-            return await self._send(method, f"{self._path}/{what}", body)
+            return await self._send(method, f"{self._path}/{what}", body, patience_s)
         except PalimpsestError as error:
             if error.code != "session-not-open":
                 raise
         await self.open()
-        return await self._send(method, f"{self._path}/{what}", body)
+        return await self._send(method, f"{self._path}/{what}", body, patience_s)
 
     @property
     def _path(self) -> str:
         return f"/v1/sessions/{urllib.parse.quote(self.session, safe='')}"
 
-    async def _send(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        return await asyncio.to_thread(self._exchange, method, path, body)
+    async def _send(self, method: str, path: str, body: dict[str, Any] | None, patience_s: float = 0) -> dict[str, Any]:
+        deadline = time.monotonic() + self._timeout_s + patience_s
+        return await asyncio.to_thread(self._exchange, method, path, body, deadline)
 
-    def _exchange(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        deadline = time.monotonic() + self._timeout_s
+    def _exchange(self, method: str, path: str, body: dict[str, Any] | None, deadline: float) -> dict[str, Any]:
         while True:
             try:
                 return self._once(method, path, body, deadline)
@@ -86,6 +86,10 @@ class Service:
             raise self._refused(error) from error
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
+            if isinstance(reason, TimeoutError):
+                raise PalimpsestError(
+                    f"palimpsest serve at {self._base} takes longer than timeout_s; wait longer, or look at its log", code="timeout"
+                ) from error
             raise PalimpsestError(
                 f"palimpsest serve does not answer at {self._base} ({reason}); start it, or set url or PALIMPSEST_URL",
                 code="unreachable",
