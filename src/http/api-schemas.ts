@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { messageSchema, toolCallReportSchema } from '../harness/message-schema.js';
 import { AMPLIFIER_ANSWERS, AMPLIFIER_REQUESTS } from './amplifier-schemas.js';
+import { TYRUM_ANSWERS, TYRUM_REQUESTS } from './tyrum-schemas.js';
 
 const sessionName = z
   .string()
@@ -71,6 +72,7 @@ export const REQUESTS = {
     turn,
   }),
   ...AMPLIFIER_REQUESTS,
+  ...TYRUM_REQUESTS,
 } as const;
 
 const session = z.object({
@@ -209,10 +211,12 @@ export const ANSWERS = {
       status: z.int(),
       detail: z.string(),
       code: z.string().describe('What callers branch on'),
+      error: z.string().optional().describe("The same in Tyrum's words, where Tyrum has one"),
       errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
     })
     .describe('RFC 9457'),
   ...AMPLIFIER_ANSWERS,
+  ...TYRUM_ANSWERS,
 } as const;
 
 /** A request by the name of its schema. */

@@ -22,6 +22,7 @@ import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
 import { jsonBody, type Refusal, readInput, readParameters } from './request-checks.js';
 import { answerReviewRequest, reviewOperationAt } from './review-routes.js';
+import { announceTools, promptOfTyrum } from './tyrum-routes.js';
 
 /** The interface for harnesses, below `/v1`. */
 export interface HarnessRoutes {
@@ -59,8 +60,8 @@ const onSession =
   ({ sessions, id, body }: Exchange) =>
     sessions.use(id, async (session) => ({ body: await work(session, read(name, body)) }));
 
-/** As `onSession`, for Amplifier's context manager, which asks the database too. */
-const onAmplifier =
+/** As `onSession`, for what asks the database too. */
+const onContext =
   <N extends RequestName, B>(name: N, work: (open: OpenContext, body: RequestBody<N>) => Promise<B>) =>
   ({ sessions, id, body }: Exchange) =>
     sessions.use(id, async (session) => ({ body: await work({ client: await sessions.client(), session }, read(name, body ?? {})) }));
@@ -86,6 +87,8 @@ const HANDLERS: Handlers = {
     await sessions.close(id);
     return { body: { id, closed: true } };
   },
+  announceTools: onContext('Tools', announceTools),
+  promptOfTyrum: onContext('TyrumPrompt', promptOfTyrum),
   setSystemPrompt: onSession('SystemPrompt', async (session, { text }) => {
     await session.setSystemPrompt(text);
     return sessionAnswer(session, session.session.state.seq > 0);
@@ -107,11 +110,11 @@ const HANDLERS: Handlers = {
   deactivate: verb('deactivate'),
   pin: verb('pin'),
   unpin: verb('unpin'),
-  addAmplifierMessages: onAmplifier('AmplifierMessages', addAmplifierMessages),
-  getAmplifierMessages: onAmplifier('Nothing', amplifierMessages),
-  setAmplifierMessages: onAmplifier('AmplifierList', setAmplifierMessages),
-  clearAmplifierMessages: onAmplifier('Nothing', clearAmplifierMessages),
-  viewAmplifierMessages: onAmplifier('AmplifierView', viewAmplifierMessages),
+  addAmplifierMessages: onContext('AmplifierMessages', addAmplifierMessages),
+  getAmplifierMessages: onContext('Nothing', amplifierMessages),
+  setAmplifierMessages: onContext('AmplifierList', setAmplifierMessages),
+  clearAmplifierMessages: onContext('Nothing', clearAmplifierMessages),
+  viewAmplifierMessages: onContext('AmplifierView', viewAmplifierMessages),
 };
 
 interface Match {
@@ -170,6 +173,7 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes }: Harness
     const question = reviewOperationAt(pathname);
     if (question !== undefined) {
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
+      for (const [name, value] of Object.entries(question.inPath)) searchParams.append(name, value);
       const ask = async () => answerReviewRequest(question.id, { client: await sessions.client(), query: searchParams }, response);
       return questions[question.operation.kind ?? 'short'].run(ask, goneSignal(response));
     }
@@ -192,7 +196,7 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes }: Harness
   };
 
   return {
-    owns: ({ url = '/' }) => url === '/v1' || url.startsWith('/v1/'),
+    owns: ({ url = '/' }) => /^\/(v1|context)([/?]|$)/.test(url),
     refuse: (response, { status, message }) => {
       const code = status === 401 ? 'unauthorized' : 'forbidden';
       sendProblem(response, problemOf(new ApiError(code, message)), status === 401 ? { 'www-authenticate': 'Bearer' } : {});

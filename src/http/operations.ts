@@ -37,6 +37,20 @@ export const OPERATIONS = {
     statuses: [201, 200],
   },
   listSessions: { method: 'GET', path: '/v1/sessions', summary: 'List all sessions', answer: 'Sessions', kind: 'short' },
+  announceTools: {
+    method: 'PUT',
+    path: '/v1/sessions/{id}/tools',
+    summary: 'Tell which tools the model is offered, for the sizes in context reports',
+    request: 'Tools',
+    answer: 'ToolsAnnounced',
+  },
+  promptOfTyrum: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/tyrum/prompt',
+    summary: "The session's messages with old tool results pruned as Tyrum does; nothing stored changes",
+    request: 'TyrumPrompt',
+    answer: 'TyrumPromptMessages',
+  },
   getSession: { method: 'GET', path: '/v1/sessions/{id}', summary: 'An open session', answer: 'Session' },
   closeSession: {
     method: 'POST',
@@ -119,7 +133,7 @@ export type OperationId = keyof typeof OPERATIONS;
 /** Where the description of the interface itself is served. */
 export const OPENAPI_PATH = '/v1/openapi.json';
 
-/** A question about the past: a GET whose parameters stand in the query of its address. */
+/** A question about the past: a GET whose parameters stand in the query of its address; `{id}` in its path is one of them. */
 export interface ReviewOperation extends ListedOperation {
   readonly answer: ReviewAnswerName | null;
 }
@@ -151,6 +165,20 @@ export const REVIEW_OPERATIONS = {
   },
   reportList: { path: '/v1/report/list', summary: 'The contexts of a session with their sizes', answer: 'ReportList', kind: 'long' },
   reportDetail: { path: '/v1/report/detail', summary: 'One context by section and object', answer: 'ReportDetail' },
+  lastContextReport: { path: '/context', summary: "The last context's report in the fields of Tyrum", answer: 'TyrumReport', kind: 'long' },
+  listContextReports: {
+    path: '/context/list',
+    summary: 'Reports of contexts in the fields of Tyrum',
+    answer: 'TyrumReports',
+    kind: 'long',
+  },
+  getContextReport: {
+    path: '/context/detail/{id}',
+    summary: 'One report in the fields of Tyrum',
+    answer: 'TyrumReport',
+    kind: 'long',
+  },
+  listContextTools: { path: '/context/tools', summary: 'The tools of a session with the sizes of their schemas', answer: 'TyrumTools' },
 } as const satisfies Readonly<Record<string, ReviewOperation>>;
 
 /** A question by its OpenAPI id. */
@@ -191,12 +219,12 @@ function requestOf({ path, request }: ApiOperation): JsonMap {
   };
 }
 
-/** One parameter for each member of a schema of parameters. */
-function queryParameters(schema: z.ZodType): readonly JsonMap[] {
+/** One parameter for each member of a schema of parameters; in the query, but for one that the path names. */
+function parametersOf(path: string, schema: z.ZodType): readonly JsonMap[] {
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as { properties?: Record<string, JsonMap>; required?: string[] };
   return Object.entries(properties).map(([name, { description, ...given }]) => ({
     name,
-    in: 'query',
+    in: path.includes(`{${name}}`) ? 'path' : 'query',
     required: required.includes(name),
     ...defined({ description }),
     schema: given,
@@ -210,7 +238,7 @@ export function openApiDocument(version: string): JsonMap {
     paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: operation(id, given, requestOf(given)) };
   }
   for (const [id, given] of Object.entries(REVIEW_OPERATIONS)) {
-    const parameters = queryParameters(REVIEW_PARAMETERS[id as ReviewOperationId]);
+    const parameters = parametersOf(given.path, REVIEW_PARAMETERS[id as ReviewOperationId]);
     paths[given.path] = { ...paths[given.path], get: operation(id, given, { parameters }) };
   }
   return {

@@ -3,6 +3,7 @@ import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.j
 import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
 import { HistoryError, type HistoryErrorCode } from '../history/rebuild/history-error.js';
 import { AmplifierError } from '../interop/amplifier/amplifier-error.js';
+import { TyrumError, type TyrumErrorCode } from '../interop/tyrum/tyrum-error.js';
 import { JournalError, type JournalErrorCode } from '../journal/errors.js';
 import { NodeError } from '../node/errors.js';
 import { DocumentError } from '../objects/errors.js';
@@ -126,6 +127,11 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
 
 const PROJECTION: Readonly<Record<ProjectionErrorCode, number>> = { 'invalid-budget': 400, 'budget-too-small': 409 };
 
+const TYRUM: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {
+  'invalid-settings': [400, 'invalid_request'],
+  'unknown-report': [404, 'not_found'],
+};
+
 function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof ApiError) return OWN[error.code];
   if (error instanceof SessionError) return [SESSION[error.code], 'The session does not allow it'];
@@ -136,6 +142,7 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof HistoryError) return [HISTORY[error.code], 'The question cannot be answered'];
   if (error instanceof ProjectionError) return [PROJECTION[error.code], 'The view cannot be had'];
   if (error instanceof AmplifierError) return [409, 'The list does not fit'];
+  if (error instanceof TyrumError) return [TYRUM[error.code][0], 'Not in terms of Tyrum'];
   if (error instanceof NodeError) return [503, 'The database cannot be started'];
   if (error instanceof XtdbError) return [XTDB[error.code], 'The database does not answer as it should'];
   return undefined;
@@ -147,7 +154,8 @@ export function problemOf(error: unknown): Problem {
   const [status, title] = known ?? OWN.internal;
   const [code, detail] =
     known === undefined ? ['internal', 'The log of the server says more.'] : [codeOf(error) ?? 'internal', messageOf(error)];
-  const problem = { type: `urn:palimpsest:problem:${code}`, title, status, detail, code };
+  const tyrum = error instanceof TyrumError ? { error: TYRUM[error.code][1] } : {};
+  const problem = { type: `urn:palimpsest:problem:${code}`, title, status, detail, code, ...tyrum };
   return error instanceof ApiError && error.places.length > 0 ? { ...problem, errors: [...error.places] } : problem;
 }
 

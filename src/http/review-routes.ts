@@ -4,6 +4,7 @@ import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho
 import { requireText } from '../history/ask/object-view.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { Timeline } from '../history/rebuild/timeline.js';
+import { TyrumError } from '../interop/tyrum/tyrum-error.js';
 import { sessionObjectId } from '../objects/ids.js';
 import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './operations.js';
 import { goneSignal } from './question-queue.js';
@@ -23,6 +24,7 @@ import {
   whoAnswer,
 } from './review-answers.js';
 import { REVIEW_PARAMETERS, type ReviewAnswer, type ReviewAnswerName, type ReviewParameters } from './review-schemas.js';
+import { tyrumRow } from './tyrum-routes.js';
 
 type AnswerOf<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['answer'] extends infer Name extends ReviewAnswerName
   ? ReviewAnswer<Name>
@@ -43,6 +45,14 @@ const LISTED = 100;
 const moment = ({ at, valid_time: validTime, tx }: Omit<ReviewParameters<'pastContext'>, 'session'>) => ({ at, validTime, tx });
 
 const milliseconds = (seconds: number | undefined): number | undefined => (seconds === undefined ? undefined : seconds * 1_000);
+
+async function tyrumReports({ timeline, access }: Asked) {
+  const { TyrumReports } = await import('../interop/tyrum/read-reports.js');
+  return new TyrumReports(timeline, async (sessions) => {
+    const openable = await access.openable(sessions.map((session) => ({ session })));
+    return openable.map(({ session }) => session);
+  });
+}
 
 const HANDLERS: Handlers = {
   log: async ({ timeline, access }, { session, object, limit = LISTED, ...when }) => {
@@ -95,17 +105,49 @@ const HANDLERS: Handlers = {
     const { reportList } = await import('../history/ask/context-report.js');
     return reportListAnswer(await reportList(timeline, session, limit));
   },
+  lastContextReport: async (asked, { conversation_id: conversation }) => {
+    const [row] = await (await tyrumReports(asked)).list({ conversation, limit: 1 });
+    if (row === undefined)
+      throw new TyrumError('unknown-report', 'there is no context report yet: no session that may be seen here has a turn');
+    return { status: 'ok', report: tyrumRow(row) };
+  },
+  listContextReports: async (asked, { conversation_id: conversation, turn_id: turn, limit }) => {
+    const rows = await (await tyrumReports(asked)).list({ conversation, turn, limit });
+    return { status: 'ok', reports: rows.map(tyrumRow) };
+  },
+  getContextReport: async (asked, { id, conversation_id: conversation }) => ({
+    status: 'ok',
+    report: tyrumRow(await (await tyrumReports(asked)).detail(id, conversation)),
+  }),
+  listContextTools: async (asked, { conversation_id: conversation }) => {
+    const { session, tools } = await (await tyrumReports(asked)).lastTools(conversation);
+    const total = (tools?.tools ?? []).reduce((sum, { chars }) => sum + chars, 0);
+    const { tools: offered = [], skills = [], mcp_servers = [] } = tools ?? {};
+    return { status: 'ok', conversation_id: session, tools: [...offered], total_chars: total, skills, mcp_servers };
+  },
   reportDetail: async ({ timeline }, { session, ...when }) => {
     const { reportDetail } = await import('../history/ask/context-report.js');
     return reportDetailAnswer(await reportDetail(timeline, session, moment(when)));
   },
 };
 
+/** A question and what its path says of its parameters. */
+interface FoundQuestion {
+  readonly id: ReviewOperationId;
+  readonly operation: ReviewOperation;
+  readonly inPath: { readonly id?: string };
+}
+
 /** The question at a path; undefined where there is none. */
-export function reviewOperationAt(path: string): { readonly id: ReviewOperationId; readonly operation: ReviewOperation } | undefined {
-  const entries = Object.entries(REVIEW_OPERATIONS) as [ReviewOperationId, ReviewOperation][];
-  const found = entries.find(([, operation]) => operation.path === path);
-  return found === undefined ? undefined : { id: found[0], operation: found[1] };
+export function reviewOperationAt(path: string): FoundQuestion | undefined {
+  for (const [id, operation] of Object.entries(REVIEW_OPERATIONS) as [ReviewOperationId, ReviewOperation][]) {
+    if (operation.path === path) return { id, operation, inPath: {} };
+    const [before = '', after] = operation.path.split('{id}');
+    const rest = path.slice(before.length);
+    if (after !== undefined && path.startsWith(before) && rest !== '' && !rest.includes('/'))
+      return { id, operation, inPath: { id: rest } };
+  }
+  return undefined;
 }
 
 /**
@@ -122,11 +164,11 @@ export async function answerReviewRequest(
   const timeline = await Timeline.open(await client.delivered(), client.files);
   const signal = goneSignal(response);
   const access = new ReviewAccess(client, timeline);
-  const { session } = asked as { readonly session?: string };
+  const { session, conversation_id: conversation = session } = asked as { readonly session?: string; readonly conversation_id?: string };
   const handler = HANDLERS[id] as (asked: Asked, parameters: unknown, signal: AbortSignal) => Promise<unknown>;
   let body: unknown;
   try {
-    if (session !== undefined) await access.requireNamed(session);
+    if (conversation !== undefined) await access.requireNamed(conversation);
     body = await handler({ timeline, access }, asked, signal);
   } catch (error) {
     if (signal.aborted) return;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { TYRUM_REVIEW_ANSWERS } from './tyrum-schemas.js';
 
 const count = z.int().nonnegative();
 const ids = z.array(z.string());
@@ -18,6 +19,8 @@ const limit = z.coerce.number().int().min(1).max(100_000).optional();
 const range = z.string().max(250).optional().describe('A..B, each as `at`; a bare number is a turn');
 // Each context is made again and counted.
 const report = z.strictObject({ session: sessionName, limit: z.coerce.number().int().min(1).max(200).optional(), ...clocks });
+
+const inConversation = sessionName.optional().describe('A session; the most recently used where absent, of a list all');
 
 /** The parameters of questions about the past, in the query of their address. */
 export const REVIEW_PARAMETERS = {
@@ -53,6 +56,17 @@ export const REVIEW_PARAMETERS = {
   }),
   reportList: report,
   reportDetail: report,
+  lastContextReport: z.strictObject({ conversation_id: inConversation }),
+  listContextReports: z.strictObject({
+    conversation_id: inConversation,
+    turn_id: z.string().min(1).max(700).optional().describe('A turn, as the list names it: SESSION@turn:7'),
+    limit: z.coerce.number().int().min(1).max(500).optional().describe('50 where absent'),
+  }),
+  getContextReport: z.strictObject({
+    id: z.uuid().describe('The context_report_id'),
+    conversation_id: inConversation.describe('Where it is looked for; in all sessions where absent'),
+  }),
+  listContextTools: z.strictObject({ conversation_id: inConversation }),
 } as const;
 
 const basis = z
@@ -339,6 +353,7 @@ export const REVIEW_ANSWERS = {
     raw_chars: count,
     shown_chars: count,
   }),
+  ...TYRUM_REVIEW_ANSWERS,
 } as const;
 
 /** A question by the name of its parameters. */

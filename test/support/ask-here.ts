@@ -9,6 +9,8 @@ import '../../src/history/ask/token-count.js';
 import '../../src/cli/review/prefix.js';
 import '../../src/cli/review/log.js';
 import '../../src/cli/review/object.js';
+import '../../src/http/tyrum-routes.js';
+import '../../src/interop/tyrum/read-reports.js';
 import { exportCommand } from '../../src/cli/export.js';
 import { packCommand } from '../../src/cli/pack.js';
 import { reviewCommands } from '../../src/cli/review/commands.js';

@@ -47,6 +47,7 @@ export interface ReviewFlags {
   readonly context?: number;
   readonly raw?: boolean;
   readonly prefix?: boolean;
+  readonly format?: string;
   readonly timeout?: number;
   readonly args?: string;
   readonly storage?: boolean;

@@ -54,16 +54,21 @@ function reportCommand(): Command {
       .description('the contexts of a session with their sizes by section, newest first')
       .argument('<session>', 'its id or the beginning of it')
       .addOption(limitFlag('show at most this many (default: 20)'))
+      .addOption(formatFlag())
       .action(async (session: string, flags: ReviewFlags) => (await contexts()).reportListAction(session, flags)),
   );
   report.addCommand(
     withMoment(new Command('detail'))
       .description('one context by section and object, the largest first, stored against shown size')
       .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
+      .addOption(formatFlag())
       .action(async (session: string, flags: ReviewFlags) => (await contexts()).reportDetailAction(session, flags)),
   );
   return report;
 }
+
+const formatFlag = (): Option =>
+  new Option('--format <format>', "whose fields the report has: Palimpsest's own, or JSON as Tyrum's gateway has it").choices(['tyrum']);
 
 /** The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`, `query`, `report`. */
 export function reviewCommands(): readonly Command[] {

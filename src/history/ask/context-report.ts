@@ -60,7 +60,7 @@ const sum = (sizes: readonly ShownSize[]): ShownSize =>
  * Counts a context piece by piece: the prompt, each line of the pool, each message with the lines of its calls, each block. Counted as text whatever
  * it was handed out as; pieces are counted by themselves, with the line end behind them, and added up.
  */
-function contextLedger(input: AssemblyInput): ContextLedger {
+export function contextLedger(input: AssemblyInput): ContextLedger {
   const { system, pool, chat, blocks } = layoutOf(input);
   const lines = pool.map(sizeOf);
   const texts = new Map(blocks.map((block) => [block.id, sizeOf(blockText(block))]));

@@ -1,0 +1,41 @@
+import * as z from 'zod';
+import type { ContextRecord } from '../../objects/context-record.js';
+import type { SessionId } from '../../objects/ids.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+
+const name = z.string().min(1).max(400);
+const chars = z.int().nonnegative();
+const sized = z.strictObject({ id: name, chars });
+
+const announcedTools = z.strictObject({ tools: z.array(sized), skills: z.array(name), mcp_servers: z.array(name) });
+
+/** Which tools, skills and servers a model was offered, the tools with the characters of their schemas. */
+export type AnnouncedTools = z.output<typeof announcedTools>;
+
+/** The type of the event that keeps them. */
+const TYPE = 'tyrum.tools';
+
+/** What harnesses told of a session's tools: metadata alone, in the order of the steps. */
+export interface ToolAnnouncement {
+  /** The step of the session that it was told behind. */
+  readonly seq: number;
+  readonly tools: AnnouncedTools;
+}
+
+/** That a harness told which tools it offers, as a record of its own. */
+export function announcementRecord(
+  { session, turn, seq }: { readonly session: SessionId; readonly turn: number; readonly seq: number },
+  tools: AnnouncedTools,
+  at: number,
+): ContextRecord {
+  return { kind: 'event', owner: { session }, turn, seq, at, basis: null, body: { type: TYPE, data: tools } };
+}
+
+/** What harnesses told of the tools of a session, oldest first. */
+export async function readAnnouncements(snapshot: StoreSnapshot, session: SessionId): Promise<readonly ToolAnnouncement[]> {
+  const events = await snapshot.records(session, { kinds: ['event'] });
+  return events.flatMap(({ seq, body }) => {
+    const read = body.type === TYPE ? announcedTools.safeParse(body.data) : undefined;
+    return read?.success === true ? [{ seq, tools: read.data }] : [];
+  });
+}

@@ -1,0 +1,170 @@
+import { setImmediate } from 'node:timers/promises';
+import { contextLedger } from '../../history/ask/context-report.js';
+import { parseReference } from '../../history/ask/reference.js';
+import { requireSession } from '../../history/rebuild/find-session.js';
+import { type PastContext, PastContexts } from '../../history/rebuild/past-context.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import type { SessionId } from '../../objects/ids.js';
+import { type AnnouncedTools, readAnnouncements, type ToolAnnouncement } from './announced-tools.js';
+import { type ReportedMoment, type TyrumReport, tyrumReport, tyrumReportId } from './context-report.js';
+import { TyrumError } from './tyrum-error.js';
+
+/** Which reports are asked for. */
+export interface WantedReports {
+  /** The session, by its id or the beginning of it; all that may be seen where left out. */
+  readonly conversation?: string | undefined;
+  /** A turn, as `SESSION@turn:7`. */
+  readonly turn?: string | undefined;
+  /** 50 if left out. */
+  readonly limit?: number | undefined;
+}
+
+/** A report with the turn that it is of. */
+export interface ReportRow {
+  readonly turn: string;
+  readonly at: Date;
+  readonly report: TyrumReport;
+}
+
+/** A report that can be made. */
+interface Found extends ReportedMoment {
+  readonly id: string;
+  readonly turn: number;
+  readonly at: number;
+  read(): Promise<PastContext>;
+}
+
+const LISTED = 50;
+
+/** Which of some sessions may be seen. */
+export type MaySee = (sessions: readonly SessionId[]) => Promise<readonly SessionId[]>;
+
+/** What a turn is called on Tyrum's surface: the reference that every question of ours takes. */
+const turnId = ({ session, turn }: Pick<Found, 'session' | 'turn'>): string => `${session}@turn:${turn}`;
+
+function turnOf(reference: string): { readonly session: string; readonly turn: number } {
+  const { name, moment } = parseReference(reference);
+  if (moment?.kind === 'turn' && moment.step === undefined) return { session: name, turn: moment.turn };
+  throw new TyrumError(
+    'invalid-settings',
+    `turn_id is ${JSON.stringify(reference.slice(0, 200))}: give it as SESSION@turn:7, as the list has it`,
+  );
+}
+
+/**
+ * The context reports of one timeline: of every context that was handed out and a record kept of, or, of a session without records, as its context stood at the end
+ * of each turn. Reports are made when they are asked for, from what the database keeps: the same context gives the same report under the same id.
+ */
+export class TyrumReports {
+  readonly #contexts: PastContexts;
+  readonly #announced = new Map<SessionId, readonly ToolAnnouncement[]>();
+
+  constructor(
+    readonly timeline: Timeline,
+    readonly maySee: MaySee = async (sessions) => sessions,
+  ) {
+    this.#contexts = new PastContexts(timeline);
+  }
+
+  /**
+   * Reports, newest first.
+   * @throws {HistoryError} `unknown-session`, and what a rebuild throws
+   * @throws {TyrumError} `invalid-settings` for a turn that is none
+   */
+  async list({ conversation, turn, limit = LISTED }: WantedReports): Promise<readonly ReportRow[]> {
+    const wanted = turn === undefined ? undefined : turnOf(turn);
+    const name = conversation ?? wanted?.session;
+    const session = name === undefined ? undefined : await requireSession(this.timeline.present, name);
+    if (wanted !== undefined && session !== undefined && (await requireSession(this.timeline.present, wanted.session)) !== session)
+      return [];
+    const found = session === undefined ? await this.#newest(limit) : await this.#of(session);
+    const rows = found.filter((one) => wanted === undefined || one.turn === wanted.turn).slice(0, limit);
+    const reports: ReportRow[] = [];
+    for (const one of rows) reports.push(await this.#row(one));
+    return reports;
+  }
+
+  /**
+   * The report of an id; of the session that is named, else looked for in all, the most recently used first.
+   * @throws {TyrumError} `unknown-report`
+   * @throws {HistoryError} as `list`
+   */
+  async detail(id: string, conversation?: string): Promise<ReportRow> {
+    const { present } = this.timeline;
+    const sessions =
+      conversation === undefined ? (await this.#sessions()).map((one) => one.id) : [await requireSession(present, conversation)];
+    for (const session of sessions) {
+      const found = (await this.#of(session)).find((one) => one.id === id);
+      if (found !== undefined) return this.#row(found);
+    }
+    throw new TyrumError('unknown-report', `there is no context report ${JSON.stringify(id)}; GET /context/list has those that there are`);
+  }
+
+  /** The report of a context of the past. */
+  async of(context: PastContext): Promise<TyrumReport> {
+    // Counting keeps the thread busy: other work of this process runs between two contexts.
+    await setImmediate();
+    const { session, step } = context;
+    const steps = await this.timeline.steps(session);
+    const tools = await this.tools(session, step);
+    return tyrumReport({ context, ledger: contextLedger(context.input) }, { at: (steps[step - 1] ?? steps[0])?.at ?? 0, tools });
+  }
+
+  /** What the harness had told of a session's tools by a step; undefined where it told nothing. */
+  async tools(session: SessionId, step = Number.POSITIVE_INFINITY): Promise<AnnouncedTools | undefined> {
+    const known = this.#announced.get(session) ?? (await readAnnouncements(this.timeline.present, session));
+    this.#announced.set(session, known);
+    return known.findLast(({ seq }) => seq <= step)?.tools;
+  }
+
+  /**
+   * The tools of a session, or of the one that was used last.
+   * @throws {TyrumError} `unknown-report` where there is no session
+   */
+  async lastTools(conversation?: string): Promise<{ readonly session: SessionId; readonly tools: AnnouncedTools | undefined }> {
+    const named = conversation === undefined ? undefined : await requireSession(this.timeline.present, conversation);
+    const session = named ?? (await this.#sessions())[0]?.id;
+    if (session === undefined) throw new TyrumError('unknown-report', 'there is no session that may be seen here');
+    return { session, tools: await this.tools(session) };
+  }
+
+  async #row(found: Found): Promise<ReportRow> {
+    return { turn: turnId(found), at: new Date(found.at), report: await this.of(await found.read()) };
+  }
+
+  /** The sessions that may be seen, most recently used first. */
+  async #sessions() {
+    const sessions = [...(await this.timeline.present.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
+    const seen = new Set(await this.maySee(sessions.map(({ id }) => id)));
+    return sessions.filter(({ id }) => seen.has(id));
+  }
+
+  /** What can be reported of a session, newest first. */
+  async #of(session: SessionId): Promise<readonly Found[]> {
+    const [records, steps] = [await this.#contexts.records(session), await this.timeline.steps(session)];
+    const atOf = (step: number): number => (steps[step - 1] ?? steps[0])?.at ?? 0;
+    const handedOut = records.map((proof): Found => {
+      const { step, turn, sha256 } = proof;
+      const moment = { session: proof.session, step, sha256 };
+      return { ...moment, id: tyrumReportId(moment), turn, at: atOf(step), read: () => this.#contexts.ofRecord(proof) };
+    });
+    if (handedOut.length > 0) return handedOut.reverse();
+    const turns = await this.timeline.turns(session);
+    return turns.toReversed().map(({ turn, last }): Found => {
+      const moment = { session, step: last, sha256: undefined };
+      const read = (): Promise<PastContext> => this.#contexts.at(session, { moment: { kind: 'turn', turn } });
+      return { ...moment, id: tyrumReportId(moment), turn, at: atOf(last), read };
+    });
+  }
+
+  /** The newest of all sessions. */
+  async #newest(limit: number): Promise<readonly Found[]> {
+    let found: readonly Found[] = [];
+    for (const session of await this.#sessions()) {
+      const oldest = found[limit - 1];
+      if (oldest !== undefined && oldest.at > session.validTime.getTime()) break;
+      found = [...found, ...(await this.#of(session.id))].sort((a, b) => b.at - a.at).slice(0, limit);
+    }
+    return found;
+  }
+}

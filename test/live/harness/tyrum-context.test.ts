@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { tyrumReportSchema } from '../../../src/interop/tyrum/context-report.js';
+import { askHere } from '../../support/ask-here.js';
+import { HarnessApi } from '../../support/harness-api.js';
+import { type Serve, startServe, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+
+/** Our own form of what Tyrum's gateway answers about contexts, and of how it prunes. */
+let root: string;
+let remove: () => Promise<void>;
+let serve: Serve;
+let api: HarnessApi;
+
+beforeAll(async () => {
+  ({ root, remove } = await temporaryRoot());
+  serve = await startServe([], root);
+  api = new HarnessApi(serve);
+});
+
+afterAll(async () => {
+  await api.close();
+  expect(await serve.close()).toBe(0);
+  await remove();
+});
+
+const get = async (path: string) => {
+  const { status, body } = await api.send(path, { method: 'GET' });
+  return { status, body: body as { readonly [member: string]: never } };
+};
+type Row = Readonly<Record<string, unknown>> & { readonly context_report_id: string; readonly turn_id: string };
+const rows = async (query: string): Promise<readonly Row[]> => (await get(`/context/list?${query}`)).body.reports as unknown as Row[];
+
+const PROMPT = 'You are careful.';
+const OUTPUT = 'forty two '.repeat(30);
+
+/** A session of some turns, each with a call, whose context is handed out behind the last. */
+async function recorded(turns: number): Promise<string> {
+  const { id } = await api.call('openSession', undefined, { system_prompt: PROMPT });
+  for (let n = 1; n <= turns; n++) {
+    const messages = [
+      { role: 'user', content: `question ${n}` },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: `t${n}`, type: 'function', function: { name: 'look', arguments: '{"at":1}' } }],
+      },
+      { role: 'tool', tool_call_id: `t${n}`, content: OUTPUT },
+      { role: 'assistant', content: `answer ${n}` },
+    ];
+    await api.call('reportMessages', id, { messages });
+  }
+  return id;
+}
+
+const sized = (report: Row) => report.user_parts as readonly { readonly id: string; readonly chars: number }[];
+
+describe('context reports', () => {
+  test('every context that was handed out has one, in exact fields, whose parts add up to the context', async () => {
+    const id = await recorded(1);
+    await api.call('announceTools', id, {
+      tools: ['a', 'bb', 'ccc', 'dddd', 'eeeee', 'ffffff'].map((schema) => ({ id: `tool_${schema}`, schema })),
+      skills: ['reading'],
+      mcp_servers: ['files'],
+    });
+    const { text = '' } = await api.call('beginTurn', id, { messages: [{ role: 'user', content: 'what now?' }] });
+    const { status, body } = await get(`/context?conversation_id=${id}`);
+    expect([status, body.status]).toEqual([200, 'ok']);
+    const { turn_id, created_at, ...report } = body.report as unknown as Row & { readonly created_at: string };
+    expect(tyrumReportSchema.parse(report)).toEqual(report);
+    expect([turn_id, created_at]).toEqual([`${id}@turn:2`, report.generated_at]);
+    expect(report).toMatchObject({
+      conversation_id: id,
+      system_prompt: { sections: [{ id: 'system_prompt' }] },
+      selected_tools: ['tool_a', 'tool_bb', 'tool_ccc', 'tool_dddd', 'tool_eeeee', 'tool_ffffff'],
+      tool_schema_total_chars: 33,
+      enabled_skills: ['reading'],
+      mcp_servers: ['files'],
+      tool_calls: [{ tool_id: 'look' }],
+    });
+    expect(report.tool_schema_top).toEqual(
+      [8, 7, 6, 5, 4].map((chars) => ({ id: `tool_${'fedcb'.charAt(8 - chars).repeat(chars - 2)}`, chars })),
+    );
+    expect(sized(report as Row).find((part) => part.id === 'user_request')?.chars).toBe('what now?'.length);
+    // Titles of sections and the empty lines between them are no part of any.
+    const parts = [report.system_prompt as { readonly chars: number }, ...sized(report as Row)].reduce((sum, { chars }) => sum + chars, 0);
+    expect(Math.abs(parts - text.length)).toBeLessThan(120);
+    expect(JSON.stringify(report)).not.toContain('forty two');
+    const listed = await rows(`conversation_id=${id}`);
+    expect(listed).toEqual([body.report]);
+    expect((await get(`/context/detail/${report.context_report_id}`)).body.report).toEqual(body.report);
+    const { body: tools } = await get(`/context/tools?conversation_id=${id}`);
+    expect(tools).toMatchObject({ status: 'ok', conversation_id: id, total_chars: 33 });
+  });
+
+  test('a session without a handed-out context has one for each turn, newest first, by turn and by number', async () => {
+    const id = await recorded(3);
+    expect((await rows(`conversation_id=${id}`)).map((row) => row.turn_id)).toEqual([3, 2, 1].map((turn) => `${id}@turn:${turn}`));
+    const [second] = await rows(`turn_id=${encodeURIComponent(`${id}@turn:2`)}`);
+    expect((await rows(`conversation_id=${id}&limit=2`)).at(-1)).toEqual(second);
+    expect((await rows('limit=1')).map((row) => row.conversation_id)).toEqual([id]);
+    const answered = await askHere(['report', 'list', id, '--format', 'tyrum', '--limit', '2', '--data', suiteData()], {});
+    expect(JSON.parse(answered.stdout)).toEqual((await get(`/context/list?conversation_id=${id}&limit=2`)).body);
+    const detail = await askHere(['report', 'detail', `${id}@turn:2`, '--format', 'tyrum', '--data', suiteData()], {});
+    const { turn_id: _turn, created_at: _at, ...report } = second ?? ({} as Row);
+    expect(JSON.parse(detail.stdout)).toEqual(report);
+  });
+
+  test('what cannot be answered is refused by name and place', async () => {
+    const unknown = '123e4567-e89b-12d3-a456-426614174000';
+    expect(await api.refused(`/context/detail/${unknown}`, { method: 'GET' })).toMatchObject({
+      status: 404,
+      code: 'unknown-report',
+      problem: { error: 'not_found' },
+    });
+    const refused = async (path: string, sent = {}) => (await api.refused(path, { method: 'GET', ...sent })).code;
+    expect(await refused('/context/detail/nonsense')).toBe('invalid-request');
+    for (const query of ['limit=0', 'limit=501', 'session=x', 'conversation_id='])
+      expect(await refused(`/context/list?${query}`)).toBe('invalid-request');
+    expect(await refused('/context/list?turn_id=7')).toBe('invalid-settings');
+    expect(await refused('/context?conversation_id=nobody')).toBe('unknown-session');
+    expect(await refused('/context', { method: 'POST' })).toBe('method-not-allowed');
+    expect(await refused('/context/other')).toBe('not-found');
+    expect(await refused('/context', { headers: { authorization: 'Bearer wrong' } })).toBe('unauthorized');
+    expect(await refused('/context', { headers: { host: 'evil.example' } })).toBe('forbidden');
+    const { id } = await api.call('openSession', undefined, {});
+    const put = (body: unknown) => refused(`/v1/sessions/${id}/tools`, { method: 'PUT', body });
+    for (const tools of [[{}], [{ id: '' }], [{ id: 'a', chars: -1 }], [{ id: 'a', text: 'x' }]])
+      expect(await put({ tools })).toBe('invalid-request');
+    // A session that only was opened has no turn, and so no report.
+    expect(await refused(`/context?conversation_id=${id}`)).toBe('unknown-report');
+  });
+});
+
+describe('pruning', () => {
+  test('calls and results before the last messages go in pairs, and nothing stored changes', async () => {
+    const id = await recorded(3);
+    const { messages, pruned } = await api.call('promptOfTyrum', id, { tool_prune_keep_last_messages: 3 });
+    expect(messages.map(({ role, content }) => `${role} ${content === OUTPUT ? 'output' : content}`)).toEqual([
+      `system ${PROMPT}`,
+      ...[1, 2].flatMap((n) => [`user question ${n}`, `assistant answer ${n}`]),
+      'user question 3',
+      'assistant ',
+      'tool output',
+      'assistant answer 3',
+    ]);
+    expect([pruned.results.length, pruned.messages.length]).toEqual([2, 2]);
+    expect((await api.call('promptOfTyrum', id, { tool_prune_keep_last_messages: 99 })).messages).toHaveLength(13);
+    expect((await api.refused(`/v1/sessions/${id}/tyrum/prompt`, { body: { max_messages: 7 } })).code).toBe('invalid-settings');
+  });
+});
