@@ -61,8 +61,13 @@ const QUOTED: ReadonlySet<string> = new Set([
   'redaction_reason',
 ]);
 
-const isStatusField = (key: string): boolean => STATUS_FIELDS.has(key.toLowerCase().replace(/[- ]/g, '_'));
-const isStatusWord = (value: Json | undefined): boolean => typeof value === 'string' && STATUS_WORDS.has(value.trim().toLowerCase());
+/** Longer than any of the words, with room around it. */
+const LONGEST_WORD = 40;
+
+const isStatusField = (key: string): boolean =>
+  STATUS_FIELDS.has(key) || (/[A-Z -]/.test(key) && STATUS_FIELDS.has(key.toLowerCase().replace(/[- ]/g, '_')));
+const isStatusWord = (value: Json | undefined): boolean =>
+  typeof value === 'string' && value.length <= LONGEST_WORD && STATUS_WORDS.has(value.trim().toLowerCase());
 const isMap = (value: Json): value is { readonly [key: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -79,13 +84,17 @@ export function withoutStatus(value: Json): Json {
  * anything.
  * @param own fields of this name are the record's own and no status of a runtime
  */
-export function statusFindings(value: Json, own: readonly string[] = [], path = ''): readonly string[] {
-  if (Array.isArray(value))
-    return value.flatMap((one, i) => (isStatusWord(one) ? [`${path}[${i}]`] : statusFindings(one, [], `${path}[${i}]`)));
-  if (!isMap(value)) return [];
-  return Object.entries(value).flatMap(([key, one]) => {
-    if (QUOTED.has(key) || own.includes(key)) return [];
-    const at = path === '' ? key : `${path}.${key}`;
-    return isStatusField(key) || isStatusWord(one) ? [at] : statusFindings(one, [], at);
-  });
+export function statusFindings(value: Json, own: readonly string[] = []): readonly string[] {
+  const findings: string[] = [];
+  const look = (one: Json, path: readonly (string | number)[], allowed: readonly string[]): void => {
+    if (typeof one !== 'object' || one === null) return;
+    for (const [key, inside] of Array.isArray(one) ? one.entries() : Object.entries(one)) {
+      const isField = typeof key === 'string';
+      if (isField && (QUOTED.has(key) || allowed.includes(key))) continue;
+      if ((isField && isStatusField(key)) || isStatusWord(inside)) findings.push([...path, key].join('.'));
+      else if (typeof inside === 'object') look(inside, [...path, key], []);
+    }
+  };
+  look(value, [], own);
+  return findings;
 }

@@ -68,7 +68,7 @@ describe('bundles of any session', () => {
   test('status in somebody else’s fields is dropped, what is quoted stays', () => {
     const foreign = { Status: 'x', data: { exit_code: 1, kept: 'yes', list: ['done', 'more'] }, title: 'done', how: 'Approved' };
     expect(withoutStatus(foreign)).toEqual({ data: { kept: 'yes', list: ['more'] }, title: 'done' });
-    expect(statusFindings(foreign)).toEqual(['Status', 'data.exit_code', 'data.list[0]', 'how']);
+    expect(statusFindings(foreign)).toEqual(['Status', 'data.exit_code', 'data.list.0', 'how']);
     expect(statusFindings({ status: 'open' }, ['status'])).toEqual([]);
   });
 });
