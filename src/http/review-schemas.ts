@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { TYRUM_REVIEW_ANSWERS } from './tyrum-schemas.js';
+import { tyrumReportSchema } from '../interop/tyrum/context-report.js';
 
 const count = z.int().nonnegative();
 const ids = z.array(z.string());
@@ -217,6 +217,11 @@ const assembly = z.object({
   sections: z.array(z.object({ name: z.string(), chars: count, tokens: count })),
 });
 
+const tyrumReportRow = tyrumReportSchema.extend({
+  turn_id: z.string().describe('SESSION@turn:7'),
+  created_at: z.string().describe('ISO 8601, UTC'),
+});
+
 /** The bodies of answers about the past. */
 export const REVIEW_ANSWERS = {
   Log: z.object({
@@ -353,7 +358,16 @@ export const REVIEW_ANSWERS = {
     raw_chars: count,
     shown_chars: count,
   }),
-  ...TYRUM_REVIEW_ANSWERS,
+  TyrumReport: z.object({ status: z.literal('ok'), report: tyrumReportRow }),
+  TyrumReports: z.object({ status: z.literal('ok'), reports: z.array(tyrumReportRow).describe('Newest first') }),
+  TyrumTools: z.object({
+    status: z.literal('ok'),
+    conversation_id: z.string(),
+    tools: z.array(z.object({ id: z.string(), chars: count })),
+    total_chars: count,
+    skills: z.array(z.string()),
+    mcp_servers: z.array(z.string()),
+  }),
 } as const;
 
 /** A question by the name of its parameters. */

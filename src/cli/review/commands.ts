@@ -38,6 +38,7 @@ const logs = () => import('./log.js');
 const objects = () => import('./object.js');
 const contexts = () => import('./context.js');
 const prefixes = () => import('./prefix.js');
+const tyrum = () => import('./tyrum.js');
 
 function contextCommand(): Command {
   return withMoment(new Command('context'))
@@ -55,14 +56,20 @@ function reportCommand(): Command {
       .argument('<session>', 'its id or the beginning of it')
       .addOption(limitFlag('show at most this many (default: 20)'))
       .addOption(formatFlag())
-      .action(async (session: string, flags: ReviewFlags) => (await contexts()).reportListAction(session, flags)),
+      .action(async (session: string, flags: ReviewFlags) =>
+        flags.format === 'tyrum' ? (await tyrum()).tyrumListAction(session, flags) : (await contexts()).reportListAction(session, flags),
+      ),
   );
   report.addCommand(
     withMoment(new Command('detail'))
       .description('one context by section and object, the largest first, stored against shown size')
       .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
       .addOption(formatFlag())
-      .action(async (session: string, flags: ReviewFlags) => (await contexts()).reportDetailAction(session, flags)),
+      .action(async (session: string, flags: ReviewFlags) =>
+        flags.format === 'tyrum'
+          ? (await tyrum()).tyrumDetailAction(session, flags)
+          : (await contexts()).reportDetailAction(session, flags),
+      ),
   );
   return report;
 }

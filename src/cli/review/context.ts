@@ -2,7 +2,7 @@ import { askContext } from '../../history/ask/ask.js';
 import type { ContextLedger, ObjectEntry, ReportedContext } from '../../history/ask/context-report.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
 import { type Colours, columns, escapedLine, escapedText } from '../output.js';
-import type { Answer, ReviewFlags } from './answer.js';
+import type { ReviewFlags } from './answer.js';
 import { answerReview, basisText, shortName, wireAnswers } from './answer.js';
 
 /** Where a context comes from, in words. */
@@ -97,25 +97,9 @@ export async function contextAction(reference: string, flags: ReviewFlags): Prom
   });
 }
 
-const TYRUM_LISTED = 20;
-
-/** A report in the fields of another program: JSON for people and programs alike. */
-function foreignAnswer(body: object): Answer {
-  const text = JSON.stringify(body, null, 2);
-  return { lines: () => [escapedText(text)], exact: `${text}\n`, json: () => body };
-}
-
-const tyrumReports = () => import('../../interop/tyrum/read-reports.js');
-const tyrumRows = async () => (await import('../../http/tyrum-routes.js')).tyrumRow;
-
 /** `report list <session>` */
 export async function reportListAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    if (flags.format === 'tyrum') {
-      const { TyrumReports } = await tyrumReports();
-      const rows = await new TyrumReports(timeline).list({ conversation: reference, limit: flags.limit ?? TYRUM_LISTED });
-      return foreignAnswer({ status: 'ok', reports: rows.map(await tyrumRows()) });
-    }
     const { reportList } = await import('../../history/ask/context-report.js');
     const list = await reportList(timeline, reference, flags.limit);
     return {
@@ -129,10 +113,6 @@ export async function reportListAction(reference: string, flags: ReviewFlags): P
 /** `report detail <session>[@when]` */
 export async function reportDetailAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
-    if (flags.format === 'tyrum') {
-      const { TyrumReports } = await tyrumReports();
-      return foreignAnswer(await new TyrumReports(timeline).of(await askContext(timeline, reference, flags)));
-    }
     const { reportDetail } = await import('../../history/ask/context-report.js');
     const reported = await reportDetail(timeline, reference, flags);
     return {
