@@ -37,14 +37,19 @@ export interface ReportedCall {
   readonly applied?: RecordedCall['applied'];
 }
 
-/** The recorded call that a report repeats: same id, tool, arguments and output (decision B2). */
-export async function findKnownCall(session: ContextSession, call: CallItem): Promise<ObjectId | undefined> {
+/** The recorded call that a report repeats: same id, tool, arguments and output (decision B2), and behind the step `since`. */
+export async function findKnownCall(session: ContextSession, call: CallItem, since = 0): Promise<ObjectId | undefined> {
   const { id } = call;
   if (id === undefined) return undefined;
   const given = id.toWellFormed();
   const used = new Set([given]);
-  const candidates = session.state.sets.index.filter(
-    (ref) => ref.startsWith(given) && session.state.isToolResult(ref) && nativeCallId(ref, used) === given,
+  const { sets, marks } = session.state;
+  const candidates = sets.index.filter(
+    (ref) =>
+      ref.startsWith(given) &&
+      session.state.isToolResult(ref) &&
+      nativeCallId(ref, used) === given &&
+      !(since > 0 && marks.some((mark) => mark.call === ref && mark.seq <= since)),
   );
   for (const ref of candidates) {
     const version = (await session.load(ref))?.version;

@@ -27,6 +27,8 @@ export interface ReportOptions {
   readonly compacted?: boolean;
   /** Records nothing of a whole history in which the end of the chat is undone; the report then says from which step on. */
   readonly refuseUndone?: boolean;
+  /** In mode `append`: what stands at this step or before it does not count as known, since the harness's list began behind it; 0 if left out. */
+  readonly since?: number;
 }
 
 /** Where an entry of a whole history belongs in the session: the message that it stood in, its turn, its step and, of a call, its object. */
@@ -123,8 +125,8 @@ export class ReportedChat {
     return this.#record(call, { ...extras, ...defined({ by }) });
   }
 
-  async #record(call: CallItem, extras: CallExtras): Promise<ReportedCall> {
-    const known = await findKnownCall(this.#session, call);
+  async #record(call: CallItem, extras: CallExtras, since?: number): Promise<ReportedCall> {
+    const known = await findKnownCall(this.#session, call, since);
     if (known !== undefined) return { callId: known, outcome: 'known', files: 0, collapsed: [], notes: [] };
     return recordItem(this.#session, call, { context: this.#context(), extras });
   }
@@ -134,7 +136,7 @@ export class ReportedChat {
     return options.mode === 'history' ? this.#reportHistory(messages, options) : this.#reportNew(messages, options);
   }
 
-  async #reportNew(messages: readonly ReportedMessage[], { turnRef }: ReportOptions): Promise<MessagesReport> {
+  async #reportNew(messages: readonly ReportedMessage[], { turnRef, since = 0 }: ReportOptions): Promise<MessagesReport> {
     // In the middle of a chat a system message is something that the harness put in, not the prompt.
     const history = historyOf(messages, { known: this.#open, prompt: this.#session.state.seq === 0 });
     const { items } = history;
@@ -142,11 +144,11 @@ export class ReportedChat {
     if (history.systemPrompt !== undefined) await this.#session.setSystemPrompt(history.systemPrompt);
     const taken: Taken[] = [];
     const steps = new Map<number, number>();
-    for (const i of this.#unseen(entries)) {
+    for (const i of this.#unseen(entries, since)) {
       const [item, entry] = [items[i], entries[i]];
       if (item === undefined || entry === undefined) continue;
-      if (!isCompared(item) && (await this.#hasCallsOf(messages[item.index], items.slice(i + 1)))) continue;
-      const one = await this.#take(item, { whole: false, ...extrasOf(item, { turnRef, steps }) });
+      if (!isCompared(item) && (await this.#hasCallsOf(messages[item.index], { later: items.slice(i + 1), since }))) continue;
+      const one = await this.#take(item, { whole: false, since, ...extrasOf(item, { turnRef, steps }) });
       if (one === undefined) continue;
       taken.push(one);
       if (item.kind === 'message') steps.set(item.index, one.place.seq);
@@ -199,7 +201,10 @@ export class ReportedChat {
   }
 
   /** Records one entry; undefined when it turned out to be known. */
-  async #take(item: HistoryItem, { whole, ...extras }: CallExtras & { readonly whole: boolean }): Promise<Taken | undefined> {
+  async #take(
+    item: HistoryItem,
+    { whole, since, ...extras }: CallExtras & { readonly whole: boolean; readonly since?: number },
+  ): Promise<Taken | undefined> {
     const { index } = item;
     if (item.kind === 'message') {
       const { role, text, name, id, usage } = item;
@@ -209,7 +214,9 @@ export class ReportedChat {
       return { entry: { index, kind: 'message' }, place: this.#place(), notes: [] };
     }
     // In a whole history the place decides whether a call is known; its id may rightly come again.
-    const call = whole ? await recordItem(this.#session, item, { context: this.#context(), extras }) : await this.#record(item, extras);
+    const call = whole
+      ? await recordItem(this.#session, item, { context: this.#context(), extras })
+      : await this.#record(item, extras, since);
     if (call.outcome === 'known') return undefined;
     return { entry: { index, kind: 'call', callId: call.callId }, place: { ...this.#place(), ref: call.callId }, notes: call.notes };
   }
@@ -220,11 +227,14 @@ export class ReportedChat {
   }
 
   /** Whether the chat has calls of a silent message, which then stand where they were recorded; `later`: what the report holds behind it. */
-  async #hasCallsOf(message: ReportedMessage | undefined, later: readonly HistoryItem[]): Promise<boolean> {
+  async #hasCallsOf(
+    message: ReportedMessage | undefined,
+    { later, since }: { readonly later: readonly HistoryItem[]; readonly since: number },
+  ): Promise<boolean> {
     if (message === undefined || this.#isEarly(message)) return true;
     const ids = new Set(announcedIds(message));
     const first = later.find((item) => item.kind === 'call' && item.id !== undefined && ids.has(item.id));
-    return first?.kind === 'call' && (await findKnownCall(this.#session, first)) !== undefined;
+    return first?.kind === 'call' && (await findKnownCall(this.#session, first, since)) !== undefined;
   }
 
   /** Where the step that was just recorded stands. */
@@ -250,11 +260,12 @@ export class ReportedChat {
   }
 
   /** The entries of a report of new ones, less messages whose id was reported before. */
-  #unseen(entries: readonly HistoryEntry[]): readonly number[] {
-    const stored = this.#session.state.marks.flatMap(({ message, native }) =>
-      message === undefined || native === undefined ? [] : [native],
+  #unseen(entries: readonly HistoryEntry[], since: number): readonly number[] {
+    const stored = this.#session.state.marks.flatMap(({ message, native, seq }) =>
+      message === undefined || native === undefined || seq <= since ? [] : [native],
     );
-    const seen = new Set([...stored, ...this.#sent.flatMap(({ kind, id }) => (kind === 'message' && id !== undefined ? [id] : []))]);
+    const sent = this.#sent.flatMap(({ kind, id, seq }) => (kind === 'message' && id !== undefined && seq > since ? [id] : []));
+    const seen = new Set([...stored, ...sent]);
     return entries.flatMap(({ kind, id }, i) => {
       if (kind === 'call' || id === undefined) return [i];
       if (seen.has(id)) return [];

@@ -18,19 +18,16 @@ import {
   callsIn,
   type MadeCall,
   type MessageShape,
-  messagesIn,
+  type NamedMessage,
+  namedEntries,
+  RESULT_ROLES,
   reportedOf,
+  SYSTEM_ROLES,
   sameKey,
   shapeOf,
 } from './amplifier-message.js';
 import { type MessagesView, messagesView, type ViewWish } from './amplifier-view.js';
-import { type KeptShapes, type ListedEntry, listedEntries, listedMessages } from './message-list.js';
-
-/** A message with the name that its sender gave it, by which it is known when it is sent again. */
-export interface NamedMessage {
-  readonly id: string;
-  readonly message: AmplifierMessage;
-}
+import { isRunOf, type KeptShapes, type ListedEntry, listedEntries, listedMessages } from './message-list.js';
 
 /** What became of messages. */
 export interface AddedMessages {
@@ -56,7 +53,6 @@ const SURFACE = 'amplifier';
 const MOST_RECORDS = 100;
 /** Longer arguments of a waiting call are not kept a second time. */
 const LONGEST_ARGUMENTS = 100_000;
-const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
 
 type KeptEvent = ContextRecord<'event'>;
 interface KeptMessage extends MessageShape {
@@ -171,22 +167,22 @@ export class AmplifierContext {
     const known = await this.#known();
     return known.serial(async () => {
       const ours = listedMessages((await this.#read(known)).listed, known.kept).map(sameKey);
-      const theirs = messages.flatMap(({ message }) => messagesIn(message, 0).map(sameKey));
+      const theirs = messages.flatMap((one) => namedEntries(one, 0).map(({ message }) => sameKey(message)));
       if (ours.length === 0) {
         await this.#add(messages, known);
         return 'imported';
       }
       // Sent again, since its answer never came: what is missing of it is taken, its records too.
-      if (this.#isRepeated(messages)) {
+      if (!replace && isRunOf(messages, this.#marksSince(known))) {
         await this.#add(messages, known);
         return 'imported';
       }
       if (isWithin(theirs, ours)) return 'ignored';
       if (ours.every((key, i) => theirs[i] === key)) {
         let at = 0;
-        const more = messages.filter(({ message }) => {
+        const more = messages.filter((one) => {
           const first = at;
-          at += messagesIn(message, 0).length;
+          at += namedEntries(one, 0).length;
           return first >= ours.length;
         });
         await this.#add(more, known);
@@ -242,9 +238,9 @@ export class AmplifierContext {
     let [added, old] = [0, 0];
     const taking: Taking = { known, records: [] };
     try {
-      for (const { id, message } of messages) {
-        for (const [i, one] of messagesIn(message, this.#client.now()).entries()) {
-          if (await this.#take(one, i === 0 ? id : `${id}.${i}`, taking)) added += 1;
+      for (const message of messages) {
+        for (const one of namedEntries(message, this.#client.now())) {
+          if (await this.#take(one, taking)) added += 1;
           else old += 1;
         }
         // A long list is not acknowledged faster than the database takes it.
@@ -257,9 +253,8 @@ export class AmplifierContext {
     return { added, known: old };
   }
 
-  #isRepeated(messages: readonly NamedMessage[]): boolean {
-    const ids = new Set(messages.map(({ id }) => id));
-    return this.#session.session.state.marks.some(({ native }) => native !== undefined && ids.has(native));
+  #marksSince({ kept }: Known) {
+    return this.#session.session.state.marks.filter(({ seq }) => seq > kept.from);
   }
 
   /** Writes what the messages leave that were taken so far. */
@@ -271,15 +266,15 @@ export class AmplifierContext {
   }
 
   /** Takes one message; false where it was known already. */
-  async #take(message: AmplifierMessage, id: string, { known, records }: Taking): Promise<boolean> {
+  async #take({ id, message }: NamedMessage, { known, records }: Taking): Promise<boolean> {
     const { state } = this.#session.session;
     if (!SYSTEM_ROLES.has(message.role)) known.isBeginning = false;
     else if (state.seq <= known.kept.from) return this.#takePrompt(message, { known, records });
     else if (known.isBeginning && known.kept.prompts.some((prompt) => prompt.message.content === message.content)) return false;
     const reported = reportedOf(message, id);
-    const isResult = message.role === 'tool' || message.role === 'function';
+    const isResult = RESULT_ROLES.has(message.role);
     const maker = isResult ? this.#maker(reported.tool_call_id, known) : [];
-    const { recorded } = await this.#session.reportMessages([...maker, reported]);
+    const { recorded } = await this.#session.reportMessages([...maker, reported], { since: known.kept.from });
     const seq = this.#stepOf(isResult ? { call: reported.tool_call_id, recorded: recorded.at(-1)?.callId } : { native: id });
     if (seq !== undefined && !known.kept.bySeq.has(seq)) {
       const calls = callsIn(message);

@@ -28,6 +28,13 @@ export const amplifierMessageSchema = z
   .describe('A message as the kernel passes it');
 
 export type AmplifierMessage = z.output<typeof amplifierMessageSchema>;
+
+/** A message with the name that its sender gave it, by which it is known when it is sent again. */
+export interface NamedMessage {
+  readonly id: string;
+  readonly message: AmplifierMessage;
+}
+
 type Block = z.output<typeof blockSchema>;
 
 /** What a message says beside the text that the chat keeps. */
@@ -51,7 +58,10 @@ const LONGEST_SHAPE = 400_000;
 const UNKNOWN_TOOL = 'unknown';
 /** Blocks that are no words of the message: the model's thinking goes back to its provider as it came, and nowhere else. */
 const SILENT_BLOCKS: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking', 'reasoning', 'tool_call', 'tool_use']);
-const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function']);
+/** Messages of these roles are the prompt where they stand in front of all others. */
+export const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
+/** Messages of these roles are results of calls. */
+export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function']);
 
 /** A value whose texts hold no half of a surrogate pair, which neither database nor model takes. */
 function wellFormed(value: unknown): unknown {
@@ -69,11 +79,7 @@ function resultText(block: Block): string {
   return typeof output === 'string' ? output : JSON.stringify(output);
 }
 
-/**
- * A message as the entries that it becomes: results that stand as blocks in it are messages of their own, in front of what else it says, and a message without a
- * time has the present one.
- */
-export function messagesIn(given: AmplifierMessage, now: number): readonly AmplifierMessage[] {
+function messagesIn(given: AmplifierMessage, now: number): readonly AmplifierMessage[] {
   const sound = wellFormed(given) as AmplifierMessage;
   const metadata = { ...sound.metadata, timestamp: sound.metadata?.timestamp ?? new Date(now).toISOString() };
   const message = { ...sound, metadata };
@@ -85,6 +91,14 @@ export function messagesIn(given: AmplifierMessage, now: number): readonly Ampli
   });
   const rest = blocks.filter((block) => !isResultBlock(block));
   return rest.length === 0 ? results : [...results, { ...message, content: rest }];
+}
+
+/**
+ * A message as the entries that it becomes: results that stand as blocks in it are messages of their own, in front of what else it says, and a message without a
+ * time has the present one.
+ */
+export function namedEntries({ id, message }: NamedMessage, now: number): readonly NamedMessage[] {
+  return messagesIn(message, now).map((one, i) => ({ id: i === 0 ? id : `${id}.${i}`, message: one }));
 }
 
 /** The calls that a message makes, in their order: those of `tool_calls`, else those that stand as blocks in it. */

@@ -1,6 +1,17 @@
 import type { Entry, ResultEntry } from '../../projection/entry.js';
+import { nativeId } from '../../projection/measured-entries.js';
 import type { Projection } from '../../projection/project-session.js';
-import { type AmplifierMessage, callsIn, type MessageShape, messageOf } from './amplifier-message.js';
+import type { ChatMark } from '../../session/session-fold.js';
+import {
+  type AmplifierMessage,
+  callsIn,
+  type MessageShape,
+  messageOf,
+  type NamedMessage,
+  namedEntries,
+  RESULT_ROLES,
+  SYSTEM_ROLES,
+} from './amplifier-message.js';
 
 /** What is kept of a session for Amplifier beside its chat. */
 export interface KeptShapes {
@@ -61,4 +72,24 @@ export function listedMessages(listed: readonly ListedEntry[], { prompts }: Kept
   return listed.flatMap(({ entry, shape }) =>
     entry.kind === 'system' && entry.isPrompt ? promptMessages(entry.text, prompts) : [messageOf(entry, shape)],
   );
+}
+
+/**
+ * Whether a list that is sent and the chat are one list by the ids of their entries, as far as the shorter one goes: it was sent before. The system messages in front,
+ * which are the prompt, are not compared.
+ */
+export function isRunOf(sent: readonly NamedMessage[], marks: readonly ChatMark[]): boolean {
+  const entries = sent.flatMap((one) => namedEntries(one, 0));
+  const first = entries.findIndex(({ message }) => !SYSTEM_ROLES.has(message.role));
+  const theirs = first < 0 ? [] : entries.slice(first);
+  const ours = marks.flatMap(({ message, native, call }) => [
+    ...(message === undefined ? [] : [{ native }]),
+    ...(call === undefined ? [] : [{ call: nativeId(call) }]),
+  ]);
+  const isSame = ({ id, message }: NamedMessage, own: (typeof ours)[number] | undefined): boolean => {
+    if (own === undefined) return true;
+    if (!RESULT_ROLES.has(message.role)) return 'native' in own && own.native === id;
+    return 'call' in own && own.call === (message.tool_call_id ?? own.call);
+  };
+  return theirs.length > 0 && ours.length > 0 && theirs.every((one, i) => isSame(one, ours[i]));
 }

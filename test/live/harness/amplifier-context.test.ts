@@ -163,6 +163,38 @@ describe('contract 2.1', () => {
     expect((await list(id)).map(said)).toEqual([{ role: 'user', content: 'other' }]);
   });
 
+  test('a list that is taken instead, or again after a clear, has its results and its earlier ids', async () => {
+    const id = await opened();
+    const base = named(turns(0, 1));
+    const set = (messages: typeof base, more = {}) => api.call('setAmplifierMessages', id, { messages, ...more });
+    await set(base);
+    const edited = [...named([{ role: 'user', content: 'asked in another way' }]), ...base.slice(1)];
+    expect(await set(edited, { replace: true })).toEqual({ outcome: 'replaced' });
+    expect((await list(id)).map(said)).toEqual(edited.map(({ message }) => message));
+    expect((await view(id, { budget: 5_000 })).messages).toEqual(await list(id));
+    await api.call('clearAmplifierMessages', id);
+    expect(await api.call('addAmplifierMessages', id, { messages: base })).toEqual({ added: 4, known: 0 });
+    expect(await api.call('addAmplifierMessages', id, { messages: base })).toEqual({ added: 0, known: 4 });
+    await api.call('closeSession', id);
+    await api.call('openSession', undefined, { id, must_exist: true });
+    expect(await set(base)).toEqual({ outcome: 'imported' });
+    expect((await list(id)).map(said)).toEqual(base.map(({ message }) => message));
+    expect((await view(id, { budget: 5_000 })).messages).toEqual(await list(id));
+  });
+
+  test('one known id does not make a list one that was sent before', async () => {
+    const id = await opened();
+    const user = (content: string): Message => ({ role: 'user', content });
+    const [a, b, c, x] = named([user('a'), user('b'), user('c'), user('x')]);
+    await api.call('setAmplifierMessages', id, { messages: [a, b, c] });
+    const path = `/v1/sessions/${id}/amplifier/messages`;
+    const other = { messages: [a, x] };
+    expect(await api.refused(path, { method: 'PUT', body: other })).toMatchObject({ status: 409, code: 'other-history' });
+    expect((await list(id)).map(({ content }) => content)).toEqual(['a', 'b', 'c']);
+    expect(await api.call('setAmplifierMessages', id, { ...other, replace: true })).toEqual({ outcome: 'replaced' });
+    expect((await list(id)).map(({ content }) => content)).toEqual(['a', 'x']);
+  });
+
   test('what is no message is refused by its place and changes nothing', async () => {
     const id = await opened();
     const path = `/v1/sessions/${id}/amplifier/messages`;

@@ -4,7 +4,7 @@ import {
   type AmplifierMessage,
   callsIn,
   type MessageShape,
-  messagesIn,
+  namedEntries,
   reportedOf,
   shapeOf,
 } from '../../../src/interop/amplifier/amplifier-message.js';
@@ -73,10 +73,11 @@ describe('a message taken apart', () => {
       { type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'two' }] },
       { type: 'text', text: 'and now?' },
     ];
-    expect(messagesIn({ role: 'user', content: blocks }, 0).map(({ role, content, tool_call_id: call }) => [role, call, content])).toEqual([
-      ['tool', 'a', 'one'],
-      ['tool', 'b', '[{"type":"text","text":"two"}]'],
-      ['user', undefined, [{ type: 'text', text: 'and now?' }]],
+    const entries = namedEntries({ id: 'm', message: { role: 'user', content: blocks } }, 0);
+    expect(entries.map(({ id, message: { role, content, tool_call_id: call } }) => [id, role, call, content])).toEqual([
+      ['m', 'tool', 'a', 'one'],
+      ['m.1', 'tool', 'b', '[{"type":"text","text":"two"}]'],
+      ['m.2', 'user', undefined, [{ type: 'text', text: 'and now?' }]],
     ]);
   });
 
