@@ -21,6 +21,8 @@ export interface BundleSource {
   readonly delivered: readonly DeliveredContext[];
   /** All event records of the session, also later ones: what may not be shown now is not shown of the past either. */
   readonly redactions: readonly ContextRecord<'event'>[];
+  /** Texts of what was redacted as a whole, by its name, that the projection does not hold: of other moments, and of files that it has as a line. */
+  readonly redactedTexts: (name: string) => readonly string[];
 }
 
 const PRODUCER = { name: 'palimpsest', contract: 'agent-context' } as const;
@@ -141,9 +143,10 @@ function momentOf({ projection, records, delivered }: BundleSource): number {
 
 /** The bundle of a session at a basis: a value, equal for equal sources. */
 export function makeBundle(source: BundleSource): Bundle {
-  const { projection, scope, steps, records, delivered, redactions } = source;
+  const { projection, scope, steps, records, delivered, redactions, redactedTexts } = source;
   const { session, basis, counter, entries, turn, seq, digest } = projection;
-  const redactor = new Redactor(redactions, textsOf(projection));
+  const held = textsOf(projection);
+  const redactor = new Redactor(redactions, (name) => [...held(name), ...redactedTexts(name)]);
   const table = new ItemTable(projection, redactor);
   const created_at = timeText(momentOf(source));
   const context_id = `context-${hashText(JSON.stringify([session, scope, seq, basis.validTime, basis.txId])).slice(0, 32)}`;

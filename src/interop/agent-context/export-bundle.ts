@@ -1,16 +1,19 @@
-import { HOUSE_COUNTER, ProjectionReader } from '../../history/project/read-projection.js';
+import { readProjection } from '../../history/project/read-projection.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { PastContexts } from '../../history/rebuild/past-context.js';
 import type { Timeline, When } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import type { SessionId } from '../../objects/ids.js';
+import type { Projection } from '../../projection/project-session.js';
 import { assemblyId } from '../../store/assemblies.js';
 import { type BundleSource, makeBundle } from './bundle.js';
 import { type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';
 import { checkBundle } from './check-bundle.js';
 import type { DeliveredContext } from './delivered-assemblies.js';
+import { textsOf } from './item-table.js';
 import { FACT_KINDS, type FactRecord } from './recorded-facts.js';
+import { redactedWhole } from './redaction.js';
 import { writeBundle } from './write-bundle.js';
 
 /** What belongs to one turn alone; the rest holds on. */
@@ -27,6 +30,31 @@ async function inputOf(contexts: PastContexts, proof: AssemblyProof): Promise<Pi
   }
 }
 
+/** The texts of what was redacted as a whole, by its name: as the session has it now, and of a file every version, whatever the sets hold at any moment. */
+async function redactedTexts(
+  timeline: Timeline,
+  projection: Projection,
+  redactions: readonly ContextRecord<'event'>[],
+): Promise<BundleSource['redactedTexts']> {
+  const names = redactedWhole(redactions);
+  if (names.length === 0) return () => [];
+  const { present } = timeline;
+  const newest = await readProjection(timeline, projection.session);
+  const files = new Set<string>([...newest.files, ...projection.files].map(({ metadata }) => metadata.id));
+  const texts = new Map<string, readonly string[]>();
+  for (const name of names.filter((one) => files.has(one))) {
+    const versions: string[] = [];
+    for (const { document, marks, validTime } of await present.historyOfHeads(name)) {
+      if (document === undefined) continue;
+      for (const { version } of (await present.versionsOf([{ document, marks, validTime }])).values())
+        if (typeof version.content === 'string') versions.push(version.content);
+    }
+    texts.set(name, versions);
+  }
+  const held = textsOf(newest);
+  return (name) => [...held(name), ...(texts.get(name) ?? [])];
+}
+
 /** What is wanted of a session. */
 export interface WantedBundle {
   readonly when: When;
@@ -41,7 +69,7 @@ export interface WantedBundle {
  * @throws {XtdbError}
  */
 async function readBundleSource(timeline: Timeline, session: SessionId, { when, agent }: WantedBundle): Promise<BundleSource> {
-  const projection = await new ProjectionReader(HOUSE_COUNTER).read(timeline, session, when);
+  const projection = await readProjection(timeline, session, { when });
   const { place, snapshot } = await timeline.find(when, session);
   const { turn, seq } = projection;
   const scope = place === undefined ? 'session' : 'turn';
@@ -69,6 +97,7 @@ async function readBundleSource(timeline: Timeline, session: SessionId, { when, 
     records: [...(all as readonly ContextRecord<FactRecord['kind']>[] as readonly FactRecord[]), ...memory].filter(isOfScope),
     delivered,
     redactions,
+    redactedTexts: await redactedTexts(timeline, projection, redactions),
   };
 }
 

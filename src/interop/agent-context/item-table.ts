@@ -265,9 +265,9 @@ export class ItemTable {
   #add({ names, kind, mode, trust, at, text, content, contentRef, title, tokens, sources, freshness, ...rest }: ItemParts): void {
     const [id = '', ...others] = names;
     if (this.#items.has(id)) return;
-    const { text: shown, rule } = this.#redactor.shown(names, text ?? '');
+    const { text: shown, rule, isReplaced } = this.#redactor.shown(names, text ?? '');
     const isHidden = shown === undefined || (text === undefined && rule !== undefined);
-    const body = shown === undefined || text === undefined ? undefined : (content?.(shown) ?? shown);
+    const body = shown === undefined || text === undefined ? undefined : isReplaced ? shown : (content?.(shown) ?? shown);
     const isWhole = text !== undefined && rule === undefined;
     const redacted =
       rule === undefined

@@ -54,21 +54,32 @@ function oneOf<Word extends string>(words: readonly Word[], word: string | undef
   return words.find((known) => known === word);
 }
 
-/** What a record says of its own beside the common fields, and where in the session it stands. */
-function metadataOf({ turn, seq, body }: ContextRecord, more: Readonly<Record<string, Json | undefined>> = {}): Metadata {
+/** What a record says of its own beside the common fields, without what was redacted, and where in the session it stands. */
+function metadataOf(
+  { turn, seq, body }: ContextRecord,
+  redactor: Redactor,
+  more: Readonly<Record<string, Json | undefined>> = {},
+): Metadata {
   const extra = 'extra' in body && typeof body.extra === 'object' && body.extra !== null && !Array.isArray(body.extra) ? body.extra : {};
-  return { ...(withoutStatus(extra as Json) as Metadata), turn_id: `turn:${turn}`, step_id: `step:${seq}`, ...(defined(more) as Metadata) };
+  const said = redactor.without(withoutStatus(extra as Json)) as Metadata;
+  return { ...said, turn_id: `turn:${turn}`, step_id: `step:${seq}`, ...(redactor.without(defined(more)) as Metadata) };
 }
+
+const LONGEST_WORD = 400;
+
+/** A short text as the draft has it, without what was redacted: a mask can be longer than what it stands for. */
+const shownWord = (redactor: Redactor, word: string): string => redactor.without(word).slice(0, LONGEST_WORD);
 
 const reasonOf = (
   word: string,
+  redactor: Redactor,
 ): { readonly reason: Shaped<'context_selection'>['omitted_item_refs'][number]['reason']; readonly metadata?: Metadata } => {
   const reason = oneOf(omissions.options, word);
-  return reason === undefined ? { reason: 'custom', metadata: { reason: word } } : { reason };
+  return reason === undefined ? { reason: 'custom', metadata: { reason: redactor.without(word) } } : { reason };
 };
 
-function omittedOf(table: ItemTable, omitted: readonly { readonly item: string; readonly reason: string }[]) {
-  return omitted.map(({ item, reason }) => ({ item_ref: table.ref(item), ...reasonOf(reason) }));
+function omittedOf({ table, redactor }: FactSource, omitted: readonly { readonly item: string; readonly reason: string }[]) {
+  return omitted.map(({ item, reason }) => ({ item_ref: table.ref(item), ...reasonOf(reason, redactor) }));
 }
 
 /** Visible to whom, as far as the draft has a word for it. */
@@ -77,9 +88,10 @@ function visibleTo(words: readonly string[]): Shaped<'context_injection'>['visib
   return known.length === 0 ? ['runtime'] : known;
 }
 
-function selectionOf(record: ContextRecord<'selection'>, { table, surface }: FactSource): Shaped<'context_selection'> {
+function selectionOf(record: ContextRecord<'selection'>, source: FactSource): Shaped<'context_selection'> {
   const { body, at } = record;
-  const omitted = omittedOf(table, body.omitted);
+  const { table, redactor, surface } = source;
+  const omitted = omittedOf(source, body.omitted);
   return {
     schema_version: SCHEMA_VERSION,
     selection_id: recordName('selection', record),
@@ -87,22 +99,23 @@ function selectionOf(record: ContextRecord<'selection'>, { table, surface }: Fac
     candidate_item_refs: table.refs([...body.candidates, ...body.selected, ...body.omitted.map(({ item }) => item)]),
     selected_item_refs: table.refs(body.selected),
     omitted_item_refs: omitted,
-    selection_policy: body.policy ?? 'as recorded',
+    selection_policy: body.policy === undefined ? 'as recorded' : shownWord(redactor, body.policy),
     created_at: timeText(at),
-    ...defined({ query: body.query, intent: body.intent, rationale: body.rationale }),
-    metadata: metadataOf(record, { surface: body.surface, counter: body.counter }),
+    ...redactor.without(defined({ query: body.query, intent: body.intent, rationale: body.rationale })),
+    metadata: metadataOf(record, redactor, { surface: body.surface, counter: body.counter }),
   };
 }
 
-function budgetOf(record: ContextRecord<'budget'>, { table }: FactSource) {
+function budgetOf(record: ContextRecord<'budget'>, source: FactSource) {
   const { body, at } = record;
+  const { table, redactor } = source;
   const id = recordName('budget', record);
-  const truncated = omittedOf(table, body.truncated ?? []);
+  const truncated = omittedOf(source, body.truncated ?? []);
   const overflow = oneOf(overflows.options, body.overflow);
   const created_at = timeText(at);
   const segments = (body.segments ?? []).map((segment, order) => ({
     segment_id: `${id}-${order + 1}`,
-    role: segment.role ?? segment.name,
+    role: shownWord(redactor, segment.role ?? segment.name),
     target: segment.target ?? body.target,
     actual_tokens: segment.actual,
     item_refs: table.refs(segment.items ?? []),
@@ -127,7 +140,7 @@ function budgetOf(record: ContextRecord<'budget'>, { table }: FactSource) {
       max_items: body.maxItems,
       actual_items: body.actualItems,
     }),
-    metadata: { ...metadataOf(record, { overflow: overflow === undefined ? body.overflow : undefined }), counter: body.counter },
+    metadata: { ...metadataOf(record, redactor, { overflow: overflow === undefined ? body.overflow : undefined }), counter: body.counter },
   };
   const window: Shaped<'context_window'> = {
     schema_version: SCHEMA_VERSION,
@@ -141,7 +154,7 @@ function budgetOf(record: ContextRecord<'budget'>, { table }: FactSource) {
 }
 
 /** An injection that was recorded, and the assembly that it names: what was put in, as one block under its hash. */
-function injectionOf(record: ContextRecord<'injection'>, { table }: FactSource) {
+function injectionOf(record: ContextRecord<'injection'>, { table, redactor }: FactSource) {
   const { body, at } = record;
   const id = recordName('injection', record);
   const assemblyId = id.replace('injection', 'assembly');
@@ -163,7 +176,7 @@ function injectionOf(record: ContextRecord<'injection'>, { table }: FactSource) 
     source_item_refs: items,
     redaction_state: redaction,
     created_at,
-    metadata: metadataOf(record, { assembly: body.assembly }),
+    metadata: metadataOf(record, redactor, { assembly: body.assembly }),
   };
   const injection: Shaped<'context_injection'> = {
     schema_version: SCHEMA_VERSION,
@@ -176,7 +189,7 @@ function injectionOf(record: ContextRecord<'injection'>, { table }: FactSource) 
     hash,
     created_at,
     ...defined({ native_id: body.native }),
-    metadata: metadataOf(record, { point: point === undefined ? body.point : undefined }),
+    metadata: metadataOf(record, redactor, { point: point === undefined ? body.point : undefined }),
   };
   return { assembly, injection };
 }
@@ -251,7 +264,7 @@ function compactionOf(record: ContextRecord<'compaction'>, { table, redactor }: 
     created_at: timeText(at),
     ...defined({ summary_ref: summary?.summary_id, validation }),
     metadata: {
-      ...metadataOf(record, {
+      ...metadataOf(record, redactor, {
         method: method === undefined ? body.method : undefined,
         trigger: trigger === undefined ? body.trigger : undefined,
         limit: body.limit,
@@ -290,8 +303,11 @@ function missingOf(record: ContextRecord<'missing'>, { table, redactor, session 
     status: body.status,
     resolution_refs: table.refs(body.resolvedBy ?? []),
     created_at: timeText(at),
-    ...defined({ needed_for: redactor.without(body.neededFor), requested_from: body.requestedFrom }),
-    metadata: { ...metadataOf(record), owner: session, safe_summary: safeLine(question) },
+    ...defined({
+      needed_for: redactor.without(body.neededFor),
+      requested_from: body.requestedFrom === undefined ? undefined : shownWord(redactor, body.requestedFrom),
+    }),
+    metadata: { ...metadataOf(record, redactor), owner: session, safe_summary: safeLine(question) },
   };
 }
 

@@ -8,7 +8,7 @@ export const REDACTION = 'context.redaction.applied';
 
 /** What stands where something may not be shown. */
 const MASK = '[redacted]';
-/** Shorter texts are masked only where they are the whole of a text: inside of others they stand for anything. */
+/** Shorter texts of an item are masked only where they are the whole of a text: inside of others they stand for anything. What a rule itself spells out is masked at any length. */
 const LEAST_INSIDE = 8;
 
 /** What is wrong in one field says nothing of the others: whatever the data says badly is read as unknown, and the item stays hidden. */
@@ -31,6 +31,8 @@ export type RedactionRule = z.output<typeof ruleData>;
 export interface Shown {
   readonly text: string | undefined;
   readonly rule: RedactionRule | undefined;
+  /** Nothing of the item itself is shown: the text, if any, stands in its place. */
+  readonly isReplaced: boolean;
 }
 
 /** The rules of some event records, by what they are about; of two about one thing the later one holds. */
@@ -42,6 +44,11 @@ function rulesOf(events: readonly ContextRecord<'event'>[]): ReadonlyMap<string,
     rules.set(body.subject, ruleData.parse(data));
   }
   return rules;
+}
+
+/** What was redacted as a whole: of these the texts must be known to keep them out of everything else. */
+export function redactedWhole(events: readonly ContextRecord<'event'>[]): readonly string[] {
+  return [...rulesOf(events)].flatMap(([name, { exact }]) => (exact.length === 0 ? [name] : []));
 }
 
 /** What a masked occurrence inside of another item is called. */
@@ -63,12 +70,15 @@ export class Redactor {
   readonly #rules: ReadonlyMap<string, RedactionRule>;
   /** The longest first, so that no part of one is left by another. */
   readonly #hidden: readonly string[];
+  /** Those of them that rules spell out. */
+  readonly #exact: ReadonlySet<string>;
   readonly policies: readonly string[];
 
   constructor(events: readonly ContextRecord<'event'>[], textOf: (name: string) => readonly string[]) {
     this.#rules = rulesOf(events);
-    const hidden = [...this.#rules].flatMap(([name, { exact }]) => (exact.length > 0 ? exact : textOf(name)));
-    this.#hidden = [...new Set(hidden.flatMap((text) => [text, text.trim()]))]
+    this.#exact = new Set([...this.#rules.values()].flatMap(({ exact }) => exact));
+    const taken = [...this.#rules].flatMap(([name, { exact }]) => (exact.length > 0 ? exact : textOf(name)));
+    this.#hidden = [...new Set(taken.flatMap((text) => [text, text.trim()]))]
       .filter((text) => text !== '')
       .sort((a, b) => b.length - a.length);
     this.policies = [...new Set([...this.#rules.values()].flatMap(({ policy_refs }) => policy_refs))];
@@ -82,9 +92,9 @@ export class Redactor {
   /** A text of an item as it may be shown; no text where nothing of it may. */
   shown(names: readonly string[], text: string): Shown {
     const rule = this.ruleOf(names);
-    if (rule !== undefined && rule.exact.length === 0) return { text: rule.replacement, rule };
+    if (rule !== undefined && rule.exact.length === 0) return { text: rule.replacement, rule, isReplaced: true };
     const masked = this.#masked(text);
-    return { text: masked, rule: rule ?? (masked === text ? undefined : ELSEWHERE) };
+    return { text: masked, rule: rule ?? (masked === text ? undefined : ELSEWHERE), isReplaced: false };
   }
 
   /** A value without what was redacted, in any text of it. */
@@ -100,11 +110,12 @@ export class Redactor {
   }
 
   #masked(text: string): string {
-    let shown = text;
+    // What stands between the masks: a mask is no text to look into.
+    let between: readonly string[] = [text];
     for (const hidden of this.#hidden) {
-      if (shown === hidden) return MASK;
-      if (hidden.length >= LEAST_INSIDE) shown = shown.replaceAll(hidden, MASK);
+      if (text === hidden) return MASK;
+      if (this.#exact.has(hidden) || hidden.length >= LEAST_INSIDE) between = between.flatMap((part) => part.split(hidden));
     }
-    return shown;
+    return between.join(MASK);
   }
 }

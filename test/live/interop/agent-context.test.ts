@@ -11,11 +11,13 @@ import type { ContextRecord, RecordBody, RecordKind } from '../../../src/objects
 import { type SessionId, sessionId } from '../../../src/objects/ids.js';
 import { publishedValidators } from '../../support/agent-context-schemas.js';
 import { askHere } from '../../support/ask-here.js';
+import { wholeRead } from '../../support/context.js';
 import { suiteData } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
 const SHA = 'c'.repeat(64);
 const SECRET = 'token-4711-very-secret';
+const FILE_SECRET = 'the key of the file';
 
 describe('a session as a bundle of Agent Context', () => {
   const name = `bundled-${randomUUID()}`;
@@ -101,8 +103,17 @@ describe('a session as a bundle of Agent Context', () => {
     const call = { tool: 'bash', args: { command: 'cat token' }, status: 'ok', content: SECRET, answer: () => SECRET } as const;
     await (await session.recordCall(call)).applied;
     await session.reportMessage({ role: 'assistant', text: `It is ${SECRET}.` });
+    for (const content of [FILE_SECRET, `${FILE_SECRET} (2)`]) {
+      await writeFile(join(sessions.root, 'key.txt'), content);
+      const readings = [await wholeRead(sessions.client, 'key.txt')];
+      await (await session.recordCall({ tool: 'read', args: {}, status: 'ok', content, answer: () => content, readings })).applied;
+    }
+    const { id: keyFile } = await sessions.client.files.locate('key.txt');
+    const plan = await session.planVerb('deactivate', [keyFile]);
+    await (await session.recordCall({ tool: 'deactivate', args: {}, status: 'ok', content: '', answer: () => '', plan })).applied;
     await session.assemble({ deliver: 'library' });
     await sessions.client.delivered();
+    await put('event', { type: 'context.redaction.applied', subject: keyFile, data: { redaction_state: 'removed' } }, undefined, secret);
     await put(
       'compaction',
       {
@@ -244,9 +255,11 @@ describe('a session as a bundle of Agent Context', () => {
   });
 
   test('scenario redaction, ACTX-AR-POLICY-001: what was redacted is nowhere, also of a past moment and in summaries; method, reason and policies stay', async () => {
-    for (const moment of ['now', 'turn:1', 'step:2']) {
+    for (const moment of ['now', 'turn:1', 'step:4', 'step:2']) {
       const bundle = await at(moment, secret);
       expect(JSON.stringify(bundle)).not.toContain(SECRET);
+      // Of a file that is not active at the moment, or had another text then, the results that repeat it.
+      expect(JSON.stringify(bundle)).not.toContain(FILE_SECRET);
       const item = bundle.items.find(({ item_id }) => item_id === 'r2');
       expect(item).toMatchObject({
         content_mode: 'opaque',
@@ -257,7 +270,10 @@ describe('a session as a bundle of Agent Context', () => {
       expect(item).not.toHaveProperty('content');
     }
     const { items, assemblies, summaries, compactions, events, envelope } = await at('now', secret);
-    expect(items.find(({ item_id }) => item_id === 'm3')).toMatchObject({ content: 'It is [redacted].', redaction_state: 'masked' });
+    expect(items.find(({ item_id }) => item_id === 'm3')).toMatchObject({
+      content: { text: 'It is [redacted].' },
+      redaction_state: 'masked',
+    });
     const blocks = assemblies.flatMap(({ ordered_blocks }) => ordered_blocks).filter(({ item_refs }) => item_refs.includes('r2'));
     expect(blocks.length).toBeGreaterThan(0);
     expect(new Set(blocks.map(({ redaction_state }) => redaction_state))).toEqual(new Set(['removed']));

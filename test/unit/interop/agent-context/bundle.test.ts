@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { makeBundle } from '../../../../src/interop/agent-context/bundle.js';
-import { objectsOf, PART_NAMES } from '../../../../src/interop/agent-context/bundle-parts.js';
+import { type BundleSource, makeBundle } from '../../../../src/interop/agent-context/bundle.js';
+import { type Bundle, objectsOf, PART_NAMES } from '../../../../src/interop/agent-context/bundle-parts.js';
 import { bundleFindings, checkBundle } from '../../../../src/interop/agent-context/check-bundle.js';
 import { statusFindings, withoutStatus } from '../../../../src/interop/agent-context/status-scan.js';
 import { bundleFiles } from '../../../../src/interop/agent-context/write-bundle.js';
@@ -9,18 +9,26 @@ import type { ContextRecord } from '../../../../src/objects/context-record.js';
 import type { Projection } from '../../../../src/projection/project-session.js';
 import { happenings, projectionOf } from '../../projection/any-session.js';
 
-const bundleOf = (projection: Projection, redactions: readonly ContextRecord<'event'>[] = []) =>
-  makeBundle({ projection, scope: 'session', steps: [], records: redactions, delivered: [], redactions });
+const bundleOf = (
+  projection: Projection,
+  redactions: readonly ContextRecord<'event'>[] = [],
+  { records = [], redactedTexts = () => [] }: Partial<Pick<BundleSource, 'records' | 'redactedTexts'>> = {},
+) =>
+  makeBundle({ projection, scope: 'session', steps: [], records: [...redactions, ...records], delivered: [], redactions, redactedTexts });
 
-const redactionOf = ({ session }: Projection, subject: string): ContextRecord<'event'> => ({
+const of = ({ session }: Projection) => ({ owner: { session }, turn: 1, seq: 1, at: 1, basis: null }) as const;
+const NONSENSE = { redaction_state: 'nonsense', redaction_method: 7 };
+const redactionOf = (
+  projection: Projection,
+  subject: string,
+  data: ContextRecord<'event'>['body']['data'] = NONSENSE,
+): ContextRecord<'event'> => ({
+  ...of(projection),
   kind: 'event',
-  owner: { session },
-  turn: 1,
-  seq: 1,
-  at: 1,
-  basis: null,
-  body: { type: 'context.redaction.applied', subject, data: { redaction_state: 'nonsense', redaction_method: 7 } },
+  body: { type: 'context.redaction.applied', subject, data },
 });
+const partsWith = (bundle: Bundle, text: string): readonly object[] =>
+  PART_NAMES.flatMap((part) => objectsOf(bundle, part)).filter((one) => JSON.stringify(one).includes(text));
 
 describe('bundles of any session', () => {
   test('are valid, closed and say nothing of how things went; the same session gives the same bytes; all entries but approvals are items', () => {
@@ -48,9 +56,103 @@ describe('bundles of any session', () => {
     const first = projection.entries.find(({ kind }) => kind === 'user')?.id ?? '';
     const bundle = bundleOf(projection, [redactionOf(projection, first)]);
     expect(bundleFindings(bundle)).toEqual([]);
-    expect(PART_NAMES.flatMap((part) => objectsOf(bundle, part)).filter((one) => JSON.stringify(one).includes('tangerine'))).toEqual([]);
+    expect(partsWith(bundle, 'tangerine')).toEqual([]);
     expect(bundle.items.find(({ item_id }) => item_id === first)).toMatchObject({ content_mode: 'opaque', redaction_state: 'unknown' });
     expect(JSON.stringify(bundleOf(projection))).toContain('tangerine');
+  });
+
+  test('have no text that a redaction spells out, however short, and no mask is masked again', () => {
+    const projection = projectionOf([
+      { kind: 'user', text: 'It is hunter2, and the pin 42.' },
+      { kind: 'calls', text: '', calls: [{ output: 'hunter2', args: { say: 'x hunter2 y', '42': 'pin' }, when: 'now' }] },
+    ]);
+    const first = projection.entries.find(({ kind }) => kind === 'user')?.id ?? '';
+    const bundle = bundleOf(projection, [redactionOf(projection, first, { redaction_state: 'masked', exact: ['hunter2', '42', 'red'] })]);
+    expect(bundleFindings(bundle)).toEqual([]);
+    expect(partsWith(bundle, 'hunter2')).toEqual([]);
+    expect(bundle.items.find(({ item_id }) => item_id === first)).toMatchObject({
+      content: 'It is [redacted], and the pin [redacted].',
+      redaction_state: 'masked',
+    });
+    expect(bundle.items.at(-2)?.content).toMatchObject({
+      tool_calls: [{ arguments: { say: 'x [redacted] y', '[redacted]': 'pin' } }],
+    });
+  });
+
+  test('short texts that an item happens to hold are masked only where they are the whole of a text', () => {
+    const projection = projectionOf([
+      { kind: 'user', text: 'yes' },
+      { kind: 'said', text: 'yes' },
+      { kind: 'said', text: 'yesterday' },
+    ]);
+    const first = projection.entries.find(({ kind }) => kind === 'user')?.id ?? '';
+    const shown = bundleOf(projection, [redactionOf(projection, first)]).items.map(({ content }) => content);
+    expect(shown.slice(-3)).toEqual([undefined, '[redacted]', 'yesterday']);
+  });
+
+  test('show of a message that stands replaced the replacement alone, never its calls', () => {
+    const projection = projectionOf([
+      { kind: 'user', text: 'Log in' },
+      { kind: 'calls', text: 'I do', calls: [{ output: 'in', args: { password: 'tangerine-9' }, when: 'now' }] },
+    ]);
+    const said = projection.entries.find(({ kind }) => kind === 'assistant')?.id ?? '';
+    const data = { redaction_state: 'summarized', replacement: 'It logs in.' };
+    const bundle = bundleOf(projection, [redactionOf(projection, said, data)]);
+    expect(bundleFindings(bundle)).toEqual([]);
+    expect(bundle.items.find(({ item_id }) => item_id === said)).toMatchObject({ content: 'It logs in.', mime_type: 'text/plain' });
+    expect(partsWith(bundle, 'tangerine')).toEqual([]);
+  });
+
+  test('have nothing of what was redacted in what records say of their own, nor of texts that only other moments hold', () => {
+    const projection = projectionOf([
+      { kind: 'user', text: 'tangerine-9' },
+      { kind: 'said', text: 'and mandarin-7 too' },
+    ]);
+    const first = projection.entries.find(({ kind }) => kind === 'user')?.id ?? '';
+    const record = of(projection);
+    const [tail, say] = [{ nested: { 'of tangerine-9': ['tangerine-9'] } }, 'about tangerine-9'];
+    const records: BundleSource['records'] = [
+      {
+        ...record,
+        kind: 'selection',
+        body: {
+          ...{ surface: say, counter: say, query: say, intent: say, rationale: say, policy: `${'x'.repeat(388)} tangerine-9` },
+          ...{ candidates: [], selected: [], omitted: [{ item: 's1', reason: say }], extra: tail },
+        },
+      },
+      {
+        ...record,
+        kind: 'budget',
+        body: {
+          ...{ target: 'model', counter: 'words', max: 1, actual: 1, overflow: say, extra: tail },
+          segments: [{ name: say, actual: 1 }],
+        },
+      },
+      {
+        ...record,
+        kind: 'injection',
+        body: { target: 'model', point: say, visibility: [], sha256: 'c'.repeat(64), items: [], assembly: say, extra: tail },
+      },
+      {
+        ...record,
+        kind: 'compaction',
+        body: {
+          ...{ counter: 'words', trigger: say, method: say, before: 2, after: 1, lines: [], gone: [], cut: [], extra: tail },
+        },
+      },
+      {
+        ...record,
+        kind: 'missing',
+        body: { question: say, severity: 'low', status: 'requested', candidates: [], blocked: [], requestedFrom: say, extra: tail },
+      },
+    ];
+    const elsewhere = (name: string): readonly string[] => (name === first ? ['mandarin-7'] : []);
+    const bundle = bundleOf(projection, [redactionOf(projection, first)], { records, redactedTexts: elsewhere });
+    expect(bundleFindings(bundle)).toEqual([]);
+    expect(partsWith(bundle, 'tangerine')).toEqual([]);
+    expect(partsWith(bundle, 'mandarin')).toEqual([]);
+    expect(bundle.selections.at(-1)).toMatchObject({ query: 'about [redacted]', metadata: { turn_id: 'turn:1', step_id: 'step:1' } });
+    expect(partsWith(bundleOf(projection, [], { records }), 'tangerine').length).toBeGreaterThan(6);
   });
 
   test('with an open reference, a name given twice, a field of another shape or a status are refused by name', () => {
