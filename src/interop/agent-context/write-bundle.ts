@@ -1,6 +1,7 @@
-import { lstat, mkdir, mkdtemp, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { canonicalFields } from '../../objects/canonical-json.js';
+import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
 import { systemCode, unlessMissing } from '../../process/system-error.js';
 import { BUNDLE_PARTS, type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';
 import { AgentContextError } from './check-bundle.js';
@@ -69,20 +70,25 @@ async function writeWhole(path: string, text: string): Promise<void> {
 }
 
 /**
- * Writes a bundle as a folder of its own: all of its files appear at once, by one renaming, or none. A folder that holds the same bundle stays as it is.
+ * Writes a bundle as a folder of its own: all of its files appear at once, by one renaming, or none. A folder that holds the same bundle stays as it is. Folders that are made are for their user
+ * alone; what a killed export of the same folder left beside it is removed.
  * @throws {AgentContextError} `folder-in-use`, `not-a-folder`; errors of the system
  */
 export async function writeBundle(bundle: Bundle, to: string): Promise<WrittenBundle> {
   const folder = resolve(to);
   const files = bundleFiles(bundle);
   const written = { folder, files: [...files.keys()] };
-  if (!(await isFree(folder, files))) return { ...written, isNew: false };
+  const isNew = await isFree(folder, files);
   const parent = dirname(folder);
+  const hidden = `.${basename(folder)}`;
+  await removeDeadDrafts(parent, { isOurs: (name) => name.startsWith(`${hidden}.`) && name.endsWith('.draft'), recursive: true });
+  if (!isNew) return { ...written, isNew };
   const above = await unlessMissing(stat(parent));
   if (above !== undefined && !above.isDirectory())
     throw new AgentContextError('not-a-folder', `${parent} is no folder: the bundle is to be written into it`);
-  await mkdir(parent, { recursive: true });
-  const draft = await mkdtemp(join(parent, `.${basename(folder)}.`));
+  await mkdir(parent, { recursive: true, mode: 0o700 });
+  const draft = await draftOf(join(parent, hidden));
+  await mkdir(draft, { mode: 0o700 });
   try {
     for (const [name, text] of files) await writeWhole(join(draft, name), text);
     // An empty folder gives way; one that somebody has filled in the meantime does not.
@@ -100,5 +106,5 @@ export async function writeBundle(bundle: Bundle, to: string): Promise<WrittenBu
       );
     throw error;
   }
-  return { ...written, isNew: true };
+  return { ...written, isNew };
 }

@@ -9,10 +9,12 @@ import { contentName, nameFor } from './session-paths.js';
 /** What a session keeps beside its chat that the context area shows. */
 export type ShownRecord = ContextRecord<'note' | 'compaction' | 'missing'>;
 
-/** Where the entries of a session stand in `messages.jsonl`, from 1. */
+/** Where the entries of a session stand in `messages.jsonl`, from 1; a message with calls has several lines, and their results stand between them. */
 export interface PlacedSession {
   readonly projection: Projection;
   readonly lines: readonly MessageLine[];
+  readonly firstLineOf: ReadonlyMap<EntryId, number>;
+  /** The last one. */
   readonly lineOf: ReadonlyMap<EntryId, number>;
   readonly records: readonly ShownRecord[];
 }
@@ -94,9 +96,10 @@ function swappedResults({ projection, lineOf }: PlacedSession): readonly object[
 }
 
 /** What the last compaction left out of the view, as one range. */
-function swappedRange({ projection, lineOf, lines, records }: PlacedSession): readonly object[] {
+function swappedRange({ projection, firstLineOf, lineOf, lines, records }: PlacedSession): readonly object[] {
   const last = records.findLast((record) => record.kind === 'compaction');
-  const gone = last?.kind === 'compaction' ? last.body.gone.flatMap((id) => lineOf.get(id as EntryId) ?? []) : [];
+  const gone =
+    last?.kind === 'compaction' ? last.body.gone.flatMap((id) => [firstLineOf, lineOf].flatMap((of) => of.get(id as EntryId) ?? [])) : [];
   if (last?.kind !== 'compaction' || gone.length === 0) return [];
   const [first, end] = [gone.reduce((a, b) => Math.min(a, b)), gone.reduce((a, b) => Math.max(a, b))];
   const text = fileOf(lines.slice(first - 1, end).map((line) => line.text));

@@ -26,7 +26,9 @@ async function readSession(timeline: Timeline, { session, when = {} }: WantedSes
   const projection = await readProjection(timeline, session, { when });
   const { snapshot, place } = await timeline.find(when, session);
   const of = place === undefined ? session : ((await timeline.present.lineage(session)) ?? session);
-  const records = await snapshot.records(of, { kinds: SHOWN_KINDS, ...defined({ last: place?.seq }) });
+  // What was recorded at a step is written behind it.
+  const known = place === undefined ? snapshot : timeline.present;
+  const records = await known.records(of, { kinds: SHOWN_KINDS, last: projection.seq });
   return { projection, records };
 }
 

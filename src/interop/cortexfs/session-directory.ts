@@ -22,8 +22,9 @@ export interface SessionDirectory {
 function place(projection: Projection, records: readonly ContextRecord<(typeof SHOWN_KINDS)[number]>[]): PlacedSession {
   const lines = messageLines(projection.entries);
   const lineOf = new Map(lines.map(({ entry }, i) => [entry, i + 1] as const));
+  const firstLineOf = new Map(lines.map(({ entry }, i) => [entry, i + 1] as const).reverse());
   const shown = records.filter((record): record is ShownRecord => record.kind !== 'approval');
-  return { projection, lines, lineOf, records: shown };
+  return { projection, lines, firstLineOf, lineOf, records: shown };
 }
 
 function metaText({ session, basis, turn, seq, counter, digest }: Projection): string {

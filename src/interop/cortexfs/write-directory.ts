@@ -116,8 +116,27 @@ export async function writtenBudget(folder: string): Promise<string> {
   return (await isThere(folder, 'folder')) && (await isThere(path, 'file')) ? readFile(path, 'utf8') : '';
 }
 
+/** Refuses two files of a pack where they are not both of this session: whoever else made them keeps them. */
+async function checkPackOwner(jsonPath: string, markdownPath: string, json: string): Promise<void> {
+  const [hasJson, hasMarkdown] = [await isThere(jsonPath, 'file'), await isThere(markdownPath, 'file')];
+  if (!hasJson && !hasMarkdown) return;
+  const sessionOf = (text: string): unknown => {
+    const read = strictJson(text);
+    return read.ok && isJsonObject(read.value) ? read.value.session : undefined;
+  };
+  const [own, theirs] = [sessionOf(json), hasJson ? sessionOf(await readFile(jsonPath, 'utf8')) : undefined];
+  if (typeof own === 'string' && theirs === own) return;
+  const path = hasJson ? jsonPath : markdownPath;
+  const whose = typeof theirs === 'string' ? `a pack of ${JSON.stringify(theirs)}` : 'no pack that was written from here';
+  throw new CortexfsError(
+    'foreign-session',
+    `${path} is ${whose}, not of ${JSON.stringify(own)}: nothing was changed; name another folder, or remove it`,
+  );
+}
+
 /**
- * Writes the two files of a pack into a folder; where that is an exported session, into its context area. Resolves to their paths.
+ * Writes the two files of a pack into a folder; where that is an exported session, into its context area. An earlier pack of the same session is replaced, other files of
+ * these names are not. Resolves to their paths.
  * @throws {CortexfsError} `symbolic-link`, `foreign-session`, `no-session`: nothing was changed
  */
 export async function writePack(
@@ -133,7 +152,9 @@ export async function writePack(
     [join(into, 'pack.md'), markdown],
   ] as const;
   await isThere(into, 'folder');
-  for (const [path] of files) await isThere(path, 'file');
+  const [[jsonPath], [markdownPath]] = files;
+  if (isSession) for (const [path] of files) await isThere(path, 'file');
+  else await checkPackOwner(jsonPath, markdownPath, json);
   await mkdir(into, { recursive: true, mode: 0o700 });
   for (const [path, text] of files) await replaceFile(path, text);
   return files.map(([path]) => path);

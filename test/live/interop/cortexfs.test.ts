@@ -47,6 +47,8 @@ describe('a session as a CortexFS directory', () => {
     const [messages, events] = [await read('grown/messages.jsonl'), await read('grown/events.jsonl')];
     expect(messages.split('\n')).toHaveLength(earlier.appended + 1);
     expect(await read('grown/context/decisions.jsonl')).toBe('');
+    // Recorded at step 1, behind everything else.
+    expect(await read('grown/context/facts.jsonl')).toContain('It is 8080.');
     const later = await exportSession(timeline, folder, at());
     expect(later.appended).toBeGreaterThan(0);
     expect((await read('grown/messages.jsonl')).startsWith(messages)).toBe(true);
@@ -95,6 +97,8 @@ describe('a session as a CortexFS directory', () => {
     });
     await expect(packInto(timeline, join(root, 'none'), { ...at(), budget: 3 })).rejects.toMatchObject({ code: 'budget-too-small' });
     expect(await readdir(root)).not.toContain('none');
+    expect((await packInto(timeline, join(root, 'bare'), { ...at(), budget })).paths).toHaveLength(2);
+    expect((await packInto(timeline, join(root, 'bare'), { ...at(), budget: 300 })).paths).toHaveLength(2);
     await writeFile(join(root, 'packed/context/budget'), '300\n');
     const again = await exportSession(timeline, join(root, 'packed'), at());
     expect(again.pack.tokens).toBeLessThanOrEqual(300);

@@ -1,10 +1,13 @@
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type BundleSource, makeBundle } from '../../../../src/interop/agent-context/bundle.js';
 import { type Bundle, objectsOf, PART_NAMES } from '../../../../src/interop/agent-context/bundle-parts.js';
 import { bundleFindings, checkBundle } from '../../../../src/interop/agent-context/check-bundle.js';
 import { statusFindings, withoutStatus } from '../../../../src/interop/agent-context/status-scan.js';
-import { bundleFiles } from '../../../../src/interop/agent-context/write-bundle.js';
+import { bundleFiles, writeBundle } from '../../../../src/interop/agent-context/write-bundle.js';
 import type { ContextRecord } from '../../../../src/objects/context-record.js';
 import type { Projection } from '../../../../src/projection/project-session.js';
 import { happenings, projectionOf } from '../../projection/any-session.js';
@@ -172,5 +175,25 @@ describe('bundles of any session', () => {
     expect(withoutStatus(foreign)).toEqual({ data: { kept: 'yes', list: ['more'] }, title: 'done' });
     expect(statusFindings(foreign)).toEqual(['Status', 'data.exit_code', 'data.list.0', 'how']);
     expect(statusFindings({ status: 'open' }, ['status'])).toEqual([]);
+  });
+
+  test('are written for their user alone, and what a killed export of the folder left is removed', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'palimpsest-bundle-'));
+    try {
+      const bundle = bundleOf(projectionOf([{ kind: 'user', text: 'Hello' }]));
+      const parent = join(root, 'deep');
+      await writeBundle(bundle, join(parent, 'one'));
+      for (const folder of [parent, join(parent, 'one')]) expect((await stat(folder)).mode & 0o777).toBe(0o700);
+      // No process has a number of ten nines.
+      const left = `${9_999_999_999}-${'0'.repeat(16)}-${'a'.repeat(16)}.draft`;
+      await mkdir(join(parent, `.two.${left}`));
+      await writeFile(join(parent, `.two.${left}`, 'context_item.jsonl'), 'half');
+      await mkdir(join(parent, `.other.${left}`));
+      await writeFile(join(parent, '.two.json'), 'mine');
+      expect(await writeBundle(bundle, join(parent, 'two'))).toMatchObject({ isNew: true });
+      expect((await readdir(parent)).sort()).toEqual(['.two.json', `.other.${left}`, 'one', 'two'].sort());
+    } finally {
+      await rm(root, { recursive: true, force: true });
+    }
   });
 });

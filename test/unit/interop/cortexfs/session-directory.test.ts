@@ -7,7 +7,7 @@ import { fileFindings } from '../../../../src/interop/cortexfs/check-file.js';
 import { messageLines } from '../../../../src/interop/cortexfs/message-lines.js';
 import { type PackSources, packSession } from '../../../../src/interop/cortexfs/pack.js';
 import { sessionDirectory } from '../../../../src/interop/cortexfs/session-directory.js';
-import { writeDirectory } from '../../../../src/interop/cortexfs/write-directory.js';
+import { writeDirectory, writePack } from '../../../../src/interop/cortexfs/write-directory.js';
 import type { ContextRecord } from '../../../../src/objects/context-record.js';
 import { type PairedItem, pairFindings } from '../../../../src/projection/pair-check.js';
 import type { Projection } from '../../../../src/projection/project-session.js';
@@ -111,6 +111,20 @@ describe('the files of a session', () => {
     ]);
     expect(files.get('context/decisions.jsonl')).toBe('{"id":"style","decision":"No tabs.","source":"messages:1"}\n');
     expect(files.get('context/todo.md')).toBe('- [x] Write them\n');
+  });
+});
+
+describe('what a compaction left out', () => {
+  test('is named from the first line of a message with calls to its last', () => {
+    const projection = projectionOf(SESSION, WORDS);
+    const gone = projection.entries.filter(({ kind }) => kind === 'assistant').slice(0, 1);
+    const record: ContextRecord<'compaction'> = {
+      ...{ kind: 'compaction', owner: { session: projection.session }, turn: 1, seq: 1, at: 5, basis: null },
+      body: { counter: 'words', trigger: 't', method: 'm', before: 9, after: 1, lines: [], gone: gone.map(({ id }) => id), cut: [] },
+    };
+    const { files } = sessionDirectory(projection, [record]);
+    const [range = ''] = linesOf(files.get('context/swap/index.jsonl') ?? '');
+    expect(JSON.parse(range)).toMatchObject({ kind: 'message_range', range: '2-5' });
   });
 });
 
@@ -251,6 +265,22 @@ describe('directories', () => {
     await expect(write(SESSION, join(root, 'real'), session)).rejects.toMatchObject({ code: 'no-session' });
     await chmod(join(root, 'real'), 0o755);
     expect(await readdir(join(root, 'real'))).toEqual(['notes.txt']);
+  });
+
+  test.each([
+    ['a pack.md alone', { 'pack.md': 'mine\n' }],
+    ['a pack.json that is none', { 'pack.json': '{', 'pack.md': 'mine\n' }],
+    ['a package of something else', { 'pack.json': '{"name":"mine"}' }],
+    ['a pack of another session', { 'pack.json': '{"session":"other"}', 'pack.md': 'theirs\n' }],
+  ])('a pack does not replace %s', async (_, files) => {
+    const pack = packSession({ session: 's', files: new Map(), lines: [] }, WORDS);
+    await expect(writePack(join(root, 'free'), 's', pack)).resolves.toHaveLength(2);
+    await expect(writePack(join(root, 'free'), 's', pack)).resolves.toHaveLength(2);
+    await mkdir(join(root, 'taken'));
+    for (const [name, text] of Object.entries(files)) await writeFile(join(root, 'taken', name), text);
+    const before = await tree(root);
+    await expect(writePack(join(root, 'taken'), 's', pack)).rejects.toMatchObject({ code: 'foreign-session' });
+    expect(await tree(root)).toEqual(before);
   });
 
   test('what is no longer pinned goes from the pinned folder, and files of others stay', async () => {
