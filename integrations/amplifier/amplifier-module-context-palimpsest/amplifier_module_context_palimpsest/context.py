@@ -4,6 +4,7 @@ import asyncio
 import copy
 import logging
 import uuid
+from contextvars import ContextVar
 from datetime import datetime, timezone
 from typing import Any
 
@@ -28,6 +29,8 @@ NOTICE_TOKENS = 64
 PATIENCE_S = 0.1
 # As large as a limit can be: a view of this limit goes on with what was decided and decides nothing.
 UNLIMITED = 2**53 - 1
+# The contexts whose prompt factory the running task is in: what the factory asks for has the prompt before.
+MAKING_PROMPT: ContextVar[tuple[Any, ...]] = ContextVar("palimpsest_making_prompt", default=())
 
 
 def _tokens(count: int, messages: int) -> dict[str, int]:
@@ -125,14 +128,25 @@ class PalimpsestContext:
             "summary": config.summary,
             "preserve_system": config.preserve_system,
         }
+        # Outside of the lock: a factory may itself add messages, or ask for them.
+        prompt = await self._prompt()
         async with self._lock:
-            if self._prompt_factory is not None:
-                text = await self._prompt_factory()
-                await self._service.ask("PUT", "system-prompt", {"text": text})
+            if prompt is not None:
+                await self._service.ask("PUT", "system-prompt", prompt)
             view = await self._service.ask("POST", "amplifier/view", wish)
         if view["compaction"] is not None:
             await self._compacted(view)
         return view
+
+    async def _prompt(self) -> dict[str, Any] | None:
+        making = MAKING_PROMPT.get()
+        if self._prompt_factory is None or any(context is self for context in making):
+            return None
+        token = MAKING_PROMPT.set((*making, self))
+        try:
+            return {"text": await self._prompt_factory()}
+        finally:
+            MAKING_PROMPT.reset(token)
 
     async def _compacted(self, view: dict[str, Any]) -> None:
         done = view["compaction"]

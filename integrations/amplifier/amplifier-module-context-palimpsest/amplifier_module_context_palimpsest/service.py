@@ -13,7 +13,10 @@ PAUSE_S = 0.5
 
 
 class PalimpsestError(RuntimeError):
-    """The service refused or cannot be reached. `code` is what callers branch on; nothing was changed by the request."""
+    """
+    The service refused or cannot be reached. `code` is what callers branch on. A request that was refused with a status below 500 changed nothing. After any other,
+    and after `timeout` and `unreachable`, it is not known whether it was carried out, in whole or in part: look at the messages before they are added again.
+    """
 
     def __init__(self, message: str, *, code: str, status: int | None = None):
         super().__init__(message)
@@ -88,7 +91,8 @@ class Service:
             reason = getattr(error, "reason", error)
             if isinstance(reason, TimeoutError):
                 raise PalimpsestError(
-                    f"palimpsest serve at {self._base} takes longer than timeout_s; wait longer, or look at its log", code="timeout"
+                    f"palimpsest serve at {self._base} takes longer than timeout_s; what was asked may still be done: look at the messages before "
+                    "they are added again, set timeout_s higher, or look at the server's log", code="timeout"
                 ) from error
             raise PalimpsestError(
                 f"palimpsest serve does not answer at {self._base} ({reason}); start it, or set url or PALIMPSEST_URL",

@@ -1,5 +1,6 @@
 """What the kernel's own tests do not look at: contract 1.0, whole lists, the budget's order, refusals."""
 
+import asyncio
 import uuid
 
 import pytest
@@ -104,6 +105,20 @@ async def test_hook_messages_are_told_and_the_prompt_is_made_anew():
     await context.set_system_prompt_factory(factory)
     assert (await context.get_messages_for_request())[0] == {"role": "system", "content": "first"}
     assert (await context.get_messages_for_request())[0] == {"role": "system", "content": "second"}
+    await cleanup()
+
+
+@pytest.mark.asyncio
+async def test_a_prompt_factory_may_use_the_context():
+    context, cleanup = await mounted(contract="1.0")
+
+    async def factory():
+        await context.add_message({"role": "user", "content": "from the factory"})
+        return f"{len(await context.get_messages())} before"
+
+    await context.set_system_prompt_factory(factory)
+    messages = await asyncio.wait_for(context.get_messages(), 60)
+    assert [m["content"] for m in messages] == ["1 before", "from the factory"]
     await cleanup()
 
 
