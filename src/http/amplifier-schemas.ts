@@ -3,12 +3,16 @@ import { amplifierMessageSchema } from '../interop/amplifier/amplifier-message.j
 
 const count = z.int().nonnegative();
 const share = z.number().gt(0).max(1);
-const named = z.array(
-  z.strictObject({
-    id: z.string().min(1).max(180).describe('A name of its own: sent again under it, it is taken once'),
-    message: amplifierMessageSchema,
-  }),
-);
+/** A session waits for the whole of a request: a longer list comes in parts. */
+const MOST_MESSAGES = 10_000;
+const named = z
+  .array(
+    z.strictObject({
+      id: z.string().min(1).max(180).describe('A name of its own: sent again under it, it is taken once'),
+      message: amplifierMessageSchema,
+    }),
+  )
+  .max(MOST_MESSAGES);
 
 /** The bodies of requests of Amplifier's context manager. */
 export const AMPLIFIER_REQUESTS = {

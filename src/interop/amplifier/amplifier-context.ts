@@ -1,5 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { ContextClient } from '../../client/session/context-client.js';
+import { contentText } from '../../harness/content-text.js';
 import type { HarnessSession } from '../../harness/harness-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import { HOUSE_COUNTER, ProjectionReader } from '../../history/project/read-projection.js';
@@ -57,6 +58,8 @@ const LONGEST_ARGUMENTS = 100_000;
 type KeptEvent = ContextRecord<'event'>;
 interface KeptMessage extends MessageShape {
   readonly isPrompt: boolean;
+  /** Of a message of the prompt: where it stands among those, which are recorded at one time. */
+  readonly place?: number;
 }
 
 /** What is known of a session between requests. */
@@ -102,10 +105,10 @@ function sinceCleared(records: readonly ContextRecord[]): { readonly from: numbe
 
 function shapesOf(records: readonly ContextRecord[], from: number): KeptShapes {
   const kept = records.filter(isKind('event')).filter(({ body }) => body.type === MESSAGE);
-  const prompts = kept.filter((event) => messageIn(event).isPrompt).map(messageIn);
+  const prompts = kept.map(messageIn).filter(({ isPrompt }) => isPrompt);
   return {
     bySeq: new Map(kept.filter((event) => !messageIn(event).isPrompt).map((event) => [event.seq, messageIn(event)])),
-    prompts,
+    prompts: prompts.toSorted((a, b) => (a.place ?? 0) - (b.place ?? 0)),
     from,
   };
 }
@@ -235,14 +238,16 @@ export class AmplifierContext {
   }
 
   async #add(messages: readonly NamedMessage[], known: Known): Promise<AddedMessages> {
-    let [added, old] = [0, 0];
     const taking: Taking = { known, records: [] };
+    const entries = messages.flatMap((one) => namedEntries(one, this.#client.now()));
+    const isAtPrompt = this.#session.session.state.seq <= known.kept.from;
+    const first = entries.findIndex(({ message }) => !isAtPrompt || !SYSTEM_ROLES.has(message.role));
+    const prompts = first < 0 ? entries : entries.slice(0, first);
+    let added = 0;
     try {
-      for (const message of messages) {
-        for (const one of namedEntries(message, this.#client.now())) {
-          if (await this.#take(one, taking)) added += 1;
-          else old += 1;
-        }
+      if (isAtPrompt) added += await this.#takePrompts(prompts, taking);
+      for (const one of entries.slice(prompts.length)) {
+        if (await this.#take(one, taking)) added += 1;
         // A long list is not acknowledged faster than the database takes it.
         if (taking.records.length >= MOST_RECORDS) await this.#keep(taking);
       }
@@ -250,7 +255,7 @@ export class AmplifierContext {
       // Also of what was taken before a failure. Where this fails too, the same messages are sent again and find their records missing.
       await this.#keep(taking);
     }
-    return { added, known: old };
+    return { added, known: entries.length - added };
   }
 
   #marksSince({ kept }: Known) {
@@ -267,9 +272,7 @@ export class AmplifierContext {
 
   /** Takes one message; false where it was known already. */
   async #take({ id, message }: NamedMessage, { known, records }: Taking): Promise<boolean> {
-    const { state } = this.#session.session;
     if (!SYSTEM_ROLES.has(message.role)) known.isBeginning = false;
-    else if (state.seq <= known.kept.from) return this.#takePrompt(message, { known, records });
     else if (known.isBeginning && known.kept.prompts.some((prompt) => prompt.message.content === message.content)) return false;
     const reported = reportedOf(message, id);
     const isResult = RESULT_ROLES.has(message.role);
@@ -283,17 +286,22 @@ export class AmplifierContext {
     return recorded.length > 0;
   }
 
-  /** System messages at the beginning are the prompt together. */
-  async #takePrompt(message: AmplifierMessage, { known, records }: Taking): Promise<boolean> {
-    const shape: MessageShape = { message: shapeOf({ ...message, content: [] }).message, isText: false };
-    const content = typeof message.content === 'string' ? message.content : String(reportedOf(message, 'prompt').content ?? '');
-    const key = JSON.stringify(content);
-    const prompts = [...known.kept.prompts, ...shapesOf(records, 0).prompts];
-    if (prompts.some((prompt) => JSON.stringify(prompt.message.content) === key)) return false;
-    const whole = { ...shape, message: { ...shape.message, content } };
-    await this.#session.setSystemPrompt([...prompts, whole].map((prompt) => String(prompt.message.content)).join('\n\n'));
-    records.push(this.#kept({ ...whole, isPrompt: true }, this.#session.session.state.seq));
-    return true;
+  /** System messages at the beginning are the prompt together, which is set once; answers how many of them are new. */
+  async #takePrompts(messages: readonly NamedMessage[], { known, records }: Taking): Promise<number> {
+    const textOf = ({ message }: MessageShape): string => String(message.content);
+    const seen = new Set(known.kept.prompts.map(textOf));
+    const fresh = messages.flatMap(({ message }): readonly MessageShape[] => {
+      const content = contentText(message.content);
+      if (seen.has(content)) return [];
+      seen.add(content);
+      return [{ message: { ...shapeOf({ ...message, content: [] }).message, content }, isText: false }];
+    });
+    if (fresh.length === 0) return 0;
+    await this.#session.setSystemPrompt([...known.kept.prompts, ...fresh].map(textOf).join('\n\n'));
+    const { length } = known.kept.prompts;
+    const { seq } = this.#session.session.state;
+    records.push(...fresh.map((one, i) => this.#kept({ ...one, isPrompt: true, place: length + i }, seq)));
+    return fresh.length;
   }
 
   async #clear(known: Known): Promise<void> {

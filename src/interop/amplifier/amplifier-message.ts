@@ -3,6 +3,44 @@ import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { Entry, EntryCall } from '../../projection/entry.js';
 import { defined } from '../../values/defined.js';
+import { isDeeperThan } from '../../values/json-depth.js';
+
+/** Records nest at most 200 levels, and a message stands a few below the top of its own. */
+const DEEPEST = 190;
+const LONGEST_NAME = 400;
+/** Members of blocks that name calls and tools. */
+const NAMING: Readonly<Record<string, readonly string[]>> = {
+  tool_call: ['id', 'name'],
+  tool_use: ['id', 'name'],
+  tool_result: ['tool_call_id', 'tool_use_id'],
+};
+
+/** Whether a value of bounded depth holds a number that JSON cannot write, as 1e999 is read. */
+function hasInfinite(value: unknown): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasInfinite);
+}
+
+/** What could be recorded as a message and never as what is kept beside it: refused at first, since it would fail each time it is sent again. */
+function requireKeepable(message: { readonly content?: unknown }, context: Pick<z.RefinementCtx, 'addIssue'>): void {
+  if (isDeeperThan(message, DEEPEST)) {
+    context.addIssue({ code: 'custom', message: `is nested deeper than ${DEEPEST} levels` });
+    return;
+  }
+  if (hasInfinite(message)) context.addIssue({ code: 'custom', message: 'holds a number that is too large for JSON, such as 1e999' });
+  const blocks = Array.isArray(message.content) ? (message.content as readonly Block[]) : [];
+  for (const [i, block] of blocks.entries()) {
+    for (const member of Object.hasOwn(NAMING, block.type) ? (NAMING[block.type] ?? []) : []) {
+      const name = block[member];
+      if (typeof name !== 'string' || (name.length > 0 && name.length <= LONGEST_NAME)) continue;
+      context.addIssue({
+        code: 'custom',
+        path: ['content', i, member],
+        message: `has ${name.length} characters; give 1 to ${LONGEST_NAME}`,
+      });
+    }
+  }
+}
 
 const blockSchema = z.looseObject({ type: z.string().min(1).max(64).describe('text, thinking, tool_call, tool_result, image, ...') });
 const callSchema = z
@@ -25,6 +63,7 @@ export const amplifierMessageSchema = z
     tool_calls: z.array(callSchema).nullish(),
     metadata: z.record(z.string(), z.unknown()).nullish(),
   })
+  .superRefine(requireKeepable)
   .describe('A message as the kernel passes it');
 
 export type AmplifierMessage = z.output<typeof amplifierMessageSchema>;

@@ -211,6 +211,43 @@ describe('contract 2.1', () => {
   });
 });
 
+describe('what no record can keep', () => {
+  const deep = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
+  const block = (members: object): Message => ({ role: 'assistant', content: [{ type: 'tool_call', ...members }] });
+  const resultBlock = (id: string): Message => ({ role: 'user', content: [{ type: 'tool_result', tool_call_id: id, output: 'r' }] });
+
+  test('is refused by its place before anything is taken, and what comes then is taken', async () => {
+    const id = await opened();
+    const path = `/v1/sessions/${id}/amplifier/messages`;
+    const good: Message = { role: 'user', content: 'good' };
+    const bad: readonly (readonly [Message, string])[] = [
+      [{ role: 'user', content: 'x', metadata: { deep: deep(250) } }, ''],
+      [{ role: 'user', content: 'x', metadata: { deep: deep(480) } }, ''],
+      [block({ id: '', name: 'look' }), '/content/0/id'],
+      [block({ id: 'c', name: 'n'.repeat(401) }), '/content/0/name'],
+      [resultBlock(''), '/content/0/tool_call_id'],
+    ];
+    for (const [message, pointer] of bad) {
+      const { status, problem } = await api.refused(path, { body: { messages: named([good, message]) } });
+      expect([status, problem.errors?.map((error) => error.pointer)]).toEqual([400, [`/messages/1/message${pointer}`]]);
+    }
+    const infinite = JSON.stringify({ messages: named([{ ...good, metadata: { large: 0.5 } }]) }).replace('0.5', '1e999');
+    expect(await api.refused(path, { raw: infinite })).toMatchObject({ status: 400 });
+    expect(await list(id)).toEqual([]);
+    expect(await add(id, { ...good, metadata: { deep: deep(180) } }, block({ id: 'c', name: 'look' }))).toEqual({ added: 2, known: 0 });
+    expect(await list(id)).toHaveLength(2);
+  });
+
+  test('more messages than a request may have are refused; a prompt in blocks is its text', async () => {
+    const id = await opened();
+    const many = Array.from({ length: 10_001 }, (_, i) => ({ id: `${i}`, message: { role: 'user', content: '' } }));
+    expect(await api.refused(`/v1/sessions/${id}/amplifier/messages`, { body: { messages: many } })).toMatchObject({ status: 400 });
+    const prompt: Message = { role: 'system', content: [{ type: 'text', text: 'be kind' }] };
+    expect(await add(id, { role: 'system', content: 'be brief' }, prompt, prompt)).toEqual({ added: 2, known: 1 });
+    expect((await list(id)).map(({ content }) => content)).toEqual(['be brief', 'be kind']);
+  });
+});
+
 describe('what compaction may never break', () => {
   test('view only, within the limit, pairs whole, system first, first and last question, newest results; then sticky and stable', async () => {
     const id = await opened();
