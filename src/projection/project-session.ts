@@ -283,7 +283,8 @@ export function projectSession(source: ProjectionSource, counter: TokenCounter):
   for (const [turn, own] of turns) {
     const [first, end] = [own[0]?.seq ?? 0, own.at(-1)?.seq ?? 0];
     const isLast = turn === last?.turn;
-    const isIn = (seq: number): boolean => seq >= first && (isLast || seq <= end);
+    // What is from before the first step stands in the first turn.
+    const isIn = (seq: number): boolean => (seq >= first || own[0] === steps[0]) && (isLast || seq <= end);
     const rows = openRows(
       chatRows(own),
       pending.filter(({ by }) => isIn(by)),

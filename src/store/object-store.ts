@@ -158,18 +158,19 @@ export class ObjectStore {
     const checked = records.map(contextRecord);
     const ids = checked.map(recordId);
     const parts = new Map(checked.map((record, i) => [ids[i] as PartId, { record, part: toRecordPart(record) }]));
-    return this.writes.write('.records', async () => {
+    const written = await this.writes.write('.records', async () => {
       const snapshot = await this.latest();
       await requireSessions(snapshot, recordedSessions(checked));
       const known = await snapshot.recordParts([...parts.keys()]);
       const ops = [...parts].flatMap(([id, { record, part }]): readonly TxOp[] => {
         const there = known.get(id) ?? null;
         if (there?.text === part.text) return [];
-        this.noteTime(record.at);
         return [this.guardOp(id, there), { op: 'put', doc: part, validTime: new Date(record.at) }];
       });
       return { ops, result: ids };
     });
+    for (const { at } of checked) this.noteTime(at);
+    return written;
   }
 
   /** The operations that write one version: its guard, the text parts that the database is not known to hold, and its head. */

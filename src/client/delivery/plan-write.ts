@@ -235,7 +235,9 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }
     const again = attempt > 1 || (seen && !isTried);
     const asked = again || own === undefined ? ids : ids.filter((id) => own.get(id) === undefined);
     const snapshot = again || asked.length > 0 ? await store.latest() : undefined;
-    if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write))) return { ops: [], result: last };
+    if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write)))
+      // Of a step that an earlier process applied, what was tried here was refused: nothing of it was written.
+      return { ops: [], result: seen ? NOTHING_WRITTEN : last };
     const heads = (await snapshot?.heads(asked)) ?? new Map<string, Head>();
     const known = (id: ObjectId): CurrentFile | undefined => (again ? undefined : own?.get(id));
     const decided = await decide(store, write, { snapshot, heads, known, isSole });

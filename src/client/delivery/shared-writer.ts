@@ -96,8 +96,9 @@ export class SharedWriter implements Writer {
     await Promise.all(before.map(({ ended }) => ended));
     await planned.ready();
     const group = attempt === 1 && carrier === undefined ? this.#groupOf(waiting) : [waiting];
-    if (group.length > 1 && !(await this.#isThere(planned))) return this.#planTogether(waiting, group);
-    const { ops, result } = await planned.plan(carrier === undefined ? attempt : attempt + 1);
+    const isThere = group.length > 1 && (await this.#isThere(planned));
+    if (group.length > 1 && !isThere) return this.#planTogether(waiting, group);
+    const { ops, result } = await planned.plan(carrier === undefined && !isThere ? attempt : attempt + 1);
     return { ops, result: [{ waiting, result }] };
   }
 

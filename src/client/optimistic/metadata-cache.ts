@@ -76,10 +76,11 @@ export class MetadataCache {
     return true;
   }
 
-  /** Notes from when on the newest version of an object holds, where that is later than it was read at; undefined where it held then. */
-  setDue(id: ObjectId, from: Date | undefined): void {
-    if (from === undefined) this.#due.delete(id);
-    else this.#due.set(id, from);
+  /** Notes from when on the newest version of an object holds, read at a moment. Of several that hold later, the first one's date stays until it has come. */
+  setDue(id: ObjectId, { from, at }: { readonly from: Date; readonly at: Date }): void {
+    const before = this.#due.get(id);
+    if (from <= at) this.#due.delete(id);
+    else if (before === undefined || before <= at || from < before) this.#due.set(id, from);
   }
 
   /** Whether a version of an object that was dated later than it was read at holds at a moment. */

@@ -114,7 +114,7 @@ async function learnHeads({ metadata, store }: SessionEnvironment, snapshot: Sto
   const newest = txId === undefined || ids.length === 0 ? snapshot : store.newestAt(txId);
   const later: ObjectId[] = [];
   for (const [id, { document, marks, validTime: from }] of await newest.heads(ids)) {
-    metadata.setDue(id as ObjectId, from > validTime ? from : undefined);
+    metadata.setDue(id as ObjectId, { from, at: validTime });
     if (from > validTime) later.push(id as ObjectId);
     else metadata.learn(document, marks, txId);
   }

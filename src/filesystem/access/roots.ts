@@ -39,7 +39,8 @@ const LONGEST_PATH = 4096;
 const outside = (shown: string) =>
   new SourceError('outside-roots', `${named(shown)} is outside the allowed folders; use a path inside them`, { path: shown });
 
-const away = (shown: string) =>
+/** The error for a path whose root or mount is not there. */
+export const awayError = (shown: string) =>
   new SourceError('unreachable', `${named(shown)} cannot be reached: the folder or mount that holds it is away`, { path: shown });
 
 /** Resolves every link; `undefined` with the failure where that cannot be done. */
@@ -122,10 +123,10 @@ export class AllowedRoots {
     const absolute = absolutePath(path, options.cwd, shown);
     if (KERNEL_FOLDERS.some((folder) => isWithin(absolute, folder)) && !this.holds(absolute)) throw outside(shown);
     const resolved = await this.#follow(absolute, shown, 0);
-    if (resolved.exists) return resolved;
-    // What is written there would be hidden when the mount is back.
-    if (await this.#isAway(absolute)) throw away(shown);
-    if (options.mustExist ?? true) throw new SourceError('not-found', `${named(shown)} does not exist`, { path: shown });
+    if (!resolved.exists && (options.mustExist ?? true)) {
+      if (await this.#isAway(absolute)) throw awayError(shown);
+      throw new SourceError('not-found', `${named(shown)} does not exist`, { path: shown });
+    }
     return resolved;
   }
 
@@ -150,7 +151,7 @@ export class AllowedRoots {
       const found = await tryRealpath(parent, shown);
       if ('real' in found) real = found.real;
     }
-    if (!this.holds(real)) throw (await this.#isAway(absolute)) ? away(shown) : outside(shown);
+    if (!this.holds(real)) throw (await this.#isAway(absolute)) ? awayError(shown) : outside(shown);
     if (errno !== 'ENOENT') throw sourceErrorFrom(failure, shown);
     const rest = absolute.slice(parent === '/' ? 1 : parent.length + 1);
     await this.#refuseDangling({ parent: real, rest, links }, shown);

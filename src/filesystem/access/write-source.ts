@@ -7,7 +7,7 @@ import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
 import { systemCode, unlessMissing } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { entryPath, irregularKind, notRegularError, openFileInside, openFolderInside } from './open-inside.js';
-import type { AllowedRoots } from './roots.js';
+import { type AllowedRoots, awayError } from './roots.js';
 
 /** What was written. */
 export interface WrittenSource {
@@ -42,7 +42,7 @@ interface Folder {
  * Atomic: the bytes go to a temporary file in the same folder, reach the disk, and take the name in one step; a reader sees the old file or
  * the new one, a crash leaves one of them (and the temporary file, which the next write in that folder removes). The mode and, where allowed, the owner stay; other hard links of the old file keep its content.
  * A folder swapped for a link meanwhile is not followed, a link put at the name itself is replaced, not written through.
- * @throws {SourceError} is-directory, not-regular, no-permission, outside-roots, io – the file cannot be written there; exists, changed-underneath – what
+ * @throws {SourceError} unreachable – the root or mount that holds it is away; is-directory, not-regular, no-permission, outside-roots, io – the file cannot be written there; exists, changed-underneath – what
  *   stands there is not what was expected; not-text – the text cannot be written exactly
  */
 export async function writeSource(roots: AllowedRoots, path: CanonicalPath, write: SourceWrite): Promise<WrittenSource> {
@@ -53,6 +53,8 @@ export async function writeSource(roots: AllowedRoots, path: CanonicalPath, writ
     });
   }
   const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
+  // What is written there would be hidden when the mount is back.
+  if (roots.holds(path) && !(await roots.anchorPresent(path))) throw awayError(shown);
   const folder = await openParent(roots, path, shown);
   try {
     return await replaceFile({ roots, path, shown, folder }, bytes, write.expected);

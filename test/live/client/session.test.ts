@@ -162,6 +162,26 @@ describe('a session at work', () => {
     await Promise.all(clients.map((one) => one.close()));
   });
 
+  test('a step that an earlier process applied leaves nothing to be taken for written here', async () => {
+    await writeFile(file('a.ts'), 'x');
+    const { source } = await client.files.locate('a.ts');
+    const reading = { kind: 'text' as const, content: 'first', fileHash: hashText('first'), size: 5, mtimeMs: 1_700_000_000_000 };
+    const other = sessionId(`applied-before-${randomUUID()}`);
+    const step = planMessage(emptySession(other), { message: { role: 'user', text: 'look' }, at: Date.now() }, DEFAULT_POLICY);
+    const write = { session: other, lease: null, step, files: [{ kind: 'read', source, reading }], heads: [], at: step.at } as const;
+    await client.store.writes.write(other, planWrite(client.store, write, { seen: false }).plan);
+    // Somebody else writes the file before the journal of that process is delivered again.
+    const later = {
+      source,
+      reading: { ...reading, content: 'second', fileHash: hashText('second'), mtimeMs: 1_700_000_001_000 },
+      activate: true,
+    };
+    await record(session, call({ readings: [later], content: 'second' }));
+    const { plan } = planWrite(client.store, write, { seen: true });
+    expect((await plan(1)).ops).not.toEqual([]);
+    expect(await plan(2)).toMatchObject({ ops: [], result: { written: [], files: [], observed: [] } });
+  });
+
   test('valid time of a file version is its modification time, of a step the moment of acknowledgement [decision F7]', async () => {
     await writeFile(file('dated.ts'), 'x');
     const before = Date.now();

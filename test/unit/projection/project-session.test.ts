@@ -48,6 +48,11 @@ describe('a session as ordered entries', () => {
     const asked = projectionOf([user('Look'), said('May I?'), { kind: 'approval', text: 'rm -r build', state: 'pending' }]);
     expect(asked.running).toMatchObject({ turn: 1, calls: [], approvals: [asked.entries.at(-1)?.id] });
     expect(projectionOf([user('Look'), said('Done')]).running).toBeUndefined();
+    // Asked for before the first step.
+    const source = sourceOf([user('Look'), said('Done')]);
+    const early = { approval: 'early', state: 'pending', text: 'May I begin?', turn: 1, seq: 0, at: 1_000 } as const;
+    const { entries } = projectSession({ ...source, approvals: [early] }, BYTES);
+    expect(entries.filter(({ kind }) => kind === 'approval')).toHaveLength(1);
     expect(projectionOf([]).running).toBeUndefined();
   });
 

@@ -1,9 +1,10 @@
-import { rename, symlink } from 'node:fs/promises';
+import { lstat, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type FilesystemAccess, type Location, locate, unreachableError } from '../../../../src/filesystem/access/access.js';
 import { MountTable } from '../../../../src/filesystem/access/mounts.js';
 import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
+import { writeSource } from '../../../../src/filesystem/access/write-source.js';
 import { filesystemId } from '../../../../src/objects/ids.js';
 import { filesystemSource } from '../../../../src/objects/source.js';
 import { type TempFolder, tempFolder } from '../temp-folder.js';
@@ -75,8 +76,13 @@ describe('locating what an agent names', () => {
       message: `"${path}" cannot be reached: the folder or mount that holds it is away`,
     });
     await rename(share, join(folder.inside, 'elsewhere'));
-    for (const mustExist of [true, false])
-      await expect(locate(access, '/share/b.ts', { cwd: '/', mustExist })).rejects.toMatchObject(isAway('/share/b.ts'));
+    await expect(locate(access, '/share/b.ts', { cwd: '/' })).rejects.toMatchObject(isAway('/share/b.ts'));
+    // What the database has of the file can be asked for by its path; nothing is written there.
+    const hidden = await locate(access, '/share/new/c.ts', { cwd: '/', mustExist: false });
+    await expect(writeSource(roots, hidden.path, { content: 'c', shown: '/share/new/c.ts' })).rejects.toMatchObject(
+      isAway('/share/new/c.ts'),
+    );
+    await expect(lstat(share)).rejects.toMatchObject({ code: 'ENOENT' });
     await rename(folder.inside, join(folder.base, 'elsewhere'));
     for (const mustExist of [true, false])
       await expect(locate(access, '/workspace/src/a.ts', { cwd: '/', mustExist })).rejects.toMatchObject(isAway('/workspace/src/a.ts'));
