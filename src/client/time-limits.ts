@@ -8,6 +8,8 @@ export const TIME_LIMITS = {
   close: 5_000,
   /** Assembling a context waits so long for the database to have every step; then it is assembled from what this process knows. */
   drain: 2_000,
+  /** The same where a context would lack contents that only the database has. */
+  drainForContents: 60_000,
   /** Recording a call waits so long for the database to say whether another chat has the call's id. */
   callId: 250,
   /** An optimistic context waits so long for the answer whether somebody else wrote; the next context has the answer otherwise. */

@@ -240,6 +240,10 @@ export function assembleOptimistically(
 /** The errors of a database that is away for now. */
 const AWAY: ReadonlySet<XtdbErrorCode> = new Set(['unreachable', 'timeout', 'busy']);
 
+/** Whether the content of every active object is at hand without the database. */
+const hasContents = ({ versions }: SessionEnvironment, { state }: LoadedSession): boolean =>
+  state.sets.active.every((id) => versions.newest(id) !== undefined);
+
 /** From the database, at one basis that includes every step; undefined while it is away. */
 async function assembleFromDatabase(
   environment: SessionEnvironment,
@@ -247,7 +251,10 @@ async function assembleFromDatabase(
   options: AssembleOptions,
 ): Promise<SessionAssembly | undefined> {
   const { outbox, store } = environment;
-  if (outbox.status.outage !== undefined || !(await outbox.drained(loaded.state.id, TIME_LIMITS.drain))) return undefined;
+  // A slow database is waited for longer where the context would lack contents without it, as long as it is there.
+  const until = performance.now() + (hasContents(environment, loaded) ? 0 : TIME_LIMITS.drainForContents);
+  while (outbox.status.outage !== undefined || !(await outbox.drained(loaded.state.id, TIME_LIMITS.drain)))
+    if (outbox.status.outage !== undefined || performance.now() >= until) return undefined;
   // Steps that were lost to another writer meanwhile are not in the database as they are here.
   const failure = outbox.failure(loaded.state.id);
   if (failure !== undefined) throw failure;
@@ -292,8 +299,7 @@ export async function assembleAsSoleWriter(
   loaded: LoadedSession,
   options: AssembleOptions,
 ): Promise<SessionAssembly> {
-  const isKnown = loaded.state.sets.active.every((id) => environment.versions.newest(id) !== undefined);
-  return isKnown ? assembleLocally(environment, loaded, options) : assembleSession(environment, loaded, options);
+  return hasContents(environment, loaded) ? assembleLocally(environment, loaded, options) : assembleSession(environment, loaded, options);
 }
 
 /** A session as it stood at a basis. */

@@ -116,7 +116,10 @@ class GeminiLog {
 
 async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const head = headObject(source);
-  if (!recordingHead(source).several && head !== undefined && 'messages' in head) {
+  const { several, isOpen } = recordingHead(source);
+  // A file that ends before its messages begin is a torn document, where no line of it is a record.
+  const isTorn = isOpen && source.head.length >= source.size;
+  if (!several && head !== undefined && ('messages' in head || isTorn)) {
     yield* readDocument(source, onLoss);
     return;
   }

@@ -11,6 +11,8 @@ export interface RecordingHead {
   readonly value: unknown;
   /** Whether another value follows, as in JSON lines. */
   readonly several: boolean;
+  /** Whether the head ends inside the first value, with nothing wrong up to there. */
+  readonly isOpen: boolean;
 }
 
 const SLICE_CHARS = 1024;
@@ -19,19 +21,22 @@ function readHead(text: string): RecordingHead {
   const tokensOf = createTokenizer();
   const built = new Assembler();
   let begun = false;
+  let isOpen = false;
   try {
     for (let from = 0; from < text.length; from += SLICE_CHARS) {
       for (const token of tokensOf(text.slice(from, from + SLICE_CHARS))) {
-        if (begun && built.done) return { value: built.current, several: true };
-        if (!begun && token.name !== 'startObject' && token.name !== 'startArray') return { value: undefined, several: false };
+        if (begun && built.done) return { value: built.current, several: true, isOpen: false };
+        if (!begun && token.name !== 'startObject' && token.name !== 'startArray')
+          return { value: undefined, several: false, isOpen: false };
         begun = true;
         built.consume(token);
       }
     }
+    isOpen = begun && !built.done;
   } catch {
     // The part in front of the broken place is enough to recognise the format.
   }
-  return { value: begun ? tornValue(built) : undefined, several: false };
+  return { value: begun ? tornValue(built) : undefined, several: false, isOpen };
 }
 
 /** The value that an assembler has built so far, with the containers that are still open put into the ones around them. */

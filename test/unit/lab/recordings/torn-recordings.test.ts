@@ -47,6 +47,16 @@ describe.each(FILES)('%s', (name) => {
     );
   });
 
+  test('cut within its first lines: what is missing is said', async () => {
+    const whole = (await imported(bytes))?.entries.length ?? 0;
+    for (let cut = 0; cut < Math.min(300, bytes.length); cut += 1) {
+      const run = await imported(bytes.subarray(0, cut));
+      const betweenRecords = bytes[cut] === NEWLINE || bytes[cut - 1] === NEWLINE;
+      if (run === undefined || run.entries.length >= whole || (betweenRecords && name.endsWith('.jsonl'))) continue;
+      expect([cut, run.losses.map(({ reason }) => reason)]).toEqual([cut, expect.arrayContaining(['truncated-file'])]);
+    }
+  });
+
   test('with any of its bytes changed: never a crash', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 }), async (changes) => {
