@@ -21,8 +21,12 @@ export class ReviewAccess {
 
   /** @throws {SessionError} `other-roots` – for a session that is named, perhaps with a moment, and may not be opened here */
   async requireNamed(reference: string): Promise<void> {
-    const { present } = this.#timeline;
-    await this.#client.requireRoots(await requireSession(present, parseReference(reference).name), present);
+    await this.requireSession(await requireSession(this.#timeline.present, parseReference(reference).name));
+  }
+
+  /** @throws {SessionError} `other-roots` – for a session that may not be opened here */
+  async requireSession(session: SessionId): Promise<void> {
+    await this.#client.requireRoots(session, this.#timeline.present);
   }
 
   /**

@@ -48,9 +48,9 @@ const milliseconds = (seconds: number | undefined): number | undefined => (secon
 
 async function tyrumReports({ timeline, access }: Asked) {
   const { TyrumReports } = await import('../interop/tyrum/read-reports.js');
-  return new TyrumReports(timeline, async (sessions) => {
-    const openable = await access.openable(sessions.map((session) => ({ session })));
-    return openable.map(({ session }) => session);
+  return new TyrumReports(timeline, {
+    maySee: async (sessions) => (await access.openable(sessions.map((session) => ({ session })))).map(({ session }) => session),
+    require: (session) => access.requireSession(session),
   });
 }
 
@@ -164,11 +164,11 @@ export async function answerReviewRequest(
   const timeline = await Timeline.open(await client.delivered(), client.files);
   const signal = goneSignal(response);
   const access = new ReviewAccess(client, timeline);
-  const { session, conversation_id: conversation = session } = asked as { readonly session?: string; readonly conversation_id?: string };
+  const { session } = asked as { readonly session?: string };
   const handler = HANDLERS[id] as (asked: Asked, parameters: unknown, signal: AbortSignal) => Promise<unknown>;
   let body: unknown;
   try {
-    if (conversation !== undefined) await access.requireNamed(conversation);
+    if (session !== undefined) await access.requireNamed(session);
     body = await handler({ timeline, access }, asked, signal);
   } catch (error) {
     if (signal.aborted) return;

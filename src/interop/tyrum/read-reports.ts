@@ -36,8 +36,16 @@ interface Found extends ReportedMoment {
 
 const LISTED = 50;
 
-/** Which of some sessions may be seen. */
-export type MaySee = (sessions: readonly SessionId[]) => Promise<readonly SessionId[]>;
+/** Which sessions may be seen. */
+export interface ReportAccess {
+  /** Those of some sessions that may. */
+  maySee(sessions: readonly SessionId[]): Promise<readonly SessionId[]>;
+  /** Refuses a session that may not. */
+  require(session: SessionId): Promise<void>;
+}
+
+/** A reviewer at the command line sees everything. */
+const EVERYTHING: ReportAccess = { maySee: async (sessions) => sessions, require: async () => undefined };
 
 /** What a turn is called on Tyrum's surface: the reference that every question of ours takes. */
 const turnId = ({ session, turn }: Pick<Found, 'session' | 'turn'>): string => `${session}@turn:${turn}`;
@@ -61,7 +69,7 @@ export class TyrumReports {
 
   constructor(
     readonly timeline: Timeline,
-    readonly maySee: MaySee = async (sessions) => sessions,
+    readonly access: ReportAccess = EVERYTHING,
   ) {
     this.#contexts = new PastContexts(timeline);
   }
@@ -74,9 +82,8 @@ export class TyrumReports {
   async list({ conversation, turn, limit = LISTED }: WantedReports): Promise<readonly ReportRow[]> {
     const wanted = turn === undefined ? undefined : turnOf(turn);
     const name = conversation ?? wanted?.session;
-    const session = name === undefined ? undefined : await requireSession(this.timeline.present, name);
-    if (wanted !== undefined && session !== undefined && (await requireSession(this.timeline.present, wanted.session)) !== session)
-      return [];
+    const session = name === undefined ? undefined : await this.#named(name);
+    if (wanted !== undefined && session !== undefined && (await this.#named(wanted.session)) !== session) return [];
     const found = session === undefined ? await this.#newest(limit) : await this.#of(session);
     const rows = found.filter((one) => wanted === undefined || one.turn === wanted.turn).slice(0, limit);
     const reports: ReportRow[] = [];
@@ -90,9 +97,7 @@ export class TyrumReports {
    * @throws {HistoryError} as `list`
    */
   async detail(id: string, conversation?: string): Promise<ReportRow> {
-    const { present } = this.timeline;
-    const sessions =
-      conversation === undefined ? (await this.#sessions()).map((one) => one.id) : [await requireSession(present, conversation)];
+    const sessions = conversation === undefined ? (await this.#sessions()).map((one) => one.id) : [await this.#named(conversation)];
     for (const session of sessions) {
       const found = (await this.#of(session)).find((one) => one.id === id);
       if (found !== undefined) return this.#row(found);
@@ -122,10 +127,17 @@ export class TyrumReports {
    * @throws {TyrumError} `unknown-report` where there is no session
    */
   async lastTools(conversation?: string): Promise<{ readonly session: SessionId; readonly tools: AnnouncedTools | undefined }> {
-    const named = conversation === undefined ? undefined : await requireSession(this.timeline.present, conversation);
+    const named = conversation === undefined ? undefined : await this.#named(conversation);
     const session = named ?? (await this.#sessions())[0]?.id;
     if (session === undefined) throw new TyrumError('unknown-report', 'there is no session that may be seen here');
     return { session, tools: await this.tools(session) };
+  }
+
+  /** The session that a name says, whichever way it was asked for, if it may be seen. */
+  async #named(name: string): Promise<SessionId> {
+    const session = await requireSession(this.timeline.present, name);
+    await this.access.require(session);
+    return session;
   }
 
   async #row(found: Found): Promise<ReportRow> {
@@ -135,7 +147,7 @@ export class TyrumReports {
   /** The sessions that may be seen, most recently used first. */
   async #sessions() {
     const sessions = [...(await this.timeline.present.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
-    const seen = new Set(await this.maySee(sessions.map(({ id }) => id)));
+    const seen = new Set(await this.access.maySee(sessions.map(({ id }) => id)));
     return sessions.filter(({ id }) => seen.has(id));
   }
 

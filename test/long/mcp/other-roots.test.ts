@@ -104,6 +104,19 @@ describe('a session that was worked with below other folders', () => {
           expect(JSON.stringify(problem)).not.toContain(SECRET.trim());
         }
       }
+      const turn = encodeURIComponent(`${session}@turn:1`);
+      const reports = [
+        `context?conversation_id=${session}`,
+        `context/list?conversation_id=${session}`,
+        `context/list?turn_id=${turn}`,
+        `context/list?turn_id=${encodeURIComponent(`${session.slice(0, -1)}@turn:1`)}`,
+        `context/tools?conversation_id=${session}`,
+        `context/detail/00000000-0000-4000-8000-000000000000?conversation_id=${session}`,
+      ];
+      for (const question of reports) {
+        const { code, status } = await api.refused(`/${question}`, { method: 'GET' });
+        expect([question, status, code]).toEqual([question, 403, 'other-roots']);
+      }
       const latest = await api.send('/v1/log', { method: 'GET' });
       expect([latest.status, JSON.stringify(latest.body).includes(session)]).toEqual([200, false]);
       const { sessions } = (await api.send('/v1/sessions', { method: 'GET' })).body as {
