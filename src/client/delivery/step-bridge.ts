@@ -26,6 +26,9 @@ interface Reached {
 const headIn = (puts: readonly StoredPut[], id: string): StoredPut | undefined => puts.findLast(({ head }) => head['xt/id'] === id);
 const epochOf = (lease: StoredDocument | null | undefined): number => Number(lease?.epoch ?? 1);
 
+/** Which step it is, whoever read it: a journal is read when its damage is told and again when it is delivered. */
+const placeOf = ({ session, seq }: Step): string => `${session}\0${seq}`;
+
 /** The ids that a step takes for known. */
 const namedBy = ({ changes }: Step): readonly ObjectId[] => [...(changes.activate ?? []), ...(changes.pin ?? [])];
 
@@ -33,8 +36,8 @@ const namedBy = ({ changes }: Step): readonly ObjectId[] => [...(changes.activat
  * What lost steps had brought into the index, as far as the steps after them show it: for the first readable step after each gap of each session the ids that it and
  * those after it take for known, less those that readable steps brought.
  */
-function neededAfterGaps(writes: readonly SessionWrite[]): ReadonlyMap<Step, readonly ObjectId[]> {
-  const needed = new Map<Step, ObjectId[]>();
+function neededAfterGaps(writes: readonly SessionWrite[]): ReadonlyMap<string, readonly ObjectId[]> {
+  const needed = new Map<string, ObjectId[]>();
   const sessions = new Map<SessionId, { last: number; indexed: Set<ObjectId>; ids: ObjectId[] }>();
   for (const { step } of writes) {
     if (step === undefined) continue;
@@ -42,7 +45,7 @@ function neededAfterGaps(writes: readonly SessionWrite[]): ReadonlyMap<Step, rea
     sessions.set(step.session, known);
     if (step.seq !== known.last + 1) {
       known.ids = [];
-      needed.set(step, known.ids);
+      needed.set(placeOf(step), known.ids);
     }
     known.last = step.seq;
     for (const id of step.changes.index ?? []) known.indexed.add(id);
@@ -62,7 +65,7 @@ function neededAfterGaps(writes: readonly SessionWrite[]): ReadonlyMap<Step, rea
 export class StepBridge {
   readonly #store: ObjectStore;
   readonly #detail: string;
-  readonly #needed: ReadonlyMap<Step, readonly ObjectId[]>;
+  readonly #needed: ReadonlyMap<string, readonly ObjectId[]>;
   readonly #reached = new Map<SessionId, Reached>();
 
   constructor(store: ObjectStore, { owner, damage, writes }: DamagedJournal) {
@@ -117,7 +120,7 @@ export class StepBridge {
     const { id, seq, turn } = state;
     const count = step.seq - seq - 1;
     const turns = step.turn - (step.opens === undefined ? 0 : 1) - turn;
-    const index = (this.#needed.get(step) ?? []).filter((one) => !state.has(one));
+    const index = (this.#needed.get(placeOf(step)) ?? []).filter((one) => !state.has(one));
     // Turns that nothing else is left of begin as late as they can; but the first step of a session always begins one.
     const openedUpTo = (i: number): number => (i < 0 ? 0 : Math.max(turn === 0 ? 1 : 0, turns - (count - 1 - i)));
     return Array.from({ length: count }, (_, i): Step => {
