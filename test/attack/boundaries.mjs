@@ -13,7 +13,7 @@ export const BOUNDARIES = {
   'other sessions': ['long/mcp/other-roots'],
   paths: ['unit/filesystem/access/roots', 'unit/filesystem/access/mounts', 'unit/filesystem/access/regular-files', 'live/tools/bad-input'],
   patterns: ['unit/filesystem/search/glob', 'unit/filesystem/search/ignore-rules', 'unit/filesystem/search/search-text'],
-  protocol: ['unit/mcp/stdio-transport', 'live/mcp/stdio', 'live/mcp/http'],
+  protocol: ['unit/mcp/stdio-transport', 'long/mcp/stdio', 'live/mcp/http'],
   queries: ['live/wire/query', 'long/wire/limits', 'live/wire/collisions', 'long/wire/front-memory'],
   recordings: [
     'unit/lab/recordings/damaged-recordings',
