@@ -3,6 +3,8 @@ import { opendir } from 'node:fs/promises';
 
 /** A watch on the names of one folder. */
 export interface FolderWatch {
+  /** What watches the folder now. */
+  readonly kind: FolderWatchKind;
   /** Idempotent. */
   close(): Promise<void>;
 }
@@ -17,7 +19,7 @@ export type StartFolderWatch = (folder: string, listener: FolderListener) => Pro
 export type FolderWatchKind = 'chokidar' | 'plain';
 
 /** Above this many entries a folder is watched without chokidar, which reads the whole folder again at every event. */
-const CROWDED_ENTRIES = 1000;
+const CROWDED_ENTRIES = 250;
 
 async function startChokidar(folder: string, listener: FolderListener): Promise<FolderWatch> {
   // Loaded only when something is watched: it costs a tenth of a second.
@@ -42,31 +44,71 @@ async function startChokidar(folder: string, listener: FolderListener): Promise<
     throw error;
   }
   watcher.on('error', () => listener(undefined));
-  return { close: () => watcher.close() };
+  return { kind: 'chokidar', close: () => watcher.close() };
 }
 
 async function startPlain(folder: string, listener: FolderListener): Promise<FolderWatch> {
   const watcher = watchPlainly(folder, { persistent: false });
   watcher.on('change', (_event, name) => listener(typeof name === 'string' ? name : undefined));
   watcher.on('error', () => listener(undefined));
-  return { close: async () => watcher.close() };
+  return { kind: 'plain', close: async () => watcher.close() };
 }
 
-const STARTS: Readonly<Record<FolderWatchKind, StartFolderWatch>> = { chokidar: startChokidar, plain: startPlain };
-
-async function isCrowded(folder: string): Promise<boolean> {
+/** How many entries a folder has, counted up to the first that makes it crowded. */
+async function countEntries(folder: string): Promise<number> {
   let entries = 0;
   for await (const _entry of await opendir(folder, { bufferSize: 256 })) {
     entries += 1;
-    if (entries > CROWDED_ENTRIES) return true;
+    if (entries > CROWDED_ENTRIES) break;
   }
-  return false;
+  return entries;
 }
 
-/** Watches a folder, by chokidar unless `plain` is wanted or the folder is crowded; nothing below its subfolders, no links followed. */
+/** Watches by chokidar for as long as the folder is not crowded: it is counted again once so many names were told that it may have become so. */
+async function startUntilCrowded(folder: string, entries: number, listener: FolderListener): Promise<FolderWatch> {
+  const told = new Set<string>();
+  let counted = entries;
+  let isOver = false;
+  let change: Promise<void> | undefined;
+
+  async function changeIfCrowded(): Promise<void> {
+    await started;
+    counted = await countEntries(folder);
+    told.clear();
+    if (counted <= CROWDED_ENTRIES || isOver) return;
+    const before = watch;
+    watch = await startPlain(folder, listener);
+    await before.close();
+  }
+
+  const started = startChokidar(folder, (name) => {
+    listener(name);
+    if (name === undefined || change !== undefined || told.add(name).size + counted <= CROWDED_ENTRIES) return;
+    // Where the folder is gone or no watch is left, chokidar goes on; the next name that is told has it tried again.
+    change = changeIfCrowded()
+      .catch(() => undefined)
+      .finally(() => {
+        change = undefined;
+      });
+  });
+  let watch = await started;
+  return {
+    get kind() {
+      return watch.kind;
+    },
+    close: async () => {
+      isOver = true;
+      await change;
+      await watch.close();
+    },
+  };
+}
+
+/** Watches a folder, by chokidar unless `plain` is wanted or the folder is or becomes crowded; nothing below its subfolders, no links followed. */
 export async function watchFolder(folder: string, wanted: FolderWatchKind, listener: FolderListener): Promise<FolderWatch> {
-  const kind = wanted === 'chokidar' && (await isCrowded(folder)) ? 'plain' : wanted;
-  return STARTS[kind](folder, listener);
+  if (wanted === 'plain') return startPlain(folder, listener);
+  const entries = await countEntries(folder);
+  return entries > CROWDED_ENTRIES ? startPlain(folder, listener) : startUntilCrowded(folder, entries, listener);
 }
 
 const BEAT_MS = 250;

@@ -270,6 +270,7 @@ describe('the end of tracking', () => {
         const watch = await watchFolder(folder, wanted, listener);
         watched.push('open');
         return {
+          kind: watch.kind,
           close: async () => {
             await watch.close();
             watched.push('close');

@@ -1,0 +1,72 @@
+import { unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type FolderWatch, watchFolder } from '../../../../src/filesystem/tracking/watch-folder.js';
+import { until } from '../../../support/until.js';
+import { type TempFolder, tempFolder } from '../temp-folder.js';
+
+let temp: TempFolder;
+let names: (string | undefined)[];
+let watch: FolderWatch;
+
+beforeEach(async () => {
+  temp = await tempFolder();
+  names = [];
+  watch = await watchFolder(temp.inside, 'chokidar', (name) => names.push(name));
+});
+afterEach(async () => {
+  await watch.close();
+  await temp.remove();
+});
+
+/** Makes these files, and waits until the watch has told of the last one. */
+async function make(...files: readonly string[]): Promise<void> {
+  for (const name of files) await writeFile(join(temp.inside, name), 'x');
+  await until(
+    () => names,
+    (told) => told.includes(files.at(-1)),
+  );
+}
+
+const numbered = (mark: string, count: number): readonly string[] => Array.from({ length: count }, (_, n) => `${mark}-${n}.txt`);
+
+describe('the watch of a folder (decision 0006)', () => {
+  test('goes over to the plain one when the folder becomes crowded, and tells every name before, meanwhile and after', async () => {
+    expect(watch.kind).toBe('chokidar');
+    const many = numbered('many', 300);
+    await make(...many);
+    await until(
+      () => watch.kind,
+      (kind) => kind === 'plain',
+    );
+    await make('after.txt');
+    expect(new Set(names)).toEqual(new Set([...many, 'after.txt']));
+  });
+
+  test('stays where it is while names come and go', async () => {
+    for (const round of [1, 2, 3]) {
+      const some = numbered(`temporary-${round}`, 100);
+      await make(...some);
+      await Promise.all(some.map((name) => unlink(join(temp.inside, name))));
+    }
+    await make('kept.txt');
+    expect([watch.kind, new Set(names).size]).toEqual(['chokidar', 301]);
+  });
+
+  test('is closed once, also while it goes over', async () => {
+    const many = numbered('many', 251);
+    await make(...many);
+    await Promise.all([watch.close(), watch.close()]);
+    names = [];
+    await writeFile(join(temp.inside, 'later.txt'), 'x');
+    await writeFile(join(temp.inside, 'many-0.txt'), 'y');
+    const other = await watchFolder(temp.inside, 'plain', (name) => names.push(`other ${name}`));
+    await writeFile(join(temp.inside, 'last.txt'), 'x');
+    await until(
+      () => names,
+      (told) => told.includes('other last.txt'),
+    );
+    await other.close();
+    expect(names.filter((name) => name?.startsWith('other') !== true)).toEqual([]);
+  });
+});
