@@ -4,9 +4,11 @@ import { Argument, Command } from 'commander';
 import { doctorCommand } from './cli/doctor.js';
 import { exportCommand } from './cli/export.js';
 import { endUsageErrors } from './cli/flags.js';
+import { forkCommand } from './cli/fork.js';
 import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
 import { packCommand } from './cli/pack.js';
+import { restoreCommand } from './cli/restore.js';
 import { reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { labCommand } from './lab/cli/lab.js';
@@ -48,6 +50,8 @@ const program = new Command('palimpsest')
   .addCommand(doctorCommand())
   .addCommand(journalCommand())
   .addCommand(verifyCommand())
+  .addCommand(forkCommand())
+  .addCommand(restoreCommand())
   .addCommand(exportCommand())
   .addCommand(packCommand())
   .addCommand(replayCommand())

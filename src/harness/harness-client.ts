@@ -1,5 +1,6 @@
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
+import type { ForkPlace } from '../client/session/fork-at.js';
 import type { SessionSummary } from '../client/session/open-session.js';
 import { sessionId, sessionObjectId } from '../objects/ids.js';
 import { HarnessError } from './harness-error.js';
@@ -67,11 +68,12 @@ export class HarnessClient {
   }
 
   /**
-   * Forks a session (decision F2): a new one with its chat and sets as they stood after step `at`, by default the last.
+   * Forks a session (decision F2): a new one with its chat and sets as they stood after step `at`, or at the moment that it names (`turn:7`), by default the last step.
    *
-   * @throws {SessionError} – when the parent has no such step or cannot be read
+   * @throws {SessionError} – when the parent has no such step or cannot be read, when the turn may go on, or when the id is taken
+   * @throws {HistoryError} – when there is no such moment
    */
-  async forkSession(parent: string, options: { readonly at?: number; readonly id?: string } = {}): Promise<HarnessSession> {
+  async forkSession(parent: string, options: { readonly at?: ForkPlace; readonly id?: string } = {}): Promise<HarnessSession> {
     return this.#wrap(await this.client.forkSession(parent, options));
   }
 

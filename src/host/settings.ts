@@ -4,7 +4,7 @@ import { join, posix, resolve } from 'node:path';
 import { type MountSetting, parseMount } from '../filesystem/access/mounts.js';
 import type { EnsureNodeOptions } from '../node/ensure-node.js';
 import { NODE_PROFILES } from '../node/node-state.js';
-import { type FilesystemId, filesystemId } from '../objects/ids.js';
+import { type CanonicalPath, canonicalPath, type FilesystemId, filesystemId } from '../objects/ids.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../session/step-policy.js';
 import type { ToolOptions } from '../tools/create-tools.js';
 import { CodedError } from '../values/coded-error.js';
@@ -96,6 +96,18 @@ function readGiven<T>(read: () => T): T {
 /** Reads the values of `--mount`. @throws {UsageError} usage – one is not of the form AGENT=CANONICAL[,FSID] */
 export function readMounts(mounts: readonly string[] = []): readonly MountSetting[] {
   return mounts.map((mount) => readGiven(() => parseMount(mount)));
+}
+
+/**
+ * Reads the values of `--moved`: where recorded folders lie now.
+ * @throws {UsageError} usage – one is not of the form OLD=NEW with two absolute paths
+ */
+export function readMoved(moved: readonly string[] = []): readonly { readonly from: CanonicalPath; readonly to: CanonicalPath }[] {
+  return moved.map((text) => {
+    const [from = '', to = '', ...more] = text.split('=');
+    if (from === '' || to === '' || more.length > 0) throw new UsageError(`${JSON.stringify(text)} is not of the form OLD=NEW (--moved).`);
+    return readGiven(() => ({ from: canonicalPath(from), to: canonicalPath(to) }));
+  });
 }
 
 function textOf(file: string): string {

@@ -30,7 +30,10 @@ export const REQUESTS = {
       fork: z
         .strictObject({
           parent: sessionName,
-          at: count.optional().describe('The last step that both share; the last one of the parent where absent'),
+          at: z
+            .union([count, z.string().min(1).max(100)])
+            .optional()
+            .describe('The last step that both share, or a moment such as turn:7; the last step of the parent where absent'),
         })
         .optional()
         .describe('Make a new session with the chat and the sets of another one'),

@@ -63,6 +63,7 @@ const SESSION: Readonly<Record<SessionErrorCode, number>> = {
   'invalid-message': 400,
   'unknown-session': 404,
   'session-exists': 409,
+  'turn-running': 409,
   closed: 409,
   'other-roots': 403,
   'lease-held': 409,

@@ -11,6 +11,8 @@ export type SessionErrorCode =
   | 'invalid-message'
   | 'unknown-session'
   | 'session-exists'
+  /** The end of a turn is named that may go on. */
+  | 'turn-running'
   | 'closed'
   | 'other-roots'
   | 'lease-held'

@@ -2,6 +2,11 @@ import { jest } from '@jest/globals';
 import { Command } from 'commander';
 // What the commands load when they run: Jest does not link all of it when it is first imported in the middle of a test.
 import '../../src/cli/review/context.js';
+import '../../src/client/session/fork-at.js';
+import '../../src/filesystem/restore/kept-replacements.js';
+import '../../src/filesystem/restore/write-copies.js';
+import '../../src/history/restore/restore-plan.js';
+import '../../src/client/session/open-session.js';
 import '../../src/interop/agent-context/export-bundle.js';
 import '../../src/interop/cortexfs/export-session.js';
 import '../../src/history/ask/prefix-diff.js';
@@ -11,7 +16,9 @@ import '../../src/cli/review/log.js';
 import '../../src/cli/review/object.js';
 import '../../src/cli/review/tyrum.js';
 import { exportCommand } from '../../src/cli/export.js';
+import { forkCommand } from '../../src/cli/fork.js';
 import { packCommand } from '../../src/cli/pack.js';
+import { restoreCommand } from '../../src/cli/restore.js';
 import { reviewCommands } from '../../src/cli/review/commands.js';
 import type { CliResult } from './run-cli.js';
 
@@ -21,7 +28,8 @@ import type { CliResult } from './run-cli.js';
  */
 export async function askHere(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}): Promise<CliResult> {
   const program = new Command('palimpsest').exitOverride();
-  for (const command of [...reviewCommands(), exportCommand(), packCommand()]) program.addCommand(command.exitOverride());
+  for (const command of [...reviewCommands(), exportCommand(), packCommand(), forkCommand(), restoreCommand()])
+    program.addCommand(command.exitOverride());
   const said = { stdout: '', stderr: '' };
   const kept = { env: process.env, isTTY: process.stdout.isTTY, exitCode: process.exitCode };
   const written = (stream: keyof typeof said) => (text: unknown, done?: unknown) => {

@@ -69,6 +69,8 @@ interface JournalNotes {
 export interface Review extends JournalNotes {
   readonly timeline: Timeline;
   readonly dataDir: string;
+  /** Where clients of this database keep leases and journals: a folder of its own for a node that someone else runs. */
+  readonly clientDir: string;
   close(): Promise<void>;
 }
 
@@ -218,7 +220,7 @@ export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Pr
     const paths = {
       display: ({ path, filesystemId }: Parameters<Timeline['paths']['display']>[0]) => mounts.toDisplay(path, filesystemId),
     };
-    return { timeline: await Timeline.open(store, paths), ...journals, dataDir, close };
+    return { timeline: await Timeline.open(store, paths), ...journals, dataDir, clientDir: clientFolder(dataDir, settings.nodeUrl), close };
   } catch (error) {
     await close();
     throw error;

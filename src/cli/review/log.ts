@@ -159,11 +159,11 @@ export async function whoAction(object: string, flags: ReviewFlags): Promise<voi
 
 /** `sessions` */
 export async function sessionsAction(flags: ReviewFlags): Promise<void> {
-  await answerReview(flags, async ({ timeline, dataDir }) => {
+  await answerReview(flags, async ({ timeline, clientDir }) => {
     const point = await timeline.find(askedMoment(flags), undefined);
     const all = await listSessions(point.snapshot, []);
     const shown = flags.limit === undefined ? all : all.slice(0, flags.limit);
-    const owners = new Map((await sessionLockOwners(dataDir)).map((owner) => [String(owner.session), owner.pid]));
+    const owners = new Map((await sessionLockOwners(clientDir)).map((owner) => [String(owner.session), owner.pid]));
     const rows = shown.map(({ id, turns, steps, lastActivity, parent }) => {
       const pid = owners.get(id);
       const fork = parent === undefined ? '' : `fork of ${parent.session} at step ${parent.seq}`;

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import type { Durability } from '../../journal/journal.js';
 import type { PendingLimits } from '../../journal/record-progress.js';
 import { type SessionId, sessionId } from '../../objects/ids.js';
@@ -14,7 +13,6 @@ import { ClientJournal } from '../delivery/client-journal.js';
 import type { DeliveryGate } from '../delivery/delivery-gate.js';
 import { Outbox, type OutboxStatus } from '../delivery/outbox.js';
 import { PageKeeper } from '../delivery/page-keeper.js';
-import { type ForkOptions, forkSession } from '../delivery/session-heads.js';
 import { SharedWriter } from '../delivery/shared-writer.js';
 import { SoleWriter } from '../delivery/writers.js';
 import { FileAccess, type FileAccessOptions } from '../file-access.js';
@@ -32,7 +30,17 @@ import {
   type SessionAssembly,
 } from './assemble-session.js';
 import { ContextSession } from './context-session.js';
-import { createSession, type LeaseSettings, listSessions, lockSession, openSession, type SessionSummary } from './open-session.js';
+import { type ForkPlace, forkAt } from './fork-at.js';
+import { newSessionId } from './new-session-id.js';
+import {
+  createSession,
+  holderIn,
+  type LeaseSettings,
+  listSessions,
+  lockSession,
+  openSession,
+  type SessionSummary,
+} from './open-session.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { type BorrowedSession, SessionRegistry } from './session-registry.js';
 import { requireRoots } from './session-roots.js';
@@ -91,14 +99,6 @@ export interface OpenSessionOptions {
 }
 
 const WHAT = 'a program that uses Palimpsest';
-
-const LETTERS = 'abcdefghjkmnpqrstvwxyz0123456789';
-
-/** A new session's id: the day and eight random letters, short because tool call ids carry it. */
-function newSessionId(now: Date): SessionId {
-  const random = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('');
-  return sessionId(`${now.toISOString().slice(0, 10).replaceAll('-', '')}-${random}`);
-}
 
 /**
  * The context manager process [§5.1]: wraps an agent's tools, keeps its sessions, assembles its context. One client serves several sessions over one
@@ -198,12 +198,14 @@ export class ContextClient {
   }
 
   /**
-   * Forks a session and opens the fork (decision F2): a new session with the parent's chat, sets and prompt as they stood after step `at`,
-   * by default its last one. Both go on independently. What this client acknowledged for the parent is waited for.
-   * @throws {SessionError} `other-roots`, `unknown-session`, `sequence-gap` for a step that the parent does not have, `session-exists`, `node-unavailable`
+   * Forks a session and opens the fork (decision F2): a new session with the parent's chat, sets and prompt as they stood after step `at`, or at the moment that it
+   * names (`turn:7`), by default after its last step. Both go on independently. What this client acknowledged for the parent is waited for.
+   * @throws {SessionError} `other-roots`, `unknown-session`, `sequence-gap` for a step that the parent does not have, `turn-running` for the end of a turn that
+   * may go on, `session-exists`, `node-unavailable`
+   * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`
    * @throws {XtdbError}
    */
-  async forkSession(parent: string, options: { readonly at?: number; readonly id?: string } = {}): Promise<ContextSession> {
+  async forkSession(parent: string, options: { readonly at?: ForkPlace; readonly id?: string } = {}): Promise<ContextSession> {
     this.#requireOpen();
     const parentId = sessionId(parent);
     const id = this.#idOf(options);
@@ -215,8 +217,7 @@ export class ContextClient {
       );
     }
     await this.requireRoots(parentId);
-    const where: ForkOptions = { id, at: options.at };
-    await forkSession(this.#environment, parentId, where);
+    await forkAt({ ...this.#environment, holder: (session) => this.#holder(session) }, parentId, { id, at: options.at });
     return this.openSession({ id });
   }
 
@@ -338,6 +339,11 @@ export class ContextClient {
 
   #requireOpen(): void {
     if (this.#closing !== undefined) throw new SessionError('closed', 'the client is closed; make a new one');
+  }
+
+  async #holder(session: SessionId): Promise<string | undefined> {
+    if (this.#sessions.has(session)) return 'this process';
+    return this.#lease === undefined ? undefined : holderIn(this.#lease.dataDir, session);
   }
 
   #idOf({ id }: Pick<OpenSessionOptions, 'id'>): SessionId {

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { acquireSessionLock, LeaseError, type SessionLock } from '../../lease/session-lock.js';
+import { acquireSessionLock, LeaseError, type SessionLock, sessionLockOwners } from '../../lease/session-lock.js';
 import { type ObjectId, type SessionId, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
@@ -28,6 +28,12 @@ export async function lockSession({ dataDir, what }: LeaseSettings, session: Ses
     if (!(error instanceof LeaseError) || error.code !== 'held') throw error;
     throw new SessionError('lease-held', error.message, { cause: error });
   }
+}
+
+/** The living process that has a session of a data folder open, in words; undefined where none has. */
+export async function holderIn(dataDir: string, session: SessionId): Promise<string | undefined> {
+  const [owner] = await sessionLockOwners(dataDir, session);
+  return owner === undefined ? undefined : `process ${owner.pid} (${owner.what})`;
 }
 
 /** A session as this process has loaded it: the fold of its steps, where its head stands, and the head itself, which guards every write (decision F5). */

@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, link, lstat, mkdir, open, rename, rm, unlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { hashBytes } from '../../objects/hashes.js';
 import type { CanonicalPath, Sha256 } from '../../objects/ids.js';
@@ -29,6 +29,8 @@ export interface SourceWrite {
   readonly expected?: Sha256 | 'absent';
   /** The path as the agent gave it, for messages. */
   readonly shown?: string;
+  /** True: a file and folders that are made are their user's alone; otherwise as the user's umask says. */
+  readonly private?: boolean;
 }
 
 /** An open folder that is known to lie inside the roots. */
@@ -46,7 +48,7 @@ interface Folder {
  *   stands there is not what was expected; not-text – the text cannot be written exactly
  */
 export async function writeSource(roots: AllowedRoots, path: CanonicalPath, write: SourceWrite): Promise<WrittenSource> {
-  const { content, shown = path } = write;
+  const { content, shown = path, private: isPrivate = false } = write;
   if (typeof content === 'string' && !content.isWellFormed()) {
     throw new SourceError('not-text', `the text for ${named(shown)} holds half a surrogate pair and cannot be written exactly`, {
       path: shown,
@@ -55,13 +57,32 @@ export async function writeSource(roots: AllowedRoots, path: CanonicalPath, writ
   const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
   // What is written there would be hidden when the mount is back.
   if (roots.holds(path) && !(await roots.anchorPresent(path))) throw awayError(shown);
-  const folder = await openParent(roots, path, shown);
+  const folder = await openParent({ roots, shown, isPrivate }, path);
   try {
-    return await replaceFile({ roots, path, shown, folder }, bytes, write.expected);
+    return await replaceFile({ roots, path, shown, folder, isPrivate }, bytes, write.expected);
   } catch (error) {
     throw sourceErrorFrom(error, shown);
   } finally {
     await folder.handle.close();
+  }
+}
+
+/**
+ * Removes a file by its canonical path if it holds the bytes of a hash. A folder swapped for a link meanwhile is not followed.
+ * @throws {SourceError} not-found, changed-underneath – something else stands there; outside-roots, no-permission, io
+ */
+export async function removeSource(roots: AllowedRoots, path: CanonicalPath, expected: Sha256): Promise<void> {
+  const parent = posix.dirname(path);
+  const { handle } = await openFolderInside(roots, parent, path);
+  try {
+    const target = entryPath(handle, parent, posix.basename(path));
+    await requireExpected({ roots, path, shown: path }, await writableTarget(target, path), expected);
+    await unlink(target);
+    await handle.sync();
+  } catch (error) {
+    throw sourceErrorFrom(error, path);
+  } finally {
+    await handle.close();
   }
 }
 
@@ -71,10 +92,11 @@ interface Target {
   readonly path: CanonicalPath;
   readonly shown: string;
   readonly folder: Folder;
+  readonly isPrivate: boolean;
 }
 
 /** Opens the parent folder, making what is missing of it inside its root, one folder at a time. */
-async function openParent(roots: AllowedRoots, path: CanonicalPath, shown: string): Promise<Folder> {
+async function openParent({ roots, shown, isPrivate }: Omit<Target, 'path' | 'folder'>, path: CanonicalPath): Promise<Folder> {
   const root = roots.rootOf(path);
   if (root === undefined || root === path) {
     throw new SourceError('outside-roots', `${named(shown)} is not inside an allowed folder`, { path: shown });
@@ -87,14 +109,14 @@ async function openParent(roots: AllowedRoots, path: CanonicalPath, shown: strin
   if (existing !== undefined) return { handle: existing.handle, path: parent };
   const names = parent.slice(root.length).split('/').filter(Boolean);
   let folder: Folder = { handle: (await openFolderInside(roots, root, shown)).handle, path: root };
-  for (const name of names) folder = await enter({ roots, shown, folder }, name);
+  for (const name of names) folder = await enter({ roots, shown, folder, isPrivate }, name);
   return folder;
 }
 
 /** Opens a folder's subfolder, made if missing, and closes the folder itself. */
-async function enter({ roots, shown, folder }: Omit<Target, 'path'>, name: string): Promise<Folder> {
+async function enter({ roots, shown, folder, isPrivate }: Omit<Target, 'path'>, name: string): Promise<Folder> {
   try {
-    await mkdir(entryPath(folder.handle, folder.path, name)).catch((error: unknown) => {
+    await mkdir(entryPath(folder.handle, folder.path, name), isPrivate ? 0o700 : 0o777).catch((error: unknown) => {
       if (systemCode(error) !== 'EEXIST') throw error;
     });
     const path = posix.join(folder.path, name);
@@ -113,7 +135,7 @@ async function enter({ roots, shown, folder }: Omit<Target, 'path'>, name: strin
 }
 
 async function replaceFile(
-  { roots, path, shown, folder }: Target,
+  { roots, path, shown, folder, isPrivate }: Target,
   bytes: Uint8Array,
   expected: SourceWrite['expected'],
 ): Promise<WrittenSource> {
@@ -122,7 +144,7 @@ async function replaceFile(
   const temporary = await draftOf(entryPath(folder.handle, folder.path, '.palimpsest'));
   const before = await writableTarget(target, shown);
   try {
-    const mtimeMs = await writeTemporary(temporary, bytes, before);
+    const mtimeMs = await writeTemporary(temporary, bytes, { before, isPrivate });
     await requireExpected({ roots, path, shown }, before, expected);
     await (expected === 'absent' ? takeFreeName(temporary, target) : rename(temporary, target));
     await folder.handle.sync();
@@ -143,9 +165,13 @@ async function writableTarget(target: string, shown: string): Promise<Stats | un
   return before;
 }
 
-async function writeTemporary(temporary: string, bytes: Uint8Array, before: Stats | undefined): Promise<number> {
+async function writeTemporary(
+  temporary: string,
+  bytes: Uint8Array,
+  { before, isPrivate }: { readonly before: Stats | undefined; readonly isPrivate: boolean },
+): Promise<number> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  const handle = await open(temporary, flags, before === undefined ? 0o666 : 0o600);
+  const handle = await open(temporary, flags, before === undefined && !isPrivate ? 0o666 : 0o600);
   try {
     await handle.writeFile(bytes);
     if (before !== undefined) await keepOwnerAndMode(handle, before);
@@ -168,7 +194,7 @@ async function keepOwnerAndMode(handle: FileHandle, before: Stats): Promise<void
 }
 
 async function requireExpected(
-  { roots, path, shown }: Omit<Target, 'folder'>,
+  { roots, path, shown }: Omit<Target, 'folder' | 'isPrivate'>,
   before: Stats | undefined,
   expected: SourceWrite['expected'],
 ): Promise<void> {

@@ -298,6 +298,30 @@ describe('a fork of a session [decision F2]', () => {
     }
   });
 
+  test('at the end of a turn has what its parent had there; the end of a turn that may go on is none to begin at', async () => {
+    await say(parent, 'user', 'one');
+    await calls(parent, 2);
+    const then = contents(parent.state);
+    await say(parent, 'user', 'two');
+    await calls(parent, 1);
+    const fork = await client.forkSession(parent.id, { at: 'turn:1' });
+    expect(contents(fork.state)).toEqual(then);
+    expect(contents((await client.forkSession(parent.id, { at: 'turn:1.1' })).state).seq).toBe(1);
+    expect(contents((await client.forkSession(parent.id, { at: new Date(parent.state.lastAt + 1).toISOString() })).state)).toEqual(
+      contents(parent.state),
+    );
+    await expect(client.forkSession(parent.id, { at: 'turn:2' })).rejects.toMatchObject({
+      code: 'turn-running',
+      message: expect.stringMatching(/open in this process; name a step of it \(step:5\), or a turn before it \(turn:1\)/),
+    });
+    await client.closeSession(parent);
+    expect(contents((await client.forkSession(parent.id, { at: 'turn:2' })).state).seq).toBe(5);
+    await expect(client.forkSession(parent.id, { at: 'turn:3' })).rejects.toMatchObject({ code: 'beyond-end' });
+    await expect(client.forkSession(parent.id, { at: 'yesterday' })).rejects.toMatchObject({ code: 'malformed-moment' });
+    await expect(client.forkSession(parent.id, { at: '2001-01-01' })).rejects.toMatchObject({ code: 'not-yet' });
+    await expect(client.forkSession(`none-${randomUUID()}`, { at: 'turn:1' })).rejects.toMatchObject({ code: 'unknown-session' });
+  });
+
   test('of what is not there, at a step that is not there, or under an id that is taken is refused', async () => {
     await say(parent, 'user', 'hello');
     await expect(client.forkSession(`none-${randomUUID()}`)).rejects.toMatchObject({ code: 'unknown-session' });

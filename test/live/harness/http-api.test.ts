@@ -95,6 +95,11 @@ describe('the life of a session over HTTP', () => {
     });
     expect(await call('openSession', undefined, { id, must_exist: true })).toEqual({ ...state, resumed: true });
 
+    expect(await call('openSession', undefined, { fork: { parent: id, at: 'turn:1.2' } })).toMatchObject({
+      resumed: false,
+      turn: 1,
+      step: 2,
+    });
     const fork = await call('openSession', undefined, { fork: { parent: id, at: 2 } });
     expect(fork).toMatchObject({ resumed: false, turn: 1, step: 2 });
     const { sessions } = await call('listSessions');

@@ -1,0 +1,51 @@
+import { Command, Option } from 'commander';
+import { dataFlag, jsonFlag } from './flags.js';
+import type { ReviewFlags } from './review/answer.js';
+
+interface ForkFlags extends ReviewFlags {
+  readonly id?: string;
+}
+
+async function forkAction(reference: string, flags: ForkFlags): Promise<void> {
+  const [{ answerReview }, { requireSession }, { askedMoment, parseReference }, { forkAt }, { holderIn }, { newSessionId }, { sessionId }] =
+    await Promise.all([
+      import('./review/answer.js'),
+      import('../history/rebuild/find-session.js'),
+      import('../history/ask/reference.js'),
+      import('../client/session/fork-at.js'),
+      import('../client/session/open-session.js'),
+      import('../client/session/new-session-id.js'),
+      import('../objects/ids.js'),
+    ]);
+  await answerReview(flags, async ({ timeline, clientDir }) => {
+    const { name, moment } = parseReference(reference);
+    const when = askedMoment(flags, moment);
+    const parent = await requireSession(timeline.present, name);
+    const id = flags.id === undefined ? newSessionId(new Date()) : sessionId(flags.id);
+    const isPlaced = Object.values(when).some((clock) => clock !== undefined);
+    const { store } = timeline;
+    const made = await forkAt(
+      { store, clock: Date.now, holder: (session) => holderIn(clientDir, session) },
+      parent,
+      isPlaced ? { id, at: when } : { id },
+    );
+    const { seq } = made.parent;
+    const turn = (await timeline.steps(parent)).find((step) => step.seq === seq)?.turn ?? 0;
+    return {
+      lines: () => [`${id}: forked from ${parent} after step ${seq}, turn ${turn}`],
+      json: () => ({ id, parent: { session: parent, at: seq, turn } }),
+    };
+  });
+}
+
+/** `palimpsest fork`: a new session that begins where another one stood at a moment. The other one stays as it is. */
+export function forkCommand(): Command {
+  return new Command('fork')
+    .description('start a new session from a moment of another one, with its chat, sets and prompt as they stood then; prints its id')
+    .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT, such as @turn:7 or @step:41 (default: its last step)')
+    .addOption(new Option('--id <id>', 'the id of the new session (default: a new one)'))
+    .addOption(new Option('--at <moment>', 'the moment, where none stands behind an @'))
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .action(forkAction);
+}

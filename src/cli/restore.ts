@@ -1,0 +1,257 @@
+import { Command, Option } from 'commander';
+import type { AllowedRoots } from '../filesystem/access/roots.js';
+import type { PlannedFile, RestorePlan } from '../history/restore/restore-plan.js';
+import { collect, dataFlag, jsonFlag } from './flags.js';
+import type { Answer, Review, ReviewFlags } from './review/answer.js';
+
+interface RestoreFlags extends ReviewFlags {
+  readonly plan?: boolean;
+  readonly apply?: boolean;
+  readonly to?: string;
+  readonly inPlace?: boolean;
+  readonly undo?: string;
+  readonly list?: boolean;
+  readonly root?: readonly string[];
+  readonly moved?: readonly string[];
+}
+
+/** What the flags ask for: exactly one of these. */
+type Wanted =
+  | { readonly kind: 'plan' | 'in-place'; readonly session: string }
+  | { readonly kind: 'copy'; readonly session: string; readonly folder: string }
+  | { readonly kind: 'undo'; readonly id: string }
+  | { readonly kind: 'list' };
+
+const WAYS = 'say SESSION --plan, SESSION --apply --to FOLDER, SESSION --apply --in-place, --undo ID, or --list';
+
+/** What is asked for, or what is wrong with the flags. */
+function wantedOf(session: string | undefined, { plan, apply, to, inPlace, undo, list }: RestoreFlags): Wanted | string {
+  const ways = [plan, apply, undo, list].filter((one) => one !== undefined && one !== false).length;
+  const hasPlace = to !== undefined || inPlace === true;
+  if (ways > 1) return `--plan, --apply, --undo and --list exclude each other: ${WAYS}`;
+  if (undo !== undefined || list === true) {
+    if (session !== undefined || hasPlace) return `--undo and --list stand alone: ${WAYS}`;
+    return undo === undefined ? { kind: 'list' } : { kind: 'undo', id: undo };
+  }
+  if (session === undefined) return `no session is named: ${WAYS}`;
+  if (apply !== true) return hasPlace ? `--to and --in-place need --apply: ${WAYS}` : { kind: 'plan', session };
+  if ((to !== undefined) === (inPlace === true)) return '--apply needs either --to FOLDER or --in-place';
+  return to === undefined ? { kind: 'in-place', session } : { kind: 'copy', session, folder: to };
+}
+
+const shown = ({ id, display, source, state, why, had, now }: PlannedFile) => ({
+  id,
+  path: display,
+  here: source.path,
+  state,
+  why,
+  had,
+  now,
+});
+
+const planJson = ({ session, turn, seq, files }: RestorePlan) => ({ session, turn, step: seq, files: files.map(shown) });
+
+/** A plan, and the folders that it may be carried out in. */
+interface MadePlan {
+  readonly plan: RestorePlan;
+  readonly roots: AllowedRoots;
+}
+
+async function makePlan({ timeline, dataDir }: Review, reference: string, flags: RestoreFlags): Promise<MadePlan> {
+  const [{ planRestore }, { AllowedRoots: Roots }, { MountTable }, { localFilesystemId }, { readMounts, readMoved }] = await Promise.all([
+    import('../history/restore/restore-plan.js'),
+    import('../filesystem/access/roots.js'),
+    import('../filesystem/access/mounts.js'),
+    import('../filesystem/access/filesystem-id.js'),
+    import('../host/settings.js'),
+  ]);
+  const [{ requireSession }, { askedMoment, parseReference }] = await Promise.all([
+    import('../history/rebuild/find-session.js'),
+    import('../history/ask/reference.js'),
+  ]);
+  const { name, moment } = parseReference(reference);
+  const when = askedMoment(flags, moment);
+  const session = await requireSession(timeline.present, name);
+  const mounts = new MountTable({ mappings: readMounts(flags.mount), defaultFilesystemId: await localFilesystemId(dataDir) });
+  const places = mounts.mappings.map(({ canonicalPrefix }) => canonicalPrefix);
+  const roots = await Roots.open(flags.root ?? [process.cwd()], places);
+  const plan = await planRestore(timeline, session, { when, access: { roots, mounts }, moved: readMoved(flags.moved) });
+  return { plan, roots };
+}
+
+const where = ({ session, turn, seq }: RestorePlan): string => `session ${session}, turn ${turn}, step ${seq}`;
+
+async function planAnswer({ plan }: MadePlan): Promise<Answer> {
+  const { countStates, hindrances } = await import('../history/restore/restore-plan.js');
+  const { escapedLine } = await import('./output.js');
+  const counts = countStates(plan);
+  const inTheWay = hindrances(plan);
+  const ready =
+    inTheWay.length === 0 ? 'it can be carried out in place' : `it cannot be carried out in place: ${inTheWay.length} files are in the way`;
+  return {
+    lines: () => [
+      ...plan.files.map(({ state, display, why }) =>
+        escapedLine(`${state.padEnd(13)}  ${display}${why === undefined ? '' : `  (${why})`}`),
+      ),
+      `${where(plan)}: ${
+        Object.entries(counts)
+          .map(([state, count]) => `${count} ${state}`)
+          .join(', ') || 'no files'
+      }; ${ready}`,
+    ],
+    json: () => ({ ...planJson(plan), counts, in_the_way: inTheWay }),
+  };
+}
+
+/** Where a file lies below a folder that is made: below the one folder of the session, or by its whole path. */
+function copyPaths({ files }: RestorePlan, folders: readonly string[]): (file: PlannedFile) => string {
+  const [root] = folders.length === 1 ? folders : [];
+  const isBelow = root !== undefined && files.every(({ source }) => source.path.startsWith(`${root}/`));
+  return ({ source }) => source.path.slice(isBelow ? root.length + 1 : 1);
+}
+
+async function copyAnswer({ timeline }: Review, { plan }: MadePlan, folder: string): Promise<Answer> {
+  const [{ restoredBytes }, { writeCopies }, { sessionObjectId }] = await Promise.all([
+    import('../history/restore/restore-plan.js'),
+    import('../filesystem/restore/write-copies.js'),
+    import('../objects/ids.js'),
+  ]);
+  const key = sessionObjectId(plan.session);
+  const folders = ((await timeline.present.heads([key])).get(key)?.marks.roots ?? []).map(({ path }) => path);
+  const pathOf = copyPaths(plan, folders);
+  const written: string[] = [];
+  const left: string[] = [];
+  async function* copies() {
+    for (const file of plan.files) {
+      const bytes = await restoredBytes(plan, file);
+      if (bytes === undefined) {
+        if (file.had !== null) left.push(file.display);
+        continue;
+      }
+      const path = pathOf(file);
+      written.push(path);
+      yield { path, bytes };
+    }
+  }
+  const to = await writeCopies(folder, copies());
+  return {
+    lines: () => [`${to}: ${written.length} files as the agent had them (${where(plan)})`, ...left.map((path) => `not kept  ${path}`)],
+    json: () => ({ ...planJson(plan), folder: to, written, not_kept: left }),
+  };
+}
+
+/** Of these what the agent had is written; of the others it stands there, was never known, or is not there to be had. */
+const TO_WRITE: ReadonlySet<PlannedFile['state']> = new Set(['changed', 'missing']);
+
+async function inPlaceAnswer({ clientDir, dataDir }: Review, { plan, roots }: MadePlan): Promise<Answer> {
+  const [{ hindrances, restoredBytes }, { replaceKept }, { RestoreError }, { holderIn }, { escapedText }] = await Promise.all([
+    import('../history/restore/restore-plan.js'),
+    import('../filesystem/restore/kept-replacements.js'),
+    import('../filesystem/restore/restore-error.js'),
+    import('../client/session/open-session.js'),
+    import('./output.js'),
+  ]);
+  const holder = await holderIn(clientDir, plan.session);
+  if (holder !== undefined)
+    throw new RestoreError(
+      'session-open',
+      `session ${plan.session} is open in ${holder}: its agent would lose its files; end it first, or use --to`,
+    );
+  const inTheWay = hindrances(plan);
+  if (inTheWay.length > 0)
+    throw new RestoreError(
+      'not-clean',
+      `nothing was changed, ${inTheWay.length} files are in the way: ${inTheWay.slice(0, 3).join('; ')}${inTheWay.length > 3 ? '; …' : ''} (--plan shows all; --to writes into a folder)`,
+    );
+  const files = plan.files.filter(({ state }) => TO_WRITE.has(state));
+  const left = plan.files.filter(({ state }) => state === 'absent-then').map(({ display }) => display);
+  const replacements = files.flatMap((file) => {
+    if (file.had === null) return [];
+    const bytes = async (): Promise<Uint8Array> => {
+      const found = await restoredBytes(plan, file);
+      if (found === undefined) throw new RestoreError('not-clean', `what the agent had of ${file.display} is not kept`);
+      return found;
+    };
+    return [{ path: file.source.path, before: file.now, after: file.had, bytes }];
+  });
+  const { session, turn, seq: step } = plan;
+  const onKept = (id: string): void => {
+    process.stderr.write(`palimpsest: what is replaced is kept as ${id}\n`);
+  };
+  const id = files.length === 0 ? undefined : await replaceKept(dataDir, { roots, of: { session, turn, step }, replacements, onKept });
+  return {
+    lines: () => [
+      id === undefined
+        ? `nothing differs (${where(plan)})`
+        : `${files.length} files as the agent had them (${where(plan)}); take it back with: palimpsest restore --undo ${id}`,
+      ...files.map(({ display, state }) => escapedText(`${state.padEnd(13)}  ${display}`)),
+      ...left.map((path) => escapedText(`left there     ${path}: it had been deleted then, and nothing is ever removed`)),
+    ],
+    json: () => ({ ...planJson(plan), undo: id ?? null, written: files.map(({ display }) => display), left }),
+  };
+}
+
+async function restoreAction(reference: string | undefined, flags: RestoreFlags): Promise<void> {
+  const { reportFailure, escapedJson, escapedLine } = await import('./output.js');
+  const wanted = wantedOf(reference, flags);
+  if (typeof wanted !== 'string' && (wanted.kind === 'undo' || wanted.kind === 'list')) {
+    await reportFailure(flags, async () => {
+      const [{ keptReplacements, undoReplacements }, { readSettings }] = await Promise.all([
+        import('../filesystem/restore/kept-replacements.js'),
+        import('../host/settings.js'),
+      ]);
+      const { dataDir } = readSettings(process.env, flags).node;
+      if (wanted.kind === 'undo') {
+        const paths = await undoReplacements(dataDir, wanted.id);
+        const lines = [`${wanted.id}: ${paths.length} files are as they were`, ...paths];
+        return console.log(flags.json === true ? escapedJson({ undone: wanted.id, paths }) : lines.map(escapedLine).join('\n'));
+      }
+      const all = await keptReplacements(dataDir);
+      const lines = all.map(
+        ({ id, session, turn, at, files, isUndone }) =>
+          `${id}  ${at}  session ${session}, turn ${turn}, ${files.length} files${isUndone ? ', undone' : ''}`,
+      );
+      console.log(
+        flags.json === true ? escapedJson({ restores: all }) : (lines.length === 0 ? ['nothing was restored in place'] : lines).join('\n'),
+      );
+    });
+    return;
+  }
+  const { answerReview } = await import('./review/answer.js');
+  if (typeof wanted === 'string') {
+    const { UsageError } = await import('../host/settings.js');
+    return reportFailure(flags, () => Promise.reject(new UsageError(wanted)));
+  }
+  await answerReview(flags, async (review) => {
+    const made = await makePlan(review, wanted.session, flags);
+    if (wanted.kind === 'plan') return planAnswer(made);
+    return wanted.kind === 'copy' ? copyAnswer(review, made, wanted.folder) : inPlaceAnswer(review, made);
+  });
+}
+
+/** `palimpsest restore`: the files of a session as its agent had them at a moment: compared, written to a folder, or put in place, which can be undone. */
+export function restoreCommand(): Command {
+  return new Command('restore')
+    .description("compare a session's files with what its agent had at a moment, or write that")
+    .argument('[session]', 'its id or the beginning of it, perhaps with @MOMENT, such as @turn:7')
+    .addOption(new Option('--plan', 'print which files differ, and how; changes nothing (the default)'))
+    .addOption(new Option('--apply', 'write what the agent had: --to a folder, or --in-place'))
+    .addOption(new Option('--to <folder>', 'a folder that is not there yet, or an empty one'))
+    .addOption(new Option('--in-place', 'over the files themselves, where nothing is in the way; what is replaced is kept'))
+    .addOption(new Option('--undo <id>', 'give back what a restoring in place replaced'))
+    .addOption(new Option('--list', 'what was restored in place, and can be undone'))
+    .addOption(
+      new Option('--root <folder>', 'a folder that is compared and written in; repeatable (default: the current folder)').argParser(
+        collect,
+      ),
+    )
+    .addOption(new Option('--moved <old=new>', 'a recorded folder that lies elsewhere now; repeatable').argParser(collect))
+    .addOption(new Option('--at <moment>', 'the moment, where none stands behind an @'))
+    .addOption(
+      new Option('--mount <mapping>', 'AGENT=CANONICAL[,FILESYSTEM-ID]: show paths as that agent saw them; repeatable').argParser(collect),
+    )
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .addOption(new Option('--no-pager', 'write long answers straight to the terminal'))
+    .action(restoreAction);
+}

@@ -1,0 +1,84 @@
+import { HistoryError } from '../../history/rebuild/history-error.js';
+import { formatMoment, NOW, parseMoment } from '../../history/rebuild/moment.js';
+import { Timeline, type When } from '../../history/rebuild/timeline.js';
+import { type SessionId, sessionObjectId } from '../../objects/ids.js';
+import { SessionError } from '../../session/errors.js';
+import type { ForkPoint } from '../../store/head.js';
+import type { ObjectStore } from '../../store/object-store.js';
+import { forkSession } from '../delivery/session-heads.js';
+
+/** What a moment of a session is found with. */
+export interface PlaceEnvironment {
+  readonly store: ObjectStore;
+  /** Who has a session open, in words; undefined where nobody has. */
+  readonly holder: (session: SessionId) => Promise<string | undefined>;
+}
+
+/** What forking needs. */
+export interface ForkEnvironment extends PlaceEnvironment {
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+/** Where a fork begins: after a step of its parent, or at a moment as a reviewer names it (`turn:7`); after the last step where absent. */
+export type ForkPlace = number | string | When;
+
+/** A fork that was made. */
+export interface MadeFork {
+  readonly id: SessionId;
+  /** The session that it continues, and the last step that both share. */
+  readonly parent: ForkPoint;
+}
+
+/**
+ * The last step of a session that a moment includes; 0 where it has none yet then. A turn that runs has no end to go back to: of it a step must be named.
+ * @throws {HistoryError} `beyond-end`, `not-yet` – the session was not there then
+ * @throws {SessionError} `turn-running`
+ */
+async function stepAt({ store, holder }: PlaceEnvironment, session: SessionId, when: When): Promise<number> {
+  const timeline = await Timeline.open(store);
+  const { place, snapshot } = await timeline.find(when, session);
+  const { moment = NOW } = when;
+  if (place === undefined) {
+    const id = sessionObjectId(session);
+    if (!(await snapshot.heads([id])).has(id))
+      throw new HistoryError(
+        'not-yet',
+        `session ${session} was not there at ${formatMoment(moment)}; palimpsest log ${session} shows its turns`,
+      );
+    return (await snapshot.steps(session)).at(-1)?.seq ?? 0;
+  }
+  const isWholeTurn = moment.kind === 'turn' && moment.step === undefined;
+  const running = isWholeTurn && place.isEnd ? await holder(session) : undefined;
+  if (running !== undefined) {
+    const before = place.turn > 1 ? `, or a turn before it (turn:${place.turn - 1})` : '';
+    throw new SessionError(
+      'turn-running',
+      `turn ${place.turn} of session ${session} may go on, the session is open in ${running}; name a step of it (step:${place.seq})${before}`,
+    );
+  }
+  return place.seq;
+}
+
+async function sharedSteps(environment: PlaceEnvironment, parent: SessionId, at: ForkPlace | undefined): Promise<number | undefined> {
+  if (at === undefined || typeof at === 'number') return at;
+  const id = sessionObjectId(parent);
+  // What is wrong first is that there is nothing to fork.
+  if (!(await (await environment.store.latest()).heads([id])).has(id)) return undefined;
+  return stepAt(environment, parent, typeof at === 'string' ? { moment: parseMoment(at) } : at);
+}
+
+/**
+ * Forks a session at a step or a moment (decision F2): a new session with its parent's chat, sets and prompt as they stood then. It is not opened.
+ * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`
+ * @throws {SessionError} `unknown-session`, `sequence-gap` – the parent lacks the step; `turn-running`; `session-exists` – the new id is taken
+ * @throws {XtdbError} when the database is away
+ */
+export async function forkAt(
+  environment: ForkEnvironment,
+  parent: SessionId,
+  { id, at }: { readonly id: SessionId; readonly at?: ForkPlace | undefined },
+): Promise<MadeFork> {
+  const seq = await sharedSteps(environment, parent, at);
+  return { id, parent: await forkSession(environment, parent, { id, at: seq }) };
+}

@@ -1,0 +1,184 @@
+import { randomInt } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { hashBytes } from '../../objects/hashes.js';
+import { type CanonicalPath, canonicalPath, type Sha256, sha256 } from '../../objects/ids.js';
+import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
+import { namesIn, parseJson, replaceFile, textOf } from '../../process/owned-file.js';
+import { named, SourceError } from '../access/errors.js';
+import { openFileInside } from '../access/open-inside.js';
+import { AllowedRoots } from '../access/roots.js';
+import { removeSource, writeSource } from '../access/write-source.js';
+import { RestoreError } from './restore-error.js';
+
+/** A file that is given other bytes. */
+export interface Replacement {
+  readonly path: CanonicalPath;
+  /** The hash of what stands there; null for nothing. */
+  readonly before: Sha256 | null;
+  readonly after: Sha256;
+  /** What it is given; must have the hash `after`. */
+  readonly bytes: () => Promise<Uint8Array>;
+}
+
+/** What replacements belong to, for those who look at them later. */
+export interface ReplacementsOf {
+  readonly session: string;
+  readonly turn: number;
+  readonly step: number;
+}
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+
+const manifestSchema = z.strictObject({
+  id: z.string(),
+  session: z.string(),
+  turn: z.int(),
+  step: z.int(),
+  at: z.iso.datetime(),
+  roots: z.array(z.string()).min(1),
+  files: z.array(z.strictObject({ path: z.string(), before: hash.nullable(), after: hash })),
+});
+type Manifest = z.output<typeof manifestSchema>;
+
+/** Replacements that were made, or begun. */
+export interface KeptReplacements extends Pick<Manifest, 'id' | 'session' | 'turn' | 'step' | 'at' | 'files'> {
+  readonly isUndone: boolean;
+}
+
+const ID = /^r\d{8}-[a-z0-9]{6}$/;
+const MANIFEST = 'restore.json';
+const UNDONE = 'undone';
+
+const folderOf = (dataDir: string): string => join(dataDir, 'restores');
+
+function newId(): string {
+  const random = Array.from({ length: 6 }, () => 'abcdefghjkmnpqrstvwxyz0123456789'[randomInt(32)]).join('');
+  return `r${new Date().toISOString().slice(0, 10).replaceAll('-', '')}-${random}`;
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path);
+  await handle.sync().finally(() => handle.close());
+}
+
+/** The bytes of a file inside the roots; undefined where nothing is there. */
+async function bytesAt(roots: AllowedRoots, path: CanonicalPath): Promise<Uint8Array | undefined> {
+  try {
+    const { handle } = await openFileInside(roots, path);
+    return await handle.readFile().finally(() => handle.close());
+  } catch (error) {
+    if (error instanceof SourceError && error.code === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+async function readManifest(dataDir: string, id: string): Promise<Manifest | undefined> {
+  const text = await textOf(join(folderOf(dataDir), id, MANIFEST));
+  return text === undefined ? undefined : parseJson(text, manifestSchema);
+}
+
+/** Every replacing of files of a data folder that is kept, the oldest first. */
+export async function keptReplacements(dataDir: string): Promise<readonly KeptReplacements[]> {
+  const found: KeptReplacements[] = [];
+  for (const name of (await namesIn(folderOf(dataDir))).filter((one) => ID.test(one))) {
+    const manifest = await readManifest(dataDir, name);
+    const isUndone = (await textOf(join(folderOf(dataDir), name, UNDONE))) !== undefined;
+    if (manifest !== undefined) found.push({ ...manifest, isUndone });
+  }
+  return found.sort((a, b) => (a.at < b.at ? -1 : 1));
+}
+
+/** Keeps what stands at the paths, so that it can be given back, whatever happens from here on. */
+async function keep(dataDir: string, roots: AllowedRoots, manifest: Manifest): Promise<void> {
+  const parent = folderOf(dataDir);
+  await mkdir(parent, { recursive: true, mode: 0o700 });
+  await removeDeadDrafts(parent, { recursive: true });
+  const draft = await draftOf(join(parent, manifest.id));
+  await mkdir(draft, { mode: 0o700 });
+  try {
+    for (const [i, { path, before }] of manifest.files.entries()) {
+      const found = await bytesAt(roots, canonicalPath(path));
+      if ((found === undefined ? null : hashBytes(found)) !== before)
+        throw new RestoreError('changed-since', `${named(path)} was changed since the plan was made: nothing was changed; try again`);
+      if (found !== undefined) await writeFile(join(draft, String(i)), found, { mode: 0o600, flag: 'wx', flush: true });
+    }
+    await writeFile(join(draft, MANIFEST), JSON.stringify(manifest), { mode: 0o600, flag: 'wx', flush: true });
+    await syncFolder(draft);
+    await rename(draft, join(parent, manifest.id));
+    await syncFolder(parent);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/**
+ * Gives files other bytes. What stood there is kept in the data folder first, on the disk, so that `undoReplacements` gives it back, also where this process is killed in the middle. Where
+ * one cannot be written, those that were are given back. `onKept` is called with the id before anything is changed.
+ * @throws {RestoreError} `changed-since`
+ * @throws {SourceError} one cannot be written
+ */
+export async function replaceKept(
+  dataDir: string,
+  {
+    roots,
+    of,
+    replacements,
+    onKept = () => undefined,
+  }: {
+    readonly roots: AllowedRoots;
+    readonly of: ReplacementsOf;
+    readonly replacements: readonly Replacement[];
+    readonly onKept?: (id: string) => void;
+  },
+): Promise<string> {
+  const { session, turn, step } = of;
+  const id = newId();
+  const files = replacements.map(({ path, before, after }) => ({ path, before, after }));
+  await keep(dataDir, roots, { id, session, turn, step, at: new Date().toISOString(), roots: [...roots.roots], files });
+  onKept(id);
+  try {
+    for (const { path, before, bytes } of replacements)
+      await writeSource(roots, path, { content: await bytes(), expected: before ?? 'absent' });
+  } catch (error) {
+    await undoReplacements(dataDir, id);
+    throw error;
+  }
+  return id;
+}
+
+/**
+ * Gives back what stood at the paths before a replacing, and removes what it made; all of it or, where somebody has changed one of them since, nothing. Going on after a kill in the middle is asking
+ * again. Resolves to the paths that were given back.
+ * @throws {RestoreError} `unknown-restore`, `changed-since`
+ * @throws {SourceError} one cannot be written
+ */
+export async function undoReplacements(dataDir: string, id: string): Promise<readonly string[]> {
+  const manifest = ID.test(id) ? await readManifest(dataDir, id) : undefined;
+  if (manifest === undefined) {
+    const known = (await keptReplacements(dataDir)).filter(({ isUndone }) => !isUndone).map((one) => one.id);
+    const hint = known.length === 0 ? 'none is kept' : `those that can be undone are ${known.slice(-5).join(', ')}`;
+    throw new RestoreError('unknown-restore', `there is no restoring ${named(id)} in this data folder: ${hint}`);
+  }
+  const folder = join(folderOf(dataDir), id);
+  const roots = await AllowedRoots.open(manifest.roots);
+  const changed: { readonly i: number; readonly path: CanonicalPath; readonly before: Sha256 | null; readonly after: Sha256 }[] = [];
+  for (const [i, file] of manifest.files.entries()) {
+    const path = canonicalPath(file.path);
+    const [before, after] = [file.before === null ? null : sha256(file.before), sha256(file.after)];
+    const found = await bytesAt(roots, path);
+    const now = found === undefined ? null : hashBytes(found);
+    if (now === before) continue;
+    if (now !== after)
+      throw new RestoreError('changed-since', `${named(path)} was changed since it was restored: nothing was undone; move it away first`);
+    changed.push({ i, path, before, after });
+  }
+  for (const { i, path, before, after } of changed) {
+    if (before === null) await removeSource(roots, path, after);
+    else await writeSource(roots, path, { content: await readFile(join(folder, String(i))), expected: after });
+  }
+  await replaceFile(join(folder, UNDONE), new Date().toISOString(), { flush: true });
+  return changed.map(({ path }) => path);
+}

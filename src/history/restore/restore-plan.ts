@@ -1,0 +1,197 @@
+import { posix } from 'node:path';
+import type { FilesystemAccess } from '../../filesystem/access/access.js';
+import { isWithin } from '../../filesystem/access/mounts.js';
+import { readSource, type SourceReading, type UnreachableReason } from '../../filesystem/access/read-source.js';
+import { hashBytes } from '../../objects/hashes.js';
+import { type CanonicalPath, canonicalPath, type ObjectId, type SessionId, type Sha256, sessionObjectId } from '../../objects/ids.js';
+import { type FilesystemSource, filesystemSource, parseSource } from '../../objects/source.js';
+import { defined } from '../../values/defined.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import { formatMoment } from '../rebuild/moment.js';
+import type { Point, Timeline, When } from '../rebuild/timeline.js';
+
+/**
+ * How what lies on disk compares with what the agent had.
+ *
+ * - `same`: the same bytes; of a file that had been deleted then: it is not there
+ * - `changed`: other bytes, those of another version that the database knows
+ * - `newer-outside`: other bytes, which no version in the database has
+ * - `missing`: nothing is there any more
+ * - `absent-then`: something is there, and had been deleted then
+ * - `never-read`: its name was known and nothing of its content
+ * - `not-kept`: other bytes or nothing, and of what the agent had only the hash is kept
+ * - `outside-roots`: it lies outside of the allowed folders
+ * - `unreachable`: its mount or filesystem is away, or it cannot be read
+ * - `not-regular`: a folder or something else stands at its path
+ */
+export const FILE_STATES = [
+  'same',
+  'changed',
+  'newer-outside',
+  'missing',
+  'absent-then',
+  'never-read',
+  'not-kept',
+  'outside-roots',
+  'unreachable',
+  'not-regular',
+] as const;
+/** One of `FILE_STATES`. */
+export type FileState = (typeof FILE_STATES)[number];
+
+/** A file of a session at a moment, beside what lies on disk now. */
+export interface PlannedFile {
+  readonly id: ObjectId;
+  /** Where it lies, or would lie, on this machine. */
+  readonly source: FilesystemSource;
+  readonly display: string;
+  readonly state: FileState;
+  /** Of `unreachable` and `not-regular`: why, in one word. */
+  readonly why?: string;
+  /** The hash of the bytes that the agent had; null where it had none. */
+  readonly had: Sha256 | null;
+  /** The hash of the bytes that lie there now; null for none, or where they cannot be read. */
+  readonly now: Sha256 | null;
+  /** Whether `bytes` gives what the agent had. */
+  readonly isKept: boolean;
+}
+
+/** Which files of a session differ from what its agent had at a moment. */
+export interface RestorePlan {
+  readonly session: SessionId;
+  readonly point: Point;
+  /** The last step of the moment. */
+  readonly seq: number;
+  readonly turn: number;
+  /** In the order of the session's index. */
+  readonly files: readonly PlannedFile[];
+}
+
+/** Where a recorded folder lies now, on this machine's own filesystem. */
+export interface MovedFolder {
+  readonly from: CanonicalPath;
+  readonly to: CanonicalPath;
+}
+
+/** How a plan is made. */
+export interface RestoreOptions {
+  readonly access: FilesystemAccess;
+  readonly moved?: readonly MovedFolder[];
+}
+
+/** A source where it lies now. */
+function located(source: FilesystemSource, { access, moved = [] }: RestoreOptions): FilesystemSource {
+  const move = moved.find(({ from }) => isWithin(source.path, from));
+  if (move === undefined) return source;
+  return filesystemSource(access.mounts.localFilesystemId, canonicalPath(posix.join(move.to, source.path.slice(move.from.length))));
+}
+
+/** What an object was at a moment. */
+interface HadFile {
+  readonly had: Sha256 | null;
+  readonly gone: boolean;
+  readonly isKept: boolean;
+}
+
+type Found = Pick<PlannedFile, 'state' | 'now'> & { readonly why?: string };
+
+const OUT_OF_REACH: Readonly<Record<UnreachableReason, FileState>> = {
+  'no-permission': 'unreachable',
+  io: 'unreachable',
+  'mount-absent': 'unreachable',
+  'foreign-filesystem': 'unreachable',
+  'outside-roots': 'outside-roots',
+  loop: 'unreachable',
+  'invalid-path': 'unreachable',
+};
+
+/** Compares what the agent had with what was read; `isKnown` tells whether the database has a version of some bytes. */
+async function compared(
+  { had, gone, isKept }: HadFile,
+  reading: SourceReading,
+  isKnown: (hash: Sha256) => Promise<boolean>,
+): Promise<Found> {
+  if (had === null && !gone) return { state: 'never-read', now: null };
+  if (reading.kind === 'unreachable') return { state: OUT_OF_REACH[reading.reason], why: reading.reason, now: null };
+  if (reading.kind === 'not-regular') return { state: 'not-regular', why: reading.what, now: null };
+  if (reading.kind === 'missing') return { state: gone ? 'same' : isKept ? 'missing' : 'not-kept', now: null };
+  const { fileHash: now } = reading;
+  if (gone) return { state: 'absent-then', now };
+  if (now === had) return { state: 'same', now };
+  if (!(await isKnown(now))) return { state: 'newer-outside', now };
+  return { state: isKept ? 'changed' : 'not-kept', now };
+}
+
+/**
+ * Compares the files that a session's agent had at a moment with what lies on disk now. Changes nothing.
+ * @throws {HistoryError} `beyond-end`, `not-yet`, `which-session`
+ * @throws {StoreError} `missing-part`, `corrupt-part`
+ * @throws {XtdbError}
+ */
+export async function planRestore(
+  timeline: Timeline,
+  session: SessionId,
+  { when, ...options }: RestoreOptions & { readonly when: When },
+): Promise<RestorePlan> {
+  const point = await timeline.find(when, session);
+  const { snapshot, moment } = point;
+  const key = sessionObjectId(session);
+  if (!(await snapshot.heads([key])).has(key))
+    throw new HistoryError('not-yet', `session ${session} was not there at ${formatMoment(moment)}`);
+  const steps = point.place === undefined ? await snapshot.steps(session) : (await timeline.steps(session)).slice(0, point.place.seq);
+  const last = steps.at(-1);
+  const index = [...new Set(steps.flatMap(({ changes }) => changes.index ?? []))];
+  const heads = await snapshot.heads(index);
+  const files: PlannedFile[] = [];
+  for (const id of index) {
+    const head = heads.get(id);
+    const recorded = head?.document.type === 'file' ? parseSource(head.document.source) : null;
+    if (head === undefined || recorded === null) continue;
+    const source = located(recorded, options);
+    const { file_hash: hash, content_hash: content } = head.document;
+    const gone = head.marks.gone === true;
+    const had = hash === null ? null : (hash as Sha256);
+    // Where the text is the whole of the bytes both hashes are one; of a longer one the whole text lies under the hash of the bytes.
+    const isKept = had !== null && content !== null && (had === content || (await snapshot.damagedTexts([had])).size === 0);
+    const isKnown = async (now: Sha256): Promise<boolean> =>
+      (await timeline.present.historyOfHeads(id)).some(({ document }) => document?.file_hash === now);
+    const reading: SourceReading = had === null && !gone ? { kind: 'missing' } : await readSource(options.access, source);
+    const found = await compared({ had, gone, isKept }, reading, isKnown);
+    files.push({ id, source, display: timeline.paths.display(recorded), had, isKept, ...found });
+  }
+  return { session, point, seq: last?.seq ?? 0, turn: last?.turn ?? 0, files };
+}
+
+/**
+ * The bytes that the agent had of a planned file, checked by their hash; undefined where they are not kept.
+ * @throws {StoreError} `missing-part`, `corrupt-part`
+ */
+export async function restoredBytes({ point }: RestorePlan, { id, had, isKept }: PlannedFile): Promise<Uint8Array | undefined> {
+  if (!isKept || had === null) return undefined;
+  const found = await point.snapshot.get(id);
+  const text = found === undefined ? undefined : await point.snapshot.wholeText(found);
+  const bytes = text?.whole === true ? Buffer.from(text.text, 'utf8') : undefined;
+  return bytes !== undefined && hashBytes(bytes) === had ? bytes : undefined;
+}
+
+/** What the states of a plan keep from being done in place, and why; empty for a clean plan. */
+const HINDERS: Readonly<Partial<Record<FileState, string>>> = {
+  'newer-outside': 'was changed outside of what the database knows, and would be lost',
+  'not-kept': 'cannot be made again: only its hash is kept',
+  'outside-roots': 'lies outside of the allowed folders (--root)',
+  unreachable: 'cannot be reached',
+  'not-regular': 'is no regular file any more',
+};
+
+/** What keeps a plan from being carried out in place, a sentence a file; empty for a clean plan. */
+export function hindrances({ files }: RestorePlan): readonly string[] {
+  return files.flatMap(({ display, state, why }) => {
+    const hinders = HINDERS[state];
+    return hinders === undefined ? [] : [`${display} ${hinders}${why === undefined ? '' : ` (${why})`}`];
+  });
+}
+
+/** How many files are of each state; states without files are absent. */
+export function countStates({ files }: RestorePlan): Readonly<Partial<Record<FileState, number>>> {
+  return defined(Object.fromEntries(FILE_STATES.map((state) => [state, files.filter((file) => file.state === state).length || undefined])));
+}

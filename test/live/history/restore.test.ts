@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
+import { replaceKept, undoReplacements } from '../../../src/filesystem/restore/kept-replacements.js';
+import { RestoreError } from '../../../src/filesystem/restore/restore-error.js';
+import { writeCopies } from '../../../src/filesystem/restore/write-copies.js';
+import { hashText } from '../../../src/objects/hashes.js';
+import { canonicalPath } from '../../../src/objects/ids.js';
+import { askHere } from '../../support/ask-here.js';
+import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
+
+describe('working from a moment again', () => {
+  const name = `res${randomUUID().slice(0, 8)}`;
+  let made: ReviewedSessions;
+  let file: string;
+
+  // The session's filesystem is one of its own: what was recorded there lies here.
+  const flags = (): string[] => ['--root', made.root, '--moved', `${made.root}=${made.root}`];
+  const run = (...args: string[]) => askHere(['restore', ...args, '--data', suiteData()]);
+  const json = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(...args, '--json');
+    expect([code, code === 0 ? '' : stdout + stderr]).toEqual([0, '']);
+    return JSON.parse(stdout);
+  };
+  const states = async (...args: string[]): Promise<Record<string, string>> => {
+    const { files } = await json(...args, ...flags());
+    return Object.fromEntries(files.map(({ path, state }: { path: string; state: string }) => [path.slice(made.root.length + 1), state]));
+  };
+  const refused = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(...args);
+    expect([code === 0, stdout]).toEqual([false, '']);
+    return stderr;
+  };
+
+  beforeAll(async () => {
+    made = await reviewedSessions(name);
+    file = join(made.root, 'a.ts');
+  });
+  beforeEach(() => writeFile(file, 'three\nshared\n'));
+  afterAll(() => made.close());
+
+  test('the plan of restoring says of each file how it differs, and changes nothing', async () => {
+    const at1 = `${name}-first@turn:1`;
+    expect(await states(at1)).toEqual({ 'a.ts': 'changed' });
+    expect(await states(`${name}-first@turn:2`, '--plan')).toEqual({ 'a.ts': 'changed', 'b.ts': 'never-read' });
+    expect(await states(`${name}-second`)).toEqual({ 'a.ts': 'same' });
+    await writeFile(file, 'nobody has read this');
+    expect(await states(at1)).toEqual({ 'a.ts': 'newer-outside' });
+    await rm(file);
+    expect(await states(at1)).toEqual({ 'a.ts': 'missing' });
+    await mkdir(file);
+    expect(await states(at1)).toEqual({ 'a.ts': 'not-regular' });
+    await rm(file, { recursive: true });
+    await symlink('b.ts', file);
+    expect(await states(at1)).toEqual({ 'a.ts': 'not-regular' });
+    await rm(file);
+    await writeFile(file, 'one\nshared\n');
+    expect(await states(at1)).toEqual({ 'a.ts': 'same' });
+    const elsewhere = await json(at1, '--root', suiteData(), '--moved', `${made.root}=${made.root}`);
+    expect(elsewhere.files).toMatchObject([{ state: 'outside-roots' }]);
+    const foreign = await json(at1, '--root', made.root);
+    expect(foreign.files).toMatchObject([{ state: 'unreachable', why: 'foreign-filesystem' }]);
+    expect(foreign.in_the_way).toHaveLength(1);
+    expect(await readFile(file, 'utf8')).toBe('one\nshared\n');
+  });
+
+  test('into a folder of its own: whole, private, below it, and over nothing', async () => {
+    const { root: path, remove } = await temporaryRoot();
+    try {
+      const to = join(path, 'then');
+      const answer = await json(`${name}-first@turn:2`, '--apply', '--to', to, ...flags());
+      expect(answer).toMatchObject({ folder: to, written: ['a.ts'], not_kept: [] });
+      expect(await readFile(join(to, 'a.ts'), 'utf8')).toBe('two\nshared\n');
+      expect((await stat(join(to, 'a.ts'))).mode & 0o777).toBe(0o600);
+      expect((await stat(to)).mode & 0o777).toBe(0o700);
+      expect(await refused(`${name}-first@turn:1`, '--apply', '--to', to)).toMatch(/not empty/);
+      await symlink(to, join(path, 'link'));
+      expect(await refused(`${name}-first@turn:1`, '--apply', '--to', join(path, 'link'))).toMatch(/symbolic link/);
+      expect(await readFile(join(to, 'a.ts'), 'utf8')).toBe('two\nshared\n');
+      expect((await readdir(path)).sort()).toEqual(['link', 'then']);
+      const bytes = Buffer.from('x');
+      async function* climbing() {
+        yield { path: 'fine', bytes };
+        yield { path: '../../climbed', bytes };
+      }
+      await expect(writeCopies(join(path, 'out'), climbing())).rejects.toMatchObject({ code: 'outside-roots' });
+      async function* exchanged() {
+        yield { path: 'sub/one', bytes };
+        const [draft = ''] = (await readdir(path)).filter((one) => one.startsWith('.out.'));
+        await rename(join(path, draft, 'sub'), join(path, draft, 'kept'));
+        await symlink(to, join(path, draft, 'sub'));
+        yield { path: 'sub/two', bytes };
+      }
+      await expect(writeCopies(join(path, 'out'), exchanged())).rejects.toMatchObject({
+        code: expect.stringMatching(/outside-roots|changed-underneath|not-regular/),
+      });
+      expect((await readdir(path)).sort()).toEqual(['link', 'then']);
+      expect(await readdir(to)).toEqual(['a.ts']);
+    } finally {
+      await remove();
+    }
+  });
+
+  test('in place only with a clean plan, and taken back with what was there and its mode', async () => {
+    await chmod(file, 0o640);
+    const { undo, written } = await json(`${name}-first@turn:1`, '--apply', '--in-place', ...flags());
+    expect(written).toEqual([file]);
+    expect(await readFile(file, 'utf8')).toBe('one\nshared\n');
+    expect((await lstat(file)).mode & 0o777).toBe(0o640);
+    expect((await json('--list')).restores).toContainEqual(
+      expect.objectContaining({ id: undo, session: `${name}-first`, isUndone: false }),
+    );
+    await writeFile(file, 'somebody went on');
+    expect(await refused('--undo', undo)).toMatch(/a\.ts.* changed since/);
+    await writeFile(file, 'one\nshared\n');
+    expect(await json('--undo', undo)).toEqual({ undone: undo, paths: [file] });
+    expect(await readFile(file, 'utf8')).toBe('three\nshared\n');
+    expect((await lstat(file)).mode & 0o777).toBe(0o640);
+    await rm(file);
+    const again = await json(`${name}-first@turn:1`, '--apply', '--in-place', ...flags());
+    expect(await readFile(file, 'utf8')).toBe('one\nshared\n');
+    expect((await json('--undo', again.undo)).paths).toEqual([file]);
+    await expect(lstat(file)).rejects.toMatchObject({ code: 'ENOENT' });
+    await writeFile(file, 'mine alone');
+    expect(await refused(`${name}-first@turn:1`, '--apply', '--in-place', ...flags())).toMatch(/a\.ts was changed outside/);
+    expect(await readFile(file, 'utf8')).toBe('mine alone');
+  });
+
+  test('where one of several cannot be written the others are given back; half of it done, undoing gives back all', async () => {
+    const { root: path, remove } = await temporaryRoot();
+    try {
+      const [dataDir, tree] = [join(path, 'data'), join(path, 'tree')];
+      await mkdir(tree);
+      const roots = await AllowedRoots.open([tree]);
+      const names = ['a', 'b', 'c'];
+      for (const one of names) await writeFile(join(tree, one), `before ${one}`);
+      const replacement = (one: string) => ({
+        path: canonicalPath(join(roots.roots[0] ?? '', one)),
+        before: hashText(`before ${one}`),
+        after: hashText(`after ${one}`),
+        bytes: async () => Buffer.from(`after ${one}`),
+      });
+      const texts = () => Promise.all(names.map((one) => readFile(join(tree, one), 'utf8')));
+      const of = { session: 'S', turn: 1, step: 1 };
+      const failing = { ...replacement('c'), bytes: () => Promise.reject(new RestoreError('not-clean', 'gone')) };
+      const half = [replacement('a'), replacement('b'), failing];
+      await expect(replaceKept(dataDir, { roots, of, replacements: half })).rejects.toMatchObject({ code: 'not-clean' });
+      expect(await texts()).toEqual(['before a', 'before b', 'before c']);
+      const id = await replaceKept(dataDir, { roots, of, replacements: names.map(replacement) });
+      // As a process that was killed after the first file leaves it.
+      for (const one of ['b', 'c']) await writeFile(join(tree, one), `before ${one}`);
+      expect(await undoReplacements(dataDir, id)).toEqual([join(roots.roots[0] ?? '', 'a')]);
+      expect(await texts()).toEqual(['before a', 'before b', 'before c']);
+      await expect(undoReplacements(dataDir, 'r20010101-aaaaaa')).rejects.toMatchObject({ code: 'unknown-restore' });
+      await expect(undoReplacements(dataDir, '../../x')).rejects.toMatchObject({ code: 'unknown-restore' });
+    } finally {
+      await remove();
+    }
+  });
+
+  test('fork: a new session from the end of a turn, named; what is no moment, no session or taken is refused', async () => {
+    const ask = (...args: string[]) => askHere([...args, '--data', suiteData()]);
+    const forked = JSON.parse((await ask('fork', `${name}-first@turn:2`, '--json')).stdout);
+    expect(forked).toMatchObject({ parent: { session: `${name}-first`, turn: 2 } });
+    const { turns } = JSON.parse((await ask('log', forked.id, '--json')).stdout);
+    expect(turns.map(({ turn }: { turn: number }) => turn)).toEqual([2, 1]);
+    expect((await ask('context', forked.id)).stdout).toContain('two\nshared');
+    expect((await ask('fork', `${name}-first`, '--at', 'turn:1', '--id', `${name}-kept`)).stdout).toBe(
+      `${name}-kept: forked from ${name}-first after step 2, turn 1\n`,
+    );
+    const refusals = [
+      [['fork', `${name}-first@turn:9`], 1, /no turn 9: its last one is 3/],
+      [['fork', `${name}-first@turn:x`], 64, /no moment/],
+      [['fork', `no-${name}`], 1, /no session/],
+      [['fork', `${name}-first`, '--id', `${name}-kept`], 1, /choose another id for the fork/],
+      [['fork', `${name}-first`, '--id', '../x'], 1, /no session id/],
+    ] as const;
+    for (const [args, code, why] of refusals) {
+      const refused = await ask(...args);
+      expect([refused.code, refused.stdout]).toEqual([code, '']);
+      expect(refused.stderr).toMatch(why);
+    }
+  });
+
+  test.each([
+    [['--apply'], /no session is named/],
+    [[`${name}-first`, '--apply'], /--to FOLDER or --in-place/],
+    [[`${name}-first`, '--to', 'x'], /need --apply/],
+    [[`${name}-first`, '--undo', 'x'], /stand alone/],
+    [['--list', '--undo', 'x'], /exclude each other/],
+    [[`${name}-first@turn:99`], /no turn 99/],
+    [[`${name}-first`, '--moved', 'here'], /OLD=NEW/],
+    [[`${name}-first`, '--root', '/nowhere/at/all'], /does not exist/],
+    [['--undo', 'r1'], /no restoring/],
+  ])('%j is refused with a reason', async (args, why) => {
+    expect(await refused(...args)).toMatch(why);
+  });
+});
