@@ -1,4 +1,5 @@
 import { renderedValue } from '../assembly/rendered-value.js';
+import { isJsonObject } from '../values/json-object.js';
 import type { ReportedContent } from './message-schema.js';
 
 type Part = Readonly<Record<string, unknown>>;
@@ -8,8 +9,7 @@ export const CALL_PARTS: ReadonlySet<string> = new Set(['tool_use', 'toolCall', 
 
 const TEXT_PARTS: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text']);
 
-const asPart = (value: unknown): Part | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Part) : undefined;
+const asPart = (value: unknown): Part | undefined => (isJsonObject(value) ? (value as Part) : undefined);
 const asText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
 /** What is known of a block's data: its media type, and its bytes or where it lies. */

@@ -4,6 +4,7 @@ import { hashText } from '../../objects/hashes.js';
 import type { SetChanges } from '../../objects/sets.js';
 import type { Step } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
+import { isJsonObject } from '../../values/json-object.js';
 import type { Bundle } from './bundle-parts.js';
 import type { ItemTable } from './item-table.js';
 import type { FactRecord } from './recorded-facts.js';
@@ -100,7 +101,7 @@ function changeData(changes: SetChanges, table: ItemTable): Metadata | undefined
 function recordedEvent({ turn, seq, at, body }: ContextRecord<'event'>, { redactor, table }: EventSource): EventParts | undefined {
   const type = eventClasses.options.find((known) => known === body.type);
   if (type === undefined) return undefined;
-  const data = typeof body.data === 'object' && body.data !== null && !Array.isArray(body.data) ? body.data : { value: body.data };
+  const data = isJsonObject(body.data) ? body.data : { value: body.data };
   const { exact: _exact, replacement: _replacement, ...said } = data as Readonly<Record<string, Json>>;
   const shown = withoutStatus(redactor.without(type === REDACTION ? said : (data as Metadata))) as Metadata;
   const subject = body.subject === undefined ? 'session' : table.has(body.subject) ? table.ref(body.subject) : body.subject;

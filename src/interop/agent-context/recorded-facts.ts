@@ -1,6 +1,7 @@
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord, RecordKind } from '../../objects/context-record.js';
 import { defined } from '../../values/defined.js';
+import { isJsonObject } from '../../values/json-object.js';
 import { type ItemTable, recordName } from './item-table.js';
 import type { Redactor } from './redaction.js';
 import {
@@ -60,7 +61,7 @@ function metadataOf(
   redactor: Redactor,
   more: Readonly<Record<string, Json | undefined>> = {},
 ): Metadata {
-  const extra = 'extra' in body && typeof body.extra === 'object' && body.extra !== null && !Array.isArray(body.extra) ? body.extra : {};
+  const extra = 'extra' in body && isJsonObject(body.extra) ? body.extra : {};
   const said = redactor.without(withoutStatus(extra as Json)) as Metadata;
   return { ...said, turn_id: `turn:${turn}`, step_id: `step:${seq}`, ...(redactor.without(defined(more)) as Metadata) };
 }

@@ -1,6 +1,7 @@
+import { isJsonObject } from '../../values/json-object.js';
 import { type LineFile, type LineFinding, lineFindings } from './check-line.js';
 import { isName, sourceFault } from './session-paths.js';
-import { isJsonObject, strictJson } from './strict-json.js';
+import { strictJson } from './strict-json.js';
 
 /** What is wrong with a file: where and what. */
 export interface FileFinding {

@@ -1,5 +1,6 @@
+import { isJsonObject } from '../../values/json-object.js';
 import { isContentName, isName, sourceFault } from './session-paths.js';
-import { isJsonObject, strictJson } from './strict-json.js';
+import { strictJson } from './strict-json.js';
 
 /** What is wrong with one field of a line; the field is empty where the line as a whole is at fault. */
 export interface LineFinding {

@@ -2,6 +2,7 @@ import type { ContextRecord } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
 import type { EntryId, ResultEntry } from '../../projection/entry.js';
 import type { Projection } from '../../projection/project-session.js';
+import { isJsonObject } from '../../values/json-object.js';
 import { oneLine } from './event-lines.js';
 import type { MessageLine } from './message-lines.js';
 import { contentName, nameFor } from './session-paths.js';
@@ -164,8 +165,7 @@ function childFiles({ entries }: Projection): readonly (readonly [string, string
     if (entry.kind !== 'result' || entry.tool !== 'agent.handoff') return [];
     const told = args.get(entry.call);
     const field = (key: string): string => {
-      const value =
-        typeof told === 'object' && told !== null && !Array.isArray(told) ? (told as Readonly<Record<string, unknown>>)[key] : undefined;
+      const value = isJsonObject(told) ? told[key] : undefined;
       return typeof value === 'string' ? value : '';
     };
     const folder = `context/child/${nameFor(field('child') === '' ? entry.native : field('child'))}`;

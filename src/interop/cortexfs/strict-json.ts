@@ -59,8 +59,3 @@ export function strictJson(text: string): StrictJson {
   const key = repeatedKey(text);
   return key === undefined ? { ok: true, value } : { ok: false, reason: `the key ${JSON.stringify(key)} stands twice in one object` };
 }
-
-/** Whether a value is a JSON object. */
-export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -2,9 +2,10 @@ import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { replaceFile } from '../../process/owned-file.js';
 import { unlessMissing } from '../../process/system-error.js';
+import { isJsonObject } from '../../values/json-object.js';
 import { fileFindings, findingText } from './check-file.js';
 import { CortexfsError } from './errors.js';
-import { isJsonObject, strictJson } from './strict-json.js';
+import { strictJson } from './strict-json.js';
 
 /** The files that only grow; all others are derived and may be written anew. */
 const APPEND_ONLY: ReadonlySet<string> = new Set(['messages.jsonl', 'events.jsonl']);

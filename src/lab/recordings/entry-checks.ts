@@ -1,6 +1,6 @@
 import { defined } from '../../values/defined.js';
+import { isJsonObject } from '../../values/json-object.js';
 import { excerpt, type LossReason, type OnLoss } from './importer.js';
-import { isJsonObject } from './json/json-text.js';
 import { type EntryOf, type RecordedEntry, recordedEntrySchema } from './neutral-session.js';
 
 /**

@@ -1,7 +1,7 @@
 import { foreignTool, type ToolForm } from '../../foreign-tools/tool-table.js';
+import type { JsonObject } from '../../values/json-object.js';
 import { objectsAt, textAt, textsAt } from './entries/fields.js';
 import type { Loss, LossReason } from './importer.js';
-import type { JsonObject } from './json/json-text.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from './neutral-session.js';
 
 type Counts = Record<string, number>;

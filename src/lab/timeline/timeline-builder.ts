@@ -1,5 +1,5 @@
 import { filesystemId } from '../../objects/ids.js';
-import { isJsonObject } from '../recordings/json/json-text.js';
+import { isJsonObject } from '../../values/json-object.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from '../recordings/neutral-session.js';
 import { callEffects } from '../replay/call-effects.js';
 import type { FileTree, UndoTexts } from '../replay/files/file-tree.js';

@@ -1,5 +1,5 @@
 import type { CanonicalPath } from '../../objects/ids.js';
-import type { JsonObject } from '../recordings/json/json-text.js';
+import type { JsonObject } from '../../values/json-object.js';
 import type { RecordingFormat } from '../recordings/neutral-session.js';
 
 /** What stands in a request of a model call. `harness`: what the program put in; `summary` of a compaction is no item, since only one policy has it. */

@@ -1,7 +1,7 @@
+import type { JsonObject } from '../../../values/json-object.js';
 import { EntryQueue } from '../entries/entry-queue.js';
 import { idAt, objectAt, textAt } from '../entries/fields.js';
 import { excerpt, type Importer, type OnItem, type OnLoss, OpaqueContent } from '../importer.js';
-import type { JsonObject } from '../json/json-text.js';
 import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { RecordedEntry } from '../neutral-session.js';
 import { QueuedPrompts, readAttached, readQueueOperation, readSystem } from './asides.js';

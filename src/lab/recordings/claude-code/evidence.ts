@@ -1,7 +1,7 @@
 import { numberedLines, outputLines } from '../../../foreign-tools/numbered-lines.js';
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { idAt, listAt, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
 import { type FileEvidence, fileText, hunkPieces, namedFile, wholeFile } from '../entries/shown-file.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import type { EntryOf, ShownFile } from '../neutral-session.js';
 
 const named = (path: string): ShownFile[] => (path === '' ? [] : [namedFile(path)]);

@@ -1,8 +1,8 @@
 import { defined } from '../../../values/defined.js';
+import type { JsonObject } from '../../../values/json-object.js';
 import type { EntryQueue, HeldEntry } from '../entries/entry-queue.js';
 import { idAt, momentOf, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
 import type { OnLoss, OpaqueContent } from '../importer.js';
-import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf } from '../neutral-session.js';
 
 /** One answer of the model, which the recording spreads over several records with one block each. */

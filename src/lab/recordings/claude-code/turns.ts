@@ -1,6 +1,6 @@
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { callArguments, partsText, placeAsCallId } from '../entries/chat-message.js';
 import { idAt, objectAt, textAt } from '../entries/fields.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { twinEvidence } from './evidence.js';
 import { addToAnswer, answerOf, type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './sessions.js';
 

@@ -1,7 +1,7 @@
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { idAt, momentOf, objectAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnItem, type OnLoss, type RecordingSource } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { ClineMessages } from './messages.js';

@@ -1,8 +1,9 @@
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { callArguments, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
 import { fileEvidence, numberedText, printedFile, shownLines, wholeFile } from '../entries/shown-file.js';
 import { type OnLoss, OpaqueContent, unknownRole } from '../importer.js';
-import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
+import { parseJson } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 
 /** One of the answers in a result of Cline. */

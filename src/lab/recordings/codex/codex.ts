@@ -1,8 +1,8 @@
+import type { JsonObject } from '../../../values/json-object.js';
 import { partsText } from '../entries/chat-message.js';
 import { EntryQueue, type HeldEntry } from '../entries/entry-queue.js';
 import { type EntryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
 import { excerpt, type Importer, type OnLoss, OpaqueContent } from '../importer.js';
-import type { JsonObject } from '../json/json-text.js';
 import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { codexItems, exitCodeOf, type ItemContext, patchEvidence } from './items.js';

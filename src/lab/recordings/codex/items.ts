@@ -1,10 +1,11 @@
 import { isAbsolute, join } from 'node:path/posix';
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { callArguments, partsText, placeAsCallId } from '../entries/chat-message.js';
 import type { EntryQueue } from '../entries/entry-queue.js';
 import { type EntryCommon, idAt, numberAt, objectAt, objectsAt, roleAt, textAt } from '../entries/fields.js';
 import { fileEvidence, hunkPieces, namedFile, unifiedHunks, wholeFile } from '../entries/shown-file.js';
 import type { OnLoss, OpaqueContent } from '../importer.js';
-import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
+import { parseJson } from '../json/json-text.js';
 import type { EntryOf, ShownFile } from '../neutral-session.js';
 
 /** The working directory of a call: the one that it asks for, else the turn's. Windows paths are kept as they are. */

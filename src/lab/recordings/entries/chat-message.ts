@@ -1,5 +1,6 @@
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { excerpt, notAnObject, type OnLoss } from '../importer.js';
-import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
+import { parseJson } from '../json/json-text.js';
 import type { EntryOf } from '../neutral-session.js';
 import { idAt, listAt, numberAt, objectAt, objectsAt, textAt, usageAt } from './fields.js';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { type EntryOf, MESSAGE_ROLES } from '../neutral-session.js';
 
 /** A field's text; undefined for any other value, and without a record. */

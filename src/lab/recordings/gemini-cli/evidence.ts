@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
+import type { JsonObject } from '../../../values/json-object.js';
 import { numberAt, objectAt, textAt } from '../entries/fields.js';
 import { type FileEvidence, fileEvidence, fileText, namedFile, printedFile, wholeFile } from '../entries/shown-file.js';
-import type { JsonObject } from '../json/json-text.js';
 import type { ShownFile } from '../neutral-session.js';
 
 /** Reads the files that the answer to a call shows. */

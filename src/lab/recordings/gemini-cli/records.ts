@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { callArguments, partsText } from '../entries/chat-message.js';
 import {
   type EntryCommon,
@@ -13,7 +14,6 @@ import {
   usageAt,
 } from '../entries/fields.js';
 import { notAnObject, type OnLoss } from '../importer.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { geminiEvidence, referencedFiles } from './evidence.js';
 

@@ -1,7 +1,8 @@
 import { isDeeperThan } from '../../../values/json-depth.js';
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import type { LossReason, OnLoss, RecordingSource } from '../importer.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
-import { isJsonObject, type JsonObject, MAX_DEPTH, parseJson } from './json-text.js';
+import { MAX_DEPTH, parseJson } from './json-text.js';
 
 /** A record of a recording with its place. */
 export interface PlacedRecord {

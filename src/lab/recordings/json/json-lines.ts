@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { isDeeperThan } from '../../../values/json-depth.js';
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { excerpt, type OnLoss } from '../importer.js';
-import { endOfValue, isJsonObject, type JsonObject, MAX_DEPTH, parseJson } from './json-text.js';
+import { endOfValue, MAX_DEPTH, parseJson } from './json-text.js';
 
 /** The longest line that is read, bytes. Parsing a line takes a few times as much memory. */
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;

@@ -1,13 +1,5 @@
 import { isDeeperThan } from '../../../values/json-depth.js';
 
-/** A JSON object whose fields are not checked yet. */
-export type JsonObject = { readonly [key: string]: unknown };
-
-/** Whether a value is a JSON object: neither a list nor null. */
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** The deepest nesting that is read: no recording is nested deeper, and whatever walks what was read may recurse. */
 export const MAX_DEPTH = 512;
 

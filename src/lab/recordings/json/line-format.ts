@@ -1,8 +1,8 @@
+import type { JsonObject } from '../../../values/json-object.js';
 import { idAt, objectAt, textAt } from '../entries/fields.js';
 import type { Importer, OnItem, OnLoss, RecordingSource } from '../importer.js';
 import type { RecordedEntry } from '../neutral-session.js';
 import { readJsonLines } from './json-lines.js';
-import type { JsonObject } from './json-text.js';
 import { headRecords, recordingId } from './recording-head.js';
 
 /** The formats of JSON lines in which every record shows its format by itself. */

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { StringDecoder } from 'node:string_decoder';
 import { Assembler } from 'stream-json/core/assembler.js';
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import type { RecordingSource } from '../importer.js';
 import { createTokenizer } from './json-document.js';
-import { isJsonObject, type JsonObject, parseJson } from './json-text.js';
+import { parseJson } from './json-text.js';
 
 /** The beginning of a recording as JSON. */
 export interface RecordingHead {

@@ -1,9 +1,9 @@
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { chatCalls, chatThinking, chatUsage, partsText, takeFirst } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, roleAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { RecordedEntry } from '../neutral-session.js';
 

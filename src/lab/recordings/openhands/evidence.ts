@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../values/json-object.js';
 import { objectAt, textAt } from '../entries/fields.js';
 import {
   type FileEvidence,
@@ -8,7 +9,6 @@ import {
   terminalText,
   wholeFile,
 } from '../entries/shown-file.js';
-import type { JsonObject } from '../json/json-text.js';
 
 /** What the editor shows: the texts before and after a change where the recording has them, else what its answer shows. */
 export function editorEvidence(

@@ -1,8 +1,8 @@
+import type { JsonObject } from '../../../values/json-object.js';
 import { chatCalls, chatUsage, partsText, takeFirst } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';
 import { type FileEvidence, fileEvidence, fileWindows, wholeFile } from '../entries/shown-file.js';
 import type { OnLoss } from '../importer.js';
-import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { editorEvidence, exitFailed, shellDir, shellEvidence } from './evidence.js';
 

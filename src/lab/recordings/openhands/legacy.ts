@@ -1,9 +1,9 @@
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { idAt, listAt, objectAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource } from '../importer.js';
 import { type EventFiles, folderEvents, holdsOneConversation, type PlacedRecord } from '../json/folder-events.js';
 import { documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { RecordedEntry } from '../neutral-session.js';
 import { LegacyEvents } from './legacy-events.js';

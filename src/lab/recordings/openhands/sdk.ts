@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { callArguments, chatThinking, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, entryCommon, idAt, momentOf, numberAt, objectAt, roleAt, textAt, textsAt } from '../entries/fields.js';
 import type { FileEvidence } from '../entries/shown-file.js';
@@ -5,7 +6,6 @@ import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownR
 import { type EventFiles, folderEvents, holdsOneConversation, memberRecord, type PlacedRecord } from '../json/folder-events.js';
 import { documentItems } from '../json/json-document.js';
 import { readJsonLines } from '../json/json-lines.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { editorEvidence, exitFailed, shellDir, shellEvidence } from './evidence.js';

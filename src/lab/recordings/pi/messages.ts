@@ -1,8 +1,8 @@
+import type { JsonObject } from '../../../values/json-object.js';
 import { callArguments, partsText } from '../entries/chat-message.js';
 import { type EntryCommon, idAt, numberAt, objectAt, objectsAt, textAt, usageAt } from '../entries/fields.js';
 import { fileEvidence, fileText, namedFile } from '../entries/shown-file.js';
 import { excerpt, type OnLoss, OpaqueContent } from '../importer.js';
-import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 
 type Handler = (message: JsonObject, common: EntryCommon) => readonly RecordedEntry[];

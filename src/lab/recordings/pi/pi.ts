@@ -1,6 +1,6 @@
+import type { JsonObject } from '../../../values/json-object.js';
 import { type EntryCommon, idAt, momentOf, numberAt, objectAt, textAt } from '../entries/fields.js';
 import { excerpt, type Importer, type OnLoss } from '../importer.js';
-import type { JsonObject } from '../json/json-text.js';
 import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { RecordedEntry } from '../neutral-session.js';
 import { PiMessages } from './messages.js';

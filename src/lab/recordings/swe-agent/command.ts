@@ -1,5 +1,5 @@
+import type { JsonObject } from '../../../values/json-object.js';
 import type { ChatCall } from '../entries/chat-message.js';
-import type { JsonObject } from '../json/json-text.js';
 
 /** The words of a command line, quotes taken off; nothing is expanded. */
 function commandWords(line: string): readonly string[] {

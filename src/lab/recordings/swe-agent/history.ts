@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
+import type { JsonObject } from '../../../values/json-object.js';
 import { type ChatCall, chatCalls, partsText, takeFirst } from '../entries/chat-message.js';
 import { objectAt, objectsAt, textAt } from '../entries/fields.js';
 import { fileEvidence, fileWindows, listedByEditor, numberedAnswer } from '../entries/shown-file.js';
 import { type OnLoss, unknownRole } from '../importer.js';
-import type { JsonObject } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 import { textCommand } from './command.js';
 

@@ -1,9 +1,9 @@
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { type ChatCall, chatCalls, chatThinking, chatUsage, partsText, takeFirst } from '../entries/chat-message.js';
 import { idAt, numberAt, objectAt, objectsAt, textAt } from '../entries/fields.js';
 import { fileEvidence, printedFile } from '../entries/shown-file.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource, unknownRole } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
-import { isJsonObject, type JsonObject } from '../json/json-text.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 

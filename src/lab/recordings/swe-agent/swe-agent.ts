@@ -1,8 +1,9 @@
+import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { partsText } from '../entries/chat-message.js';
 import { objectAt, textAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource } from '../importer.js';
 import { type DocumentItem, documentItems } from '../json/json-document.js';
-import { isJsonObject, type JsonObject, parseJson } from '../json/json-text.js';
+import { parseJson } from '../json/json-text.js';
 import { headObject, headObjects, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { isDemonstration, promptedDir, SweAgentHistory, type SweAgentStep } from './history.js';
