@@ -1,14 +1,10 @@
 import { Argument, Command, Option } from 'commander';
-import type { Timeline, When } from '../history/rebuild/timeline.js';
-import type { SessionId } from '../objects/ids.js';
-import { collect, dataFlag, jsonFlag } from './flags.js';
 import type { ReviewFlags } from './review/answer.js';
+import { withMoment } from './review/commands.js';
+import type { ReviewedSession } from './review/session-answer.js';
 
 /** What is to be exported, and where to. */
-export interface AskedExport {
-  readonly timeline: Timeline;
-  readonly session: SessionId;
-  readonly when: When;
+export interface AskedExport extends ReviewedSession {
   readonly folder: string;
   /** Whose memory goes with it; nobody's where undefined. */
   readonly agent: string | undefined;
@@ -68,18 +64,11 @@ interface ExportFlags extends ReviewFlags {
 }
 
 async function exportAction(reference: string, folder: string, flags: ExportFlags): Promise<void> {
-  const [{ answerReview }, { requireSession }, { askedMoment, parseReference }] = await Promise.all([
-    import('./review/answer.js'),
-    import('../history/rebuild/find-session.js'),
-    import('../history/ask/reference.js'),
-  ]);
-  await answerReview(flags, async ({ timeline }) => {
-    const { name, moment } = parseReference(reference);
-    const when = askedMoment(flags, moment);
-    const session = await requireSession(timeline.present, name);
+  const { answerSession } = await import('./review/session-answer.js');
+  await answerSession(reference, flags, async (asked) => {
     const format = FORMATS[flags.format];
     if (format === undefined) throw new Error(`there is no format ${JSON.stringify(flags.format)}`);
-    const { lines, json } = await format.run({ timeline, session, when, folder, agent: flags.agent });
+    const { lines, json } = await format.run({ ...asked, folder, agent: flags.agent });
     return { lines: () => lines, json: () => json };
   });
 }
@@ -87,20 +76,12 @@ async function exportAction(reference: string, folder: string, flags: ExportFlag
 /** `palimpsest export`: writes a session as another program keeps it. Changes nothing in the database. */
 export function exportCommand(): Command {
   const abouts = Object.entries(FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
-  return new Command('export')
+  return withMoment(new Command('export'))
     .description('write a session as another program keeps it, into a folder')
     .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT, such as @turn:7')
     .addArgument(new Argument('<folder>', 'the folder that is written'))
     .addOption(new Option('--format <format>', 'what is written').choices(Object.keys(FORMATS)).makeOptionMandatory())
-    .addOption(new Option('--at <moment>', 'export as of this moment instead of now'))
-    .addOption(new Option('--valid-time <time>', 'what was true then'))
-    .addOption(new Option('--tx <transaction>', 'as it was known after this transaction, or at this time'))
     .addOption(new Option('--agent <name>', 'agent-context: with the memory of this agent'))
-    .addOption(dataFlag())
-    .addOption(
-      new Option('--mount <mapping>', 'AGENT=CANONICAL[,FILESYSTEM-ID]: show paths as that agent saw them; repeatable').argParser(collect),
-    )
-    .addOption(jsonFlag())
     .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)
     .action(exportAction);
 }

@@ -9,17 +9,12 @@ interface PackFlags extends ReviewFlags {
 }
 
 async function packAction(reference: string, flags: PackFlags): Promise<void> {
-  const [{ answerReview }, { requireSession }, { askedMoment, parseReference }, { packInto }] = await Promise.all([
-    import('./review/answer.js'),
-    import('../history/rebuild/find-session.js'),
-    import('../history/ask/reference.js'),
+  const [{ answerSession }, { packInto }] = await Promise.all([
+    import('./review/session-answer.js'),
     import('../interop/cortexfs/export-session.js'),
   ]);
-  await answerReview(flags, async ({ timeline }) => {
-    const { budget, out } = flags;
-    const { name, moment } = parseReference(reference);
-    const when = askedMoment(flags, moment);
-    const session = await requireSession(timeline.present, name);
+  const { budget, out } = flags;
+  await answerSession(reference, flags, async ({ timeline, session, when }) => {
     const { pack, paths } = await packInto(timeline, out, { session, when, budget });
     const { items, leftOut, tokens } = pack;
     return {

@@ -336,9 +336,14 @@ export class StoreSnapshot {
     return ids.length === 0 ? new Map() : this.#db.entities(ids);
   }
 
-  /** The text kept under a hash as chunk parts (decision G5); undefined where none is. */
+  /** The texts kept under some hashes as chunk parts (decision G5); unknown hashes are absent. */
+  texts(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, string>> {
+    return this.#texts.many(hashes);
+  }
+
+  /** As `texts`, of one. */
   async text(hash: Sha256): Promise<string | undefined> {
-    return (await this.#texts.many([hash])).get(hash);
+    return (await this.texts([hash])).get(hash);
   }
 
   /** The whole text of a version that was read at this basis, also where its `content` holds head and tail alone; undefined where it has none. */

@@ -3,6 +3,7 @@ import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { type PastContext, PastContexts } from '../rebuild/past-context.js';
 import type { Point, Timeline } from '../rebuild/timeline.js';
+import { askedSession } from './asked-session.js';
 import { diffObject, diffSession, type ObjectDiff, pointBefore, type SessionDiff } from './diff.js';
 import { findSubject, requireObject } from './find-object.js';
 import { type LoggedVersion, objectLog } from './object-log.js';
@@ -137,7 +138,6 @@ export async function askQuery(
 
 /** The context of a session at a moment. */
 export async function askContext(timeline: Timeline, reference: string, text: MomentText): Promise<PastContext> {
-  const { name, moment } = parseReference(reference);
-  const session = await requireSession(timeline.present, name);
-  return new PastContexts(timeline).at(session, askedMoment(text, moment));
+  const { session, when } = await askedSession(timeline, reference, text);
+  return new PastContexts(timeline).at(session, when);
 }

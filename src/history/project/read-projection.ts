@@ -35,10 +35,9 @@ function missing(id: ObjectId): StoreError {
 }
 
 /** The whole arguments of calls whose objects only name them, by their hash. */
-async function keptTexts(snapshot: StoreSnapshot, versions: ReadonlyMap<ObjectId, FoundVersion>): Promise<ReadonlyMap<Sha256, string>> {
+function keptTexts(snapshot: StoreSnapshot, versions: ReadonlyMap<ObjectId, FoundVersion>): Promise<ReadonlyMap<Sha256, string>> {
   const hashes = [...versions.values()].flatMap(({ version }) => (version.type === 'toolcall' ? (keptArgsHash(version.args) ?? []) : []));
-  const texts = await Promise.all(hashes.map(async (hash) => [hash, await snapshot.text(hash)] as const));
-  return new Map(texts.flatMap(([hash, text]) => (text === undefined ? [] : [[hash, text] as const])));
+  return snapshot.texts(hashes);
 }
 
 function storedCall(
@@ -150,7 +149,11 @@ export class ProjectionReader {
    * @throws {XtdbError}
    */
   async read(timeline: Timeline, session: SessionId, when: When = {}): Promise<Projection> {
-    const point = await timeline.find(when, session);
+    return this.readAt(timeline, session, await timeline.find(when, session));
+  }
+
+  /** As `read`, at a moment of the session that the timeline found. */
+  async readAt(timeline: Timeline, session: SessionId, point: Point): Promise<Projection> {
     const known = this.#sessions.get(session) ?? new KnownSession(session);
     const [steps, records] = await Promise.all([known.stepsAt(timeline, point), recordsAt(timeline, session, point)]);
     this.#sessions.set(session, known);

@@ -1,4 +1,5 @@
 import { readProjection } from '../../history/project/read-projection.js';
+import { SessionMoment } from '../../history/project/session-moment.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { PastContexts } from '../../history/rebuild/past-context.js';
 import type { Timeline, When } from '../../history/rebuild/timeline.js';
@@ -69,19 +70,16 @@ export interface WantedBundle {
  * @throws {XtdbError}
  */
 async function readBundleSource(timeline: Timeline, session: SessionId, { when, agent }: WantedBundle): Promise<BundleSource> {
-  const projection = await readProjection(timeline, session, { when });
-  const { place, snapshot } = await timeline.find(when, session);
+  const moment = await SessionMoment.read(timeline, session, when);
+  const { projection, lineage, written } = moment;
+  const { place, snapshot } = moment.point;
   const { turn, seq } = projection;
   const scope = place === undefined ? 'session' : 'turn';
-  const lineage = await timeline.present.lineage(session);
-  const of = lineage ?? session;
-  // What was handed out and recorded at a step is written behind it.
-  const known = place === undefined ? snapshot : timeline.present;
   const [all, steps, found, redactions, memory] = await Promise.all([
-    known.records(of, { kinds: FACT_KINDS, last: seq }),
+    moment.records(FACT_KINDS),
     timeline.steps(session),
-    known.assemblies(session, { last: seq }),
-    timeline.present.records(of, { kinds: ['event'] }),
+    written.assemblies(session, { last: seq }),
+    timeline.present.records(lineage, { kinds: ['event'] }),
     agent === undefined ? [] : snapshot.records({ agent }, { kinds: ['memory'] }),
   ]);
   const isOfScope = (record: FactRecord): boolean => scope === 'session' || record.turn === turn || !OF_A_TURN.has(record.kind);

@@ -1,6 +1,5 @@
-import { readProjection } from '../../history/project/read-projection.js';
+import { SessionMoment } from '../../history/project/session-moment.js';
 import type { Timeline, When } from '../../history/rebuild/timeline.js';
-import type { ContextRecord } from '../../objects/context-record.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { Projection } from '../../projection/project-session.js';
 import { defined } from '../../values/defined.js';
@@ -17,19 +16,9 @@ export interface WantedSession {
   readonly when?: When;
 }
 
-interface ReadSession {
-  readonly projection: Projection;
-  readonly records: readonly ContextRecord<(typeof SHOWN_KINDS)[number]>[];
-}
-
-async function readSession(timeline: Timeline, { session, when = {} }: WantedSession): Promise<ReadSession> {
-  const projection = await readProjection(timeline, session, { when });
-  const { snapshot, place } = await timeline.find(when, session);
-  const of = place === undefined ? session : ((await timeline.present.lineage(session)) ?? session);
-  // What was recorded at a step is written behind it.
-  const known = place === undefined ? snapshot : timeline.present;
-  const records = await known.records(of, { kinds: SHOWN_KINDS, last: projection.seq });
-  return { projection, records };
+async function readSession(timeline: Timeline, { session, when }: WantedSession) {
+  const moment = await SessionMoment.read(timeline, session, when);
+  return { projection: moment.projection, records: await moment.records(SHOWN_KINDS) };
 }
 
 /** What an export did. */

@@ -1,0 +1,20 @@
+import type { SessionId } from '../../objects/ids.js';
+import { requireSession } from '../rebuild/find-session.js';
+import type { Timeline, When } from '../rebuild/timeline.js';
+import { askedMoment, type MomentText, parseReference } from './reference.js';
+
+/** A session that is asked about, and as of when. */
+export interface AskedSession {
+  readonly session: SessionId;
+  readonly when: When;
+}
+
+/**
+ * The session and the moment of a reference, `S` or `S@MOMENT`, with the moment that is asked for beside it.
+ * @throws {HistoryError} `unknown-session`, `ambiguous`, `malformed-moment`
+ */
+export async function askedSession(timeline: Timeline, reference: string, text: MomentText): Promise<AskedSession> {
+  const { name, moment } = parseReference(reference);
+  const when = askedMoment(text, moment);
+  return { session: await requireSession(timeline.present, name), when };
+}

@@ -1,0 +1,59 @@
+import type { ContextRecord, RecordKind } from '../../objects/context-record.js';
+import type { SessionId } from '../../objects/ids.js';
+import type { Projection } from '../../projection/project-session.js';
+import type { Lineage } from '../../store/lineage.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import { formatMoment } from '../rebuild/moment.js';
+import type { Point, Timeline, When } from '../rebuild/timeline.js';
+import { ProjectionReader } from './read-projection.js';
+
+/** A session at a moment, and the steps that make it up. */
+interface ReadSession {
+  readonly projection: Projection;
+  readonly point: Point;
+  readonly lineage: Lineage;
+}
+
+/** A session at a moment, with what was recorded of it by then. */
+export class SessionMoment {
+  readonly projection: Projection;
+  readonly point: Point;
+  /** Whose steps make up the session. */
+  readonly lineage: Lineage;
+  readonly #present: StoreSnapshot;
+
+  private constructor({ projection, point, lineage }: ReadSession, present: StoreSnapshot) {
+    this.projection = projection;
+    this.point = point;
+    this.lineage = lineage;
+    this.#present = present;
+  }
+
+  /**
+   * Reads a session at a moment.
+   * @throws {HistoryError} `beyond-end`, `not-yet`
+   * @throws {StoreError} `missing-part`, `corrupt-part`
+   * @throws {XtdbError}
+   */
+  static async read(timeline: Timeline, session: SessionId, when: When = {}): Promise<SessionMoment> {
+    const point = await timeline.find(when, session);
+    const [projection, lineage] = await Promise.all([
+      new ProjectionReader().readAt(timeline, session, point),
+      timeline.present.lineage(session),
+    ]);
+    if (lineage === undefined) throw new HistoryError('not-yet', `session ${session} is not there at ${formatMoment(point.moment)}`);
+    return new SessionMoment({ projection, point, lineage }, timeline.present);
+  }
+
+  /** What has everything that was recorded and handed out by then: at a turn or step the present, since that is written behind the step that it belongs to. */
+  get written(): StoreSnapshot {
+    const { place, snapshot } = this.point;
+    return place === undefined ? snapshot : this.#present;
+  }
+
+  /** The records of some kinds up to the last step of the projection. */
+  records<Kind extends RecordKind>(kinds: readonly Kind[]): Promise<readonly ContextRecord<Kind>[]> {
+    return this.written.records(this.lineage, { kinds, last: this.projection.seq });
+  }
+}
