@@ -1,38 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { fileObjectId } from '../../../src/client/file-access.js';
 import { localFilesystemId } from '../../../src/filesystem/access/filesystem-id.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
-import { HarnessApi } from '../../support/harness-api.js';
-import { type Agent, httpAgent, type Serve, startServe, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { httpAgent, suiteData } from '../../support/mcp-clients.js';
+import { servedFolders } from '../../support/served-folders.js';
 
 const container = `box-${randomUUID()}`;
 const share = `share-${randomUUID()}`;
-let folders: readonly Awaited<ReturnType<typeof temporaryRoot>>[];
-let serve: Serve;
-let api: HarnessApi;
-let agent: Agent;
-
-beforeAll(async () => {
-  folders = [await temporaryRoot(), await temporaryRoot()];
-  const [project = '', shared = ''] = folders.map(({ root }) => root);
-  await writeFile(join(project, 'a.txt'), 'alpha\n');
-  await writeFile(join(shared, 'b.txt'), 'beta\n');
-  const mounts = ['--mount', `/workspace=${project}`, '--mount', `/share=${shared},${share}`];
-  serve = await startServe(['--agent-filesystem', container, '--root', shared, ...mounts], project);
-  api = new HarnessApi(serve);
-  agent = await httpAgent(serve);
+const served = servedFolders({
+  folders: [{ 'a.txt': 'alpha\n' }, { 'b.txt': 'beta\n' }],
+  args: ([project = '', shared = '']) => {
+    const mounts = ['--mount', `/workspace=${project}`, '--mount', `/share=${shared},${share}`];
+    return ['--agent-filesystem', container, '--root', shared, ...mounts];
+  },
 });
-
-afterAll(async () => {
-  await agent.close();
-  await api.close();
-  expect(await serve.close()).toBe(0);
-  await Promise.all(folders.map(({ remove }) => remove()));
-});
+const { api, serve } = served;
 
 const idOf = (id: string, path: string): string => fileObjectId(filesystemSource(filesystemId(id), canonicalPath(path)));
 
@@ -47,7 +32,7 @@ describe('an agent in a container, served from outside of it (SSOT §5.2)', () =
     expect(reported.calls).toMatchObject(calls.map(() => ({ outcome: 'recorded', files: 1, notes: [] })));
 
     const here = await localFilesystemId(suiteData());
-    const [project = '', shared = ''] = folders.map(({ root }) => root);
+    const [project = '', shared = ''] = served.roots;
     const { text } = await api.call('beginTurn', session, {});
     expect((text ?? '').split('\n').filter((line) => line.includes(' type=file '))).toEqual([
       `id=${idOf(container, '/opt/tool.json')} type=file path=/opt/tool.json file_type=json char_count=7`,
@@ -58,10 +43,12 @@ describe('an agent in a container, served from outside of it (SSOT §5.2)', () =
     expect(verified).toMatchObject({ status: 200, body: { ok: true } });
 
     // Over MCP the same session has the same objects under the same names.
+    const agent = await httpAgent(serve);
     expect((await agent.call('read', { path: '/workspace/a.txt', session })).text).toContain(idOf(here, join(project, 'a.txt')));
     expect((await agent.call('deactivate', { ids: ['/opt/tool.json'], session })).isError).toBe(false);
     expect((await agent.call('activate', { ids: ['/opt/tool.json'], session })).text).toContain('{"a":1}');
     const away = await agent.call('read', { path: '/opt/other.json', session });
     expect(away).toMatchObject({ isError: true, text: expect.stringContaining('on a filesystem that cannot be reached from here') });
+    await agent.close();
   });
 });

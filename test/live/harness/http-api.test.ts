@@ -1,32 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { OPERATIONS } from '../../../src/http/operations.js';
-import { HarnessApi } from '../../support/harness-api.js';
-import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
+import type { HarnessApi } from '../../support/harness-api.js';
+import { httpAgent } from '../../support/mcp-clients.js';
+import { servedFolders } from '../../support/served-folders.js';
 
-let root: string;
-let remove: () => Promise<void>;
-let serve: Serve;
-let api: HarnessApi;
+const { api, serve } = servedFolders({ folders: [{ 'a.txt': 'alpha\n', 'b.txt': 'beta\n' }] });
 const run = randomUUID().slice(0, 8);
-
-beforeAll(async () => {
-  ({ root, remove } = await temporaryRoot());
-  await writeFile(join(root, 'a.txt'), 'alpha\n');
-  await writeFile(join(root, 'b.txt'), 'beta\n');
-  serve = await startServe([], root);
-  api = new HarnessApi(serve);
-});
-
-afterAll(async () => {
-  await api.close();
-  expect(await serve.close()).toBe(0);
-  await remove();
-});
 
 const send: HarnessApi['send'] = (path, sent) => api.send(path, sent);
 const refused: HarnessApi['refused'] = (path, sent) => api.refused(path, sent);

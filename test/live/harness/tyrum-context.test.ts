@@ -1,26 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { tyrumReportSchema } from '../../../src/interop/tyrum/context-report.js';
 import { askHere } from '../../support/ask-here.js';
-import { HarnessApi } from '../../support/harness-api.js';
-import { type Serve, startServe, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { suiteData } from '../../support/mcp-clients.js';
+import { servedFolders } from '../../support/served-folders.js';
 
 /** Our own form of what Tyrum's gateway answers about contexts, and of how it prunes. */
-let root: string;
-let remove: () => Promise<void>;
-let serve: Serve;
-let api: HarnessApi;
-
-beforeAll(async () => {
-  ({ root, remove } = await temporaryRoot());
-  serve = await startServe([], root);
-  api = new HarnessApi(serve);
-});
-
-afterAll(async () => {
-  await api.close();
-  expect(await serve.close()).toBe(0);
-  await remove();
-});
+const { api } = servedFolders();
 
 const get = async (path: string) => {
   const { status, body } = await api.send(path, { method: 'GET' });

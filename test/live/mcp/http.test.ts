@@ -1,24 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { httpAgent, type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
+import { httpAgent, startServe } from '../../support/mcp-clients.js';
+import { servedFolders } from '../../support/served-folders.js';
 
-let root: string;
-let remove: () => Promise<void>;
-let serve: Serve;
-
-beforeAll(async () => {
-  ({ root, remove } = await temporaryRoot());
-  await writeFile(join(root, 'a.txt'), 'alpha\n');
-  serve = await startServe([], root);
-});
-
-afterAll(async () => {
-  expect(await serve.close()).toBe(0);
-  await remove();
-});
+const served = servedFolders({ folders: [{ 'a.txt': 'alpha\n' }] });
+const { serve } = served;
 
 const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 const bearer = (): Record<string, string> => ({ authorization: `Bearer ${serve.token}` });
@@ -109,7 +98,7 @@ describe('palimpsest serve', () => {
 test.each(['SIGTERM', 'SIGINT'] as const)('a server that is writing a file when %s comes ends as at any other time', async (signal) => {
   // Whoever writes a file atomically listens for signals meanwhile, by this library, to remove the half of it.
   const library = createRequire(createRequire(import.meta.url).resolve('write-file-atomic')).resolve('signal-exit');
-  const writing = join(root, 'writing.mjs');
+  const writing = join(served.root, 'writing.mjs');
   await writeFile(
     writing,
     `import exits from ${JSON.stringify(library)};
@@ -119,15 +108,15 @@ process.on('newListener', function begin(event) {
   setImmediate(() => exits.onExit(() => undefined));
 });`,
   );
-  const own = await startServe([], root, { NODE_OPTIONS: `--import=${writing}` });
+  const own = await startServe([], served.root, { NODE_OPTIONS: `--import=${writing}` });
   expect(await own.close(signal)).toBe(0);
 });
 
 describe('the token of palimpsest serve', () => {
   test('may come from a file, and is then not shown', async () => {
-    const file = join(root, 'token');
+    const file = join(served.root, 'token');
     await writeFile(file, 'a-token-of-my-own-choice\n');
-    const own = await startServe(['--token-file', file], root);
+    const own = await startServe(['--token-file', file], served.root);
     try {
       expect(own.token).toBeUndefined();
       const agent = await httpAgent({ url: own.url, token: 'a-token-of-my-own-choice' });
@@ -139,8 +128,8 @@ describe('the token of palimpsest serve', () => {
   });
 
   test('a token that is too short is refused', async () => {
-    const file = join(root, 'short');
+    const file = join(served.root, 'short');
     await writeFile(file, 'short\n');
-    await expect(startServe(['--token-file', file], root)).rejects.toThrow(/must be 16 or more printable characters/);
+    await expect(startServe(['--token-file', file], served.root)).rejects.toThrow(/must be 16 or more printable characters/);
   });
 });
