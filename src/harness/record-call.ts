@@ -10,7 +10,7 @@ import type { ToolContext } from '../tools/tool.js';
 import { performVerb } from '../tools/verb-tools.js';
 import { defined } from '../values/defined.js';
 import type { CallItem } from './history-item.js';
-import { nativeCallId, storedHash } from './known-history.js';
+import { storedHash } from './known-history.js';
 import { type ObservationContext, observeCall } from './observe-call.js';
 
 /** What a harness reports of a call in addition to the call itself. */
@@ -41,17 +41,8 @@ export interface ReportedCall {
 export async function findKnownCall(session: ContextSession, call: CallItem, since = 0): Promise<ObjectId | undefined> {
   const { id } = call;
   if (id === undefined) return undefined;
-  const given = id.toWellFormed();
-  const used = new Set([given]);
-  const { sets, marks } = session.state;
-  const candidates = sets.index.filter(
-    (ref) =>
-      ref.startsWith(given) &&
-      session.state.isToolResult(ref) &&
-      nativeCallId(ref, used) === given &&
-      !(since > 0 && marks.some((mark) => mark.call === ref && mark.seq <= since)),
-  );
-  for (const ref of candidates) {
+  for (const { id: ref, seq } of session.places.calls(id.toWellFormed())) {
+    if (seq <= since) continue;
     const version = (await session.load(ref))?.version;
     if (version?.type !== 'toolcall' || version.tool !== call.tool || version.content_hash !== storedHash(call.content)) continue;
     if (canonicalJson(version.args) === canonicalJson(keptArgs(call.args).args)) return ref;

@@ -108,6 +108,8 @@ export class ReportedChat {
   readonly #context: () => ObservationContext;
   /** The harness's own list as it was last sent, which need not have the order of the chat. */
   #sent: KnownEntry[] = [];
+  /** The last step of each message of it, by its id. */
+  #sentAt = new Map<string, number>();
   #open: ReadonlyMap<string, OpenCall> = new Map();
   /** Calls of the running turn that were recorded before their messages, by the harness's ids. */
   readonly #early = new Set<string>();
@@ -153,7 +155,7 @@ export class ReportedChat {
       taken.push(one);
       if (item.kind === 'message') steps.set(item.index, one.place.seq);
       // One by one, so that a report that fails half-way can be made again.
-      if (isCompared(item)) this.#sent.push({ ...entry, ...one.place });
+      if (isCompared(item)) this.#keepSent([{ ...entry, ...one.place }]);
     }
     this.#open = leftOpen(history.open, steps);
     return reportOf(taken, items.length, undefined);
@@ -194,7 +196,9 @@ export class ReportedChat {
       if (item.kind === 'message') steps.set(item.index, one.place.seq);
       sent[i] = { ...entry, ...one.place };
     }
-    this.#sent = compared.flatMap((i) => sent[i] ?? []);
+    this.#sent = [];
+    this.#sentAt = new Map();
+    this.#keepSent(compared.flatMap((i) => sent[i] ?? []));
     this.#open = leftOpen(history.open, steps);
     for (const id of history.open.keys()) this.#session.expectCall(id);
     return { ...reportOf(taken, items.length, notice), placed: placedEntries(items, sent) };
@@ -259,16 +263,22 @@ export class ReportedChat {
     return last?.kind === kind && last.kept === kept && last.missing === missing;
   }
 
+  #keepSent(entries: readonly KnownEntry[]): void {
+    for (const entry of entries) {
+      this.#sent.push(entry);
+      const { kind, id, seq } = entry;
+      if (kind === 'message' && id !== undefined) this.#sentAt.set(id, Math.max(seq, this.#sentAt.get(id) ?? 0));
+    }
+  }
+
   /** The entries of a report of new ones, less messages whose id was reported before. */
   #unseen(entries: readonly HistoryEntry[], since: number): readonly number[] {
-    const stored = this.#session.state.marks.flatMap(({ message, native, seq }) =>
-      message === undefined || native === undefined || seq <= since ? [] : [native],
-    );
-    const sent = this.#sent.flatMap(({ kind, id, seq }) => (kind === 'message' && id !== undefined && seq > since ? [id] : []));
-    const seen = new Set([...stored, ...sent]);
+    const { places } = this.#session;
+    const isKnown = (id: string): boolean => (places.message(id)?.seq ?? 0) > since || (this.#sentAt.get(id) ?? 0) > since;
+    const seen = new Set<string>();
     return entries.flatMap(({ kind, id }, i) => {
       if (kind === 'call' || id === undefined) return [i];
-      if (seen.has(id)) return [];
+      if (seen.has(id) || isKnown(id)) return [];
       seen.add(id);
       return [i];
     });

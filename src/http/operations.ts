@@ -16,7 +16,7 @@ interface ListedOperation {
   readonly kind?: QuestionKind;
 }
 
-/** One operation of the interface: what the router matches and the OpenAPI document lists. Only one that just asks has a queue. */
+/** One operation of the interface: what the router matches and the OpenAPI document lists. Only one that may be left undone has a queue: nobody waits for its answer any more. */
 export interface ApiOperation extends ListedOperation {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly request?: RequestName;
@@ -50,6 +50,7 @@ export const OPERATIONS = {
     summary: "The session's messages with old tool results pruned as Tyrum does; nothing stored changes",
     request: 'TyrumPrompt',
     answer: 'TyrumPromptMessages',
+    kind: 'short',
   },
   getSession: { method: 'GET', path: '/v1/sessions/{id}', summary: 'An open session', answer: 'Session' },
   closeSession: {
@@ -103,6 +104,7 @@ export const OPERATIONS = {
     path: '/v1/sessions/{id}/amplifier/messages',
     summary: 'The whole list, as it was given',
     answer: 'AmplifierMessageList',
+    kind: 'short',
   },
   setAmplifierMessages: {
     method: 'PUT',
@@ -124,6 +126,7 @@ export const OPERATIONS = {
     summary: 'The list within a limit of tokens; nothing of the list changes',
     request: 'AmplifierView',
     answer: 'AmplifierMessagesView',
+    kind: 'short',
   },
 } as const satisfies Readonly<Record<string, ApiOperation>>;
 

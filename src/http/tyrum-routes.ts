@@ -19,10 +19,9 @@ export async function announceTools(
 ): Promise<AnswerBody<'ToolsAnnounced'>> {
   const { client, session } = open;
   const sized = tools.map(({ id, chars, schema }) => ({ id, chars: chars ?? (schema === undefined ? 0 : JSON.stringify(schema).length) }));
-  const store = await client.delivered({ others: false });
   const { id, state } = session.session;
   const announced = { tools: sized, skills, mcp_servers };
-  await store.putRecords([announcementRecord({ session: id, turn: state.turn, seq: state.seq }, announced, client.now())]);
+  await session.session.keepRecords([announcementRecord({ session: id, turn: state.turn, seq: state.seq }, announced, client.now())]);
   return { tools: sized.length, total_chars: sized.reduce((sum, { chars }) => sum + chars, 0) };
 }
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { isDeeperThan } from '../values/json-depth.js';
 import { canonicalJson, type Json } from './canonical-json.js';
 import { DocumentError, quoted } from './errors.js';
-import { type SessionId, sessionId } from './ids.js';
+import { type SessionId, type Sha256, sessionId } from './ids.js';
 import { CHUNK_UNITS } from './large-text.js';
 
 const DEEPEST = 200;
@@ -10,6 +10,7 @@ const DEEPEST = 200;
 const count = z.int().nonnegative();
 const word = z.string().min(1).max(400);
 const words = z.array(word);
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const json = z.json();
 /** What a surface keeps of its own beside the common fields. */
 const extra = json.optional();
@@ -72,7 +73,7 @@ const BODIES = {
     target: word,
     point: word,
     visibility: words,
-    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    sha256,
     items: words,
     assembly: word.optional(),
     native: word.optional(),
@@ -173,6 +174,8 @@ export type ContextRecord<Kind extends RecordKind = RecordKind> = {
     /** What was read for it; null where nothing was. */
     readonly basis: { readonly validTime: number; readonly txId: number } | null;
     readonly sources?: readonly RecordSource[];
+    /** The hashes of texts that it names, each kept whole under its own. */
+    readonly texts?: readonly Sha256[];
     readonly body: RecordBody<K>;
   };
 }[Kind];
@@ -189,7 +192,8 @@ const envelope = z.strictObject({
   seq: count,
   at: count,
   basis: z.strictObject({ validTime: z.int(), txId: count }).nullable(),
-  sources: z.array(z.strictObject({ id: word, objectHash: z.string().regex(/^[0-9a-f]{64}$/) })).optional(),
+  sources: z.array(z.strictObject({ id: word, objectHash: sha256 })).optional(),
+  texts: z.array(sha256).optional(),
   body: z.unknown(),
 });
 

@@ -100,11 +100,10 @@ export class SessionState {
     this.#marks ??= this.folded.marks.toArray();
     return this.#marks;
   }
-  /** What the steps behind one brought into the chat. */
+  /** What the steps behind one brought into the chat; takes as long as there are of them. */
   marksAfter(step: number): readonly ChatMark[] {
-    const { marks } = this;
-    const last = marks.findLastIndex(({ seq }) => seq <= step);
-    return marks.slice(last + 1);
+    const { marks } = this.folded;
+    return marks.slice(marks.findLastIndex(({ seq }) => seq <= step) + 1).toArray();
   }
   /** The chat as it is held: its closed turns shared with every earlier state. */
   get chat(): ChatLog {

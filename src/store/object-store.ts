@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache';
+import { canonicalJson } from '../objects/canonical-json.js';
 import { type ContextRecord, contextRecord } from '../objects/context-record.js';
+import { hashText } from '../objects/hashes.js';
 import { type PartId, type SessionId, sessionObjectId } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import { counted } from '../values/counted.js';
@@ -13,7 +15,7 @@ import { StoreError } from './errors.js';
 import { type HeadMarks, type StoredParts, toStored } from './head.js';
 import { KnownCalls } from './step-page.js';
 import { StoreSnapshot } from './store-snapshot.js';
-import { TextCache } from './texts.js';
+import { TextCache, textParts } from './texts.js';
 import { WritePath, type Written } from './write-path.js';
 
 /** A version to be written. */
@@ -66,9 +68,32 @@ const LOG_PAYS_FROM = 100;
 /** After more transactions than this, reading all objects again is no dearer. */
 const MOST_LOGGED = 500;
 
-async function requireSessions(snapshot: StoreSnapshot, sessions: ReadonlySet<SessionId>): Promise<void> {
-  const there = new Set(await snapshot.existing([...sessions].map(sessionObjectId)));
-  const unknown = [...sessions].find((session) => !there.has(sessionObjectId(session)));
+/** How records are written. */
+export interface RecordOptions {
+  /** Texts that the records name by their hashes, each kept under its own. */
+  readonly texts?: readonly string[];
+  /** The head of a session as its writer left it (decision F5): nothing is written once another writer has continued the session. */
+  readonly lease?: StoredDocument;
+}
+
+/** How records are written. */
+export interface RecordOptions {
+  /** Texts that the records name by their hashes, each kept under its own. */
+  readonly texts?: readonly string[];
+  /** The head of a session as its writer left it (decision F5): nothing is written once another writer has continued the session. */
+  readonly lease?: StoredDocument;
+}
+
+async function requireLease(snapshot: StoreSnapshot, lease: StoredDocument): Promise<void> {
+  const id = lease['xt/id'];
+  const head = (await snapshot.heads([id])).get(id)?.document;
+  if (head === undefined || canonicalJson(head) !== canonicalJson(lease))
+    throw new StoreError('conflict', `another writer has continued ${id}: nothing was recorded`);
+}
+
+async function requireSessions(snapshot: StoreSnapshot, sessions: readonly SessionId[]): Promise<void> {
+  const there = new Set(await snapshot.existing(sessions.map(sessionObjectId)));
+  const unknown = sessions.find((session) => !there.has(sessionObjectId(session)));
   if (unknown !== undefined) throw new StoreError('unknown-session', `a record names session ${unknown}, which the database does not hold`);
 }
 
@@ -149,26 +174,33 @@ export class ObjectStore {
 
   /**
    * Writes records (decision 0016) as one transaction: all or nothing. One that is there already is not written again; an item of a memory stands over its earlier version.
-   * Resolves to their ids, in the given order.
+   * Resolves to their ids, in the given order. Whoever holds a session writes its records with `ContextSession.keepRecords`.
    *
    * @throws {DocumentError} one is not valid: nothing is written
-   * @throws {StoreError} `unknown-session`, `conflict`
+   * @throws {StoreError} `unknown-session`; `conflict`, also where another writer has continued the session of the lease
    */
-  async putRecords(records: readonly ContextRecord[]): Promise<Written<readonly PartId[]>> {
+  async putRecords(records: readonly ContextRecord[], { texts = [], lease }: RecordOptions = {}): Promise<Written<readonly PartId[]>> {
     const checked = records.map(contextRecord);
     const ids = checked.map(recordId);
     const parts = new Map(checked.map((record, i) => [ids[i] as PartId, { record, part: toRecordPart(record) }]));
+    const sessions = [...recordedSessions(checked)].filter((session) => sessionObjectId(session) !== lease?.['xt/id']);
+    const textDocuments = [...new Set(texts)].flatMap((text) => textParts(text, hashText(text)));
+    let put: readonly TxOp[] = [];
     const written = await this.writes.write('.records', async () => {
       const snapshot = await this.latest();
-      await requireSessions(snapshot, recordedSessions(checked));
+      if (lease !== undefined) await requireLease(snapshot, lease);
+      if (sessions.length > 0) await requireSessions(snapshot, sessions);
       const known = await snapshot.recordParts([...parts.keys()]);
       const ops = [...parts].flatMap(([id, { record, part }]): readonly TxOp[] => {
         const there = known.get(id) ?? null;
         if (there?.text === part.text) return [];
         return [this.guardOp(id, there), { op: 'put', doc: part, validTime: new Date(record.at) }];
       });
-      return { ops, result: ids };
+      put = this.textOps(textDocuments);
+      const guard = lease === undefined ? [] : [this.guardOp(lease['xt/id'], lease)];
+      return { ops: ops.length + put.length === 0 ? [] : [...guard, ...put, ...ops], result: ids };
     });
+    this.markStored(put);
     for (const { at } of checked) this.noteTime(at);
     return written;
   }

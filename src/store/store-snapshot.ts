@@ -341,11 +341,6 @@ export class StoreSnapshot {
     return this.#texts.many(hashes);
   }
 
-  /** As `texts`, of one. */
-  async text(hash: Sha256): Promise<string | undefined> {
-    return (await this.texts([hash])).get(hash);
-  }
-
   /** The whole text of a version that was read at this basis, also where its `content` holds head and tail alone; undefined where it has none. */
   wholeText({ version, marks }: FoundVersion): Promise<VersionText | undefined> {
     return this.#texts.ofVersion(version, marks);

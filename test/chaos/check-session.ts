@@ -69,7 +69,7 @@ async function checkStep(snapshot: StoreSnapshot, step: Step, told: Acknowledged
     if (only.txId !== parts[0]?.txId) problems.push(`call ${step.call.id} and ${name} are of two transactions`);
     const content = only.marks.whole ?? only.version.content_hash;
     if (told !== undefined && content !== told.content) problems.push(`call ${step.call.id} has another content than was told`);
-    const whole = only.marks.whole === undefined ? undefined : await snapshot.text(only.marks.whole);
+    const whole = only.marks.whole === undefined ? undefined : (await snapshot.texts([only.marks.whole])).get(only.marks.whole);
     if (only.marks.whole !== undefined && (whole === undefined || hashText(whole) !== only.marks.whole))
       problems.push(`the whole text of ${step.call.id} is not there`);
   }

@@ -321,8 +321,11 @@ export function assemblyOps(store: ObjectStore, proof: AssemblyProof): readonly 
   return [...guards, { op: 'put', doc, validTime: new Date(proof.at) }];
 }
 
-/** What was assembled without the database is true of the session only as long as nobody else wrote to it. */
-async function requireLease(snapshot: StoreSnapshot, { session, lease }: SessionWrite): Promise<void> {
+/**
+ * What was assembled without the database is true of the session only as long as nobody else wrote to it.
+ * @throws {SessionError} `taken-over`
+ */
+export async function requireLease(snapshot: StoreSnapshot, { session, lease }: Pick<SessionWrite, 'session' | 'lease'>): Promise<void> {
   const id = sessionObjectId(session);
   const head = (await snapshot.heads([id])).get(id)?.document ?? null;
   if (canonicalJson(head) === canonicalJson(lease ?? null)) return;

@@ -7,11 +7,12 @@ import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.j
 import { keptArgs } from '../../objects/kept-args.js';
 import { abridge, isLargeText } from '../../objects/large-text.js';
 import type { FilesystemSource } from '../../objects/source.js';
+import type { Step } from '../../objects/step.js';
 import { toolcallVersion } from '../../objects/versions.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
-import type { AppliedWrite } from '../delivery/outbox.js';
+import type { AppliedWrite, Outbox } from '../delivery/outbox.js';
 import type { StoredCall } from '../delivery/session-write.js';
 import { fileObjectId } from '../file-access.js';
 import type { LedgerCall } from './use-ledger.js';
@@ -183,4 +184,16 @@ export function ledgerCall({ tool, args, content, readings = [], plan }: CallRep
   const held = plan?.verb === 'activate' ? plan.entries.flatMap((entry) => (entry.ok ? [{ id: entry.id, text: entry.text }] : [])) : [];
   const dismissed = plan?.verb === 'deactivate' ? appliedIds(plan) : [];
   return { id, tool, args, content, files, held, dismissed };
+}
+
+/** What the window, not the agent, made inactive in a step. */
+export function collapsedBy(step: Step, { plan }: CallReport): readonly ObjectId[] {
+  const asked = new Set(plan?.verb === 'deactivate' ? appliedIds(plan) : []);
+  return (step.changes.deactivate ?? []).filter((id) => !asked.has(id));
+}
+
+/** The answer, with a line for agent and user when the journal is filling up while the database is away. */
+export function withNotice(answer: string, { nearFull, status }: Pick<Outbox, 'nearFull' | 'status'>): string {
+  if (!nearFull) return answer;
+  return `${answer}\n[Palimpsest: ${status.waiting} steps wait for the database; when there are more of them, calls will be refused. Tell the user to run: palimpsest doctor]`;
 }

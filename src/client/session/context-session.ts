@@ -1,27 +1,42 @@
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { SessionLock } from '../../lease/session-lock.js';
+import type { ContextRecord } from '../../objects/context-record.js';
 import { HeadHashes } from '../../objects/head-hashes.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
 import type { HistoryEvent, ModelUsage, Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
+import { ChatPlaces } from '../../session/chat-places.js';
 import { SessionError } from '../../session/errors.js';
 import type { Resolution } from '../../session/object-reference.js';
 import { planCall, planEvent, planMessage } from '../../session/plan-step.js';
 import { applyStep, type SessionState } from '../../session/session-state.js';
 import type { StepRules } from '../../session/step-policy.js';
 import type { Verb } from '../../session/verb-outcome.js';
+import { StoreError } from '../../store/errors.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';
 import { SNAPSHOT_EVERY, toSnapshotPart } from '../../store/step-part.js';
 import { defined } from '../../values/defined.js';
 import { XtdbError } from '../../xtdb/errors.js';
-import type { AcceptedWrite, Outbox } from '../delivery/outbox.js';
+import type { AcceptedWrite } from '../delivery/outbox.js';
+import { requireLease } from '../delivery/plan-write.js';
 import { headsAt, turnHeads } from '../delivery/session-heads.js';
 import type { SessionWrite } from '../delivery/session-write.js';
+import { TIME_LIMITS } from '../time-limits.js';
 import { answerProof } from './answer-proof.js';
 import type { AssembleSession, SessionAssembly, SessionAssemblyRecord } from './assemble-session.js';
 import { callIdFor, ExpectedIds } from './call-id.js';
-import { appliedIds, type CallReport, ledgerCall, type RecordedCall, stepFiles, storedCall, type VerbPlan } from './call-report.js';
+import {
+  appliedIds,
+  type CallReport,
+  collapsedBy,
+  ledgerCall,
+  type RecordedCall,
+  stepFiles,
+  storedCall,
+  type VerbPlan,
+  withNotice,
+} from './call-report.js';
 import { type LoadedObject, loadObject, resolveInSession } from './find-object.js';
 import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
 import { planVerb } from './plan-verb.js';
@@ -67,6 +82,7 @@ export class ContextSession {
   readonly #contexts: SessionContexts;
   /** What the agent saw last of its files. */
   readonly seen = new SeenFiles();
+  readonly #places = new ChatPlaces();
   /** With retention by use; what an earlier process did is read before the first step. */
   #uses: Promise<UseLedger> | undefined;
   /** Set when a write's outcome was lost: what is loaded may be behind what is written. */
@@ -177,6 +193,11 @@ export class ContextSession {
     });
   }
 
+  /** Where the messages and calls of the chat stand, by the ids that the harness gave them. */
+  get places(): ChatPlaces {
+    return this.#places.upTo(this.state);
+  }
+
   /** The object of this session that a reference names (decision D6). */
   resolve(reference: string): Resolution {
     return resolveInSession(this.#environment, this.state, reference);
@@ -226,6 +247,30 @@ export class ContextSession {
    */
   deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     return this.#contexts.deliver(record, how);
+  }
+
+  /**
+   * Writes records of this session (decision 0016), with the texts that they name by their hashes: in one transaction, once the database has every step that is acknowledged, and only while the
+   * session is ours. Steps wait meanwhile.
+   * @throws {SessionError} `taken-over`, `closed`: nothing was written; `node-unavailable` – the database does not take the steps before them
+   * @throws {DocumentError} one is not valid
+   * @throws {XtdbError}
+   */
+  keepRecords(records: readonly ContextRecord[], texts: readonly string[] = []): Promise<void> {
+    return this.#serial(async () => {
+      const { outbox, store } = this.#environment;
+      if (!(await outbox.drained(this.id, TIME_LIMITS.delivery)))
+        throw new SessionError('node-unavailable', `steps of session ${this.id} are not in the database yet; look at palimpsest doctor`);
+      // A step that could not be written ends the session here.
+      this.#requireLease();
+      const { lease } = this.#loaded;
+      try {
+        await store.putRecords(records, { texts, lease });
+      } catch (error) {
+        if (error instanceof StoreError) await requireLease(await store.latest(), { session: this.id, lease });
+        throw error;
+      }
+    });
   }
 
   /** Says what was handed out, for retention by use: how many tokens the request has, and whether a new base was rendered, which shows nothing that is not active. */
@@ -352,16 +397,4 @@ export class ContextSession {
       throw error;
     }
   }
-}
-
-/** The answer, with a line for agent and user when the journal is filling up while the database is away. */
-function withNotice(answer: string, { nearFull, status }: Outbox): string {
-  if (!nearFull) return answer;
-  return `${answer}\n[Palimpsest: ${status.waiting} steps wait for the database; when there are more of them, calls will be refused. Tell the user to run: palimpsest doctor]`;
-}
-
-/** What the window, not the agent, made inactive in a step. */
-function collapsedBy(step: Step, { plan }: CallReport): readonly ObjectId[] {
-  const asked = new Set(plan?.verb === 'deactivate' ? appliedIds(plan) : []);
-  return (step.changes.deactivate ?? []).filter((id) => !asked.has(id));
 }

@@ -51,7 +51,7 @@ export async function objectLog(
   const versions = heads.map(async (head): Promise<LoggedVersion> => {
     const { number, document, validTime, txTime, txId } = head;
     const contentHash = hashOf(document, 'content_hash');
-    const chars = charsOf(head) ?? (contentHash === null ? 0 : ((await snapshot.text(contentHash))?.length ?? 0));
+    const chars = charsOf(head) ?? (contentHash === null ? 0 : ((await snapshot.texts([contentHash])).get(contentHash)?.length ?? 0));
     return {
       number,
       type: document?.type as ObjectType | undefined,

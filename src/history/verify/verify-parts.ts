@@ -4,6 +4,7 @@ import { hashText } from '../../objects/hashes.js';
 import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../../objects/ids.js';
 import { keptArgsHash } from '../../objects/kept-args.js';
 import type { Step } from '../../objects/step.js';
+import { recordId } from '../../store/context-records.js';
 import { type DamageError, isDamage, isMissingPart } from '../../store/errors.js';
 import { contentPartHash } from '../../store/head.js';
 import { stepId } from '../../store/step-part.js';
@@ -115,14 +116,20 @@ async function rewrittenCalls({ before, present }: CheckedSession, steps: readon
   });
 }
 
+/** What was checked of records, and the texts that they name. */
+interface CheckedRecords extends PartsReport {
+  readonly texts: ReadonlyMap<Sha256, string>;
+}
+
 /** What was recorded of the session's contexts carries the id of what it says. */
-async function damagedRecords(present: StoreSnapshot, session: SessionId): Promise<PartsReport> {
+async function checkRecords(present: StoreSnapshot, session: SessionId): Promise<CheckedRecords> {
   const damages: PartDamage[] = [];
   const onDamaged = ({ message }: Error): void => {
     damages.push({ part: namedIn(message) ?? session, what: 'damaged', of: 'the records of its contexts' });
   };
   const whole = await present.records(session, { kinds: RECORD_KINDS, onDamaged });
-  return { checked: whole.length + damages.length, damages };
+  const texts = new Map(whole.flatMap((record) => record.texts?.map((hash) => [hash, recordId(record)] as const) ?? []));
+  return { checked: whole.length + damages.length, damages, texts };
 }
 
 /**
@@ -148,10 +155,10 @@ export async function verifyParts(checked: CheckedSession): Promise<PartsReport>
     const part = namedIn(error.message) ?? chatObjectId(session);
     return { checked: 3, damages: [...damages, { part, what: damageKind(error, 'missing'), of: error.message }] };
   }
-  const texts = await textsOf(checked, steps);
+  const records = await checkRecords(present, session);
+  const texts = new Map([...records.texts, ...(await textsOf(checked, steps))]);
   for (const [hash, what] of await present.damagedTexts([...texts.keys()])) {
     damages.push({ part: chunkId(hash), what, of: texts.get(hash) ?? session });
   }
-  const records = await damagedRecords(present, session);
   return { checked: 3 + 2 * steps.length + texts.size + records.checked, damages: [...damages, ...records.damages] };
 }

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { Json } from '../../objects/canonical-json.js';
-import type { Entry, EntryCall } from '../../projection/entry.js';
 import { defined } from '../../values/defined.js';
 import { isDeeperThan } from '../../values/json-depth.js';
 
@@ -74,15 +73,8 @@ export interface NamedMessage {
   readonly message: AmplifierMessage;
 }
 
-type Block = z.output<typeof blockSchema>;
-
-/** What a message says beside the text that the chat keeps. */
-export interface MessageShape {
-  /** Its members; without `content` where that is the text of its entry. */
-  readonly message: { readonly [member: string]: Json };
-  /** Whether its content is the text of its entry. */
-  readonly isText: boolean;
-}
+/** A block of a message. */
+export type Block = z.output<typeof blockSchema>;
 
 /** A call as a message makes it. */
 export interface MadeCall {
@@ -91,9 +83,6 @@ export interface MadeCall {
   readonly arguments: Json;
 }
 
-/** Longer blocks are kept as a line that says what they were: a record has a limit. */
-const LONGEST_BLOCK = 60_000;
-const LONGEST_SHAPE = 400_000;
 const UNKNOWN_TOOL = 'unknown';
 /** Blocks that are no words of the message: the model's thinking goes back to its provider as it came, and nowhere else. */
 const SILENT_BLOCKS: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking', 'reasoning', 'tool_call', 'tool_use']);
@@ -183,50 +172,4 @@ export function announcementOf(call: MadeCall, id: string): ReportedMessage {
 function argumentsOf(value: Json): string | null | { readonly [name: string]: Json } {
   if (value === null || typeof value === 'string') return value;
   return typeof value === 'object' && !Array.isArray(value) ? (value as { readonly [name: string]: Json }) : JSON.stringify(value);
-}
-
-function keptBlock(block: Block): Block {
-  const { length } = JSON.stringify(block);
-  return length <= LONGEST_BLOCK ? block : { type: 'text', text: `[${block.type} of ${length} characters, not kept]` };
-}
-
-/** What has to be kept of a message beside its text; of one that is too large for a record only what the chat does not have either. */
-export function shapeOf(message: AmplifierMessage): MessageShape {
-  const { content, ...members } = message;
-  const isText = typeof content === 'string' || (content === null && RESULT_ROLES.has(message.role));
-  const kept = isText ? members : { ...members, content: Array.isArray(content) ? content.map(keptBlock) : (content ?? null) };
-  const { tool_calls: _calls, ...withoutCalls } = kept;
-  const fits = [kept, withoutCalls].find((one) => JSON.stringify(one).length <= LONGEST_SHAPE);
-  const { role, name, tool_call_id: call } = message;
-  if (fits === undefined) return { message: defined({ role, name, tool_call_id: call }) as MessageShape['message'], isText: true };
-  return { message: defined(fits) as MessageShape['message'], isText };
-}
-
-const plainCall = ({ native, tool, argsText }: EntryCall) => ({
-  id: native,
-  type: 'function',
-  function: { name: tool, arguments: argsText },
-});
-
-/** An entry as a message: as it was given where that is known, with `text` in place of its content where that is not as it was. */
-export function messageOf(entry: Entry, shape: MessageShape | undefined, shown?: string): AmplifierMessage {
-  const text = shown ?? entry.text ?? '';
-  const calls = entry.kind === 'assistant' && entry.calls.length > 0 ? { tool_calls: entry.calls.map(plainCall) } : {};
-  if (shape !== undefined) {
-    const isAsGiven = !shape.isText && shown === undefined;
-    const made = callsIn(shape.message as unknown as AmplifierMessage).length > 0 ? {} : calls;
-    return { ...shape.message, ...made, ...(isAsGiven ? {} : { content: text }) } as unknown as AmplifierMessage;
-  }
-  if (entry.kind === 'result') return { role: 'tool', tool_call_id: entry.native, name: entry.tool, content: text };
-  if (entry.kind !== 'assistant') {
-    const role = entry.kind === 'system' ? 'system' : 'user';
-    return { role, content: text, ...('name' in entry ? defined({ name: entry.name }) : {}) };
-  }
-  return { role: 'assistant', content: text, ...calls };
-}
-
-/** What two messages are the same by: what was said, not when. */
-export function sameKey(message: AmplifierMessage): string {
-  const { role, content, tool_call_id: call } = message;
-  return JSON.stringify([role, content ?? '', call ?? null, callsIn(message).map(({ id }) => id)]);
 }

@@ -3,7 +3,8 @@ import { cutText } from '../../projection/cut-text.js';
 import type { Entry, TokenCounter } from '../../projection/entry.js';
 import type { ViewState } from '../../projection/shrink-view.js';
 import { defined } from '../../values/defined.js';
-import { type AmplifierMessage, type MessageShape, messageOf } from './amplifier-message.js';
+import type { Block } from './amplifier-message.js';
+import { type GivenMessage, type MessageShape, messageOf, tokensOfBlock, whole } from './kept-shape.js';
 import { type KeptShapes, type ListedEntry, promptMessages } from './message-list.js';
 
 /** How a view for a request is asked for; the names are those of Amplifier's configuration. */
@@ -27,22 +28,17 @@ export interface ViewWish {
 /** What a view is as Amplifier's messages. */
 export interface MessagesView {
   readonly view: BudgetedView;
-  readonly messages: readonly AmplifierMessage[];
+  readonly messages: readonly GivenMessage[];
 }
 
-/** About what a picture takes; what it costs exactly is its model's matter. */
-const TOKENS_OF_IMAGE = 1_600;
 /** About what a token of text takes. */
 const BYTES_OF_TOKEN = 4;
 
 /** What the blocks of a message take that are no words of its entry. */
-function tokensOfBlocks({ message, isText }: MessageShape, counter: TokenCounter): number {
+function tokensOfBlocks({ message, isText, long = [] }: MessageShape, counter: TokenCounter): number {
   if (isText || !Array.isArray(message.content)) return 0;
-  return message.content.reduce((sum: number, block) => {
-    const { type } = block as { readonly type: string };
-    if (type === 'text' || type === 'tool_call' || type === 'tool_use') return sum;
-    return sum + (type === 'image' ? TOKENS_OF_IMAGE : counter.count(JSON.stringify(block)));
-  }, 0);
+  const known = new Map(long.map(({ at, tokens }) => [at, tokens]));
+  return message.content.reduce((sum: number, block, at) => sum + (known.get(at) ?? tokensOfBlock(block as Block, counter)), 0);
 }
 
 /** An entry as it counts in a request: with its blocks, and a result of too many bytes without its middle. */
@@ -96,8 +92,8 @@ export function messagesView(listed: readonly ListedEntry[], counting: Counting 
   };
   const view = budgetedView({ entries, counter }, budget, state);
   const shapes = new Map(shown.map(({ entry, shape }) => [entry.id, { shape, text: entry.text }]));
-  const messages = view.items.flatMap((item): readonly AmplifierMessage[] => {
-    if (item.kind === 'summary') return [{ role: 'user', content: item.text, metadata: { source: 'palimpsest', kind: 'summary' } }];
+  const messages = view.items.flatMap((item): readonly GivenMessage[] => {
+    if (item.kind === 'summary') return [whole({ role: 'user', content: item.text, metadata: { source: 'palimpsest', kind: 'summary' } })];
     const { entry, form, text } = item;
     if (entry.kind === 'system' && entry.isPrompt) return promptMessages(entry.text, kept.prompts);
     const given = shapes.get(entry.id);

@@ -2,16 +2,8 @@ import type { Entry, ResultEntry } from '../../projection/entry.js';
 import { nativeId } from '../../projection/measured-entries.js';
 import type { Projection } from '../../projection/project-session.js';
 import type { ChatMark } from '../../session/session-fold.js';
-import {
-  type AmplifierMessage,
-  callsIn,
-  type MessageShape,
-  messageOf,
-  type NamedMessage,
-  namedEntries,
-  RESULT_ROLES,
-  SYSTEM_ROLES,
-} from './amplifier-message.js';
+import { type AmplifierMessage, callsIn, type NamedMessage, namedEntries, RESULT_ROLES, SYSTEM_ROLES } from './amplifier-message.js';
+import { type GivenMessage, type MessageShape, messageOf, whole } from './kept-shape.js';
 
 /** What is kept of a session for Amplifier beside its chat. */
 export interface KeptShapes {
@@ -61,14 +53,18 @@ export function listedEntries({ entries }: Pick<Projection, 'entries'>, { bySeq,
 }
 
 /** The prompt as the system messages that it was given as; as one where it was set in another way since. */
-export function promptMessages(prompt: string, prompts: readonly MessageShape[]): readonly AmplifierMessage[] {
+export function promptMessages(prompt: string, prompts: readonly MessageShape[]): readonly GivenMessage[] {
   const given = prompts.map(({ message }) => message as unknown as AmplifierMessage);
   const texts = given.map(({ content }) => (typeof content === 'string' ? content : ''));
-  return texts.join('\n\n') === prompt ? given : [{ role: 'system', content: prompt }];
+  return texts.join('\n\n') === prompt ? given.map(whole) : [whole({ role: 'system', content: prompt })];
 }
 
+/** How many messages a list has. */
+export const countMessages = (listed: readonly ListedEntry[], { prompts }: KeptShapes): number =>
+  listed.reduce((sum, { entry }) => sum + (entry.kind === 'system' && entry.isPrompt ? promptMessages(entry.text, prompts).length : 1), 0);
+
 /** The whole list, as it was given. */
-export function listedMessages(listed: readonly ListedEntry[], { prompts }: KeptShapes): readonly AmplifierMessage[] {
+export function listedMessages(listed: readonly ListedEntry[], { prompts }: KeptShapes): readonly GivenMessage[] {
   return listed.flatMap(({ entry, shape }) =>
     entry.kind === 'system' && entry.isPrompt ? promptMessages(entry.text, prompts) : [messageOf(entry, shape)],
   );

@@ -1,26 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { pairFindings } from '../../../src/projection/pair-check.js';
-import { HarnessApi } from '../../support/harness-api.js';
-import { type Serve, startServe, temporaryRoot } from '../../support/mcp-clients.js';
+import { servedFolders } from '../../support/served-folders.js';
 
 /** Our own form of what the context managers of Amplifier have to do: each test is a rule of contract 2.1, of 1.0, or of what compaction may never break. */
-let root: string;
-let remove: () => Promise<void>;
-let serve: Serve;
-let api: HarnessApi;
-
-beforeAll(async () => {
-  ({ root, remove } = await temporaryRoot());
-  serve = await startServe([], root);
-  api = new HarnessApi(serve);
-});
-
-afterAll(async () => {
-  await api.close();
-  expect(await serve.close()).toBe(0);
-  await remove();
-});
+const { api } = servedFolders();
 
 interface Message {
   readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'function' | 'tool';
@@ -245,6 +229,58 @@ describe('what no record can keep', () => {
     const prompt: Message = { role: 'system', content: [{ type: 'text', text: 'be kind' }] };
     expect(await add(id, { role: 'system', content: 'be brief' }, prompt, prompt)).toEqual({ added: 2, known: 1 });
     expect((await list(id)).map(({ content }) => content)).toEqual(['be brief', 'be kind']);
+  });
+});
+
+describe('blocks that no record can hold', () => {
+  const image = (seed: string, characters: number): Message => ({
+    role: 'user',
+    content: [
+      { type: 'text', text: `look at ${seed}` },
+      { type: 'image', source: { media_type: 'image/png', data: seed.repeat(characters / seed.length) } },
+    ],
+  });
+  const thinking: Message = {
+    role: 'assistant',
+    content: [
+      { type: 'thinking', thinking: 'hm '.repeat(30_000), signature: 'c2ln' },
+      { type: 'text', text: 'So it is.' },
+    ],
+  };
+  // Each fits into a record, and all of them do not.
+  const many: Message = {
+    role: 'user',
+    content: Array.from({ length: 12 }, (_, i) => ({ type: 'image', data: `${i % 10}`.repeat(50_000) })),
+    metadata: { source: 'human' },
+  };
+
+  test('come back as they were, also from a server that knows nothing of them, and the same list is no other one', async () => {
+    const id = await opened();
+    const given = [image('abcd', 700_000), thinking, many, { role: 'assistant', content: 'done' } as Message];
+    const set = (messages: readonly Message[]) => api.call('setAmplifierMessages', id, { messages: named(messages) });
+    expect(await set(given)).toEqual({ outcome: 'imported' });
+    await api.call('closeSession', id);
+    await api.call('openSession', undefined, { id });
+    expect((await list(id)).map(({ content }) => content)).toEqual(given.map(({ content }) => content));
+    expect(await set(given)).toEqual({ outcome: 'ignored' });
+    expect(await set([...given, { role: 'user', content: 'more' }])).toEqual({ outcome: 'extended' });
+    const shown = await view(id, { budget: 200_000 });
+    expect(shown.messages.slice(0, 4).map(({ content }) => content)).toEqual(given.map(({ content }) => content));
+    // Pictures by a price of their own, thinking by its words.
+    expect(shown.tokens).toBeGreaterThan(13 * 1_600 + 30_000);
+    const other = {
+      ...image('abcd', 700_000),
+      content: [
+        { type: 'text', text: 'look at abcd' },
+        { type: 'image', source: {} },
+      ],
+    };
+    const path = `/v1/sessions/${id}/amplifier/messages`;
+    expect(await api.refused(path, { method: 'PUT', body: { messages: named([other as Message]) } })).toMatchObject({
+      code: 'other-history',
+    });
+    const verified = await api.send(`/v1/verify?session=${id}`, { method: 'GET' });
+    expect(verified).toMatchObject({ status: 200, body: { ok: true } });
   });
 });
 

@@ -38,7 +38,7 @@ test.each<[string, { readonly [key: string]: Json }]>([
   if (version?.type !== 'toolcall') throw new Error('the call is not there');
   const hash = keptArgsHash(version.args);
   if (hash === undefined) throw new Error('the arguments are not kept as a text');
-  expect((await (await client.snapshot()).text(hash)) === keptArgs(args).text?.text).toBe(true);
+  expect((await (await client.snapshot()).texts([hash])).get(hash) === keptArgs(args).text?.text).toBe(true);
   await (await session.reportToolCall({ id: `next-${randomUUID()}`, name: 'a_tool', args: {}, content: 'more' })).applied;
   expect(await verifySession(await client.delivered(), session.session.id)).toMatchObject({ ok: true, parts: { damages: [] } });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { type ApiOperation, OPERATIONS, type OperationId } from '../../../src/http/operations.js';
 import { QuestionQueue } from '../../../src/http/question-queue.js';
 
 /** Questions that are answered when the test says so. */
@@ -91,4 +92,12 @@ describe('the queue of questions', () => {
     answer('b');
     expect(await second).toBe('b');
   });
+});
+
+test('what reads a whole session for its answer alone waits for its turn', () => {
+  const whole: readonly OperationId[] = ['listSessions', 'promptOfTyrum', 'getAmplifierMessages', 'viewAmplifierMessages'];
+  const queued = (Object.entries(OPERATIONS) as [OperationId, ApiOperation][]).flatMap(([id, { kind }]) =>
+    kind === undefined ? [] : [id],
+  );
+  expect(queued).toEqual(whole);
 });

@@ -1,15 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  type AmplifierMessage,
-  callsIn,
-  type MessageShape,
-  namedEntries,
-  reportedOf,
-  shapeOf,
-} from '../../../src/interop/amplifier/amplifier-message.js';
+import { type AmplifierMessage, callsIn, namedEntries, reportedOf } from '../../../src/interop/amplifier/amplifier-message.js';
 import { messagesView } from '../../../src/interop/amplifier/amplifier-view.js';
+import { filledMessage, type GivenMessage, shapeOf } from '../../../src/interop/amplifier/kept-shape.js';
 import { type KeptShapes, listedEntries, listedMessages } from '../../../src/interop/amplifier/message-list.js';
+import { hashText } from '../../../src/objects/hashes.js';
 import { ProjectionError } from '../../../src/projection/errors.js';
 import { type PairedItem, pairFindings } from '../../../src/projection/pair-check.js';
 import { NO_VIEW } from '../../../src/projection/shrink-view.js';
@@ -18,7 +13,7 @@ import { BYTES, happenings, projectionOf, WORDS } from '../projection/any-sessio
 
 const NOTHING: KeptShapes = { bySeq: new Map(), prompts: [], from: 0 };
 
-function paired(message: AmplifierMessage): PairedItem {
+function paired({ message }: GivenMessage): PairedItem {
   if (message.role === 'tool') return { kind: 'result', call: message.tool_call_id ?? '' };
   if (message.role === 'assistant') return { kind: 'assistant', calls: callsIn(message).map(({ id }) => id) };
   return { kind: message.role === 'user' ? 'user' : 'other' };
@@ -96,15 +91,29 @@ describe('a message taken apart', () => {
 
   test('what is kept beside the text stays within what a record takes', () => {
     const large = 'x'.repeat(500_000);
-    const sizes = (shape: MessageShape): number => JSON.stringify(shape).length;
-    expect(shapeOf({ role: 'tool', tool_call_id: 'a', content: large })).toEqual({
-      message: { role: 'tool', tool_call_id: 'a' },
-      isText: true,
+    const kept = (message: AmplifierMessage) => shapeOf(message, BYTES);
+    const size = (message: AmplifierMessage): number => JSON.stringify(kept(message).shape).length;
+    expect(kept({ role: 'tool', tool_call_id: 'a', content: large })).toEqual({
+      shape: { message: { role: 'tool', tool_call_id: 'a' }, isText: true },
+      texts: [],
     });
-    expect(sizes(shapeOf({ role: 'assistant', content: '', tool_calls: [{ id: 'a', tool: 'write', arguments: { large } }] }))).toBeLessThan(
-      100,
+    expect(size({ role: 'assistant', content: '', tool_calls: [{ id: 'a', tool: 'write', arguments: { large } }] })).toBeLessThan(100);
+    expect(size({ role: 'user', content: 'a', metadata: { large } })).toBeLessThan(100);
+  });
+
+  test('blocks of any size come back from what is kept of them and the texts that it names', () => {
+    const sizes = fc.array(fc.constantFrom(1, 900, 50_000, 70_000), { maxLength: 14 });
+    fc.assert(
+      fc.property(sizes, fc.constantFrom('image', 'thinking', 'text', 'tool_use'), (all, type) => {
+        const content = all.map((length, i) => ({ type, id: `b${i}`, name: 'look', z: 'é'.repeat(length), a: [i] }));
+        const { shape, texts } = shapeOf({ role: 'assistant', content }, BYTES);
+        const { message, long = [] } = shape;
+        expect(JSON.stringify(shape).length).toBeLessThanOrEqual(400_000);
+        const given = { message: message as unknown as AmplifierMessage, long };
+        expect(callsIn(given.message).map(({ id }) => id)).toEqual(type === 'tool_use' ? content.map(({ id }) => id) : []);
+        expect(filledMessage(given, new Map(texts.map((text) => [hashText(text), text]))).content).toEqual(content);
+      }),
+      { numRuns: effort(30, 300) },
     );
-    expect(sizes(shapeOf({ role: 'user', content: [{ type: 'image', data: large }] }))).toBeLessThan(200);
-    expect(sizes(shapeOf({ role: 'user', content: 'a', metadata: { large } }))).toBeLessThan(100);
   });
 });

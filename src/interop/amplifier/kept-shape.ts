@@ -1,0 +1,149 @@
+import { canonicalJson, type Json } from '../../objects/canonical-json.js';
+import { hashText } from '../../objects/hashes.js';
+import type { Sha256 } from '../../objects/ids.js';
+import type { Entry, EntryCall, TokenCounter } from '../../projection/entry.js';
+import { defined } from '../../values/defined.js';
+import { type AmplifierMessage, type Block, callsIn, RESULT_ROLES } from './amplifier-message.js';
+
+/** A block that is too long for a record: its canonical JSON is a text of its own. */
+export interface LongBlock {
+  /** Its place in the message, where only its type stands, and of a call its id and name. */
+  readonly at: number;
+  readonly sha256: Sha256;
+  readonly tokens: number;
+}
+
+/** What a message says beside the text that the chat keeps. */
+export interface MessageShape {
+  /** Its members; without `content` where that is the text of its entry. */
+  readonly message: { readonly [member: string]: Json };
+  /** Whether its content is the text of its entry. */
+  readonly isText: boolean;
+  readonly long?: readonly LongBlock[];
+}
+
+/** A message as it was given, but for its long blocks. */
+export interface GivenMessage {
+  readonly message: AmplifierMessage;
+  readonly long: readonly LongBlock[];
+}
+
+/** Characters of the longest block that stands in a record; where those are too many together, of the longest that does. */
+const LONGEST_BLOCKS = [60_000, 1_000] as const;
+/** Longer blocks are compared by their hash. */
+const COMPARED = 1_000;
+const LONGEST_SHAPE = 400_000;
+/** About what a picture takes; what it costs exactly is its model's matter. */
+const TOKENS_OF_IMAGE = 1_600;
+
+/** What a block takes beside the words of its entry. */
+export function tokensOfBlock(block: Block, counter: TokenCounter): number {
+  const { type } = block;
+  if (type === 'text' || type === 'tool_call' || type === 'tool_use') return 0;
+  return type === 'image' ? TOKENS_OF_IMAGE : counter.count(JSON.stringify(block));
+}
+
+/** What stands in place of a long block: its type, and of one that makes a call which. */
+const placeOf = ({ type, id, name }: Block): Block =>
+  (type === 'tool_call' || type === 'tool_use') && typeof id === 'string' ? { type, id, ...defined({ name }) } : { type };
+
+const textOf = (block: Block): string => canonicalJson(block as unknown as Json);
+
+/** What is kept of a message: its shape, and the texts of its long blocks. */
+interface KeptShape {
+  readonly shape: MessageShape;
+  readonly texts: readonly string[];
+}
+
+function splitShape(message: AmplifierMessage, longest: number, counter: TokenCounter): KeptShape {
+  const texts: string[] = [];
+  const long: LongBlock[] = [];
+  const content = (message.content as readonly Block[]).map((block, at): Block => {
+    if (JSON.stringify(block).length <= longest) return block;
+    const text = textOf(block);
+    texts.push(text);
+    long.push({ at, sha256: hashText(text), tokens: tokensOfBlock(block, counter) });
+    return placeOf(block);
+  });
+  const shape = { message: { ...message, content } as unknown as MessageShape['message'], isText: false };
+  return { shape: long.length === 0 ? shape : { ...shape, long }, texts };
+}
+
+function keptShapes(message: AmplifierMessage, counter: TokenCounter): readonly KeptShape[] {
+  const { content, ...members } = message;
+  if (Array.isArray(content)) return LONGEST_BLOCKS.map((longest) => splitShape(message, longest, counter));
+  const isText = typeof content === 'string' || (content === null && RESULT_ROLES.has(message.role));
+  const kept = isText ? members : { ...members, content: content ?? null };
+  return [{ shape: { message: kept as unknown as MessageShape['message'], isText }, texts: [] }];
+}
+
+function without({ shape, texts }: KeptShape, ...left: readonly string[]): KeptShape {
+  const members = Object.entries(shape.message).filter(([name]) => !left.includes(name));
+  return { shape: { ...shape, message: Object.fromEntries(members) }, texts };
+}
+
+/**
+ * What has to be kept of a message beside its text. Its longest blocks are texts of their own; where the rest is too large for a record, calls stay as the chat has them,
+ * and then its metadata is left out.
+ */
+export function shapeOf(message: AmplifierMessage, counter: TokenCounter): KeptShape {
+  const shapes = keptShapes(defined(message) as AmplifierMessage, counter);
+  const candidates = [
+    ...shapes,
+    ...shapes.map((one) => without(one, 'tool_calls')),
+    ...shapes.map((one) => without(one, 'tool_calls', 'metadata')),
+  ];
+  const fits = candidates.find(({ shape }) => JSON.stringify(shape).length <= LONGEST_SHAPE);
+  if (fits !== undefined) return fits;
+  const { role, name, tool_call_id: call } = message;
+  return { shape: { message: defined({ role, name, tool_call_id: call }) as MessageShape['message'], isText: true }, texts: [] };
+}
+
+const plainCall = ({ native, tool, argsText }: EntryCall) => ({
+  id: native,
+  type: 'function',
+  function: { name: tool, arguments: argsText },
+});
+
+/** An entry as a message: as it was given where that is known, with `text` in place of its content where that is not as it was. */
+export function messageOf(entry: Entry, shape: MessageShape | undefined, shown?: string): GivenMessage {
+  const text = shown ?? entry.text ?? '';
+  const calls = entry.kind === 'assistant' && entry.calls.length > 0 ? { tool_calls: entry.calls.map(plainCall) } : {};
+  if (shape !== undefined) {
+    const isAsGiven = !shape.isText && shown === undefined;
+    const made = callsIn(shape.message as unknown as AmplifierMessage).length > 0 ? {} : calls;
+    const message = { ...shape.message, ...made, ...(isAsGiven ? {} : { content: text }) } as unknown as AmplifierMessage;
+    return { message, long: isAsGiven ? (shape.long ?? []) : [] };
+  }
+  if (entry.kind === 'result') return whole({ role: 'tool', tool_call_id: entry.native, name: entry.tool, content: text });
+  if (entry.kind !== 'assistant') {
+    const role = entry.kind === 'system' ? 'system' : 'user';
+    return whole({ role, content: text, ...('name' in entry ? defined({ name: entry.name }) : {}) });
+  }
+  return whole({ role: 'assistant', content: text, ...calls });
+}
+
+/** A message that has no long blocks. */
+export const whole = (message: AmplifierMessage): GivenMessage => ({ message, long: [] });
+
+/** A message with its long blocks, from their texts. */
+export function filledMessage({ message, long }: GivenMessage, texts: ReadonlyMap<Sha256, string>): AmplifierMessage {
+  if (long.length === 0) return message;
+  const blocks = [...(message.content as readonly Block[])];
+  for (const { at, sha256 } of long) blocks[at] = JSON.parse(texts.get(sha256) ?? 'null') as Block;
+  return { ...message, content: blocks };
+}
+
+/** What two messages are the same by: what was said, not when. */
+export function sameKey({ message, long }: GivenMessage): string {
+  const { role, content, tool_call_id: call } = message;
+  const hashes = new Map(long.map(({ at, sha256 }) => [at, sha256]));
+  const blockKey = (block: Block, at: number): string => {
+    const known = hashes.get(at);
+    if (known !== undefined) return known;
+    const text = textOf(block);
+    return text.length > COMPARED ? hashText(text) : text;
+  };
+  const said = Array.isArray(content) ? content.map(blockKey) : (content ?? '');
+  return JSON.stringify([role, said, call ?? null, callsIn(message).map(({ id }) => id)]);
+}
