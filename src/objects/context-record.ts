@@ -7,6 +7,9 @@ import { CHUNK_UNITS } from './large-text.js';
 
 const DEEPEST = 200;
 
+/** Whatever happens later has no place in the database's calendar: 9999-12-31. */
+const LATEST = Date.UTC(9999, 11, 31);
+
 const count = z.int().nonnegative();
 const word = z.string().min(1).max(400);
 const words = z.array(word);
@@ -169,7 +172,7 @@ export type ContextRecord<Kind extends RecordKind = RecordKind> = {
     /** Of a session: the turn and the last step that it belongs to; 0 of an agent. */
     readonly turn: number;
     readonly seq: number;
-    /** When it happened, milliseconds since 1970. */
+    /** When it happened, milliseconds since 1970, before 9999-12-31. */
     readonly at: number;
     /** What was read for it; null where nothing was. */
     readonly basis: { readonly validTime: number; readonly txId: number } | null;
@@ -190,7 +193,7 @@ const envelope = z.strictObject({
   owner,
   turn: count,
   seq: count,
-  at: count,
+  at: count.max(LATEST, `it is later than ${new Date(LATEST).toISOString()}, milliseconds since 1970 are asked for`),
   basis: z.strictObject({ validTime: z.int(), txId: count }).nullable(),
   sources: z.array(z.strictObject({ id: word, objectHash: sha256 })).optional(),
   texts: z.array(sha256).optional(),

@@ -186,22 +186,26 @@ export class ObjectStore {
     const sessions = [...recordedSessions(checked)].filter((session) => sessionObjectId(session) !== lease?.['xt/id']);
     const textDocuments = [...new Set(texts)].flatMap((text) => textParts(text, hashText(text)));
     let put: readonly TxOp[] = [];
+    const times: number[] = [];
     const written = await this.writes.write('.records', async () => {
       const snapshot = await this.latest();
       if (lease !== undefined) await requireLease(snapshot, lease);
       if (sessions.length > 0) await requireSessions(snapshot, sessions);
       const known = await snapshot.recordParts([...parts.keys()]);
       const ops = [...parts].flatMap(([id, { record, part }]): readonly TxOp[] => {
-        const there = known.get(id) ?? null;
-        if (there?.text === part.text) return [];
-        return [this.guardOp(id, there), { op: 'put', doc: part, validTime: new Date(record.at) }];
+        const there = known.get(id);
+        // What is written later stands over what was there, whatever clock dated it.
+        const validTime = new Date(Math.max(record.at, there?.validTime.getTime() ?? 0));
+        times.push(validTime.getTime());
+        if (there?.document.text === part.text) return [];
+        return [this.guardOp(id, there?.document ?? null), { op: 'put', doc: part, validTime }];
       });
       put = this.textOps(textDocuments);
       const guard = lease === undefined ? [] : [this.guardOp(lease['xt/id'], lease)];
       return { ops: ops.length + put.length === 0 ? [] : [...guard, ...put, ...ops], result: ids };
     });
     this.markStored(put);
-    for (const { at } of checked) this.noteTime(at);
+    for (const time of times) this.noteTime(time);
     return written;
   }
 

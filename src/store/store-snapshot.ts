@@ -28,6 +28,7 @@ import {
   objectIdsFrom,
   readTimes,
   sessionRows,
+  type TimedDocument,
   type VersionTimes,
 } from './queries.js';
 import { PageReader } from './read-pages.js';
@@ -331,9 +332,10 @@ export class StoreSnapshot {
     return readRecords(this.#db, typeof of === 'string' ? await this.#lineageOf(of) : of, wanted);
   }
 
-  /** The parts of records that the database holds under some ids. */
-  async recordParts(ids: readonly PartId[]): Promise<ReadonlyMap<string, StoredDocument>> {
-    return ids.length === 0 ? new Map() : this.#db.entities(ids);
+  /** The parts of records that the database holds under some ids, with the time from which on each holds. */
+  async recordParts(ids: readonly PartId[]): Promise<ReadonlyMap<string, TimedDocument>> {
+    const found = await headsWithTimes(this.#db, ids);
+    return new Map(found.map((one) => [one.document['xt/id'], one]));
   }
 
   /** The texts kept under some hashes as chunk parts (decision G5); unknown hashes are absent. */

@@ -144,11 +144,26 @@ describe('records of what happened to a context', () => {
     expect(await (await store.latest()).records(session, { kinds: ['memory'] })).toHaveLength(1);
   });
 
+  test('a version of a memory item stands over the one before it, also where a slower clock dated it earlier', async () => {
+    const owner: RecordOwner = { agent: `${name}-clocks` };
+    const put = (value: number, moment: number) =>
+      store.putRecords([recordOf('memory', { owner, turn: 0, seq: 0, at: moment, body: { ...BODIES.memory, content: value } })]);
+    const newest = async () => (await (await store.latest()).records(owner, { kinds: ['memory'] })).map(({ body }) => body.content);
+    await put(1, at + 100);
+    await put(2, at + 50);
+    expect(await newest()).toEqual([2]);
+    await put(3, at + 60);
+    expect(await newest()).toEqual([3]);
+    await put(3, at + 60);
+    expect(await newest()).toEqual([3]);
+  });
+
   test('what is not valid is refused by its field, and nothing of its batch is written', async () => {
     const good = recordOf('event', { body: { type: 'in a bad batch', data: {} } });
     const bad: readonly (readonly [ContextRecord, RegExp])[] = [
       [recordOf('budget', { body: { ...BODIES.budget, max: -1 } }), /kind "budget" is not valid at body\.max/],
       [recordOf('event', { seq: 1.5 }), /at seq/],
+      [recordOf('event', { at: 9e15 }), /not valid at at: it is later than 9999-12-31/],
       [recordOf('event', { body: { type: 'x', data: 'y'.repeat(600_000) } }), /at most 524288 can be kept/],
       [recordOf('event', { body: { type: 'x', data: '\ud800' } }), /half a surrogate pair/],
       [{ ...good, kind: 'chat' } as never, /no kind of record "chat"/],
