@@ -27,6 +27,8 @@ interface ItemParts {
   readonly trust: Trust;
   readonly at: number;
   readonly text?: string | undefined;
+  /** What the text is the JSON of. */
+  readonly value?: Json | undefined;
   /** What stands as content where it is more than the text. */
   readonly content?: ((text: string) => Json) | undefined;
   readonly contentRef?: Item['content_ref'] | undefined;
@@ -124,7 +126,8 @@ export class ItemTable {
   addMemory(record: ContextRecord<'memory'>): void {
     const { name, item, content, tags, sensitivity } = record.body;
     const text = content === null ? undefined : typeof content === 'string' ? content : JSON.stringify(content);
-    this.#ofRecord({ record, id: `memory-${name}`, kind: 'durable_memory', text, sensitivity, metadata: { name, item, tags } });
+    const value = text === undefined ? undefined : content;
+    this.#ofRecord({ record, id: `memory-${name}`, kind: 'durable_memory', text, value, sensitivity, metadata: { name, item, tags } });
   }
 
   /** What stands for entries in a view. */
@@ -142,7 +145,7 @@ export class ItemTable {
     mode = text === undefined ? 'opaque' : 'inline',
     visibility = REVIEWER,
     ...rest
-  }: Pick<ItemParts, 'kind' | 'text' | 'sensitivity' | 'metadata' | 'visibility'> & {
+  }: Pick<ItemParts, 'kind' | 'text' | 'value' | 'sensitivity' | 'metadata' | 'visibility'> & {
     readonly record: ContextRecord;
     readonly id: string;
     readonly mode?: Item['content_mode'];
@@ -262,10 +265,10 @@ export class ItemTable {
     this.#sources.set(source.source_id, { schema_version: SCHEMA_VERSION, ...source });
   }
 
-  #add({ names, kind, mode, trust, at, text, content, contentRef, title, tokens, sources, freshness, ...rest }: ItemParts): void {
+  #add({ names, kind, mode, trust, at, text, value, content, contentRef, title, tokens, sources, freshness, ...rest }: ItemParts): void {
     const [id = '', ...others] = names;
     if (this.#items.has(id)) return;
-    const { text: shown, rule, isReplaced } = this.#redactor.shown(names, text ?? '');
+    const { text: shown, rule, isReplaced } = this.#redactor.shown(names, value ?? text ?? '');
     const isHidden = shown === undefined || (text === undefined && rule !== undefined);
     const body = shown === undefined || text === undefined ? undefined : isReplaced ? shown : (content?.(shown) ?? shown);
     const isWhole = text !== undefined && rule === undefined;

@@ -1,13 +1,12 @@
 import * as z from 'zod';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
+import { MASK, mapTexts } from '../masking.js';
 import { redactions } from './shapes.js';
 
 /** The type of the event records that say what may not be shown. */
 export const REDACTION = 'context.redaction.applied';
 
-/** What stands where something may not be shown. */
-const MASK = '[redacted]';
 /** Shorter texts of an item are masked only where they are the whole of a text: inside of others they stand for anything. What a rule itself spells out is masked at any length. */
 const LEAST_INSIDE = 8;
 
@@ -89,24 +88,19 @@ export class Redactor {
     return names.map((name) => this.#rules.get(name)).find((rule) => rule !== undefined);
   }
 
-  /** A text of an item as it may be shown; no text where nothing of it may. */
-  shown(names: readonly string[], text: string): Shown {
+  /** A text of an item, or a value as the text of its JSON, as it may be shown; no text where nothing of it may. */
+  shown(names: readonly string[], said: Json): Shown {
     const rule = this.ruleOf(names);
     if (rule !== undefined && rule.exact.length === 0) return { text: rule.replacement, rule, isReplaced: true };
-    const masked = this.#masked(text);
-    return { text: masked, rule: rule ?? (masked === text ? undefined : ELSEWHERE), isReplaced: false };
+    const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
+    // Before it is JSON: what is escaped there is not found any more.
+    const masked = textOf(this.without(said));
+    return { text: masked, rule: rule ?? (masked === textOf(said) ? undefined : ELSEWHERE), isReplaced: false };
   }
 
   /** A value without what was redacted, in any text of it. */
   without<Value>(value: Value): Value {
-    return this.#hidden.length === 0 ? value : (this.#withoutAny(value as Json) as Value);
-  }
-
-  #withoutAny(value: Json): Json {
-    if (typeof value === 'string') return this.#masked(value);
-    if (Array.isArray(value)) return value.map((one) => this.#withoutAny(one));
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, one]) => [this.#masked(key), this.#withoutAny(one)]));
+    return this.#hidden.length === 0 ? value : (mapTexts(value as Json, (text) => this.#masked(text)) as Value);
   }
 
   #masked(text: string): string {

@@ -64,6 +64,26 @@ describe('bundles of any session', () => {
     expect(JSON.stringify(bundleOf(projection))).toContain('tangerine');
   });
 
+  test('have nothing of what was redacted in a memory, also where JSON would escape it', () => {
+    const secret = 'the "pass"\nis C:\\tangerine';
+    const projection = projectionOf([{ kind: 'user', text: secret }]);
+    const first = projection.entries.find(({ kind }) => kind === 'user')?.id ?? '';
+    const content = { key: 'login', value: { said: `${secret}!`, list: [secret] } };
+    const memory: ContextRecord<'memory'> = {
+      ...of(projection),
+      owner: { agent: 'a' },
+      kind: 'memory',
+      body: { name: 'm', item: 'fact', content, tags: [], sensitivity: 'private', provenance: {} },
+    };
+    const bundle = bundleOf(projection, [redactionOf(projection, first)], { records: [memory] });
+    const item = bundle.items.find(({ item_id }) => item_id === 'memory-m');
+    expect(item).toMatchObject({
+      redaction_state: 'masked',
+      content: '{"key":"login","value":{"said":"[redacted]!","list":["[redacted]"]}}',
+    });
+    expect(partsWith(bundle, 'tangerine')).toEqual([]);
+  });
+
   test('have no text that a redaction spells out, however short, and no mask is masked again', () => {
     const projection = projectionOf([
       { kind: 'user', text: 'It is hunter2, and the pin 42.' },
