@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { ContextLedger, ReportedContext } from '../../history/ask/context-report.js';
-import { hashText } from '../../objects/hashes.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { AnnouncedTools } from './announced-tools.js';
+import { sharesFirst, stableUuid } from './stable-uuid.js';
 
 const count = z.int().nonnegative();
 const name = z.string().min(1);
@@ -53,13 +53,15 @@ export interface ReportedMoment {
   readonly sha256: string | undefined;
 }
 
-/** The id of a report: always the same for one context. */
+const ofSession = (session: SessionId): readonly string[] => ['context-report', session];
+
+/** The id of a report: always the same for one context, with the session's in front. */
 export function tyrumReportId({ session, step, sha256 = 'assembled' }: ReportedMoment): string {
-  const hex = hashText(JSON.stringify(['context-report', session, step, sha256]));
-  const variant = '89ab'.charAt(Number.parseInt(hex.charAt(16), 16) % 4);
-  // The form of RFC 9562 for ids of one's own making, version 8.
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `${variant}${hex.slice(17, 20)}`, hex.slice(20, 32)].join('-');
+  return stableUuid(ofSession(session), [step, sha256]);
 }
+
+/** Whether a report can be one of a session, by its id. */
+export const isReportOf = (report: string, session: SessionId): boolean => sharesFirst(report, stableUuid(ofSession(session), []));
 
 const LARGEST_SCHEMAS = 5;
 /** Calls that bring what an agent remembers. */

@@ -1,12 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
+import { listSessions, type SessionSummary } from '../../client/session/open-session.js';
 import { contextLedger } from '../../history/ask/context-report.js';
 import { parseReference } from '../../history/ask/reference.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { type PastContext, PastContexts } from '../../history/rebuild/past-context.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { SessionId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
 import { type AnnouncedTools, readAnnouncements, type ToolAnnouncement } from './announced-tools.js';
-import { type ReportedMoment, type TyrumReport, tyrumReport, tyrumReportId } from './context-report.js';
+import { isReportOf, type ReportedMoment, type TyrumReport, tyrumReport, tyrumReportId } from './context-report.js';
 import { TyrumError } from './tyrum-error.js';
 
 /** Which reports are asked for. */
@@ -59,6 +61,9 @@ function turnOf(reference: string): { readonly session: string; readonly turn: n
   );
 }
 
+/** When a step of a session was acknowledged, milliseconds since 1970; of a context before the first step when that was. */
+const atOf = (steps: readonly Step[], step: number): number => (steps[step - 1] ?? steps[0])?.at ?? 0;
+
 /**
  * The context reports of one timeline: of every context that was handed out and a record kept of, or, of a session without records, as its context stood at the end
  * of each turn. Reports are made when they are asked for, from what the database keeps: the same context gives the same report under the same id.
@@ -92,13 +97,12 @@ export class TyrumReports {
   }
 
   /**
-   * The report of an id; of the session that is named, else looked for in all, the most recently used first.
+   * The report of an id, which says whose it is: of the session that is named, else of that one, or of a fork of it where that one may not be seen.
    * @throws {TyrumError} `unknown-report`
    * @throws {HistoryError} as `list`
    */
   async detail(id: string, conversation?: string): Promise<ReportRow> {
-    const sessions = conversation === undefined ? (await this.#sessions()).map((one) => one.id) : [await this.#named(conversation)];
-    for (const session of sessions) {
+    for (const session of conversation === undefined ? await this.#sessionsOf(id) : [await this.#named(conversation)]) {
       const found = (await this.#of(session)).find((one) => one.id === id);
       if (found !== undefined) return this.#row(found);
     }
@@ -112,7 +116,7 @@ export class TyrumReports {
     const { session, step } = context;
     const steps = await this.timeline.steps(session);
     const tools = await this.tools(session, step);
-    return tyrumReport({ context, ledger: contextLedger(context.input) }, { at: (steps[step - 1] ?? steps[0])?.at ?? 0, tools });
+    return tyrumReport({ context, ledger: contextLedger(context.input) }, { at: atOf(steps, step), tools });
   }
 
   /** What the harness had told of a session's tools by a step; undefined where it told nothing. */
@@ -144,28 +148,42 @@ export class TyrumReports {
     return { turn: turnId(found), at: new Date(found.at), report: await this.of(await found.read()) };
   }
 
-  /** The sessions that may be seen, most recently used first. */
-  async #sessions() {
-    const sessions = [...(await this.timeline.present.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
+  /** The sessions that may be seen, most recently used first, also where their turns run. */
+  async #sessions(): Promise<readonly SessionSummary[]> {
+    const sessions = await listSessions(this.timeline.present, []);
     const seen = new Set(await this.access.maySee(sessions.map(({ id }) => id)));
     return sessions.filter(({ id }) => seen.has(id));
+  }
+
+  /** The sessions that a report can be of: that whose it is, then those that share its steps. */
+  async #sessionsOf(report: string): Promise<readonly SessionId[]> {
+    const sessions = await this.timeline.present.sessions();
+    const parents = new Map(sessions.map(({ id, parent }) => [id, parent?.session]));
+    const owner = sessions.find(({ id }) => isReportOf(report, id))?.id;
+    if (owner === undefined) return [];
+    const descends = (session: SessionId): boolean => {
+      let one: SessionId | undefined = session;
+      while (one !== undefined && one !== owner) one = parents.get(one);
+      return one === owner;
+    };
+    const seen = await this.access.maySee(sessions.map(({ id }) => id).filter(descends));
+    return [...seen].sort((a, b) => Number(b === owner) - Number(a === owner));
   }
 
   /** What can be reported of a session, newest first. */
   async #of(session: SessionId): Promise<readonly Found[]> {
     const [records, steps] = [await this.#contexts.records(session), await this.timeline.steps(session)];
-    const atOf = (step: number): number => (steps[step - 1] ?? steps[0])?.at ?? 0;
     const handedOut = records.map((proof): Found => {
       const { step, turn, sha256 } = proof;
       const moment = { session: proof.session, step, sha256 };
-      return { ...moment, id: tyrumReportId(moment), turn, at: atOf(step), read: () => this.#contexts.ofRecord(proof) };
+      return { ...moment, id: tyrumReportId(moment), turn, at: atOf(steps, step), read: () => this.#contexts.ofRecord(proof) };
     });
     if (handedOut.length > 0) return handedOut.reverse();
     const turns = await this.timeline.turns(session);
     return turns.toReversed().map(({ turn, last }): Found => {
       const moment = { session, step: last, sha256: undefined };
       const read = (): Promise<PastContext> => this.#contexts.at(session, { moment: { kind: 'turn', turn } });
-      return { ...moment, id: tyrumReportId(moment), turn, at: atOf(last), read };
+      return { ...moment, id: tyrumReportId(moment), turn, at: atOf(steps, last), read };
     });
   }
 
@@ -174,7 +192,7 @@ export class TyrumReports {
     let found: readonly Found[] = [];
     for (const session of await this.#sessions()) {
       const oldest = found[limit - 1];
-      if (oldest !== undefined && oldest.at > session.validTime.getTime()) break;
+      if (oldest !== undefined && oldest.at > session.lastActivity.getTime()) break;
       found = [...found, ...(await this.#of(session.id))].sort((a, b) => b.at - a.at).slice(0, limit);
     }
     return found;
