@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Argument, Command } from 'commander';
+import { compactCommand } from './cli/compact.js';
 import { doctorCommand } from './cli/doctor.js';
 import { exportCommand } from './cli/export.js';
 import { endUsageErrors } from './cli/flags.js';
@@ -54,6 +55,7 @@ const program = new Command('palimpsest')
   .addCommand(restoreCommand())
   .addCommand(exportCommand())
   .addCommand(packCommand())
+  .addCommand(compactCommand())
   .addCommand(replayCommand())
   .addCommand(labCommand());
 

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { messageSchema, toolCallReportSchema } from '../harness/message-schema.js';
 import { AMPLIFIER_ANSWERS, AMPLIFIER_REQUESTS } from './amplifier-schemas.js';
+import { TYRUM_ANSWERS, TYRUM_REQUESTS } from './tyrum-schemas.js';
 
 const sessionName = z
   .string()
@@ -11,9 +12,6 @@ const count = z.int().nonnegative();
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const objectId = z.string().describe('Id of an object');
 const notes = z.array(z.string()).describe('What could not be taken up of the files of calls, and why');
-
-const toolName = z.string().min(1).max(400);
-const toolNames = z.array(toolName).max(1_000).optional();
 
 /** The bodies of requests. */
 export const REQUESTS = {
@@ -77,29 +75,7 @@ export const REQUESTS = {
     turn,
   }),
   ...AMPLIFIER_REQUESTS,
-  Tools: z
-    .strictObject({
-      tools: z
-        .array(
-          z.strictObject({
-            id: toolName,
-            chars: count.optional().describe('Characters of its schema as the model is given it; counted from schema where absent'),
-            schema: z.unknown().optional().describe('What the model is given of it; only its size is kept'),
-          }),
-        )
-        .max(2_000),
-      skills: toolNames,
-      mcp_servers: toolNames,
-    })
-    .describe('Tells which tools the model is offered'),
-  TyrumPrompt: z
-    .strictObject({
-      max_messages: count.optional().describe('The most messages; 0 for no limit (default), else 8 or more'),
-      tool_prune_keep_last_messages: count
-        .optional()
-        .describe('Calls and results before the last so many messages go (default 4, least 2)'),
-    })
-    .describe('Asks for what a model is sent, pruned'),
+  ...TYRUM_REQUESTS,
 } as const;
 
 const session = z.object({
@@ -243,20 +219,7 @@ export const ANSWERS = {
     })
     .describe('RFC 9457'),
   ...AMPLIFIER_ANSWERS,
-  TyrumPromptMessages: z.object({
-    messages: z.array(
-      z.object({
-        id: toolName.describe('The same at every moment'),
-        role: z.enum(['system', 'user', 'assistant', 'tool']),
-        content: z.string(),
-        tool_calls: z.array(z.object({ tool_call_id: toolName, tool_name: toolName, args: z.unknown() })).optional(),
-        tool_call_id: toolName.optional(),
-        tool_name: toolName.optional(),
-      }),
-    ),
-    pruned: z.object({ results: z.array(toolName), messages: z.array(toolName) }).describe('What was left out'),
-  }),
-  ToolsAnnounced: z.object({ tools: count, total_chars: count }),
+  ...TYRUM_ANSWERS,
 } as const;
 
 /** A request by the name of its schema. */

@@ -22,7 +22,7 @@ import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
 import { jsonBody, type Refusal, readInput, readParameters } from './request-checks.js';
 import { answerReviewRequest, reviewOperationAt } from './review-routes.js';
-import { announceTools, promptOfTyrum } from './tyrum-routes.js';
+import { announceTools, compactTyrumConversation, keepTyrumObligations, promptOfTyrum, tyrumState } from './tyrum-routes.js';
 
 /** The interface for harnesses, below `/v1`. */
 export interface HarnessRoutes {
@@ -89,6 +89,9 @@ const HANDLERS: Handlers = {
   },
   announceTools: onContext('Tools', announceTools),
   promptOfTyrum: onContext('TyrumPrompt', promptOfTyrum),
+  getTyrumState: onContext('Nothing', tyrumState),
+  keepTyrumObligations: onContext('TyrumObligations', keepTyrumObligations),
+  compactTyrumConversation: onContext('TyrumCompaction', compactTyrumConversation),
   setSystemPrompt: onSession('SystemPrompt', async (session, { text }) => {
     await session.setSystemPrompt(text);
     return sessionAnswer(session, session.session.state.seq > 0);

@@ -47,10 +47,31 @@ export const OPERATIONS = {
   promptOfTyrum: {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/prompt',
-    summary: "The session's messages with old tool results pruned as Tyrum does; nothing stored changes",
+    summary: "The conversation's checkpoint and the messages behind it, with old tool results pruned as Tyrum does; nothing stored changes",
     request: 'TyrumPrompt',
     answer: 'TyrumPromptMessages',
     kind: 'short',
+  },
+  getTyrumState: {
+    method: 'GET',
+    path: '/v1/sessions/{id}/tyrum/state',
+    summary: "The conversation's state in the fields of Tyrum: its checkpoint, what waits, what came since",
+    answer: 'TyrumConversationState',
+    kind: 'short',
+  },
+  keepTyrumObligations: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/tyrum/obligations',
+    summary: 'Tell which approvals and calls wait, and what checkpoints must say',
+    request: 'TyrumObligations',
+    answer: 'TyrumObligationsKept',
+  },
+  compactTyrumConversation: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/tyrum/compact',
+    summary: 'The conversation within a limit of tokens: old turns give way to a checkpoint, never at or behind what waits',
+    request: 'TyrumCompaction',
+    answer: 'TyrumCompacted',
   },
   getSession: { method: 'GET', path: '/v1/sessions/{id}', summary: 'An open session', answer: 'Session' },
   closeSession: {

@@ -131,6 +131,7 @@ const PROJECTION: Readonly<Record<ProjectionErrorCode, number>> = { 'invalid-bud
 const TYRUM: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {
   'invalid-settings': [400, 'invalid_request'],
   'unknown-report': [404, 'not_found'],
+  'checkpoint-refused': [409, 'checkpoint_refused'],
 };
 
 function statusOf(error: unknown): readonly [number, string] | undefined {

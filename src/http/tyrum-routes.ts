@@ -1,7 +1,12 @@
 import { Timeline } from '../history/rebuild/timeline.js';
-import { announcementRecord } from '../interop/tyrum/announced-tools.js';
+import { announcementRecord, readAnnouncements } from '../interop/tyrum/announced-tools.js';
+import { SentCheckpoint } from '../interop/tyrum/checkpoint-writer.js';
+import type { CompactedConversation, CompactionWish } from '../interop/tyrum/compact-conversation.js';
+import type { Conversation } from '../interop/tyrum/conversation.js';
+import type { ConversationState } from '../interop/tyrum/conversation-state.js';
 import type { ReportRow } from '../interop/tyrum/read-reports.js';
-import { visiblePrompt } from '../interop/tyrum/visible-prompt.js';
+import { messagesOf, type PromptMessage, visiblePrompt } from '../interop/tyrum/visible-prompt.js';
+import type { ContextRecord, RecordBody } from '../objects/context-record.js';
 import { defined } from '../values/defined.js';
 import type { OpenContext } from './amplifier-routes.js';
 import type { AnswerBody, RequestBody } from './api-schemas.js';
@@ -25,17 +30,120 @@ export async function announceTools(
   return { tools: sized.length, total_chars: sized.reduce((sum, { chars }) => sum + chars, 0) };
 }
 
+/** A session as a conversation. Loaded at the first request, since it counts tokens with a vocabulary. */
+async function conversationOf({ client, session }: OpenContext): Promise<Conversation> {
+  const timeline = await Timeline.open(await client.delivered({ others: false }), client.files);
+  const [{ SessionMoment }, { conversationAt }] = await Promise.all([
+    import('../history/project/session-moment.js'),
+    import('../interop/tyrum/conversation.js'),
+  ]);
+  return conversationAt(await SessionMoment.read(timeline, session.session.id));
+}
+
+const sentMessages = (messages: readonly PromptMessage[]) =>
+  messages.map(({ tool_calls: calls, ...message }) => ({ ...message, ...defined({ tool_calls: calls && [...calls] }) }));
+
 /** What a model is sent of a session, pruned. */
 export async function promptOfTyrum(open: OpenContext, body: RequestBody<'TyrumPrompt'>): Promise<AnswerBody<'TyrumPromptMessages'>> {
-  const store = await open.client.delivered({ others: false });
-  const { readProjection } = await import('../history/project/read-projection.js');
-  const { entries } = await readProjection(await Timeline.open(store, open.client.files), open.session.session.id);
-  const { messages, pruned } = visiblePrompt(
-    entries,
-    defined({ maxMessages: body.max_messages, keepLastMessages: body.tool_prune_keep_last_messages }),
-  );
+  const { projection, state } = await conversationOf(open);
+  const settings = defined({ maxMessages: body.max_messages, keepLastMessages: body.tool_prune_keep_last_messages });
+  const { messages, pruned } = visiblePrompt(projection, settings, state);
+  return { messages: sentMessages(messages), pruned: { results: [...pruned.results], messages: [...pruned.messages] } };
+}
+
+/** Where a conversation stands. */
+export async function tyrumState(open: OpenContext): Promise<AnswerBody<'TyrumConversationState'>> {
+  const conversation = await conversationOf(open);
+  const { conversationState } = await import('../interop/tyrum/conversation.js');
+  return { status: 'ok', conversation_id: conversation.projection.session, state: conversationState(conversation) };
+}
+
+/** Keeps what waits and what must not be forgotten, as records at the session's last step; all of it or nothing. */
+export async function keepTyrumObligations(
+  { client, session }: OpenContext,
+  { approvals = [], calls = [], notes = [] }: RequestBody<'TyrumObligations'>,
+): Promise<AnswerBody<'TyrumObligationsKept'>> {
+  const { id, state } = session.session;
+  const common = { owner: { session: id }, turn: state.turn, seq: state.seq, at: client.now(), basis: null };
+  const records: readonly ContextRecord[] = [
+    ...approvals.map(({ approval_id: approval, state: stands, text = '', tool_name: tool, tool_call_id: native, reason }) => ({
+      kind: 'approval' as const,
+      ...common,
+      body: { approval, state: stands, text, ...defined({ tool, native, reason }) },
+    })),
+    ...calls.map(({ tool_call_id: native, tool_name: tool, args = {} }) => ({
+      kind: 'call' as const,
+      ...common,
+      body: { native, tool, args: args as RecordBody<'call'>['args'], by: state.seq },
+    })),
+    ...notes.map(({ name, note, text, source, open: isOpen }) => ({
+      kind: 'note' as const,
+      ...common,
+      body: { name, note, text, ...defined({ source, isOpen }) },
+    })),
+  ];
+  if (records.length > 0) await session.session.keepRecords(records);
+  return { approvals: approvals.length, calls: calls.length, notes: notes.length };
+}
+
+/** About what a token of a tool's schema takes; whoever knows better says what is reserved. */
+const CHARS_OF_TOKEN = 4;
+
+/** A compaction as it is answered. */
+export function compactedAnswer(
+  { view, state, identifiers }: CompactedConversation,
+  { recorded, reserved }: { readonly recorded: boolean; readonly reserved: number },
+): AnswerBody<'TyrumCompacted'> & { readonly state: ConversationState } {
+  const made = view.state.summary?.summary;
+  const { checkpoint } = state;
   return {
-    messages: messages.map(({ tool_calls: calls, ...message }) => ({ ...message, ...defined({ tool_calls: calls && [...calls] }) })),
-    pruned: { results: [...pruned.results], messages: [...pruned.messages] },
+    status: 'ok',
+    compacted: view.shrunk !== undefined,
+    recorded,
+    state,
+    messages: sentMessages(messagesOf(view.items)),
+    tokens: view.tokens,
+    before_tokens: view.shrunk?.before ?? view.tokens,
+    reserved_tokens: reserved,
+    limit: view.limits.most,
+    counter: view.counter,
+    checkpoint_by: made?.by ?? null,
+    refused: [...new Set(made?.refused)],
+    to_summarise: checkpoint === null ? null : { message_ids: [...view.state.gone], critical_identifiers: [...identifiers], checkpoint },
   };
+}
+
+/** Brings a conversation within a limit of tokens; the checkpoint that is sent along is the try of a writer. */
+export async function compactTyrumConversation(
+  open: OpenContext,
+  body: RequestBody<'TyrumCompaction'>,
+): Promise<AnswerBody<'TyrumCompacted'>> {
+  const { client, session } = open;
+  const conversation = await conversationOf(open);
+  const { compactConversation, compactionRecords } = await import('../interop/tyrum/compact-conversation.js');
+  const { id } = session.session;
+  const store = await client.delivered({ others: false });
+  const announced = body.reserved_tokens === undefined ? (await readAnnouncements(await store.latest(), id)).at(-1) : undefined;
+  const chars = (announced?.tools.tools ?? []).reduce((sum, tool) => sum + tool.chars, 0);
+  const reserved = body.reserved_tokens ?? Math.ceil(chars / CHARS_OF_TOKEN);
+  const wish: CompactionWish = {
+    tokens: body.max_tokens,
+    reserved,
+    reason: body.reason ?? 'token_pressure',
+    ...defined({
+      threshold: body.threshold,
+      target: body.target,
+      keepLastMessages: body.keep_last_messages,
+      keepResults: body.keep_results,
+      checkpointTokens: body.checkpoint_tokens,
+      reported: body.reported_tokens,
+    }),
+  };
+  const at = client.now();
+  const writer = body.checkpoint === undefined ? undefined : new SentCheckpoint(body.writer ?? 'model', body.checkpoint);
+  const compacted = await compactConversation(conversation, wish, { writer, at });
+  if (body.last_try !== true) writer?.requireTaken();
+  const records = body.preview === true ? [] : compactionRecords(conversation.projection, compacted, { wish, at });
+  if (records.length > 0) await session.session.keepRecords(records);
+  return compactedAnswer(compacted, { recorded: records.length > 0, reserved });
 }

@@ -4,7 +4,7 @@ import { defined } from '../values/defined.js';
 import type { Entry, EntryId, TokenCounter } from './entry.js';
 import type { Projection } from './project-session.js';
 import { blocksOf, type EntryForm, NO_VIEW, resultsOf, type ShrinkStep, shrink, ViewDraft, type ViewState } from './shrink-view.js';
-import { digestOf, reminderOverhead, reminderWithin, type Summary } from './summary.js';
+import { type Digest, digestOf, reminderOverhead, reminderWithin, type Summary } from './summary.js';
 import { type ViewBudget, type ViewLimits, viewLimits } from './view-budget.js';
 
 /** One item of a view. */
@@ -52,7 +52,13 @@ function summaryItem(state: NonNullable<ViewState['summary']>, counter: TokenCou
 /** The summary of what is gone: the one before it where that is of the same entries and fits, else a new one; undefined where there is nothing or no room. */
 function summaryOf(
   gone: readonly Entry[],
-  { room, before, limits, counter }: { room: number; before: ViewState['summary']; limits: ViewLimits; counter: TokenCounter },
+  {
+    room,
+    before,
+    limits,
+    counter,
+    digest,
+  }: { room: number; before: ViewState['summary']; limits: ViewLimits; counter: TokenCounter; digest: Digest },
 ): MadeSummary | undefined {
   if (gone.length === 0) return undefined;
   const of = goneKey(gone);
@@ -61,7 +67,7 @@ function summaryOf(
     return { item: summaryItem(before, counter), state: before };
   const limit = most - reminderOverhead(counter);
   if (limit <= 0) return undefined;
-  const summary = digestOf({ entries: gone, counter, limit });
+  const summary = digest({ entries: gone, counter, limit });
   const text = reminderWithin(summary.text, most, counter);
   if (text === undefined) return undefined;
   const state = { of, text, summary };
@@ -135,7 +141,13 @@ export function budgetedView(
     }
   }
   const gone = entries.filter(({ id }) => draft.gone.has(id));
-  const summary = summaryOf(gone, { room: limits.most - draft.tokens, before: state.summary, limits, counter });
+  const summary = summaryOf(gone, {
+    room: limits.most - draft.tokens,
+    before: state.summary,
+    limits,
+    counter,
+    digest: budget.digest ?? digestOf,
+  });
   const items = itemsOf(entries, draft, summary?.item);
   const tokens = draft.tokens + (summary?.item.tokens ?? 0);
   return {

@@ -215,6 +215,7 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
       for (const block of blocks) {
         // What stands for it gets shorter before more goes.
         if (draft.tokens <= limits.most) return;
+        if (limits.keepBehindPending && block.isPending) return;
         if (!block.isFixed && !block.isPending && !draft.isGone(block)) draft.drop(block);
       }
     },
@@ -236,9 +237,10 @@ const fits = (shrinking: Shrinking, step: ShrinkStep, limit: number): boolean =>
   (step === 'cut' ? shrinking.draft.tokens : sizeOf(shrinking)) <= limit;
 
 function tooSmall(limits: ViewLimits, least: number): ProjectionError {
+  const pending = limits.keepBehindPending ? 'everything from the first call or approval on that waits' : 'what is pending';
   return new ProjectionError(
     'budget-too-small',
-    `the system's messages, what is pending and the user's newest message take ${least} tokens, and the limit is ${limits.most}: give at least ${least}`,
+    `the system's messages, ${pending} and the user's newest message take ${least} tokens, and the limit is ${limits.most}: give at least ${least}`,
     { least },
   );
 }

@@ -37,7 +37,7 @@ export async function summarisedView(
   const gone = new Set(view.state.gone);
   const entries = projection.entries.filter(({ id }) => gone.has(id));
   const limit = room - reminderOverhead(counter);
-  const summary = await auditedSummary({ entries, counter, limit }, { summariser, ...(signal === undefined ? {} : { signal }) });
+  const summary = await auditedSummary({ entries, counter, limit }, { summariser, signal, digest: budget.digest });
   const text = reminderWithin(summary.text, room, counter);
   if (text === undefined) return view;
   const item: ViewItem = { kind: 'summary', text, tokens: counter.count(text) + counter.perMessage, summary };

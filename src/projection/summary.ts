@@ -1,3 +1,5 @@
+import type { Json } from '../objects/canonical-json.js';
+import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { unlessAborted } from '../values/unless-aborted.js';
 import { cutText } from './cut-text.js';
@@ -23,11 +25,20 @@ export interface SummaryTry extends SummaryRequest {
   readonly signal: AbortSignal | undefined;
 }
 
+/** A summary that was written in a form of its own: what a model reads of it, and the form, which is kept beside it. */
+export interface FormedText {
+  readonly text: string;
+  readonly form: Json;
+}
+
 /** Whoever writes summaries, mostly by asking a model. May fail: then the deterministic digest stands in for it. */
 export interface Summariser {
   readonly name: string;
-  summarise(request: SummaryTry): Promise<string>;
+  summarise(request: SummaryTry): Promise<string | FormedText>;
 }
+
+/** A summary without a model: a function of what is asked, never over its limit, so that it may be empty. */
+export type Digest = (request: SummaryRequest) => Summary;
 
 /** A summary of some entries, as it was audited. */
 export interface Summary {
@@ -40,21 +51,25 @@ export interface Summary {
   readonly lost: readonly string[];
   /** What was wrong with each try that was not taken. */
   readonly refused: readonly string[];
+  /** The form in which it was written, where it has one of its own. */
+  readonly form?: Json;
 }
 
 /** The name of the deterministic summariser. */
-const DIGEST = 'digest';
+export const DIGEST = 'digest';
 
 const TRIES = 2;
 const LONGEST_ASK = 160;
 const SHARE_OF_IDENTIFIERS = 0.5;
 
-const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim();
+/** A text without line breaks or other runs of white space. */
+export const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim();
 
-function shownAsk(text: string): string {
+/** The beginning of a text in one line. */
+export function shownLine(text: string, most = LONGEST_ASK): string {
   const line = oneLine(text);
-  if (line.length <= LONGEST_ASK) return line;
-  const cut = line.slice(0, LONGEST_ASK);
+  if (line.length <= most) return line;
+  const cut = line.slice(0, most);
   return `${cut.isWellFormed() ? cut : cut.slice(0, -1)} …`;
 }
 
@@ -65,7 +80,7 @@ function toolCounts(entries: readonly Entry[]): string {
 }
 
 /** A line for each turn: what was asked, with which tools it was worked on. */
-function turnLines(entries: readonly Entry[]): readonly string[] {
+export function turnLines(entries: readonly Entry[]): readonly string[] {
   const turns = new Map<number, Entry[]>();
   for (const entry of entries) {
     const own = turns.get(entry.turn);
@@ -75,13 +90,13 @@ function turnLines(entries: readonly Entry[]): readonly string[] {
   return [...turns].map(([turn, own]) => {
     const ask = own.find(({ kind }) => kind === 'user');
     const tools = toolCounts(own);
-    const asked = ask?.kind === 'user' ? ` ${shownAsk(ask.text)}` : ' (goes on)';
+    const asked = ask?.kind === 'user' ? ` ${shownLine(ask.text)}` : ' (goes on)';
     return `Turn ${turn}:${asked}${tools === '' ? '' : ` [${tools}]`}`;
   });
 }
 
 /** As many of some pieces as fit, the last ones first, in their order. */
-function lastThatFit(pieces: readonly string[], limit: number, counter: TokenCounter): readonly string[] {
+export function lastThatFit(pieces: readonly string[], limit: number, counter: TokenCounter): readonly string[] {
   const kept: string[] = [];
   let room = limit;
   for (const piece of pieces.toReversed()) {
@@ -93,7 +108,8 @@ function lastThatFit(pieces: readonly string[], limit: number, counter: TokenCou
   return kept.toReversed();
 }
 
-function headline(entries: readonly Entry[]): string {
+/** Says how much is left out. */
+export function leftOutLine(entries: readonly Entry[]): string {
   const [first, last] = [entries[0]?.turn ?? 0, entries.at(-1)?.turn ?? 0];
   const turns = first === last ? `turn ${first}` : `turns ${first} to ${last}`;
   return `${entries.length} entries of ${turns} are left out here; the session keeps them whole.`;
@@ -105,7 +121,7 @@ function headline(entries: readonly Entry[]): string {
  */
 export function digestOf({ entries, counter, limit }: SummaryRequest): Summary {
   const identifiers = criticalIdentifiers(entries);
-  const head = headline(entries);
+  const head = leftOutLine(entries);
   const room = limit - counter.count(head) - 1;
   const named = lastThatFit(identifiers, room * SHARE_OF_IDENTIFIERS, counter);
   const names = named.length === 0 ? [] : [`Names: ${named.join(', ')}`];
@@ -129,13 +145,17 @@ function complaintOf(text: string, { identifiers, limit, counter }: SummaryTry):
 
 /**
  * A summary by a summariser, audited: not empty, within the limit, with every critical identifier. It has two tries, the second with what was wrong with the
- * first; then the deterministic digest is taken. Never fails because of the summariser, and ends when the signal aborts it.
+ * first; then the deterministic digest is taken, `digestOf` if no other one is given. Never fails because of the summariser, and ends when the signal aborts it.
  */
 export async function auditedSummary(
   request: SummaryRequest,
-  { summariser, signal }: { readonly summariser: Summariser | undefined; readonly signal?: AbortSignal },
+  {
+    summariser,
+    signal,
+    digest = digestOf,
+  }: { readonly summariser: Summariser | undefined; readonly signal?: AbortSignal | undefined; readonly digest?: Digest | undefined },
 ): Promise<Summary> {
-  const fallback = digestOf(request);
+  const fallback = digest(request);
   if (summariser === undefined) return fallback;
   // What has no room in the summary cannot be asked of it.
   const identifiers = lastThatFit(fallback.identifiers, request.limit * SHARE_OF_IDENTIFIERS, request.counter);
@@ -144,10 +164,13 @@ export async function auditedSummary(
     const one: SummaryTry = { ...request, identifiers, attempt, complaint: refused.at(-1), signal };
     try {
       const asked = Promise.resolve(summariser.summarise(one));
-      const text = signal === undefined ? await asked : await unlessAborted(asked, signal);
+      const written = signal === undefined ? await asked : await unlessAborted(asked, signal);
+      const { text, form } = typeof written === 'string' ? { text: written, form: undefined } : written;
       const complaint = complaintOf(text, one);
-      if (complaint === undefined)
-        return { text, tokens: request.counter.count(text), by: summariser.name, identifiers, lost: [], refused };
+      if (complaint === undefined) {
+        const tokens = request.counter.count(text);
+        return { text, tokens, by: summariser.name, identifiers, lost: [], refused, ...defined({ form }) };
+      }
       refused.push(complaint);
     } catch (error) {
       refused.push(messageOf(error));

@@ -1,4 +1,5 @@
 import { ProjectionError } from './errors.js';
+import type { Digest } from './summary.js';
 
 /** How large a view may be, and how it gets smaller. */
 export interface ViewBudget {
@@ -14,6 +15,10 @@ export interface ViewBudget {
   readonly keepTurns?: number;
   /** The most tokens of the summary of what is left out; a tenth of the limit if left out, 0 for none. */
   readonly summary?: number;
+  /** Nothing behind the first call or approval that waits goes, even where the limit itself would be passed; false if left out. */
+  readonly keepBehindPending?: boolean;
+  /** Summarises what is left out without a model; `digestOf` if left out. */
+  readonly digest?: Digest;
 }
 
 /** A budget with everything that was left out, in tokens. */
@@ -24,6 +29,7 @@ export interface ViewLimits {
   readonly keepResults: number;
   readonly keepTurns: number;
   readonly summary: number;
+  readonly keepBehindPending: boolean;
 }
 
 const TRIGGER = 1;
@@ -47,7 +53,7 @@ function whole(name: string, value: number, least: number): number {
  */
 export function viewLimits({ tokens, trigger = TRIGGER, target = TARGET, ...rest }: ViewBudget): ViewLimits {
   const most = whole('the limit', tokens, 1);
-  const { keepResults = KEEP_RESULTS, keepTurns = 0, summary = Math.floor(most * SHARE_OF_SUMMARY) } = rest;
+  const { keepResults = KEEP_RESULTS, keepTurns = 0, summary = Math.floor(most * SHARE_OF_SUMMARY), keepBehindPending = false } = rest;
   const goal = Math.floor(most * share('target', target));
   return {
     most,
@@ -57,5 +63,6 @@ export function viewLimits({ tokens, trigger = TRIGGER, target = TARGET, ...rest
     keepTurns: whole('the number of turns kept', keepTurns, 0),
     // A summary that took the whole target would leave nothing to be read after it.
     summary: Math.min(whole('the summary', summary, 0), Math.floor(goal / 2)),
+    keepBehindPending,
   };
 }

@@ -15,6 +15,9 @@ import '../../src/cli/review/prefix.js';
 import '../../src/cli/review/log.js';
 import '../../src/cli/review/object.js';
 import '../../src/cli/review/tyrum.js';
+import '../../src/interop/tyrum/conversation.js';
+import '../../src/interop/tyrum/compact-conversation.js';
+import { compactCommand } from '../../src/cli/compact.js';
 import { exportCommand } from '../../src/cli/export.js';
 import { forkCommand } from '../../src/cli/fork.js';
 import { packCommand } from '../../src/cli/pack.js';
@@ -28,7 +31,7 @@ import type { CliResult } from './run-cli.js';
  */
 export async function askHere(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}): Promise<CliResult> {
   const program = new Command('palimpsest').exitOverride();
-  for (const command of [...reviewCommands(), exportCommand(), packCommand(), forkCommand(), restoreCommand()])
+  for (const command of [...reviewCommands(), exportCommand(), packCommand(), forkCommand(), restoreCommand(), compactCommand()])
     program.addCommand(command.exitOverride());
   const said = { stdout: '', stderr: '' };
   const kept = { env: process.env, isTTY: process.stdout.isTTY, exitCode: process.exitCode };

@@ -12,7 +12,8 @@ A moment is one of:
   2026-11-21T14:05 what was true then, as far as is known now (UTC unless it ends in a zone)
 --valid-time and --tx set either clock by itself.`;
 
-function withData(command: Command): Command {
+/** Adds the flags of every command that reads a data folder. */
+export function withData(command: Command): Command {
   return command
     .addOption(dataFlag())
     .addOption(
@@ -70,6 +71,12 @@ function reportCommand(): Command {
           ? (await tyrum()).tyrumDetailAction(session, flags)
           : (await contexts()).reportDetailAction(session, flags),
       ),
+  );
+  report.addCommand(
+    withMoment(new Command('state'))
+      .description("a conversation's state as Tyrum has it, as JSON: its checkpoint, what waits for an answer, what came since")
+      .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
+      .action(async (session: string, flags: ReviewFlags) => (await tyrum()).tyrumStateAction(session, flags)),
   );
   return report;
 }

@@ -3,6 +3,7 @@ import { tyrumRow } from '../../http/tyrum-routes.js';
 import { TyrumReports } from '../../interop/tyrum/read-reports.js';
 import { escapedText } from '../output.js';
 import { type Answer, answerReview, type ReviewFlags } from './answer.js';
+import { answerSession } from './session-answer.js';
 
 const LISTED = 20;
 
@@ -25,4 +26,16 @@ export async function tyrumDetailAction(reference: string, flags: ReviewFlags): 
   await answerReview(flags, async ({ timeline }) =>
     foreignAnswer(await new TyrumReports(timeline).of(await askContext(timeline, reference, flags))),
   );
+}
+
+/** `report state <session>[@when]` */
+export async function tyrumStateAction(reference: string, flags: ReviewFlags): Promise<void> {
+  const [{ conversationAt, conversationState }, { SessionMoment }] = await Promise.all([
+    import('../../interop/tyrum/conversation.js'),
+    import('../../history/project/session-moment.js'),
+  ]);
+  await answerSession(reference, flags, async ({ timeline, session, when }) => {
+    const conversation = await conversationAt(await SessionMoment.read(timeline, session, when));
+    return foreignAnswer({ status: 'ok', conversation_id: session, state: conversationState(conversation) });
+  });
 }

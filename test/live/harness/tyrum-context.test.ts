@@ -3,6 +3,7 @@ import { tyrumReportSchema } from '../../../src/interop/tyrum/context-report.js'
 import { askHere } from '../../support/ask-here.js';
 import { suiteData } from '../../support/mcp-clients.js';
 import { servedFolders } from '../../support/served-folders.js';
+import { tyrumFindings } from '../../support/tyrum-schemas.js';
 
 /** Our own form of what Tyrum's gateway answers about contexts, and of how it prunes. */
 const { api } = servedFolders();
@@ -51,6 +52,7 @@ describe('context reports', () => {
     expect([status, body.status]).toEqual([200, 'ok']);
     const { turn_id, created_at, ...report } = body.report as unknown as Row & { readonly created_at: string };
     expect(tyrumReportSchema.parse(report)).toEqual(report);
+    expect(tyrumFindings('ContextReport', report)).toEqual([]);
     expect([turn_id, created_at]).toEqual([`${id}@turn:2`, report.generated_at]);
     expect(report).toMatchObject({
       conversation_id: id,
@@ -87,6 +89,38 @@ describe('context reports', () => {
     const detail = await askHere(['report', 'detail', `${id}@turn:2`, '--format', 'tyrum', '--data', suiteData()], {});
     const { turn_id: _turn, created_at: _at, ...report } = second ?? ({} as Row);
     expect(JSON.parse(detail.stdout)).toEqual(report);
+  });
+
+  test('the newest report and the tools are those of a session whose turn runs, also where another one ended a turn since that began', async () => {
+    const { id: running } = await api.call('openSession', undefined, {});
+    await api.call('announceTools', running, { tools: [{ id: 'mine', chars: 3 }] });
+    await api.call('reportMessages', running, { messages: [{ role: 'user', content: 'a long task' }] });
+    const other = await recorded(1);
+    expect((await rows('limit=1'))[0]?.conversation_id).toBe(other);
+    await api.call('reportToolCalls', running, { calls: [{ id: 'w', name: 'look', content: OUTPUT }] });
+    await api.call('beginTurn', running, {});
+    expect((await rows('limit=1'))[0]).toMatchObject({ conversation_id: running, turn_id: `${running}@turn:1` });
+    expect((await rows('limit=2')).map((row) => row.conversation_id)).toEqual([running, other]);
+    const { body } = await get('/context/tools');
+    expect(body).toMatchObject({ conversation_id: running, tools: [{ id: 'mine', chars: 3 }] });
+  });
+
+  test('a report is found by its id alone, of whichever session it is, and a fork has those of the steps that it shares', async () => {
+    const id = await recorded(2);
+    await api.call('beginTurn', id, { messages: [{ role: 'user', content: 'and?' }] });
+    const { id: fork } = await api.call('openSession', undefined, { fork: { parent: id } });
+    const other = await recorded(1);
+    for (const session of [id, fork, other]) {
+      for (const row of await rows(`conversation_id=${session}`)) {
+        expect(tyrumFindings('ContextReport', row)).toEqual([]);
+        expect((await get(`/context/detail/${row.context_report_id}`)).body.report).toEqual(row);
+        expect((await get(`/context/detail/${row.context_report_id}?conversation_id=${session}`)).body.report).toEqual(row);
+      }
+    }
+    const [shared] = await rows(`conversation_id=${id}`);
+    expect(await api.refused(`/context/detail/${shared?.context_report_id}?conversation_id=${other}`, { method: 'GET' })).toMatchObject({
+      status: 404,
+    });
   });
 
   test('what cannot be answered is refused by name and place', async () => {
@@ -130,5 +164,83 @@ describe('pruning', () => {
     expect([pruned.results.length, pruned.messages.length]).toEqual([2, 2]);
     expect((await api.call('promptOfTyrum', id, { tool_prune_keep_last_messages: 99 })).messages).toHaveLength(13);
     expect((await api.refused(`/v1/sessions/${id}/tyrum/prompt`, { body: { max_messages: 7 } })).code).toBe('invalid-settings');
+  });
+});
+
+describe('compaction', () => {
+  const long = async (turns: number): Promise<string> => {
+    const id = await recorded(turns);
+    await api.call('keepTyrumObligations', id, {
+      notes: [{ name: 'n1', note: 'constraint', text: 'Never deploy on Fridays' }],
+      approvals: [{ approval_id: 'ask-1', state: 'denied', text: 'rm -r build', tool_name: 'look', tool_call_id: 't1' }],
+    });
+    return id;
+  };
+  const stateOf = async (id: string) => (await api.call('getTyrumState', id)).state;
+
+  test('lets old turns give way to a checkpoint in exact fields, which the next prompt, another request and the command line have too', async () => {
+    const id = await long(30);
+    const { conversation_id, state: before } = await api.call('getTyrumState', id);
+    expect([conversation_id, before.checkpoint, tyrumFindings('ConversationState', before)]).toEqual([id, null, []]);
+    const wish = { max_tokens: 900, reserved_tokens: 100, checkpoint_tokens: 200 };
+    const preview = await api.call('compactTyrumConversation', id, { ...wish, preview: true });
+    expect([preview.compacted, preview.recorded, (await stateOf(id)).checkpoint]).toEqual([true, false, null]);
+    const made = await api.call('compactTyrumConversation', id, wish);
+    expect(made).toMatchObject({ compacted: true, recorded: true, limit: 800, checkpoint_by: 'digest', reserved_tokens: 100 });
+    expect(made.tokens).toBeLessThanOrEqual(800);
+    expect(tyrumFindings('ConversationState', made.state)).toEqual([]);
+    expect(made.state.checkpoint).toMatchObject({
+      goal: 'question 1',
+      user_constraints: ['Never deploy on Fridays'],
+      decisions: ['approval ask-1 for look was denied: rm -r build'],
+    });
+    expect(await stateOf(id)).toEqual(made.state);
+    expect((await api.call('compactTyrumConversation', id, wish)).compacted).toBe(false);
+    const { messages } = await api.call('promptOfTyrum', id, { tool_prune_keep_last_messages: 999 });
+    expect(messages).toEqual(made.messages);
+    expect(messages.find((message) => message.id === 'checkpoint')?.content).toContain('Never deploy on Fridays');
+    const asked = await askHere(['report', 'state', id, '--data', suiteData()], {});
+    expect(JSON.parse(asked.stdout)).toEqual({ status: 'ok', conversation_id: id, state: made.state });
+    const past = await askHere(['report', 'state', `${id}@turn:3`, '--data', suiteData()], {});
+    expect(JSON.parse(past.stdout).state.checkpoint).toBeNull();
+  });
+
+  test('a call or an approval that waits stays until it is answered, and nothing behind it goes', async () => {
+    const id = await long(4);
+    await api.call('reportMessages', id, { messages: [{ role: 'user', content: 'go on' }] });
+    await api.call('keepTyrumObligations', id, {
+      approvals: [{ approval_id: 'ask-2', state: 'pending', text: 'push to main?', tool_name: 'push', tool_call_id: 'w1' }],
+      calls: [{ tool_call_id: 'w1', tool_name: 'push', args: { to: 'main' } }],
+    });
+    const { state, messages } = await api.call('compactTyrumConversation', id, { max_tokens: 300, reason: 'overflow' });
+    expect(state.pending_approvals).toEqual([{ approval_id: 'ask-2', state: 'pending', tool_call_id: 'w1', tool_name: 'push' }]);
+    expect(state.pending_tool_state).toEqual([{ tool_call_id: 'w1', tool_name: 'push', summary: '{"to":"main"}' }]);
+    expect(messages.map(({ content }) => content).join('\n')).toContain('Approval ask-2 of push w1 waits for an answer: push to main?');
+    const refused = await api.refused(`/v1/sessions/${id}/tyrum/compact`, { body: { max_tokens: 20 } });
+    expect([refused.status, refused.code]).toEqual([409, 'budget-too-small']);
+    await api.call('keepTyrumObligations', id, { approvals: [{ approval_id: 'ask-2', state: 'approved' }] });
+    expect((await stateOf(id)).pending_approvals).toMatchObject([{ approved: true, state: 'approved' }]);
+    await api.call('reportToolCalls', id, { calls: [{ id: 'w1', name: 'push', args: { to: 'main' }, content: 'pushed', status: 'ok' }] });
+    const after = await stateOf(id);
+    expect([after.pending_approvals, after.pending_tool_state]).toEqual([[], []]);
+  });
+
+  test('a checkpoint that a model wrote is audited, has a second try, and may come from a command', async () => {
+    const id = await long(30);
+    const wish = { max_tokens: 900, checkpoint_tokens: 300 };
+    const { to_summarise: asked } = await api.call('compactTyrumConversation', id, { ...wish, preview: true });
+    const names = asked?.critical_identifiers ?? [];
+    await api.call('reportMessages', id, { messages: [{ role: 'assistant', content: 'see src/kept.ts' }] });
+    const written = { goal: 'answer', handoff_md: `All is answered. ${names.join(' ')}` };
+    const send = { body: { ...wish, checkpoint: { ...written, note: 'x' } } };
+    const refused = await api.refused(`/v1/sessions/${id}/tyrum/compact`, send);
+    expect(refused).toMatchObject({ status: 409, code: 'checkpoint-refused', problem: { error: 'checkpoint_refused' } });
+    expect((await stateOf(id)).checkpoint).toBeNull();
+    const last = await api.call('compactTyrumConversation', id, { ...send.body, preview: true, last_try: true });
+    expect([last.checkpoint_by, last.refused]).toEqual(['digest', [expect.stringContaining('not valid')]]);
+    const command = `cat > /dev/null; echo '${JSON.stringify(written)}'`;
+    const answered = await askHere(['compact', id, '--budget', '900', '--writer', command, '--json', '--data', suiteData()], {});
+    expect(JSON.parse(answered.stdout)).toMatchObject({ recorded: true, checkpoint_by: 'program' });
+    expect((await stateOf(id)).checkpoint).toMatchObject({ goal: 'answer', user_constraints: ['Never deploy on Fridays'] });
   });
 });

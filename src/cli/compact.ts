@@ -1,0 +1,120 @@
+import { execFile } from 'node:child_process';
+import { Command, Option } from 'commander';
+import type { CheckpointWriter } from '../interop/tyrum/checkpoint-writer.js';
+import type { CompactionWish } from '../interop/tyrum/compact-conversation.js';
+import type { PromptMessage } from '../interop/tyrum/visible-prompt.js';
+import type { Entry } from '../projection/entry.js';
+import { defined } from '../values/defined.js';
+import { numberBetween, wholeBetween } from './flags.js';
+import type { ReviewFlags } from './review/answer.js';
+import { withData } from './review/commands.js';
+
+interface CompactFlags extends ReviewFlags {
+  readonly budget: number;
+  readonly reserve?: number;
+  readonly reason: CompactionWish['reason'];
+  readonly target?: number;
+  readonly writer?: string;
+  readonly preview?: boolean;
+}
+
+const PROGRAM_MS = 120_000;
+const MOST_BYTES = 4_194_304;
+const MOST_TOKENS = 100_000_000;
+
+function run(command: string, input: string, signal: AbortSignal | undefined): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { timeout: PROGRAM_MS, maxBuffer: MOST_BYTES, encoding: 'utf8', ...defined({ signal }) } as const;
+    const child = execFile('/bin/sh', ['-c', command], options, (error, stdout) => {
+      if (error === null) resolve(stdout);
+      else reject(error);
+    });
+    // A program that does not read what it is given has its own answer.
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(input);
+  });
+}
+
+/** A command that is given what is to be summarised as JSON, and writes a checkpoint as JSON. */
+function programWriter(command: string, messagesOf: (entries: readonly Entry[]) => readonly PromptMessage[]): CheckpointWriter {
+  return {
+    name: 'program',
+    write: ({ entries, identifiers, limit, counter, attempt, complaint, signal }) => {
+      const asked = { messages: messagesOf(entries), critical_identifiers: identifiers, max_tokens: limit, counter: counter.name };
+      return run(command, JSON.stringify({ ...asked, attempt, ...defined({ complaint }) }), signal);
+    },
+  };
+}
+
+async function compactAction(reference: string, flags: CompactFlags): Promise<void> {
+  const [{ answerReview }, { requireSession }, { compactedAnswer }, { compactConversation, compactionRecords }, tyrum] = await Promise.all([
+    import('./review/answer.js'),
+    import('../history/rebuild/find-session.js'),
+    import('../http/tyrum-routes.js'),
+    import('../interop/tyrum/compact-conversation.js'),
+    Promise.all([
+      import('../interop/tyrum/conversation.js'),
+      import('../interop/tyrum/visible-prompt.js'),
+      import('../history/project/session-moment.js'),
+    ]),
+  ]);
+  const [{ conversationAt }, { messagesOf }, { SessionMoment }] = tyrum;
+  const { budget, reserve: reserved = 0, reason, target, writer: command, preview } = flags;
+  const writer =
+    command === undefined
+      ? undefined
+      : programWriter(command, (entries) =>
+          messagesOf(entries.map((entry) => ({ kind: 'entry', entry, form: 'full', text: entry.text ?? '', tokens: entry.tokens }))),
+        );
+  await answerReview(flags, async ({ timeline }) => {
+    const session = await requireSession(timeline.present, reference);
+    const conversation = await conversationAt(await SessionMoment.read(timeline, session));
+    const wish: CompactionWish = { tokens: budget, reserved, reason, ...defined({ target }) };
+    const at = Date.now();
+    const compacted = await compactConversation(conversation, wish, { writer, at });
+    const records = preview === true ? [] : compactionRecords(conversation.projection, compacted, { wish, at });
+    if (records.length > 0) await timeline.store.putRecords(records);
+    const answer = compactedAnswer(compacted, { recorded: records.length > 0, reserved });
+    const { tokens, before_tokens: before, limit, state, checkpoint_by: by, refused } = answer;
+    return {
+      lines: () => [
+        answer.compacted ? `${before} tokens became ${tokens} of ${limit}` : `${tokens} of ${limit} tokens: nothing had to go`,
+        ...(state.checkpoint === null ? [] : [`checkpoint by ${by ?? 'digest'}, through ${state.compacted_through_message_id ?? 'none'}:`]),
+        ...(state.checkpoint === null ? [] : JSON.stringify(state.checkpoint, null, 2).split('\n')),
+        ...refused.map((why) => `not taken: ${why}`),
+        ...state.pending_approvals.map(({ approval_id, tool_name }) => `waits for an approval: ${approval_id}, ${tool_name}`),
+        ...state.pending_tool_state.map(({ tool_call_id, tool_name }) => `waits for its result: ${tool_call_id}, ${tool_name}`),
+      ],
+      json: () => answer,
+    };
+  });
+}
+
+/** `palimpsest compact`: brings a conversation within a limit of tokens as Tyrum does. What is stored of the session stays; the compaction is recorded. */
+export function compactCommand(): Command {
+  return withData(new Command('compact'))
+    .description('let old turns of a session give way to a checkpoint in what a model is sent, as Tyrum does; nothing that waits goes')
+    .argument('<session>', 'its id or the beginning of it')
+    .addOption(new Option('--budget <tokens>', 'most tokens of a request').argParser(wholeBetween(1, MOST_TOKENS)).makeOptionMandatory())
+    .addOption(
+      new Option('--reserve <tokens>', 'what tool schemas and the answer take of them (default: 0)').argParser(
+        wholeBetween(0, MOST_TOKENS),
+      ),
+    )
+    .addOption(
+      new Option('--reason <reason>', 'token_pressure compacts where the budget is passed, the others at once')
+        .choices(['token_pressure', 'manual', 'overflow'])
+        .default('manual'),
+    )
+    .addOption(
+      new Option('--target <share>', 'share of the budget that it is brought down to (default: 0.5)').argParser(numberBetween(0.01, 1)),
+    )
+    .addOption(
+      new Option(
+        '--writer <command>',
+        'a shell command that is given the messages as JSON and writes the checkpoint as JSON; it has two tries of 120 s',
+      ),
+    )
+    .addOption(new Option('--preview', 'show what would be, and record nothing'))
+    .action(compactAction);
+}

@@ -1,0 +1,142 @@
+import * as z from 'zod';
+import { checkpointSchema } from '../interop/tyrum/checkpoint.js';
+import { conversationStateSchema } from '../interop/tyrum/conversation-state.js';
+
+const count = z.int().nonnegative();
+const share = z.number().positive().max(1).optional();
+const toolName = z.string().min(1).max(400);
+const toolNames = z.array(toolName).max(1_000).optional();
+
+const messages = z.array(
+  z.object({
+    id: toolName.describe('The same at every moment; `checkpoint` for the one that stands for what a compaction left out'),
+    role: z.enum(['system', 'user', 'assistant', 'tool']),
+    content: z.string(),
+    tool_calls: z.array(z.object({ tool_call_id: toolName, tool_name: toolName, args: z.unknown() })).optional(),
+    tool_call_id: toolName.optional(),
+    tool_name: toolName.optional(),
+  }),
+);
+
+/** The bodies of requests in the terms of Tyrum. */
+export const TYRUM_REQUESTS = {
+  Tools: z
+    .strictObject({
+      tools: z
+        .array(
+          z.strictObject({
+            id: toolName,
+            chars: count.optional().describe('Characters of its schema as the model is given it; counted from schema where absent'),
+            schema: z.unknown().optional().describe('What the model is given of it; only its size is kept'),
+          }),
+        )
+        .max(2_000),
+      skills: toolNames,
+      mcp_servers: toolNames,
+    })
+    .describe('Tells which tools the model is offered'),
+  TyrumPrompt: z
+    .strictObject({
+      max_messages: count.optional().describe('The most messages; 0 for no limit (default), else 8 or more'),
+      tool_prune_keep_last_messages: count
+        .optional()
+        .describe('Calls and results before the last so many messages go (default 4, least 2)'),
+    })
+    .describe('Asks for what a model is sent, pruned'),
+  TyrumObligations: z
+    .strictObject({
+      approvals: z
+        .array(
+          z.strictObject({
+            approval_id: toolName,
+            state: z.enum(['approved', 'cancelled', 'denied', 'expired', 'pending']),
+            text: z.string().max(10_000).optional().describe('What is to be allowed; as it was asked for where absent'),
+            tool_call_id: toolName.optional(),
+            tool_name: toolName.optional(),
+            reason: z.string().max(10_000).optional(),
+          }),
+        )
+        .max(1_000)
+        .optional(),
+      calls: z
+        .array(z.strictObject({ tool_call_id: toolName, tool_name: toolName, args: z.unknown().optional() }))
+        .max(1_000)
+        .optional()
+        .describe('Calls whose results have not come; each is over when its result is reported'),
+      notes: z
+        .array(
+          z.strictObject({
+            name: toolName.describe('Of two notes of one name the later one holds'),
+            note: z.enum(['fact', 'decision', 'todo', 'constraint', 'question', 'goal', 'done']),
+            text: z.string().min(1).max(10_000),
+            source: z.string().max(400).optional(),
+            open: z.boolean().optional().describe('False once it holds no more'),
+          }),
+        )
+        .max(1_000)
+        .optional()
+        .describe('What checkpoints must say: constraints, decisions, open work and questions, findings'),
+    })
+    .describe('Tells what waits, and what must not be forgotten'),
+  TyrumCompaction: z
+    .strictObject({
+      max_tokens: z.int().positive().describe('The most tokens of a request, what is reserved included'),
+      reserved_tokens: count
+        .optional()
+        .describe(
+          "What tool schemas and the answer take of them; where absent a quarter of the characters of the tools' schemas that were announced",
+        ),
+      reported_tokens: count.optional().describe('What the provider said that the last request took'),
+      threshold: share.describe('Share of max_tokens above which token_pressure compacts (default 1)'),
+      target: share.describe('Share that a compaction brings the prompt down to (default 0.5)'),
+      keep_last_messages: z.int().positive().optional().describe('Newest messages whose turns stay while the limit allows (default 2)'),
+      keep_results: count.optional().describe('Newest results that stay in full while the limit allows (default 3)'),
+      checkpoint_tokens: count.optional().describe('Most tokens of the checkpoint (default a tenth of the limit)'),
+      reason: z
+        .enum(['token_pressure', 'manual', 'overflow'])
+        .optional()
+        .describe('token_pressure (default) compacts over the threshold; the others down to the target at once'),
+      preview: z.boolean().optional().describe('Only answer what would be: nothing is recorded'),
+      checkpoint: z
+        .unknown()
+        .optional()
+        .describe(
+          'A CheckpointSummary that a model wrote of what a preview named, or its JSON as text: audited, refused with 409 where it does not hold',
+        ),
+      writer: toolName.optional().describe('Who wrote it (default model)'),
+      last_try: z
+        .boolean()
+        .optional()
+        .describe('A checkpoint that does not hold gives way to the one that is made without a model, instead of 409'),
+    })
+    .describe('Asks for a conversation within a limit of tokens; nothing stored changes but what is recorded of it'),
+} as const;
+
+/** The bodies of answers in the terms of Tyrum. */
+export const TYRUM_ANSWERS = {
+  TyrumObligationsKept: z.object({ approvals: count, calls: count, notes: count }),
+  TyrumPromptMessages: z.object({
+    messages,
+    pruned: z.object({ results: z.array(toolName), messages: z.array(toolName) }).describe('What was left out'),
+  }),
+  ToolsAnnounced: z.object({ tools: count, total_chars: count }),
+  TyrumConversationState: z.object({ status: z.literal('ok'), conversation_id: z.string(), state: conversationStateSchema }),
+  TyrumCompacted: z.object({
+    status: z.literal('ok'),
+    compacted: z.boolean().describe('Whether something had to get smaller'),
+    recorded: z.boolean(),
+    state: conversationStateSchema,
+    messages,
+    tokens: count,
+    before_tokens: count,
+    reserved_tokens: count,
+    limit: count.describe('Of the messages'),
+    counter: z.string(),
+    checkpoint_by: z.string().nullable().describe('digest: made without a model'),
+    refused: z.array(z.string()).describe('What was wrong with checkpoints that were not taken'),
+    to_summarise: z
+      .object({ message_ids: z.array(z.string()), critical_identifiers: z.array(z.string()), checkpoint: checkpointSchema })
+      .nullable()
+      .describe('What the checkpoint stands for, what it must name, and the one that is made without a model'),
+  }),
+} as const;

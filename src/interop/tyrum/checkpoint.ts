@@ -1,0 +1,58 @@
+import * as z from 'zod';
+
+const texts = z.array(z.string()).default([]);
+
+/** A checkpoint in Tyrum's exact fields: what stands for the messages that a compaction leaves out. */
+export const checkpointSchema = z.strictObject({
+  goal: z.string(),
+  user_constraints: texts,
+  decisions: texts,
+  discoveries: texts,
+  completed_work: texts,
+  pending_work: texts,
+  unresolved_questions: texts,
+  critical_identifiers: texts,
+  relevant_files: texts,
+  handoff_md: z.string(),
+});
+
+/** A checkpoint in Tyrum's exact fields. */
+export type Checkpoint = z.output<typeof checkpointSchema>;
+
+/** A field of a checkpoint that is a list. */
+export type CheckpointList = { [Name in keyof Checkpoint]: Checkpoint[Name] extends string ? never : Name }[keyof Checkpoint];
+
+/** What each list is called where a model reads it, in the order in which it does; names and files stand in one line. */
+const LISTS: { readonly [Name in CheckpointList]: { readonly title: string; readonly isLine: boolean } } = {
+  user_constraints: { title: 'Constraints and preferences of the user', isLine: false },
+  decisions: { title: 'Decided', isLine: false },
+  pending_work: { title: 'Still to do', isLine: false },
+  unresolved_questions: { title: 'Open questions', isLine: false },
+  discoveries: { title: 'Found out', isLine: false },
+  critical_identifiers: { title: 'Names', isLine: true },
+  relevant_files: { title: 'Files', isLine: true },
+  completed_work: { title: 'Done', isLine: false },
+};
+
+/** The lists of a checkpoint in the order in which a model reads them. */
+export const CHECKPOINT_LISTS = Object.keys(LISTS) as readonly CheckpointList[];
+
+/** How one more element of a list is written, with what stands before it. */
+export function listedText(list: CheckpointList, text: string): string {
+  return LISTS[list].isLine ? `, ${text}` : `\n- ${text}`;
+}
+
+/** The title of a list, with what stands before it. */
+export const titleText = (list: CheckpointList): string => `\n${LISTS[list].title}:`;
+
+/** What a model reads of a checkpoint; empty for an empty one. */
+export function checkpointText(checkpoint: Checkpoint): string {
+  const { goal, handoff_md: handoff } = checkpoint;
+  const lists = CHECKPOINT_LISTS.flatMap((list) => {
+    const held = checkpoint[list];
+    if (held.length === 0) return [];
+    const { title, isLine } = LISTS[list];
+    return isLine ? [`${title}: ${held.join(', ')}`] : [`${title}:`, ...held.map((one) => `- ${one}`)];
+  });
+  return [...(handoff === '' ? [] : [handoff]), ...(goal === '' ? [] : [`Goal: ${goal}`]), ...lists].join('\n');
+}

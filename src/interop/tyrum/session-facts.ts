@@ -1,0 +1,88 @@
+import type { ContextRecord, RecordBody } from '../../objects/context-record.js';
+import type { ApprovalEntry, Entry, UserEntry } from '../../projection/entry.js';
+import type { Projection } from '../../projection/project-session.js';
+import { oneLine, shownLine } from '../../projection/summary.js';
+import type { Checkpoint, CheckpointList } from './checkpoint.js';
+
+/** The records that facts are read of. */
+export const FACT_KINDS = ['note', 'missing'] as const;
+
+/** What a checkpoint says of some entries, as far as that is known without a model. */
+export type KnownFacts = Readonly<Record<Exclude<CheckpointList, 'critical_identifiers'>, readonly string[]>>;
+
+/** What is known of a session without a model: what was noted, what users asked for, what was decided. */
+export interface SessionFacts {
+  readonly goal: string;
+  /** Constraints and decisions that somebody noted or that approvals made: they stand in every checkpoint as far as they fit. */
+  readonly obligations: Pick<Checkpoint, 'user_constraints' | 'decisions'>;
+  /** What concerns some entries. */
+  of(entries: readonly Entry[]): KnownFacts;
+}
+
+/** Words with which people say what must hold; in English, as the prompts of agents mostly are. What is said otherwise has notes. */
+const DEMANDS =
+  /\b(?:must|must ?n[o']t|never|always|do not|don['’]?t|should not|shouldn['’]?t|only|without|avoid|prefer|make sure|ensure|no longer|at (?:least|most)|required?)\b/i;
+const LONGEST_DEMAND = 240;
+/** Of one message: a text that was pasted has many sentences, and few of them are the user's. */
+const MOST_DEMANDS = 8;
+
+/** The sentences of a message that say what must hold. */
+function demandsOf({ text }: UserEntry): readonly string[] {
+  const prose = text.replace(/```[\s\S]*?(?:```|$)/g, '\n');
+  const sentences = prose.match(/[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?/g) ?? [];
+  return sentences
+    .map(oneLine)
+    .filter((sentence) => sentence.length <= LONGEST_DEMAND && DEMANDS.test(sentence))
+    .slice(0, MOST_DEMANDS);
+}
+
+type NoteKind = RecordBody<'note'>['note'];
+
+/** The last that was noted under each name, less what was closed. */
+function openNotes(records: readonly ContextRecord<'note'>[]): (kind: NoteKind) => readonly string[] {
+  const byName = new Map<string, RecordBody<'note'>>();
+  for (const { body } of records) {
+    byName.delete(body.name);
+    byName.set(body.name, body);
+  }
+  const open = [...byName.values()].filter(({ isOpen }) => isOpen !== false);
+  return (kind) => open.flatMap(({ note, text }) => (note === kind ? [oneLine(text)] : []));
+}
+
+const SETTLED: ReadonlySet<RecordBody<'missing'>['status']> = new Set(['resolved', 'declined', 'expired']);
+
+function decisionOf({ approval, state, text, tool, reason }: ApprovalEntry): string {
+  const what = tool === undefined ? '' : ` for ${oneLine(tool)}`;
+  return shownLine(`approval ${approval}${what} was ${state}: ${text}${reason === undefined ? '' : ` (${reason})`}`, LONGEST_DEMAND);
+}
+
+const LONGEST_GOAL = 600;
+
+/** The facts of a session, by its projection and the records that stand at the same basis. */
+export function sessionFacts({ entries, files }: Projection, records: readonly ContextRecord<'note' | 'missing'>[]): SessionFacts {
+  const noted = openNotes(records.filter((record) => record.kind === 'note'));
+  const paths = new Map(files.map(({ metadata }) => [metadata.id, metadata.displayPath]));
+  const questions = new Map<string, string>();
+  for (const record of records) {
+    if (record.kind !== 'missing') continue;
+    const { question, status } = record.body;
+    if (SETTLED.has(status)) questions.delete(question);
+    else questions.set(question, oneLine(question));
+  }
+  const decided = entries.flatMap((entry) => (entry.kind === 'approval' && entry.state !== 'pending' ? [decisionOf(entry)] : []));
+  const first = entries.find(({ kind }) => kind === 'user');
+  const asked = first?.kind === 'user' ? first.text : '';
+  return {
+    goal: noted('goal').at(-1) ?? shownLine(asked, LONGEST_GOAL),
+    obligations: { user_constraints: [...noted('constraint')], decisions: [...noted('decision'), ...decided] },
+    of: (some) => ({
+      user_constraints: [...some.flatMap((entry) => (entry.kind === 'user' ? demandsOf(entry) : [])), ...noted('constraint')],
+      decisions: [...decided, ...noted('decision')],
+      pending_work: noted('todo'),
+      unresolved_questions: [...noted('question'), ...questions.values()],
+      discoveries: noted('fact'),
+      relevant_files: some.flatMap((entry) => (entry.kind === 'result' ? entry.files.flatMap((id) => paths.get(id) ?? []) : [])),
+      completed_work: noted('done'),
+    }),
+  };
+}
