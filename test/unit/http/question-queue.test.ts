@@ -95,7 +95,7 @@ describe('the queue of questions', () => {
 });
 
 test('what reads a whole session for its answer alone waits for its turn', () => {
-  const whole: readonly OperationId[] = ['listSessions', 'promptOfTyrum', 'getAmplifierMessages', 'viewAmplifierMessages'];
+  const whole: readonly OperationId[] = ['listSessions', 'promptOfTyrum', 'getTyrumState', 'getAmplifierMessages', 'viewAmplifierMessages'];
   const queued = (Object.entries(OPERATIONS) as [OperationId, ApiOperation][]).flatMap(([id, { kind }]) =>
     kind === undefined ? [] : [id],
   );
