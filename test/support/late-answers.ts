@@ -34,7 +34,10 @@ function moment(): readonly [Promise<void>, () => void] {
   return [promise, come];
 }
 
-/** A proxy before a node, the suite's if left out, that passes everything on, and lets one answer about a transaction be overtaken by those about later ones. */
+/**
+ * A proxy before a node, the suite's if left out, that passes everything on, lets one answer about a transaction be overtaken by those about later ones, or
+ * keeps writes back, so that clients do not hear of each other's.
+ */
 export class LateAnswers {
   readonly #server = createServer((incoming, outgoing) => {
     this.#pass(incoming, outgoing).catch(() => outgoing.destroy());
@@ -42,6 +45,7 @@ export class LateAnswers {
   readonly #socketPath: string;
   readonly #target: NodeAddress;
   #hold: Hold | undefined;
+  #writes: Promise<void> = Promise.resolve();
 
   private constructor(folder: string, target: NodeAddress) {
     this.#socketPath = join(folder, 'late.sock');
@@ -69,6 +73,13 @@ export class LateAnswers {
     return { caught, overtaken, release };
   }
 
+  /** Keeps back what is submitted from now on, until the function that it returns is called; everything else is passed on. */
+  holdWrites(): () => void {
+    const [released, release] = moment();
+    this.#writes = released;
+    return release;
+  }
+
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
@@ -80,6 +91,7 @@ export class LateAnswers {
     const hold = url.pathname === this.#hold?.path ? this.#hold : undefined;
     const txId = Number(url.searchParams.get('tx-id'));
     if (hold !== undefined) hold.txId ??= txId;
+    if (url.pathname === HELD.receipt) await this.#writes;
     const { method, url: path, headers } = incoming;
     const passed = request({ socketPath: this.#target.socketPath, method, path, headers });
     const answered = once(passed, 'response') as Promise<[IncomingMessage]>;

@@ -10,6 +10,7 @@ import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId, type SessionId } from '../../../src/objects/ids.js';
 import { countRequests, mentions } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
+import { LateAnswers } from '../../support/late-answers.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { Road } from '../../support/road.js';
 import { callReport as call } from '../../support/tracked-project.js';
@@ -67,7 +68,7 @@ describe('a context that no transaction is waited for', () => {
   const handOut = (session: ContextSession) => session.assemble({ optimistic: true, timeoutMs: 5_000, deliver: 'pi' });
   /** Where the database takes its time to answer, the next context has what one missed. */
   const withTheNext = async (session: ContextSession) => [(await handOut(session)).text, (await handOut(session)).text];
-  const settled = (client: ContextClient): Promise<void> => client.backpressure(0, 20_000);
+  const settled = (client: ContextClient): Promise<void> => client.backpressure(0, 240_000);
 
   /** The texts of all contexts of a session, made again by a client that knows nothing. */
   async function madeAgain(id: SessionId): Promise<readonly string[]> {
@@ -216,17 +217,19 @@ describe('a context that no transaction is waited for', () => {
   });
 
   test('two chats that record a call of the same id in the same moment lose nothing: one of them goes on from where it stands', async () => {
-    const agents = await Promise.all(['one', 'other'].map((name) => open({ dataDir: join(root, name), track: false })));
+    const proxy = await LateAnswers.open(root, node.address);
+    const { address } = proxy;
+    const agents = await Promise.all(['one', 'other'].map((name) => open({ address, dataDir: join(root, name), track: false })));
     const sessions = await Promise.all(agents.map((client) => client.openSession()));
     for (const session of sessions) await session.reportMessage({ role: 'user', text: 'begin' });
     await Promise.all(agents.map(settled));
     for (const session of sessions) await handOut(session);
     await Promise.all(agents.map(settled));
     const callId = `call_0-${process.pid}`;
-    const quiet = agents.map((client) => client.gate.close());
+    const release = proxy.holdWrites();
     const said = await Promise.all(sessions.map((session) => session.recordCall(call({ callId, content: `of ${session.id}` }))));
     const shown = await Promise.all(sessions.map(handOut));
-    for (const end of quiet) end();
+    release();
     expect(said.map((one) => one.callId)).toEqual([callId, callId]);
     await Promise.all(agents.map(settled));
     await Promise.allSettled(said.map(({ applied }) => applied));
@@ -242,6 +245,8 @@ describe('a context that no transaction is waited for', () => {
     const fork = (await reader.listSessions()).find(({ parent }) => parent?.session === again.id);
     expect((await madeAgain(fork?.id as SessionId)).at(-1)).toBe(shown[at]?.text);
     expect(await agents[at]?.close()).toEqual({ unflushed: 0 });
+    await Promise.all(agents.map((client) => client.close()));
+    await proxy.close();
   });
 
   const operation = fc.record({

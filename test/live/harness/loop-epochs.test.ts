@@ -176,17 +176,21 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
   });
 
   test('a session that was lost to a call id of another chat begins an epoch; what was shown before can be made again', async () => {
-    const clients = await Promise.all(['one', 'other'].map((data) => openClient(root, { dataDir: join(root, name, data), track: false })));
+    const proxy = await LateAnswers.open(root);
+    const { address } = proxy;
+    const clients = await Promise.all(['one', 'other'].map((data) => openClient(root, { address, dataDir: join(root, name, data), track: false })));
     try {
       const both = clients.map((from, i) => loop({ id: `${name}-${i}` }, from));
       const begun = both.map((_, i) => [user(`begin ${name} ${i}`)]);
       for (const [i, one] of both.entries()) await request(one, begun[i] ?? []);
-      await Promise.all(clients.map((from) => from.backpressure(0, 10_000)));
-      // Both take one id in the same moment: deliveries are held back.
+      await Promise.all(clients.map((from) => from.backpressure(0, 240_000)));
+      // Both take one id before the database has it from either.
+      const release = proxy.holdWrites();
       for (const messages of begun) messages.push(...call(`both_${name}`, 'bash', { command: 'run' }, `output of ${messages.length}`));
       await Promise.all(both.map((one, i) => one.context({ messages: begun[i] ?? [], system: 'be good' })));
+      release();
       await Promise.all(both.map((one) => one.handed({ sha256: hashText('a'), chars: 1, messages: 1 })));
-      await Promise.all(clients.map((from) => from.backpressure(0, 10_000)));
+      await Promise.all(clients.map((from) => from.backpressure(0, 240_000)));
       const reasons: (string | undefined)[] = [];
       for (const [i, one] of both.entries()) {
         begun[i]?.push(...call(`next_${name}_${i}`, 'bash', { command: 'run' }, `more of ${i}`));
@@ -200,6 +204,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
       for (const { id } of sessions) expect((await verifySession(store, id)).contexts.unequal).toEqual([]);
     } finally {
       for (const from of clients) await from.close();
+      await proxy.close();
     }
   });
 

@@ -11,6 +11,7 @@ import { logAnswer } from '../../../src/http/review-answers.js';
 import { toStepParts } from '../../../src/store/step-part.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../../support/context.js';
+import { LateAnswers } from '../../support/late-answers.js';
 import { call, reply, user } from '../../support/loop-messages.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 
@@ -146,15 +147,20 @@ describe('a session in a harness’s loop', () => {
   });
 
   test('a session that was lost to a call id of another chat goes on: its next context has everything', async () => {
-    const clients = await Promise.all(['one', 'other'].map((data) => openClient(root, { dataDir: join(root, data), track: false })));
+    const proxy = await LateAnswers.open(root);
+    const { address } = proxy;
+    const clients = await Promise.all(['one', 'other'].map((data) => openClient(root, { address, dataDir: join(root, data), track: false })));
     const loops = clients.map((from, i) => loop(`${name}-${i}`, undefined, from));
     const begun = loops.map((_, i) => [user(`begin ${name} ${i}`, `u1-${i}`)]);
     await Promise.all(loops.map((one, i) => one.context({ messages: begun[i] ?? [], system: 'be good' })));
-    await Promise.all(clients.map((from) => from.backpressure(0, 10_000)));
+    await Promise.all(clients.map((from) => from.backpressure(0, 240_000)));
     const histories = begun.map((messages, i) => [...messages, ...shell(1, `output of ${i}`)]);
     for (const messages of histories) messages.push(reply('and then', `a-${messages.length}`));
+    // Both take one id before the database has it from either.
+    const release = proxy.holdWrites();
     await Promise.all(loops.map((one, i) => one.context({ messages: histories[i] ?? [] })));
-    await Promise.all(clients.map((from) => from.backpressure(0, 10_000)));
+    release();
+    await Promise.all(clients.map((from) => from.backpressure(0, 240_000)));
     for (const [i, one] of loops.entries()) {
       const messages = [...(histories[i] ?? []), user('go on', `u2-${i}`), ...shell(2 + i, `more of ${i}`)];
       const context = await one.context({ messages });
@@ -163,6 +169,7 @@ describe('a session in a harness’s loop', () => {
       await one.close();
     }
     expect(await Promise.all(clients.map((from) => from.close()))).toEqual([{ unflushed: 0 }, { unflushed: 0 }]);
+    await proxy.close();
   });
 
   test('a fork that names its parent, and one that does not and has other message ids, share its chat', async () => {
