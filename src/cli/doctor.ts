@@ -35,7 +35,10 @@ const STATE_LINES: Readonly<Record<JournalState, (journal: InspectedJournal) => 
   unreadable: ({ reason }) => `cannot be read: ${reason}`,
 };
 
-function nodeLines(node: NodeStatusReport, trouble: string | undefined): readonly string[] {
+function nodeLines(
+  node: NodeStatusReport,
+  [trouble, log]: readonly [trouble: string | undefined, log: string | undefined],
+): readonly string[] {
   const troubled = trouble === undefined ? [] : [`          ${trouble}`];
   if (!node.running) {
     return [`node      not running${node.failure === null ? '' : `; the last start failed: ${node.failure.message}`}`, ...troubled];
@@ -44,6 +47,7 @@ function nodeLines(node: NodeStatusReport, trouble: string | undefined): readonl
   const watched = node.supervised ? '' : '; NOT SUPERVISED, it will not be started again after a crash';
   return [
     `node      ${node.profile}, ${node.phase}, ${state}${watched} (${node.users} processes use it, ${node.restarts} restarts)`,
+    ...(log === undefined ? [] : [`log       ${log}`]),
     ...troubled,
   ];
 }
@@ -92,7 +96,7 @@ function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
 }
 
 async function examine(flags: DoctorFlags): Promise<void> {
-  const [{ inspectDataFolder }, { writeTrouble }, { readSettings }] = await Promise.all([
+  const [{ inspectDataFolder }, { logText, writeTrouble }, { readSettings }] = await Promise.all([
     import('../host/inspect-data-folder.js'),
     import('../node/node-status.js'),
     import('../host/settings.js'),
@@ -116,7 +120,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
     const lines = [
       `data      ${dataDir}`,
       ...format,
-      ...nodeLines(node, writeTrouble(node)),
+      ...nodeLines(node, [writeTrouble(node), logText(node)]),
       ...folderLines(own, now),
       ...loopLines(loops),
       ...foreign,

@@ -81,7 +81,10 @@ async function deliver({ data }: { readonly data: string }): Promise<void> {
   process.stdin.on('close', () => process.exit()).resume();
   const [{ readSettings }, { deliverJournals }] = await Promise.all([import('../host/settings.js'), import('../host/deliver-journals.js')]);
   if (!(await isReady(data))) return;
-  const settings = readSettings({ ...process.env, XTDB_URL: undefined }, { data, profile: 'rocksdb' });
+  const settings = readSettings(
+    { ...process.env, XTDB_URL: undefined, PALIMPSEST_PROFILE: undefined, PALIMPSEST_LOG: undefined },
+    { data },
+  );
   await deliverJournals(settings, { what: WHAT, stuckMs: STUCK_MS, onNotice: (line) => console.error(line) });
 }
 

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import type { ShownAddress } from '../node/node-state.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import { defined } from '../values/defined.js';
-import { dataFlag, jsonFlag, wholeNumber } from './flags.js';
+import { dataFlag, jsonFlag, wholeBetween, wholeNumber } from './flags.js';
 import { reportFailure } from './output.js';
 
 /** Flags of the `node` commands, as commander hands them over. */
@@ -15,6 +15,13 @@ interface NodeFlags {
   readonly heap?: number;
   readonly tcp?: boolean;
   readonly lines?: number;
+  readonly log?: string;
+  readonly documents?: string;
+  readonly passwordFile?: string;
+  readonly topic?: string;
+  readonly replication?: number;
+  readonly createTopic?: boolean;
+  readonly kafkaProperties?: string;
 }
 
 async function settingsOf(flags: NodeFlags) {
@@ -50,7 +57,7 @@ async function startNode(flags: NodeFlags): Promise<void> {
   else console.log(`XTDB ${version ?? ''} (${profile}) ${how}: ${addressText(address)}`);
 }
 
-function describeStatus(status: NodeStatusReport, trouble: string | undefined): string {
+function describeStatus(status: NodeStatusReport, [trouble, log]: readonly [trouble: string | undefined, log: string | undefined]): string {
   const troubled = trouble === undefined ? [] : [`writes      ${trouble}`];
   if (!status.running) {
     const failed = status.failure === null ? [] : [`The last start failed: ${status.failure.message}`];
@@ -63,6 +70,7 @@ function describeStatus(status: NodeStatusReport, trouble: string | undefined): 
     `address     ${addressText(status.address)}`,
     `processes   JVM ${status.pid ?? 'none'}, supervisor ${status.supervised ? status.supervisorPid : 'gone'}`,
     `since       ${status.startedAt}, ${status.restarts} restarts, ${status.users} users`,
+    ...(log === undefined ? [] : [`log         ${log}`]),
     ...troubled,
   ];
   return lines.join('\n');
@@ -70,9 +78,9 @@ function describeStatus(status: NodeStatusReport, trouble: string | undefined): 
 
 /** Exit code 0 when the node answers, 3 otherwise. */
 async function showStatus(flags: NodeFlags): Promise<void> {
-  const { hasFailedWrites, nodeStatus, writeTrouble } = await import('../node/node-status.js');
+  const { hasFailedWrites, logText, nodeStatus, writeTrouble } = await import('../node/node-status.js');
   const status = await nodeStatus((await settingsOf(flags)).dataDir);
-  console.log(flags.json ? JSON.stringify(status) : describeStatus(status, writeTrouble(status)));
+  console.log(flags.json ? JSON.stringify(status) : describeStatus(status, [writeTrouble(status), logText(status)]));
   if (!status.running || !status.answers || hasFailedWrites(status)) process.exitCode = 3;
 }
 
@@ -109,7 +117,7 @@ async function supervise(flags: { readonly plan: string }): Promise<void> {
   process.on('SIGHUP', () => undefined);
   const plan = parseLaunchPlan(flags.plan);
   // A database that forgets everything has no journals.
-  if (plan.profile === 'rocksdb') void watchJournals(plan.dataDir, stop.signal);
+  if (plan.profile !== 'memory') void watchJournals(plan.dataDir, stop.signal);
   process.exitCode = await superviseNode({ plan, env: process.env, stop: stop.signal });
   stop.abort();
 }
@@ -124,7 +132,28 @@ export function nodeCommand(): Command {
       .addOption(dataFlag())
       .action((flags: NodeFlags) => reportFailure(flags, () => work(flags)));
   add('start', 'start the node in the background, or find the one that runs, and wait until it answers', startNode)
-    .addOption(new Option('--profile <name>', 'memory (forgets everything when it stops) or rocksdb (the default)'))
+    .addOption(
+      new Option(
+        '--profile <name>',
+        'memory (forgets everything when it stops), rocksdb (in the data folder; the default), postgres or kafka (shared by several nodes); a data folder keeps to what it was first started with',
+      ),
+    )
+    .addOption(new Option('--log <where>', 'the shared log: postgresql://USER@HOST/DATABASE, or with kafka HOST:PORT,… (PALIMPSEST_LOG)'))
+    .addOption(new Option('--documents <url>', 'with kafka: postgresql://USER@HOST/DATABASE for the documents (PALIMPSEST_DOCUMENTS)'))
+    .addOption(
+      new Option(
+        '--password-file <file>',
+        "the database's password (PALIMPSEST_DATABASE_PASSWORD_FILE; or PALIMPSEST_DATABASE_PASSWORD itself)",
+      ),
+    )
+    .addOption(new Option('--topic <name>', 'with kafka: the topic of the log (PALIMPSEST_TOPIC; default: palimpsest-log)'))
+    .addOption(
+      new Option('--replication <count>', 'with kafka: brokers that keep the topic (PALIMPSEST_REPLICATION; default: 3)').argParser(
+        wholeBetween(1, 32_767),
+      ),
+    )
+    .addOption(new Option('--create-topic', 'with kafka: make the topic where there is none'))
+    .addOption(new Option('--kafka-properties <file>', "with kafka: the client's settings for TLS and SASL (PALIMPSEST_KAFKA_PROPERTIES)"))
     .addOption(
       new Option('--idle-exit <seconds>', 'stop after this long without a request; 0 is never (default: 1800)').argParser(wholeNumber),
     )

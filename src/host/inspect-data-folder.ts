@@ -30,7 +30,7 @@ export interface InspectedDataFolder {
   readonly loops: readonly LoopTrouble[];
   /** Why this version must not use the folder: its format is newer, or nothing says which one it is; null where it may. */
   readonly formatTrouble: string | null;
-  /** False when the format is not known, the node takes no more writes, runs on a full disk or unsupervised, or a journal is damaged or cannot be read. */
+  /** False when the format is not known, the node takes no more writes, runs on a full disk, unsupervised or away from its shared log, or a journal is damaged or cannot be read. */
   readonly healthy: boolean;
 }
 
@@ -65,6 +65,6 @@ export async function inspectDataFolder(dataDir: string): Promise<InspectedDataF
     loopTroubles(dataDir),
   ]);
   const isBroken = [own, ...remote].some(({ journals, aside }) => aside.length > 0 || journals.some(isBrokenJournal));
-  const isNodeBroken = node.running && (hasFailedWrites(node) || node.isDiskFull || !node.supervised);
+  const isNodeBroken = node.running && (hasFailedWrites(node) || node.isDiskFull || !node.supervised || node.log?.reachable === false);
   return { node, own, remote, loops, formatTrouble, healthy: formatTrouble === null && !isBroken && !isNodeBroken };
 }

@@ -61,7 +61,7 @@ export async function createContextClient(options: CreateClientOptions): Promise
   // Servers and the sidecar open clients too, without the interface for harnesses.
   const { HarnessClient } = await import('../harness/harness-client.js');
   await protectDataFolder(dataDir);
-  const use = new NodeUse({ profile: 'rocksdb', ...node, dataDir });
+  const use = new NodeUse({ ...node, dataDir });
   const client = await ContextClient.create({
     ...others,
     dataDir,

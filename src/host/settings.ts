@@ -12,6 +12,7 @@ import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { parseNodeUrl, parseToken } from '../xtdb/address.js';
 import { dataFolder, type Environment, variable } from './environment.js';
+import { readSharedLogSettings, type SharedLogFlags } from './shared-log-settings.js';
 
 /** A flag or an environment variable cannot be used; the message names it and says what can. */
 export class UsageError extends CodedError<'usage'> {
@@ -60,7 +61,7 @@ export interface ServerSettings extends Settings {
 }
 
 /** The flags that choose a database, as the command line has them. */
-export interface DatabaseFlags {
+export interface DatabaseFlags extends SharedLogFlags {
   readonly data?: string;
   readonly profile?: string;
   readonly shareSessions?: boolean;
@@ -128,12 +129,12 @@ function tokenReader(env: Environment): (() => string) | undefined {
 
 /**
  * The database that flags, environment and defaults choose; flags win.
- * @throws {UsageError} usage – an unknown profile, an XTDB_URL that is no address, or a token that cannot be read or used
+ * @throws {UsageError} usage – an unknown profile, an XTDB_URL that is no address, a token that cannot be read or used, or a shared log that is none
  */
 export function readSettings(env: Environment, flags: DatabaseFlags = {}): Settings {
-  const named = flags.profile ?? variable(env, 'PALIMPSEST_PROFILE') ?? 'rocksdb';
+  const named = flags.profile ?? variable(env, 'PALIMPSEST_PROFILE');
   const profile = NODE_PROFILES.find((name) => name === named);
-  if (profile === undefined)
+  if (named !== undefined && profile === undefined)
     throw new UsageError(`There is no profile ${JSON.stringify(named)}. Choose one of: ${NODE_PROFILES.join(', ')}.`);
   const nodeUrl = variable(env, 'XTDB_URL');
   const nodeToken = nodeUrl === undefined ? undefined : tokenReader(env);
@@ -142,9 +143,9 @@ export function readSettings(env: Environment, flags: DatabaseFlags = {}): Setti
   return {
     node: {
       dataDir: flags.data ?? dataFolder(env),
-      profile,
+      ...readGiven(() => readSharedLogSettings(env, flags, profile)),
       cacheDir: join(variable(env, 'XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'palimpsest'),
-      ...defined({ runtimeDir: variable(env, 'XDG_RUNTIME_DIR'), javaHome: variable(env, 'JAVA_HOME') }),
+      ...defined({ profile, runtimeDir: variable(env, 'XDG_RUNTIME_DIR'), javaHome: variable(env, 'JAVA_HOME') }),
     },
     nodeUrl,
     nodeToken,

@@ -60,9 +60,10 @@ export async function copyDependencies(pom: string, targetDir: string, signal: A
 /** Compiles the front and puts the classes into a jar; one JVM does both, so that a Java without the `jar` tool will do. */
 const COMPILE_AND_PACK = `
 (let [classes (System/getProperty "front.classes")
+      roots (.split (System/getProperty "front.roots") ",")
       jar (System/getProperty "front.jar")
       root (java.io.File. ^String classes)]
-  (binding [*compile-path* classes] (compile 'front.main))
+  (binding [*compile-path* classes] (run! (comp compile symbol) roots))
   (with-open [out (java.util.zip.ZipOutputStream. (java.io.FileOutputStream. ^String jar))]
     (doseq [^java.io.File f (sort (filter #(.isFile ^java.io.File %) (file-seq root)))]
       (.putNextEntry out (java.util.zip.ZipEntry. (.replace (str (.relativize (.toPath root) (.toPath f))) \\\\ \\/)))
@@ -70,24 +71,30 @@ const COMPILE_AND_PACK = `
       (.closeEntry out)))
   (shutdown-agents))`;
 
+/** The namespaces that load all others: of the front, and of what it needs for a shared log. */
+const ROOTS = ['front.main', 'front.shared.modules'] as const;
+
 /**
- * Compiles the Clojure sources of `frontDir` ahead of time, with all they require, and packs them into `jar`.
+ * Compiles the Clojure sources of the front's folders ahead of time, with all they require, and packs them into `jar`.
  * @throws {NodeError} `build-failed` or `no-space`
  */
 export async function compileFront(
   work: {
     readonly java: Java;
-    readonly frontDir: string;
+    /** The front's folder, and that for shared logs where it is wanted. */
+    readonly rooms: readonly string[];
     readonly jars: readonly string[];
     readonly classesDir: string;
     readonly jar: string;
   },
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const sources = join(work.frontDir, 'src');
+  const sources = work.rooms.map((room) => join(room, 'src'));
   await mkdir(work.classesDir, { recursive: true });
   // What is not Clojure (the logging configuration) goes into the jar as it is.
-  await cp(sources, work.classesDir, { recursive: true, filter: (from) => !['.clj', '.cljc'].includes(extname(from)) });
+  for (const from of sources) {
+    await cp(from, work.classesDir, { recursive: true, filter: (path) => !['.clj', '.cljc'].includes(extname(path)) });
+  }
   const args = [
     '-Xmx1g',
     '-XX:+UseSerialGC',
@@ -95,10 +102,11 @@ export async function compileFront(
     '-Dclojure.main.report=stderr',
     `-Dfront.classes=${work.classesDir}`,
     `-Dfront.jar=${work.jar}`,
+    `-Dfront.roots=${ROOTS.slice(0, work.rooms.length).join(',')}`,
     '-Dclojure.compiler.direct-linking=true',
     '-Dclojure.compiler.elide-meta=[:doc,:file,:line,:added]',
     '-cp',
-    [work.classesDir, sources, ...work.jars].join(delimiter),
+    [work.classesDir, ...sources, ...work.jars].join(delimiter),
     'clojure.main',
     '-e',
     COMPILE_AND_PACK,

@@ -16,7 +16,7 @@ import { isOwnEntry, makePrivate } from './private-folder.js';
  * The format of what lies in the data folder that this version writes; it reads those before it too. 2: parts have ids of their own (decision 0012).
  * The marker says so before anything of the format is written, so that no earlier version meets what it cannot read.
  */
-const DATA_FORMAT = 2;
+export const DATA_FORMAT = 2;
 
 /** Where in a data folder the database lies. */
 const DATABASE_FOLDERS: readonly string[] = ['golden', 'index'];

@@ -11,15 +11,21 @@ import {
   removeDeadUsers,
 } from './node-state.js';
 import { probeNode } from './node-status.js';
-import { failureOf, pollStart, type RunningNode, runningNode, type StartOptions, startNode } from './start-node.js';
+import { type ChosenLog, chooseLog, describeSharedLog, forgetSharedLog, readSharedLog, writeSharedLog } from './shared-log.js';
+import { type ChosenStart, failureOf, pollStart, type RunningNode, runningNode, type StartOptions, startNode } from './start-node.js';
 import { endProcess, stopNodeOf } from './stop-node.js';
 import { TIME_LIMITS } from './time-limits.js';
 
-function checkProfile(folder: DataFolder, state: NodeState, options: StartOptions): void {
-  if (state.profile === options.profile) return;
+async function checkProfile(folder: DataFolder, state: NodeState, { profile, log }: ChosenLog): Promise<void> {
+  const running = log === undefined ? undefined : await readSharedLog(folder.dir);
+  const isOther = log !== undefined && running !== undefined && describeSharedLog(log) !== describeSharedLog(running);
+  if (state.profile === profile && !isOther) return;
+  const [runs, asked] = isOther
+    ? [`over ${describeSharedLog(running)}`, describeSharedLog(log)]
+    : [`of profile ${state.profile}`, `profile ${profile}`];
   throw new NodeError(
     'profile-mismatch',
-    `A node of profile ${state.profile} runs on ${folder.dir}, and profile ${options.profile} was asked for. Stop it with: palimpsest node stop, or name another folder with --data.`,
+    `A node ${runs} runs on ${folder.dir}, and ${asked} was asked for. Stop it with: palimpsest node stop, or name another folder with --data.`,
   );
 }
 
@@ -39,7 +45,7 @@ async function checkIngester(folder: DataFolder, node: RunningNode): Promise<Run
  * an orphan that does not answer.
  * @throws {NodeError} `profile-mismatch`, `ingester-failed`, `ready-timeout`, `aborted` or the failure of a start that was waited for
  */
-async function findNode(folder: DataFolder, options: StartOptions): Promise<RunningNode | undefined> {
+async function findNode(folder: DataFolder, options: ChosenStart): Promise<RunningNode | undefined> {
   let waited = false;
   const found = await pollStart<RunningNode | 'none'>(folder, options, async (seen) => {
     const liveness = await readLiveness(folder);
@@ -48,7 +54,7 @@ async function findNode(folder: DataFolder, options: StartOptions): Promise<Runn
       return 'none';
     }
     // One that is about to go is waited for and then replaced.
-    if (liveness.state.phase !== 'stopping') checkProfile(folder, liveness.state, options);
+    if (liveness.state.phase !== 'stopping') await checkProfile(folder, liveness.state, options.chosen);
     waited = true;
     seen(liveness.state);
     const candidate = runningNode(liveness.state);
@@ -82,10 +88,22 @@ export interface NodeHandle {
   release(): Promise<void>;
 }
 
-async function findOrStart(
-  folder: DataFolder,
-  options: EnsureNodeOptions,
-): Promise<{ readonly node: RunningNode; readonly started: boolean }> {
+/** Starts a node; a data folder that was never used with a shared log does not remember one that could not be used. */
+async function startOver(folder: DataFolder, options: ChosenStart): Promise<RunningNode> {
+  const { log } = options.chosen;
+  if (log === undefined) return startNode(folder, options);
+  const before = await readSharedLog(folder.dir).catch(() => undefined);
+  await writeSharedLog(folder.dir, log);
+  try {
+    return await startNode(folder, options);
+  } catch (error) {
+    const failed = (await readLiveness(folder)).kind === 'none';
+    if (failed) await (before === undefined ? forgetSharedLog(folder.dir) : writeSharedLog(folder.dir, before));
+    throw error;
+  }
+}
+
+async function findOrStart(folder: DataFolder, options: ChosenStart): Promise<{ readonly node: RunningNode; readonly started: boolean }> {
   // Whoever holds the lock is starting or stopping this very node. This process is registered already, so a process that is about to stop the node
   // as its last user either sees the registration or is seen here by its lock.
   if ((await namedLockOwner(folder.startLock)) === undefined) {
@@ -99,7 +117,7 @@ async function findOrStart(
     // Now and then is enough, and a start is slow anyway.
     await removeDeadUsers(folder);
     await sweepDataFolder(folder.dir);
-    return { node: await startNode(folder, options), started: true };
+    return { node: await startOver(folder, options), started: true };
   });
 }
 
@@ -128,7 +146,8 @@ export async function ensureNode(options: EnsureNodeOptions): Promise<NodeHandle
     throw nodeFailure(folder.dir, error);
   });
   try {
-    const { node, started } = await findOrStart(folder, options);
+    const chosen = await chooseLog(folder, options);
+    const { node, started } = await findOrStart(folder, { ...options, chosen });
     let leaving: Promise<void> | undefined;
     return {
       address: node.address,

@@ -35,13 +35,22 @@ export function installationKey(parts: { readonly java: string; readonly files: 
 /** The SHA-256 of every library of the node, as `sha256sum` writes them: what Maven fetched, and what a start finds in the cache, has to be these bytes. */
 const PINNED = 'jars.sha256';
 
-/** The files that an installation is made from, `pom.xml`, the pinned libraries and everything under `src`, by their path in `frontDir` (with `/`). */
-export async function readFrontFiles(frontDir: string): Promise<ReadonlyMap<string, Buffer>> {
-  const entries = await readdir(join(frontDir, 'src'), { recursive: true, withFileTypes: true });
+/** The folder in that of the front with what only a node over a shared log needs. */
+const SHARED = 'shared';
+
+/**
+ * The files that an installation is made from, `pom.xml`, the pinned libraries and everything under `src`, by their path in `frontDir` (with `/`); with `isShared`
+ * also those of its folder `shared`.
+ */
+export async function readFrontFiles(
+  frontDir: string,
+  { isShared = false }: { readonly isShared?: boolean } = {},
+): Promise<ReadonlyMap<string, Buffer>> {
+  const folders = [frontDir, ...(isShared ? [join(frontDir, SHARED)] : [])];
+  const listed = await Promise.all(folders.map((folder) => readdir(join(folder, 'src'), { recursive: true, withFileTypes: true })));
   const paths = [
-    join(frontDir, 'pom.xml'),
-    join(frontDir, PINNED),
-    ...entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)),
+    ...folders.flatMap((folder) => [join(folder, 'pom.xml'), join(folder, PINNED)]),
+    ...listed.flat().flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : [])),
   ];
   const files = await Promise.all(
     paths.map(async (path) => [relative(frontDir, path).split(sep).join('/'), await readFile(path)] as const),
@@ -88,6 +97,8 @@ export interface Installation {
 export interface InstallOptions {
   readonly java: Java;
   readonly frontDir: string;
+  /** Whether the node can share a log with others, which takes more libraries; false where absent. */
+  readonly isShared?: boolean;
   /** Configuration of a node without files, for the run that makes the archive. */
   readonly memoryConfig: string;
   readonly cacheDir: string;
@@ -117,7 +128,8 @@ async function sha256Of(path: string, buffer: Buffer = Buffer.allocUnsafe(262_14
 
 /** The libraries by their names with the SHA-256 that each must have. */
 function pinnedJars(files: FrontFiles): ReadonlyMap<string, string> {
-  const lines = (files.get(PINNED)?.toString('utf8') ?? '').split('\n').filter(Boolean);
+  const lists = [PINNED, `${SHARED}/${PINNED}`].map((name) => files.get(name)?.toString('utf8') ?? '');
+  const lines = lists.join('').split('\n').filter(Boolean);
   return new Map(lines.map((line) => [line.slice(64).trim(), line.slice(0, 64)]));
 }
 
@@ -183,14 +195,15 @@ async function buildJars(dir: string, files: FrontFiles, options: InstallOptions
       await mkdir(dirname(join(frontDir, name)), { recursive: true });
       await writeFile(join(frontDir, name), bytes);
     }
-    await copyDependencies(join(frontDir, 'pom.xml'), join(draft, 'lib'), options.signal);
+    const rooms = files.has(`${SHARED}/pom.xml`) ? [frontDir, join(frontDir, SHARED)] : [frontDir];
+    await copyDependencies(join(rooms.at(-1) ?? frontDir, 'pom.xml'), join(draft, 'lib'), options.signal);
     await requirePinned(join(draft, 'lib'), files);
     const names = (await readdir(join(draft, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
     options.onProgress?.(`Compiling the node (${names.length} libraries; first start only) …`);
     await compileFront(
       {
         java: options.java,
-        frontDir,
+        rooms,
         jars: names.map((name) => join(draft, 'lib', name)),
         classesDir: join(draft, 'classes'),
         jar: join(draft, FRONT_JAR),
@@ -255,7 +268,7 @@ function cacheProblem(cacheDir: string, error: unknown): NodeError {
  */
 export async function ensureInstallation(options: InstallOptions): Promise<Installation> {
   try {
-    const files = await readFrontFiles(options.frontDir);
+    const files = await readFrontFiles(options.frontDir, options);
     const key = installationKey({ java: options.java.fingerprint, files });
     const dir = join(options.cacheDir, `node-${key}`);
     const present = await readInstallation({ dir, key }, files);

@@ -6,17 +6,19 @@ import { parseJson } from '../process/owned-file.js';
 import { identifyProcess, type ProcessIdentity } from '../process/process-identity.js';
 import { NodeError } from './errors.js';
 import type { LogFile } from './log-file.js';
-import { type Indexing, indexingSchema, type NodeProfile } from './node-state.js';
+import { type Indexing, indexingSchema, NODE_PROFILES, type NodeProfile } from './node-state.js';
 
 const planSchema = z.object({
   dataDir: z.string(),
-  profile: z.enum(['memory', 'rocksdb']),
+  profile: z.enum(NODE_PROFILES),
   java: z.string(),
   javaMajor: z.int(),
   jars: z.array(z.string()).min(1),
   /** The class-data archive; null when the JVM could not make one. */
   archive: z.string().nullable(),
   configFile: z.string(),
+  /** Where the node reads which log it shares; null where it shares none. */
+  settingsFile: z.string().nullable(),
   /** Where the socket goes; null asks for TCP on the loopback address. */
   socketPath: z.string().nullable(),
   /** File with the bearer token, with TCP only. */
@@ -42,12 +44,19 @@ export function parseLaunchPlan(text: string): LaunchPlan {
 }
 
 /** How much heap each profile may take, in megabytes, unless told otherwise. */
-export const DEFAULT_HEAP_MEGABYTES: Readonly<Record<NodeProfile, number>> = { memory: 1024, rocksdb: 1024 };
+export const DEFAULT_HEAP_MEGABYTES: Readonly<Record<NodeProfile, number>> = {
+  memory: 1024,
+  rocksdb: 1024,
+  postgres: 1024,
+  kafka: 1024,
+};
 
 const PROFILE_FLAGS: Readonly<Record<NodeProfile, readonly string[]>> = {
   // Short lives: the first compiler alone starts sooner and leaves the other cores to the tests.
   memory: ['-XX:TieredStopAtLevel=1'],
   rocksdb: [],
+  postgres: [],
+  kafka: [],
 };
 
 /** Flags that every JVM of ours gets, the one that makes the archive included. */
@@ -88,7 +97,8 @@ export function frontArguments(plan: LaunchPlan): readonly string[] {
     'front.main',
     '--config',
     plan.configFile,
-    ...(plan.profile === 'rocksdb' ? ['--data', plan.dataDir] : []),
+    ...(plan.settingsFile === null ? [] : ['--settings', plan.settingsFile]),
+    ...(plan.profile === 'memory' ? [] : ['--data', plan.dataDir]),
     '--lock',
     join(plan.dataDir, 'node.lock'),
     ...(plan.socketPath === null

@@ -7,10 +7,13 @@ import { identifySelf, isAlive, type ProcessIdentity, processIdentitySchema } fr
 import type { DataFolder } from './data-folder.js';
 import type { NodeErrorCode } from './errors.js';
 
-/** What the node keeps: `memory` forgets everything when it stops, `rocksdb` is durable. */
-export type NodeProfile = 'memory' | 'rocksdb';
 /** All profiles, for messages and for reading one. */
-export const NODE_PROFILES: readonly NodeProfile[] = ['memory', 'rocksdb'];
+export const NODE_PROFILES = ['memory', 'rocksdb', 'postgres', 'kafka'] as const;
+/**
+ * Where the node keeps log and documents: `memory` forgets everything when it stops, `rocksdb` has them in the data folder; `postgres` and `kafka` share
+ * them with other nodes, and only the index lies in the data folder.
+ */
+export type NodeProfile = (typeof NODE_PROFILES)[number];
 
 /** Where a started node stands: `restarting` means it crashed and will be back, `failed` is final. */
 export type NodePhase = 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
@@ -34,7 +37,7 @@ const stateSchema = z.object({
   jvm: processIdentitySchema.nullable(),
   /** Null until the node has said it is ready. */
   address: addressSchema.nullable(),
-  profile: z.enum(['memory', 'rocksdb']),
+  profile: z.enum(NODE_PROFILES),
   /** XTDB's version; null until the node has said it. */
   version: z.string().nullable(),
   /** ISO instant of the first start. */

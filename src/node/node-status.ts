@@ -16,6 +16,7 @@ import {
   type ShownAddress,
   shownAddress,
 } from './node-state.js';
+import { describeSharedLog, readSharedLog } from './shared-log.js';
 import { TIME_LIMITS } from './time-limits.js';
 
 /** What a node says of itself. */
@@ -25,7 +26,30 @@ export interface ProbeAnswer {
   readonly ingesterFailed: boolean;
   /** True when its store has refused a write: it takes no more until it is started again. */
   readonly storeFailed: boolean;
+  /** What it says of a log that it shares; undefined where it shares none. */
+  readonly log: LogHealth | undefined;
 }
+
+/** How a node stands to the log that it shares with others. Transactions are counted in steps of the log, of which they need not take every one. */
+export interface LogHealth {
+  /** The log's own name, made up when it was begun. */
+  readonly name: string;
+  /** Whether it answered when the node asked last, some seconds ago. */
+  readonly reachable: boolean;
+  /** The last transaction that was seen in the log; null while there is none. */
+  readonly submitted: number | null;
+  /** The last one that is in the node's index. */
+  readonly completed: number | null;
+}
+
+const logSchema = z
+  .object({ name: z.string(), 'reachable?': z.boolean(), submitted: z.number().nullish(), completed: z.number().nullish() })
+  .transform((said) => ({
+    name: said.name,
+    reachable: said['reachable?'],
+    submitted: said.submitted ?? null,
+    completed: said.completed ?? null,
+  }));
 
 const statusSchema = z
   .looseObject({
@@ -33,11 +57,13 @@ const statusSchema = z
     'ingesterFailed?': z.boolean().nullish(),
     ingesterFailed: z.boolean().nullish(),
     'storeFailed?': z.boolean().nullish(),
+    log: logSchema.optional(),
   })
   .transform(({ version, ...said }) => ({
     version,
     ingesterFailed: (said['ingesterFailed?'] ?? said.ingesterFailed) === true,
     storeFailed: said['storeFailed?'] === true,
+    log: said.log,
   }));
 
 /** Reads the body of `/_xtdb/status` as JSON; undefined when it is none. */
@@ -94,6 +120,10 @@ export type NodeStatusReport = {
       readonly answers: boolean;
       readonly ingesterFailed: boolean;
       readonly storeFailed: boolean;
+      /** The log that it shares with other nodes, in words without secrets; null where it shares none. */
+      readonly sharedLog: string | null;
+      /** What it says of that log; null where it shares none or does not answer. */
+      readonly log: LogHealth | null;
       /** How far the index of a node that starts has come; null once it is ready. */
       readonly indexing: Indexing | null;
     })
@@ -107,11 +137,21 @@ export function writeTrouble(status: NodeStatusReport): string | undefined {
   const room = `Free at least ${Math.ceil(status.leastRoom / 1_048_576)} MiB on the disk of ${status.dataDir}`;
   if (!hasFailedWrites(status)) return status.isDiskFull ? `ITS DISK IS FULL. ${room}, or it will take no more writes` : undefined;
   const failed = status.running && status.ingesterFailed ? 'HAS STOPPED INDEXING' : 'TAKES NO MORE WRITES';
-  if (status.running && !(status.supervised && status.profile === 'rocksdb'))
+  if (status.running && !(status.supervised && status.profile !== 'memory'))
     return `${failed}: stop it, then start it (palimpsest node stop, palimpsest node start)`;
   return status.isDiskFull
     ? `${failed}: its disk is full. ${room}: then it is started again by itself, and what was acknowledged meanwhile is delivered`
     : `${failed}: it is being started again`;
+}
+
+/** How a node stands to the log that it shares, for people: the lag, or that the log does not answer; undefined where it shares none. */
+export function logText(status: NodeStatusReport): string | undefined {
+  if (!status.running || status.sharedLog === null) return undefined;
+  if (status.log === null) return status.sharedLog;
+  if (!status.log.reachable)
+    return `${status.sharedLog}: CANNOT BE REACHED; the node answers from what it has, and takes no writes until it can be`;
+  const behind = (status.log.submitted ?? -1) - (status.log.completed ?? -1);
+  return `${status.sharedLog}: ${behind > 0 ? `the index is ${behind} steps of the log behind` : 'the index is up to date'}`;
 }
 
 /** What the state file of a data folder says, without asking the node; undefined where there is none. */
@@ -136,6 +176,7 @@ export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
   const { kind, state } = await readLiveness(folder);
   if (kind === 'none') return { running: false, ...place, failure: state?.failure ?? null };
   const { address, phase } = state;
+  const sharedLog = state.profile === 'postgres' || state.profile === 'kafka' ? await readSharedLog(dir).catch(() => undefined) : undefined;
   const answer = phase === 'ready' && address !== null ? await probeNode(address, TIME_LIMITS.statusProbeMs) : undefined;
   return {
     running: true,
@@ -154,6 +195,8 @@ export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
     answers: answer !== undefined,
     ingesterFailed: answer?.ingesterFailed ?? false,
     storeFailed: answer?.storeFailed ?? false,
+    sharedLog: sharedLog === undefined ? null : describeSharedLog(sharedLog),
+    log: answer?.log ?? null,
     indexing: state.indexing ?? null,
   };
 }

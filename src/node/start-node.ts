@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { identifyProcess } from '../process/process-identity.js';
 import { systemCode } from '../process/system-error.js';
 import { pollUntil } from '../process/within-limit.js';
+import { defined } from '../values/defined.js';
 import { type DataFolder, makeRuntimeFolder, socketIn } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { ensureInstallation } from './install.js';
@@ -23,6 +24,7 @@ import {
   readState,
   startingState,
 } from './node-state.js';
+import { type ChosenLog, PASSWORD_VARIABLE, type SharedLog, sharedLogFile } from './shared-log.js';
 import { NO_SPACE_EXIT } from './supervise.js';
 import { TIME_LIMITS } from './time-limits.js';
 
@@ -54,7 +56,12 @@ function packageFiles(): PackageFiles {
 
 /** How a node is started when there is none. */
 export interface StartOptions {
-  readonly profile: NodeProfile;
+  /** What the data folder is used with already where absent, else `rocksdb`. */
+  readonly profile?: NodeProfile;
+  /** The log that the node shares with others; the one that the data folder names where absent. */
+  readonly log?: SharedLog;
+  /** The password of the database that `log` names, where no file has it: handed to the node by its environment alone. */
+  readonly databasePassword?: string;
   /** Limit for the start of the JVM until it answers, without the one-time build; default 60 s. */
   readonly readyTimeoutMs?: number;
   /** The node stops itself after so long without a request; 0 is never; default 1800. */
@@ -74,7 +81,12 @@ export interface StartOptions {
   onProgress?(message: string): void;
 }
 
-const CONFIG_FILES: Readonly<Record<NodeProfile, string>> = { memory: 'memory.edn', rocksdb: 'xtdb.edn' };
+const CONFIG_FILES: Readonly<Record<NodeProfile, string>> = {
+  memory: 'memory.edn',
+  rocksdb: 'xtdb.edn',
+  postgres: join('shared', 'postgres.edn'),
+  kafka: join('shared', 'kafka.edn'),
+};
 
 /** A node that answers. */
 export interface RunningNode {
@@ -108,11 +120,18 @@ function readyTimeout(folder: DataFolder, limitMs: number, indexing: Indexing | 
   );
 }
 
-async function makePlan(folder: DataFolder, files: PackageFiles, options: StartOptions): Promise<LaunchPlan> {
+/** How one start is asked for, with what the data folder had to say to it. */
+export interface ChosenStart extends StartOptions {
+  readonly chosen: ChosenLog;
+}
+
+async function makePlan(folder: DataFolder, files: PackageFiles, options: ChosenStart): Promise<LaunchPlan> {
+  const { profile, log } = options.chosen;
   const java = await findJava({ javaHome: options.javaHome, signal: options.signal });
   const installation = await ensureInstallation({
     java,
     frontDir: files.frontDir,
+    isShared: log !== undefined,
     memoryConfig: join(files.frontDir, CONFIG_FILES.memory),
     cacheDir: options.cacheDir ?? join(homedir(), '.cache', 'palimpsest'),
     signal: options.signal,
@@ -127,16 +146,17 @@ async function makePlan(folder: DataFolder, files: PackageFiles, options: StartO
   }
   return {
     dataDir: folder.dir,
-    profile: options.profile,
+    profile,
     java: java.command,
     javaMajor: java.major,
     jars: [...installation.jars],
     archive: installation.archive,
-    configFile: join(files.frontDir, CONFIG_FILES[options.profile]),
+    configFile: join(files.frontDir, CONFIG_FILES[profile]),
+    settingsFile: log === undefined ? null : sharedLogFile(folder.dir),
     socketPath: isTcp ? null : socketIn(runtimeFolder),
     tokenFile: isTcp ? tokenFile : null,
     idleExitSeconds: options.idleExitSeconds ?? TIME_LIMITS.idleExitSeconds,
-    heapMegabytes: options.heapMegabytes ?? DEFAULT_HEAP_MEGABYTES[options.profile],
+    heapMegabytes: options.heapMegabytes ?? DEFAULT_HEAP_MEGABYTES[profile],
   };
 }
 
@@ -174,7 +194,7 @@ export async function pollStart<T>(
  * the holder of the start lock, when no node runs.
  * @throws {NodeError}
  */
-export async function startNode(folder: DataFolder, options: StartOptions): Promise<RunningNode> {
+export async function startNode(folder: DataFolder, options: ChosenStart): Promise<RunningNode> {
   const files = packageFiles();
   const plan = await makePlan(folder, files, options);
   await rm(folder.stateFile, { force: true });
@@ -183,6 +203,7 @@ export async function startNode(folder: DataFolder, options: StartOptions): Prom
   const logFd = openSync(folder.logFile, 'a', 0o600);
   const supervisor = spawn(process.execPath, [files.cli, 'node', 'supervise', '--plan', JSON.stringify(plan)], {
     cwd: folder.dir,
+    env: { ...process.env, ...defined({ [PASSWORD_VARIABLE]: options.databasePassword }) },
     detached: true,
     stdio: ['ignore', 'ignore', logFd],
   });

@@ -24,6 +24,28 @@ const FAILURES = {
       'Restore the data folder from a backup. If only its index is damaged, remove the folder `index` in it: the node rebuilds that from the log.',
   },
   'newer-data': { code: 'data-newer', nextStep: 'Use the newer version that wrote it, or name another folder with --data.' },
+  'older-data': {
+    code: 'data-older',
+    nextStep: 'Use the version that wrote it for as long as its nodes run, or begin a new log: this version has no way to move it on.',
+  },
+  'log-unreachable': {
+    code: 'log-unreachable',
+    nextStep: 'Check its address, that it runs and that this host may reach it (for TLS, the certificates), then start the node again.',
+  },
+  'log-denied': {
+    code: 'log-denied',
+    nextStep:
+      'Put the right password into the file of --password-file or into PALIMPSEST_DATABASE_PASSWORD (for Kafka, into the file of --kafka-properties), then start the node again.',
+  },
+  'log-missing': {
+    code: 'log-missing',
+    nextStep: 'Create the database (CREATE DATABASE …), or the topic with --create-topic, or correct its name; then start the node again.',
+  },
+  'log-unfit': { code: 'log-unfit', nextStep: 'docs/operations.md says what is needed. Change that, then start the node again.' },
+  'log-mismatch': {
+    code: 'log-mismatch',
+    nextStep: 'Name the log that this data folder was used with, or another folder with --data: its index is made from the log.',
+  },
   'no-space': { code: 'no-space', nextStep: 'Free some space on that disk, then start the node again.' },
   'bind-failed': { code: 'start-failed', nextStep: 'Check that the folder of the socket is writable and belongs to you.' },
   'config-invalid': { code: 'start-failed', nextStep: 'Install the package again.' },
@@ -211,6 +233,13 @@ class Supervision {
         await delay(restartDelayMs(crashes), undefined, { signal: stop }).catch(() => undefined);
         if (await this.#untilRoom(stop)) continue;
         return this.#leave();
+      }
+      if (wasEverReady && verdict.kind === 'failed' && verdict.error.code === 'log-unreachable') {
+        this.#say(`${verdict.error.message} It is tried again`);
+        await this.#set({ phase: 'restarting', jvm: null, indexing: null, frontExit, restarts: this.#state.restarts + 1 });
+        await delay(restartDelayMs(crashes), undefined, { signal: stop }).catch(() => undefined);
+        if (stop.aborted) return this.#leave();
+        continue;
       }
       const hopeless = !wasEverReady && crashes >= GIVE_UP_AFTER;
       if (verdict.kind === 'failed' || hopeless) {

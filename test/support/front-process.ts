@@ -11,7 +11,12 @@ import { commonJvmFlags } from '../../src/node/launch.js';
 const frontDir = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'xtdb');
 
 /** The configurations that come with the front. */
-export const CONFIGS = { memory: join(frontDir, 'memory.edn'), rocksdb: join(frontDir, 'xtdb.edn') } as const;
+export const CONFIGS = {
+  memory: join(frontDir, 'memory.edn'),
+  rocksdb: join(frontDir, 'xtdb.edn'),
+  postgres: join(frontDir, 'shared', 'postgres.edn'),
+  kafka: join(frontDir, 'shared', 'kafka.edn'),
+} as const;
 
 /** The line a front prints when it is ready. */
 export interface ReadyLine {
@@ -37,20 +42,27 @@ export interface FrontRun {
   readonly ended: Promise<FrontEnd>;
 }
 
-/** The front as it was built for this machine, and the Java that runs it. */
-export function builtFront(): Promise<{ readonly java: Java; readonly installation: Installation }> {
-  built ??= build();
-  return built;
+/** The front as it was built for this machine, and the Java that runs it; with `isShared` the one that can share a log. */
+export async function builtFront(isShared = false): Promise<BuiltFront> {
+  const front = built.get(isShared) ?? build(isShared);
+  built.set(isShared, front);
+  return front;
 }
 
-let built: Promise<{ readonly java: Java; readonly installation: Installation }> | undefined;
+interface BuiltFront {
+  readonly java: Java;
+  readonly installation: Installation;
+}
 
-async function build(): Promise<{ readonly java: Java; readonly installation: Installation }> {
+const built = new Map<boolean, Promise<BuiltFront>>();
+
+async function build(isShared: boolean): Promise<BuiltFront> {
   const java = await findJava({});
   const cacheHome = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
   const installation = await ensureInstallation({
     java,
     frontDir,
+    isShared,
     memoryConfig: CONFIGS.memory,
     cacheDir: join(cacheHome, 'palimpsest'),
   });
@@ -59,7 +71,7 @@ async function build(): Promise<{ readonly java: Java; readonly installation: In
 
 /** The program and its arguments that start the front with these flags, compiled as the service runs it. */
 export async function frontCommand(flags: readonly string[], jvmFlags: readonly string[] = []): Promise<readonly [string, ...string[]]> {
-  const { java, installation } = await builtFront();
+  const { java, installation } = await builtFront(flags.includes('--settings'));
   return [
     java.command,
     ...commonJvmFlags(java.major),

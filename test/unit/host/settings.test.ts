@@ -11,7 +11,6 @@ describe('where settings come from', () => {
     expect(readSettings({}, {})).toEqual({
       node: {
         dataDir: join(homedir(), '.local', 'share', 'palimpsest'),
-        profile: 'rocksdb',
         cacheDir: join(homedir(), '.cache', 'palimpsest'),
       },
       nodeUrl: undefined,
@@ -20,7 +19,7 @@ describe('where settings come from', () => {
     expect(
       readSettings({ XDG_DATA_HOME: '/d', XDG_CACHE_HOME: '/c', XDG_RUNTIME_DIR: '/r', JAVA_HOME: '/j', XTDB_URL: 'http://h:3000' }, {}),
     ).toEqual({
-      node: { dataDir: '/d/palimpsest', profile: 'rocksdb', cacheDir: '/c/palimpsest', runtimeDir: '/r', javaHome: '/j' },
+      node: { dataDir: '/d/palimpsest', cacheDir: '/c/palimpsest', runtimeDir: '/r', javaHome: '/j' },
       nodeUrl: 'http://h:3000',
       shareSessions: false,
     });
@@ -57,7 +56,7 @@ describe('where settings come from', () => {
   });
 
   test('an unknown profile is refused with the ones there are', () => {
-    expect(() => readSettings({}, { profile: 'postgres' })).toThrow(/"postgres".*memory, rocksdb/);
+    expect(() => readSettings({}, { profile: 'mysql' })).toThrow(/"mysql".*memory, rocksdb, postgres, kafka/);
   });
 });
 

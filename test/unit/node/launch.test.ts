@@ -10,6 +10,7 @@ const plan: LaunchPlan = {
   jars: ['/cache/front.jar', '/cache/lib/a.jar'],
   archive: '/cache/front.jsa',
   configFile: '/pkg/xtdb/xtdb.edn',
+  settingsFile: null,
   socketPath: '/data/run/xtdb.sock',
   tokenFile: null,
   idleExitSeconds: 60,
@@ -36,6 +37,13 @@ describe('the command line of the JVM', () => {
     expect(args).not.toContain('--data');
     expect(args).toContain('-XX:TieredStopAtLevel=1');
     expect(args).toContain('-XX:+UseSerialGC');
+  });
+
+  test('a profile that shares a log reads where it is from a file', () => {
+    const args = frontArguments({ ...plan, profile: 'postgres', settingsFile: '/data/shared-log.json' });
+    expect(following(args, '--settings')).toBe('/data/shared-log.json');
+    expect(following(args, '--data')).toBe('/data');
+    expect(frontArguments(plan)).not.toContain('--settings');
   });
 
   test('without an archive no flag names one', () => {

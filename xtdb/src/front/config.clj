@@ -1,6 +1,7 @@
 (ns front.config
   "XTDB's configuration, read from an EDN file and made safe."
-  (:require [clojure.edn :as edn]
+  (:require [clojure.data.json :as json]
+            [clojure.edn :as edn]
             [clojure.java.io :as io]
             [clojure.walk :as walk])
   (:import (java.nio.file Path)))
@@ -15,9 +16,26 @@
   [e]
   (true? (::invalid (ex-data e))))
 
-(defn- read-map [^Path file]
+(defn- read-settings [^Path file]
+  (let [settings (try
+                   (json/read-str (slurp (.toFile file)))
+                   (catch Exception e
+                     (throw (invalid (str "Cannot read " file ": " (ex-message e))))))]
+    (if (map? settings)
+      settings
+      (throw (invalid (str file " does not hold an object"))))))
+
+(defn- setting
+  "What stands at a path of keys: data that is put into the configuration as it is."
+  [settings path]
+  (let [found (get-in settings path)]
+    (if (nil? found)
+      (throw (ex-info (str "it needs the setting " (pr-str path) ", which --settings has to give") {}))
+      found)))
+
+(defn- read-map [^Path file settings]
   (let [config (try
-                 (edn/read-string (slurp (.toFile file)))
+                 (edn/read-string {:readers {'front/setting #(setting settings %)}} (slurp (.toFile file)))
                  (catch Exception e
                    (throw (invalid (str "Cannot read " file ": " (ex-message e))))))]
     (if (map? config)
@@ -65,10 +83,11 @@
   (walk/postwalk-replace {'xtdb.rocksdb/->kv-store 'front.checked-store/->kv-store} config))
 
 (defn load-config
-  "The configuration of this file: relative paths resolved against `data`, functions in queries limited whatever the file says of them,
-  documents counted and cached by size, damage in RocksDB's files an error wherever it is met. Throws an exception of `invalid?`."
-  [file data]
-  (->> (read-map file)
+  "The configuration of the file `config`: relative paths resolved against `data`, `#front/setting` replaced by what stands in the JSON file `settings`,
+  functions in queries limited whatever the file says of them, documents counted and cached by size, damage in RocksDB's files an error wherever it is met.
+  Throws an exception of `invalid?`."
+  [{:keys [config data settings]}]
+  (->> (read-map config (some-> settings read-settings))
        (resolve-paths data)
        only-pure-functions
        bounded

@@ -6,7 +6,7 @@
 (set! *warn-on-reflection* true)
 
 (def usage
-  (str "usage: front.main --config FILE.edn [--data DIR] [--lock FILE]\n"
+  (str "usage: front.main --config FILE.edn [--settings FILE.json] [--data DIR] [--lock FILE]\n"
        "                  (--socket PATH | --port N [--host ADDRESS] [--token-file FILE [--make-token]])\n"
        "                  [--idle-exit SECONDS]\n"
        "                  [--query-timeout MS] [--max-rows N] [--max-body BYTES] [--max-queries N]\n"
@@ -25,6 +25,7 @@
 (def ^:private with-value
   "By flag: its key and how its text becomes a value (nil when it does not)."
   {"--config" [:config path]
+   "--settings" [:settings path]
    "--data" [:data path]
    "--lock" [:lock path]
    "--socket" [:socket path]

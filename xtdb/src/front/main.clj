@@ -71,7 +71,7 @@
 (defn- open-front
   "The node and its front, listening. What was opened is closed again when a later step fails."
   [flags]
-  (let [^Closeable node (xt/start-node (config/load-config (:config flags) (:data flags)))]
+  (let [^Closeable node (xt/start-node (config/load-config flags))]
     (try
       (check-log! node)
       (let [context (context node flags)]
@@ -102,7 +102,7 @@
 (defn- watch-writes!
   "Says once that the indexer or the store takes no more writes: whoever supervises this process starts it again when there is room."
   [{:keys [node store-failed]}]
-  (watch! "front-writes" #(when (or (realized? store-failed) (starting/ingester-failed? node)) (ready/say-failed!) true)))
+  (watch! "front-writes" #(when (or (realized? store-failed) (starting/ingester-failed? (xt/status node))) (ready/say-failed!) true)))
 
 (defn- on-signal!
   "SIGTERM and SIGINT end in a clean close and exit code 0."

@@ -40,6 +40,14 @@
   (str "The index was made by another version of XTDB (" (ex-message e) "; this one makes " c/index-version
        "). An older one is rebuilt after its folder is removed; a newer one needs that newer version"))
 
+(defn- trouble-of
+  "The code of what a shared log has against this node."
+  [e]
+  (some (comp :front/trouble ex-data) (causes e)))
+
+(defn- trouble-message [e]
+  (ex-message (first (filter (comp :front/trouble ex-data) (causes e)))))
+
 (defn reason
   "`{:code :message :exit}` for what stopped the start."
   [^Throwable e]
@@ -47,6 +55,7 @@
         storage (storage-failure e said)
         [code message] (cond
                          (config/invalid? e) [:config-invalid (ex-message e)]
+                         (trouble-of e) [(trouble-of e) (trouble-message e)]
                          (other-index-version e) [:newer-data (index-message (other-index-version e))]
                          (= :locked storage) [:start-failed said]
                          storage [storage said]

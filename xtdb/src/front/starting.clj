@@ -10,10 +10,9 @@
   (inc (::xt/tx-id tx -1)))
 
 (defn ingester-failed?
-  "Whether the indexer of a node is dead: it answers out of stale data and takes no more writes until it is started again."
-  [node]
-  (let [status (xt/status node)]
-    (boolean (some status [:ingester-failed? :xtdb.tx/ingester-failed?]))))
+  "Whether the indexer of a node of this status is dead, or is no longer given what the log holds: it answers out of stale data until it is started again."
+  [status]
+  (boolean (some status [:ingester-failed? :xtdb.tx/ingester-failed? :front/log-ended?])))
 
 (defn since
   "A function that gives `{:indexed n, :of m}` while the index is behind the log's end of now, and nil from then on for good.
@@ -24,6 +23,6 @@
     (fn []
       (when-not @started?
         (let [indexed (transactions (xt/latest-completed-tx node))]
-          (if (or (>= indexed of) (ingester-failed? node))
+          (if (or (>= indexed of) (ingester-failed? (xt/status node)))
             (do (reset! started? true) nil)
             {:indexed indexed, :of of}))))))

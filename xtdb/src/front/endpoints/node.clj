@@ -1,14 +1,23 @@
 (ns front.endpoints.node
   "The node itself: its status, its basis, its attributes."
   (:require [front.endpoints.basis :as basis]
+            [front.starting :as starting]
             [xtdb.api :as xt]))
+
+(defn- with-health
+  "What XTDB says of a node, and what it does not: a log that is no longer read, how far the index of a shared one has come."
+  [{:keys [node store-failed]}]
+  (let [status (xt/status node)]
+    (cond-> status
+      (starting/ingester-failed? status) (assoc :ingester-failed? true)
+      (:front/log status) (assoc-in [:front/log :completed] (::xt/tx-id (xt/latest-completed-tx node)))
+      (realized? store-failed) (assoc :front/store-failed? true))))
 
 (defn status
   "GET /status: 500 only where XTDB's wire has it, with an inactive Kafka; 503 while the index is behind the log, with how far it has come.
-  A store that has refused a write is named."
-  [{:keys [node starting store-failed]} _]
-  (let [status (cond-> (xt/status node)
-                 (realized? store-failed) (assoc :front/store-failed? true))
+  A store that has refused a write is named, and of a shared log how far it and the index go."
+  [{:keys [starting] :as context} _]
+  (let [status (with-health context)
         behind (starting)]
     (cond
       behind {:status 503, :headers {"Retry-After" "1"}, :body (assoc status :front/starting behind)}

@@ -1,0 +1,138 @@
+import { isAbsolute, resolve } from 'node:path';
+import { parseDatabaseUrl } from '../node/postgres-url.js';
+import { PASSWORD_VARIABLE, type SharedDatabase, type SharedLog } from '../node/shared-log.js';
+import { defined } from '../values/defined.js';
+import { type Environment, variable } from './environment.js';
+
+/** The flags of `node start` that say which log a node shares with others. */
+export interface SharedLogFlags {
+  readonly log?: string;
+  readonly documents?: string;
+  readonly passwordFile?: string;
+  readonly topic?: string;
+  readonly replication?: number;
+  readonly createTopic?: boolean;
+  readonly kafkaProperties?: string;
+}
+
+/** A shared log as flags and variables name it, and the password of its database where no file has it. */
+export interface SharedLogSettings {
+  readonly log: SharedLog;
+  readonly databasePassword?: string;
+}
+
+/** On how many brokers a topic is kept unless told otherwise: one may be lost and another away. */
+const REPLICATION = 3;
+const TOPIC = 'palimpsest-log';
+const BROKER = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/;
+
+/** The flags that say something of a shared log. */
+const OF_LOGS = [
+  ['log', '--log'],
+  ['documents', '--documents'],
+  ['passwordFile', '--password-file'],
+  ['topic', '--topic'],
+  ['replication', '--replication'],
+  ['createTopic', '--create-topic'],
+  ['kafkaProperties', '--kafka-properties'],
+] as const satisfies readonly (readonly [keyof SharedLogFlags, string])[];
+/** Those of them that Kafka alone has a use for. */
+const OF_KAFKA: ReadonlySet<string> = new Set(['--documents', '--topic', '--replication', '--create-topic', '--kafka-properties']);
+
+function brokersOf(text: string): string[] {
+  const brokers = text.split(',').map((broker) => broker.trim());
+  const wrong = brokers.find((broker) => !(Number(BROKER.exec(broker)?.[1]) <= 65_535));
+  if (wrong === undefined) return brokers;
+  // A URL with a password may have been meant.
+  const shown = wrong.includes('@') ? 'one of them' : JSON.stringify(wrong);
+  throw new Error(`The brokers of Kafka must look like HOST:PORT,HOST:PORT; ${shown} does not.`);
+}
+
+function topicOf(topic: string): string {
+  if (/^[A-Za-z0-9._-]{1,249}$/.test(topic) && topic !== '.' && topic !== '..') return topic;
+  throw new Error(`${JSON.stringify(topic)} cannot be the name of a topic: letters, digits, dots, underscores and hyphens, at most 249.`);
+}
+
+function replicationOf(text: string): number {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count >= 1 && count <= 32_767) return count;
+  throw new Error(`The replication of a topic is a whole number from 1, not ${JSON.stringify(text)} (PALIMPSEST_REPLICATION).`);
+}
+
+/** A file that the node reads later, from another folder. */
+function fileOf([name, path]: readonly [name: string, path: string | undefined]): string | undefined {
+  if (path === undefined || isAbsolute(path)) return path;
+  if (name.startsWith('--')) return resolve(path);
+  throw new Error(`${name} must be an absolute path, not ${JSON.stringify(path)}.`);
+}
+
+/** What a flag or else a variable says, and which of them did. */
+function given(env: Environment, flag: readonly [name: string, value: string | undefined], name: string) {
+  const [flagName, value] = flag;
+  return value === undefined ? ([name, variable(env, name)] as const) : ([flagName, value] as const);
+}
+
+function databaseOf(
+  env: Environment,
+  [name, url]: readonly [name: string, url: string],
+  passwordFile: string | undefined,
+): { readonly database: SharedDatabase; readonly databasePassword?: string } {
+  const { database, password } = parseDatabaseUrl(url);
+  if (password !== undefined && name.startsWith('--')) {
+    throw new Error(
+      `${name} must have no password: every user of this machine could read it there. Put it into a file (--password-file) or into ${PASSWORD_VARIABLE}.`,
+    );
+  }
+  const databasePassword = passwordFile === undefined ? (variable(env, PASSWORD_VARIABLE) ?? password) : undefined;
+  return {
+    database: {
+      ...database,
+      hosts: [...database.hosts],
+      parameters: { ...database.parameters },
+      passwordVariable: PASSWORD_VARIABLE,
+      ...defined({ passwordFile }),
+    },
+    ...defined({ databasePassword }),
+  };
+}
+
+/**
+ * The shared log that flags and variables name; undefined where neither says where one is. Secrets come from files and variables alone, and stand in no message.
+ * Throws an Error for what cannot be used.
+ */
+export function readSharedLogSettings(env: Environment, flags: SharedLogFlags, profile: string | undefined): SharedLogSettings | undefined {
+  const [logName, log] = given(env, ['--log', flags.log], 'PALIMPSEST_LOG');
+  const [documentsName, documents] = given(env, ['--documents', flags.documents], 'PALIMPSEST_DOCUMENTS');
+  const passwordFile = fileOf(given(env, ['--password-file', flags.passwordFile], 'PALIMPSEST_DATABASE_PASSWORD_FILE'));
+  const isShared = profile === 'postgres' || profile === 'kafka';
+  if (!isShared) {
+    const stray =
+      OF_LOGS.find(([key]) => flags[key] !== undefined)?.[1] ?? (profile === undefined && log !== undefined ? logName : undefined);
+    if (stray !== undefined) throw new Error(`${stray} goes with --profile postgres or --profile kafka (PALIMPSEST_PROFILE).`);
+    return undefined;
+  }
+  if (log === undefined) {
+    const stray = OF_LOGS.find(([key]) => flags[key] !== undefined)?.[1];
+    if (stray !== undefined) throw new Error(`${stray} goes with --log (PALIMPSEST_LOG).`);
+    return undefined;
+  }
+  if (profile === 'postgres') {
+    const stray = OF_LOGS.find(([key, name]) => OF_KAFKA.has(name) && flags[key] !== undefined)?.[1];
+    if (stray !== undefined) throw new Error(`${stray} goes with --profile kafka: with postgres, log and documents are in one database.`);
+    const { database, databasePassword } = databaseOf(env, [logName, log], passwordFile);
+    return { log: { profile, database }, ...defined({ databasePassword }) };
+  }
+  if (documents === undefined) {
+    throw new Error('--profile kafka needs --documents postgresql://USER@HOST/DATABASE (PALIMPSEST_DOCUMENTS): Kafka keeps the log alone.');
+  }
+  const propertiesFile = fileOf(given(env, ['--kafka-properties', flags.kafkaProperties], 'PALIMPSEST_KAFKA_PROPERTIES'));
+  const { database, databasePassword } = databaseOf(env, [documentsName, documents], passwordFile);
+  const kafka = {
+    brokers: brokersOf(log),
+    topic: topicOf(flags.topic ?? variable(env, 'PALIMPSEST_TOPIC') ?? TOPIC),
+    replication: flags.replication ?? replicationOf(variable(env, 'PALIMPSEST_REPLICATION') ?? String(REPLICATION)),
+    create: flags.createTopic ?? false,
+    ...defined({ propertiesFile }),
+  };
+  return { log: { profile, database, kafka }, ...defined({ databasePassword }) };
+}

@@ -1,0 +1,17 @@
+import base from '../../jest.config.mjs';
+
+const [live] = base.projects.filter(({ displayName }) => displayName === 'live');
+
+/** Nodes over a PostgreSQL and a broker of Kafka that the tests start themselves. Not part of `npm test`. */
+export default {
+  ...live,
+  rootDir: '../..',
+  displayName: 'cluster',
+  testMatch: ['<rootDir>/test/cluster/**/*.test.ts'],
+  globalSetup: '<rootDir>/test/cluster/start-servers.mjs',
+  globalTeardown: '<rootDir>/test/cluster/stop-servers.mjs',
+  // Each suite has a server, several nodes and a compiler's worth of classes.
+  maxWorkers: 1,
+  reporters: base.reporters,
+  testTimeout: 600_000,
+};

@@ -1,0 +1,89 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { findJava } from '../../src/node/java.js';
+import { builtFront } from '../support/front-process.js';
+import { freePort } from './free-port.js';
+import { serverJars, untilListening } from './postgres-server.js';
+
+const run = promisify(execFile);
+
+/** A broker of Kafka of its own, of one test run: it is its own controller. */
+export interface KafkaBroker {
+  /** Takes whoever comes. */
+  readonly port: number;
+  /** Takes the user `node` with the password `right`, by SASL/PLAIN. */
+  readonly saslPort: number;
+  /** Makes a topic with settings of its own, `key=value`. */
+  makeTopic(topic: string, options: { readonly partitions: number; readonly settings?: readonly string[] }): Promise<void>;
+  start(): Promise<void>;
+  kill(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** Any base64 of 16 bytes: a cluster of one. */
+const CLUSTER_ID = 'AAAAAAAAAAAAAAAAAAAAAQ';
+const PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule';
+
+const propertiesText = (properties: Readonly<Record<string, string>>): string =>
+  Object.entries(properties)
+    .map(([key, value]) => `${key}=${value}\n`)
+    .join('');
+
+/** Makes a broker with a folder of its own and starts it. */
+export async function kafkaBroker(): Promise<KafkaBroker> {
+  const java = await findJava({});
+  const dir = await mkdtemp(join(tmpdir(), 'palimpsest-kafka-'));
+  const [port, saslPort, controller] = [await freePort(), await freePort(), await freePort()];
+  const file = join(dir, 'server.properties');
+  await writeFile(
+    file,
+    propertiesText({
+      'process.roles': 'broker,controller',
+      'node.id': '1',
+      'controller.quorum.bootstrap.servers': `127.0.0.1:${controller}`,
+      listeners: `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort},CONTROLLER://127.0.0.1:${controller}`,
+      'controller.listener.names': 'CONTROLLER',
+      'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT',
+      'inter.broker.listener.name': 'PLAINTEXT',
+      'sasl.enabled.mechanisms': 'PLAIN',
+      'listener.name.sasl_plaintext.plain.sasl.jaas.config': `${PLAIN} required user_node="right";`,
+      'log.dirs': join(dir, 'log'),
+      'auto.create.topics.enable': 'false',
+      'offsets.topic.replication.factor': '1',
+    }),
+  );
+  const flags = ['-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', serverJars().join(delimiter)];
+  await run(java.command, [...flags, 'kafka.tools.StorageTool', 'format', '--standalone', '-t', CLUSTER_ID, '-c', file]);
+  let broker: ChildProcess | undefined;
+  const kill = async (): Promise<void> => {
+    if (broker === undefined || broker.exitCode !== null || broker.signalCode !== null) return;
+    const ended = once(broker, 'exit');
+    broker.kill('SIGKILL');
+    await ended;
+  };
+  const start = async (): Promise<void> => {
+    broker = spawn(java.command, [...flags, 'kafka.Kafka', file], { stdio: 'ignore', cwd: dir });
+    await untilListening(port, broker);
+  };
+  await start();
+  return {
+    port,
+    saslPort,
+    makeTopic: async (topic, { partitions, settings = [] }) => {
+      const { installation } = await builtFront(true);
+      const script = join(import.meta.dirname, 'make-topic.clj');
+      const words = ['clojure.main', script, `127.0.0.1:${port}`, topic, String(partitions), ...settings];
+      await run(java.command, ['-XX:TieredStopAtLevel=1', '-cp', installation.jars.join(delimiter), ...words]);
+    },
+    start,
+    kill,
+    remove: async () => {
+      await kill();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { until } from '../support/until.js';
+import { freePort } from './free-port.js';
+
+const run = promisify(execFile);
+
+/** The user `nobody`: PostgreSQL does not run as root. */
+const UNPRIVILEGED = 65_534;
+const isRoot = process.getuid?.() === 0;
+
+/** A program and its arguments, run as a user who is not root. */
+const asUser = (program: string, args: readonly string[]): readonly [string, string[]] =>
+  isRoot ? ['setpriv', [`--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, '--clear-groups', program, ...args]] : [program, [...args]];
+
+const listens = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = createConnection({ port, host: '127.0.0.1' });
+    socket.on('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+
+/** Waits until something accepts connections on a port, or the process that should has ended. */
+export async function untilListening(port: number, process: ChildProcess): Promise<void> {
+  await until(
+    async () => process.exitCode ?? process.signalCode ?? (await listens(port)),
+    (answer) => answer !== false,
+  );
+  if (process.exitCode !== null || process.signalCode !== null) throw new Error(`the server of port ${port} ended before it listened`);
+}
+
+/** The jars of the servers that the tests start; `old` has a PostgreSQL alone, which is too old. */
+export function serverJars(age: 'new' | 'old' = 'new'): readonly string[] {
+  const jars = age === 'old' ? process.env.PALIMPSEST_TEST_OLD_JARS : process.env.PALIMPSEST_TEST_JARS;
+  if (jars === undefined) throw new Error('PALIMPSEST_TEST_JARS is not set: run through npm run test:cluster');
+  return JSON.parse(jars);
+}
+
+/** A PostgreSQL of its own, of one test run. */
+export interface PostgresServer {
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  start(): Promise<void>;
+  /** Ends it as a power cut of its machine would. */
+  kill(): Promise<void>;
+  /** Stops it and removes its files. */
+  remove(): Promise<void>;
+}
+
+/**
+ * Unpacks the programs out of their jar and makes a server whose only user is `owner`, with a password that has every awkward character. Each of `databases` is made.
+ */
+export async function postgresServer(databases: readonly string[], age: 'new' | 'old' = 'new'): Promise<PostgresServer> {
+  const jar = serverJars(age).find((path) => path.includes('embedded-postgres-binaries'));
+  if (jar === undefined) throw new Error('there is no jar with the programs of PostgreSQL');
+  const dir = await mkdtemp(join(tmpdir(), 'palimpsest-pg-'));
+  await chmod(dir, 0o755);
+  const programs = join(dir, 'programs');
+  await mkdir(programs);
+  await run('jar', ['xf', jar], { cwd: programs });
+  const { stdout } = await run('find', [programs, '-name', '*.txz']);
+  await run('tar', ['xJf', stdout.trim().split('\n')[0] ?? '', '-C', programs]);
+  const password = 'p@ss:w/ord%20?#&=é';
+  const data = join(dir, 'data');
+  const passwordFile = join(dir, 'password');
+  await writeFile(passwordFile, password);
+  await mkdir(data);
+  if (isRoot) for (const path of [dir, data, passwordFile]) await chown(path, UNPRIVILEGED, UNPRIVILEGED);
+  const port = await freePort();
+  const initdb = asUser(join(programs, 'bin', 'initdb'), [
+    '-D',
+    data,
+    '-U',
+    'owner',
+    '-A',
+    'scram-sha-256',
+    `--pwfile=${passwordFile}`,
+    '--no-sync',
+    '--no-locale',
+    '-E',
+    'UTF8',
+  ]);
+  await run(initdb[0], initdb[1]);
+  let server: ChildProcess | undefined;
+  const kill = async (): Promise<void> => {
+    if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
+    const ended = once(server, 'exit');
+    // SIGQUIT: every process of it at once, without a word to anybody.
+    server.kill('SIGQUIT');
+    await ended;
+  };
+  /** The server's mode for one user takes statements on its standard input, and no password. */
+  const createDatabase = async (name: string): Promise<void> => {
+    const [program, args] = asUser(join(programs, 'bin', 'postgres'), ['--single', '-D', data, 'postgres']);
+    const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    child.stdin.end(`CREATE DATABASE "${name}"\n`);
+    const [code] = await once(child, 'close');
+    if (code !== 0 || said.includes('ERROR')) throw new Error(`the database was not made: ${said}`);
+  };
+  for (const name of databases) await createDatabase(name);
+  const start = async (): Promise<void> => {
+    const [program, args] = asUser(join(programs, 'bin', 'postgres'), ['-D', data, '-k', dir, '-h', '127.0.0.1', '-p', String(port), '-F']);
+    server = spawn(program, args, { stdio: 'ignore' });
+    await untilListening(port, server);
+  };
+  await start();
+  const remove = async (): Promise<void> => {
+    await kill();
+    await rm(dir, { recursive: true, force: true });
+  };
+  return { port, user: 'owner', password, start, kill, remove };
+}

@@ -1,0 +1,194 @@
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { SharedLog } from '../../src/node/shared-log.js';
+import { CONFIGS, failToStart, privateFolder, type RunningFront, startFront } from '../support/front-process.js';
+import { Wire } from '../support/wire.js';
+import { freePort } from './free-port.js';
+import { type KafkaBroker, kafkaBroker } from './kafka-broker.js';
+import { type PostgresServer, postgresServer } from './postgres-server.js';
+
+/** What a node says that cannot use a log, on real servers: a code and what is the matter, never a secret, and nothing is begun. */
+let folder: string;
+let postgres: PostgresServer;
+let kafka: KafkaBroker;
+let dir: string;
+let remove: () => Promise<void>;
+let front: RunningFront | undefined;
+
+beforeAll(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-refusals-')));
+  await writeFile(join(folder, 'wrong'), 'wrong-password');
+  [postgres, kafka] = await Promise.all([postgresServer(['one', 'two', 'three']), kafkaBroker()]);
+  await writeFile(join(folder, 'right'), postgres.password);
+});
+afterAll(async () => {
+  await Promise.all([postgres?.remove(), kafka?.remove()]);
+  await rm(folder, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  ({ dir, remove } = await privateFolder());
+});
+afterEach(async () => {
+  await front?.stop();
+  front = undefined;
+  await remove();
+});
+
+type Database = SharedLog['database'];
+type Kafka = Extract<SharedLog, { profile: 'kafka' }>['kafka'];
+
+const database = (change: Partial<Database> = {}): Database => ({
+  hosts: [{ host: '127.0.0.1', port: postgres.port }],
+  name: 'one',
+  user: postgres.user,
+  parameters: {},
+  passwordVariable: 'NONE_OF_IT',
+  passwordFile: join(folder, 'right'),
+  ...change,
+});
+
+const broker = (change: Partial<Kafka> = {}): Kafka => ({
+  brokers: [`127.0.0.1:${kafka.port}`],
+  topic: 'refusals',
+  replication: 1,
+  create: false,
+  ...change,
+});
+
+/** The flags of a node over a log. */
+async function flagsOf(log: { readonly database: Database; readonly kafka?: Kafka; readonly format?: number }): Promise<readonly string[]> {
+  const settings = join(dir, 'settings.json');
+  await writeFile(settings, JSON.stringify({ format: 2, ...log }));
+  const config = log.kafka === undefined ? CONFIGS.postgres : CONFIGS.kafka;
+  return ['--config', config, '--settings', settings, '--data', dir, '--socket', join(dir, 's')];
+}
+
+async function refused(log: { readonly database: Database; readonly kafka?: Kafka; readonly format?: number }): Promise<string> {
+  const [code, line] = await failToStart(await flagsOf(log));
+  expect(code).toBe(70);
+  expect(line).not.toContain(postgres.password);
+  expect(line).not.toContain('wrong-password');
+  return line;
+}
+
+describe('PostgreSQL', () => {
+  test('nobody listens there', async () => {
+    const port = await freePort();
+    const line = await refused({ database: database({ hosts: [{ host: '127.0.0.1', port }] }) });
+    expect(line).toMatch(new RegExp(`front: log-unreachable: .*owner@127.0.0.1:${port}/one.*refused`));
+  });
+
+  test('no host of that name', async () => {
+    const line = await refused({ database: database({ hosts: [{ host: 'no-such-host.invalid', port: 5432 }] }) });
+    expect(line).toMatch(/front: log-unreachable: .*no-such-host\.invalid/);
+  });
+
+  test('a wrong password, a missing one, an unknown user, a password file that is not there', async () => {
+    expect(await refused({ database: database({ passwordFile: join(folder, 'wrong') }) })).toMatch(/front: log-denied: .*owner@/);
+    expect(await refused({ database: { ...database(), passwordFile: undefined } })).toMatch(/front: log-denied: .*password/);
+    expect(await refused({ database: database({ user: 'nobody' }) })).toMatch(/front: log-denied: .*nobody@/);
+    expect(await refused({ database: database({ passwordFile: join(folder, 'gone') }) })).toMatch(
+      /front: log-denied: .*gone.*cannot be read/,
+    );
+  });
+
+  test('no such database', async () => {
+    expect(await refused({ database: database({ name: 'none' }) })).toMatch(/front: log-missing: .*"none" does not exist/);
+  });
+
+  test('a version that is too old', async () => {
+    const old = await postgresServer(['one'], 'old');
+    try {
+      const passwordFile = join(dir, 'password');
+      await writeFile(passwordFile, old.password);
+      const place = database({ hosts: [{ host: '127.0.0.1', port: old.port }], passwordFile });
+      expect(await refused({ database: place })).toMatch(/front: log-unfit: PostgreSQL 12\.22.* too old: version 13/);
+    } finally {
+      await old.remove();
+    }
+  });
+
+  test('a server without TLS where it is required', async () => {
+    expect(await refused({ database: database({ parameters: { sslmode: 'require' } }) })).toMatch(/front: log-unreachable: .*SSL/);
+  });
+});
+
+describe('Kafka', () => {
+  test('nobody listens there', async () => {
+    const brokers = [`127.0.0.1:${await freePort()}`];
+    expect(await refused({ database: database({ name: 'two' }), kafka: broker({ brokers }) })).toMatch(
+      /front: log-unreachable: Kafka .*127\.0\.0\.1/,
+    );
+  });
+
+  test('no such topic, and one that cannot be kept so many times', async () => {
+    expect(await refused({ database: database({ name: 'two' }), kafka: broker() })).toMatch(
+      /front: log-missing: There is no topic refusals/,
+    );
+    const impossible = broker({ create: true, replication: 3 });
+    expect(await refused({ database: database({ name: 'two' }), kafka: impossible })).toMatch(/front: log-unfit: .*refusals 3 times/);
+  });
+
+  test('a topic that would lose or reorder transactions', async () => {
+    await kafka.makeTopic('compacted', { partitions: 1, settings: ['cleanup.policy=compact', 'message.timestamp.type=CreateTime'] });
+    const compacted = await refused({ database: database({ name: 'two' }), kafka: broker({ topic: 'compacted' }) });
+    expect(compacted).toMatch(/front: log-unfit: The topic compacted .*cleanup\.policy=compact/);
+    expect(compacted).toContain('message.timestamp.type=CreateTime');
+    await kafka.makeTopic('wide', { partitions: 2 });
+    expect(await refused({ database: database({ name: 'two' }), kafka: broker({ topic: 'wide' }) })).toMatch(
+      /front: log-unfit: .*2 partitions/,
+    );
+  });
+
+  test('a wrong password for the broker; the right one comes from a file', async () => {
+    const properties = async (password: string): Promise<string> => {
+      const file = join(dir, 'client.properties');
+      const login = `org.apache.kafka.common.security.plain.PlainLoginModule required username="node" password="${password}";`;
+      await writeFile(file, `security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=${login}\n`, { mode: 0o600 });
+      return file;
+    };
+    const place = broker({ brokers: [`127.0.0.1:${kafka.saslPort}`], topic: 'sasl', create: true });
+    const wrong = { ...place, propertiesFile: await properties('wrong-password') };
+    expect(await refused({ database: database({ name: 'two' }), kafka: wrong })).toMatch(/front: log-denied: Kafka at .*does not let/);
+    const right = { ...place, propertiesFile: await properties('right') };
+    front = await startFront(await flagsOf({ database: database({ name: 'two' }), kafka: right }));
+  });
+});
+
+describe('a record of Kafka', () => {
+  test('holds a transaction of 8,000 operations; one that is too large is refused, and the next one works', async () => {
+    front = await startFront(await flagsOf({ database: database({ name: 'two' }), kafka: broker({ topic: 'large', create: true }) }));
+    const wire = new Wire({ socketPath: join(dir, 's') });
+    try {
+      const matches = (count: number): string =>
+        `{:tx-ops [${Array.from({ length: count }, (_, i) => `[:xtdb.api/match "none-${i}" nil]`).join(' ')}]}`;
+      expect(await wire.post('/submit-tx', matches(8_000))).toMatchObject({ status: 202 });
+      const refusal = await wire.post('/submit-tx', matches(40_000));
+      expect(refusal).toMatchObject({ status: 413 });
+      expect(refusal.text).toContain('40000 operations');
+      expect(await wire.post('/submit-tx', matches(1))).toMatchObject({ status: 202 });
+    } finally {
+      await wire.close();
+    }
+  });
+});
+
+describe('what the log says of itself', () => {
+  test('another format is refused, a newer and an older one, and the documents of another log', async () => {
+    const topic = broker({ topic: 'formats', create: true });
+    front = await startFront(await flagsOf({ database: database({ name: 'three' }), kafka: topic, format: 7 }));
+    await front.stop();
+    front = undefined;
+    expect(await refused({ database: database({ name: 'three' }), kafka: topic })).toMatch(
+      /front: newer-data: The log has format 7.*up to 2/,
+    );
+    expect(await refused({ database: database({ name: 'three' }), kafka: topic, format: 8 })).toMatch(
+      /front: older-data: The log has format 7/,
+    );
+    expect(await refused({ database: database({ name: 'one' }), kafka: topic, format: 7 })).toMatch(
+      /front: log-mismatch: The documents of the log/,
+    );
+  });
+});

@@ -1,0 +1,70 @@
+(ns front.shared.identity
+  "Which log this is: its first transaction holds a document with a name of its own and the number of the format of what is in the log."
+  (:require [front.shared.trouble :as trouble]
+            [xtdb.api :as xt]
+            [xtdb.codec :as c]
+            [xtdb.db :as db]
+            [xtdb.io :as xio]
+            [xtdb.tx.conform :as conform]
+            [xtdb.tx.event :as event])
+  (:import (xtdb.api ICursor)))
+
+(set! *warn-on-reflection* true)
+
+(def ^:private first-limit-ms
+  "How long the first transaction of a log that is not empty may take to be read."
+  30000)
+
+(defn- write!
+  "Writes the document of a log. Of several nodes that do so at once the first one's counts: the log has an order."
+  [log documents format]
+  (let [document {:xt/id :front/log, :front/log (str (random-uuid)), :front/format format}
+        operations (mapv conform/conform-tx-op [[::xt/match :front/log nil] [::xt/put document]])]
+    (db/submit-docs documents (xio/map-vals c/xt->crux (into {} (mapcat :docs) operations)))
+    @(db/submit-tx log (mapv conform/->tx-event operations) {})))
+
+(defn- first-transaction [log]
+  (let [until (+ (System/nanoTime) (* 1000000 (long first-limit-ms)))]
+    (loop []
+      (let [found (with-open [^ICursor cursor (db/open-tx-log log nil {})]
+                    (first (iterator-seq cursor)))]
+        (cond
+          found found
+          (< until (System/nanoTime)) (throw (trouble/trouble :log-unreachable "The first transaction of the log could not be read in time"))
+          :else (recur))))))
+
+(defn- document-of [documents transaction]
+  (let [hashes (set (conform/tx-events->doc-hashes (::event/tx-events transaction)))
+        found (db/fetch-docs documents hashes)]
+    (when (< (count found) (count hashes))
+      (throw (trouble/trouble :log-mismatch (str "The documents of the log are not in this database: name the one that the log was begun with"))))
+    (some #(when (:front/log %) %) (vals found))))
+
+(defn- check-format! [{:front/keys [format]} wanted]
+  (cond
+    (> (long format) (long wanted))
+    (throw (trouble/trouble :newer-data (str "The log has format " format "; this version knows formats up to " wanted)))
+    (< (long format) (long wanted))
+    (throw (trouble/trouble :older-data (str "The log has format " format "; this version writes format " wanted
+                                             ", which nodes of the earlier version could not read")))))
+
+(defn- check-index! [index name]
+  (let [known (db/read-index-meta index :front/log nil)]
+    (cond
+      (= known name) nil
+      (or known (db/latest-completed-tx index))
+      (throw (trouble/trouble :log-mismatch (str "The index in this data folder was made from another log"
+                                                 (when known (str " (" known "; this one is " name ")")))))
+      :else (db/store-index-meta index :front/log name))))
+
+(defn check!
+  "Makes sure that a log is one of ours, of this format, with its documents, and the one that the index was made from; begins an empty one.
+  Gives the log's name. Throws what `front.shared.trouble` makes."
+  [{:keys [log documents index format]}]
+  (when-not (db/latest-submitted-tx log)
+    (write! log documents format))
+  (let [document (or (document-of documents (first-transaction log))
+                     (throw (trouble/trouble :log-mismatch "The log was begun by another program")))]
+    (check-format! document format)
+    (check-index! index (:front/log document))
+    (:front/log document)))

@@ -1,0 +1,161 @@
+(ns front.shared.postgres
+  "Connections to a PostgreSQL that has been looked at before it is used, and the log in it."
+  (:require [clojure.string :as str]
+            [front.shared.secret :as secret]
+            [front.shared.trouble :as trouble]
+            [xtdb.db :as db]
+            [xtdb.io :as xio]
+            [xtdb.jdbc :as jdbc]
+            [xtdb.jdbc.psql :as psql]
+            [xtdb.system :as sys]
+            [xtdb.tx.subscribe :as subscribe])
+  (:import (com.zaxxer.hikari HikariConfig HikariDataSource)
+           (java.io Closeable)
+           (java.net ConnectException UnknownHostException)
+           (java.sql Connection SQLException)
+           (java.time Duration)
+           (javax.net.ssl SSLException)
+           (javax.sql DataSource)
+           (org.postgresql.ds PGSimpleDataSource)
+           (xtdb.jdbc HikariConnectionPool)))
+
+(set! *warn-on-reflection* true)
+
+(def ^:private oldest-version
+  "Earlier ones are no longer mended by their makers."
+  13)
+(def ^:private most-connections 10)
+(def ^:private connect-seconds 10)
+(def ^:private answer-seconds
+  "How long the server may take for one answer: a submit waits for the documents of all others."
+  60)
+(def ^:private poll
+  "How often a log is asked for what is new."
+  (Duration/ofMillis 50))
+
+(defn- place
+  "Where a database is, for messages: never with a password."
+  [{:strs [hosts name user]}]
+  (str user "@" (str/join "," (map (fn [{:strs [host port]}] (str host ":" port)) hosts)) "/" name))
+
+(defn- set-parameter! [^PGSimpleDataSource source k v]
+  (try
+    (.setProperty source ^String k ^String v)
+    (catch SQLException e
+      (throw (trouble/trouble :log-unfit (str "The connection parameter " k " cannot be used (" (trouble/said e) ")") e)))))
+
+(defn- data-source ^PGSimpleDataSource [{:strs [hosts name user parameters] :as database}]
+  (let [source (doto (PGSimpleDataSource.)
+                 (.setServerNames (into-array String (map #(get % "host") hosts)))
+                 (.setPortNumbers (int-array (map #(get % "port") hosts)))
+                 (.setDatabaseName name)
+                 (.setUser user)
+                 (.setPassword (secret/password database))
+                 (.setConnectTimeout connect-seconds)
+                 (.setSocketTimeout answer-seconds)
+                 (.setTcpKeepAlive true)
+                 (.setApplicationName "xtdb"))]
+    (run! (fn [[k v]] (set-parameter! source k v)) parameters)
+    source))
+
+(defn- caused-by? [e classes]
+  (some (fn [cause] (some #(instance? % cause) classes)) (trouble/causes e)))
+
+(defn- failure
+  "What a refused connection means, by PostgreSQL's own code for it."
+  [database ^SQLException e]
+  (let [at (place database)
+        state (or (.getSQLState e) "")
+        said (trouble/said e)
+        trouble (fn [code & words] (trouble/trouble code (str/join words) e))]
+    (cond
+      (= "3D000" state) (trouble :log-missing "There is no database at " at ": " said)
+      (str/starts-with? state "28") (trouble :log-denied "PostgreSQL does not let " at " in: " said)
+      (= "42501" state) (trouble :log-denied "The user of " at " may not do what is needed: " said)
+      (str/starts-with? state "53") (trouble :log-unreachable "PostgreSQL has no room for a connection of " at ": " said)
+      (str/starts-with? state "57P") (trouble :log-unreachable "PostgreSQL is starting or stopping at " at ": " said)
+      (caused-by? e [SSLException]) (trouble :log-unreachable "No TLS connection to " at ": " said)
+      (caused-by? e [UnknownHostException]) (trouble :log-unreachable "No host of that name for " at ": " said)
+      (or (str/starts-with? state "08") (caused-by? e [ConnectException]))
+      (if (str/includes? said "password")
+        (trouble :log-denied "PostgreSQL does not let " at " in: " said)
+        (trouble :log-unreachable "PostgreSQL cannot be reached at " at ": " said))
+      :else (trouble :log-unfit "PostgreSQL cannot be used at " at ": " said))))
+
+(defn- check-server! [^Connection connection database]
+  (let [meta (.getMetaData connection)
+        version (.getDatabaseMajorVersion meta)]
+    (when (< version oldest-version)
+      (throw (trouble/trouble :log-unfit (str "PostgreSQL " (.getDatabaseProductVersion meta) " at " (place database)
+                                              " is too old: version " oldest-version " or later is needed"))))
+    (with-open [statement (.createStatement connection)
+                answer (.executeQuery statement "SELECT pg_is_in_recovery()")]
+      (.next answer)
+      (when (.getBoolean answer 1)
+        (throw (trouble/trouble :log-unfit (str (place database) " is a standby, which takes no writes. Name the primary, or several hosts with"
+                                                " targetServerType=primary")))))))
+
+(defn- pool ^HikariDataSource [source]
+  (HikariDataSource. (doto (HikariConfig.)
+                       (.setDataSource source)
+                       (.setPoolName "postgres")
+                       (.setMaximumPoolSize most-connections)
+                       (.setMinimumIdle 1)
+                       (.setConnectionTimeout (* 1000 (long connect-seconds))))))
+
+(defn ->connection-pool
+  "A pool for `xtdb.jdbc`, of a server that could be reached, is new enough and takes writes. The table is made where there is none.
+  Throws what `front.shared.trouble` makes."
+  {::sys/args {:database {:required? true}}}
+  [{:keys [database]}]
+  (let [source (data-source database)
+        dialect (psql/->dialect {})]
+    (try
+      (with-open [connection (.getConnection source)]
+        (check-server! connection database))
+      (let [pool (pool source)]
+        (try
+          (jdbc/setup-schema! dialect pool)
+          (jdbc/->HikariConnectionPool pool dialect)
+          (catch Throwable e
+            (.close pool)
+            (throw e))))
+      (catch SQLException e
+        (throw (failure database e))))))
+
+(defn- remembering
+  "The same connections; the last one that a thread took stays in `taken`."
+  ^DataSource [^DataSource pool ^ThreadLocal taken]
+  (reify DataSource
+    (getConnection [_]
+      (let [connection (.getConnection pool)]
+        (.set taken connection)
+        connection))
+    (getConnection [_ user password] (.getConnection pool user password))))
+
+(deftype ^:private PostgresLog [log ^ThreadLocal taken]
+  db/TxLog
+  (submit-tx [_ events] (db/submit-tx log events))
+  (submit-tx [_ events options] (db/submit-tx log events options))
+  (open-tx-log [_ after-tx-id options]
+    (try
+      (db/open-tx-log log after-tx-id options)
+      (catch Throwable e
+        ;; XTDB leaves it open: ten such failures, and the pool would have none left for good.
+        (some-> ^Connection (.get taken) xio/try-close)
+        (throw e))
+      (finally (.remove taken))))
+  (latest-submitted-tx [_] (db/latest-submitted-tx log))
+  (subscribe [this after-tx-id f]
+    ;; XTDB's own asks ten times a second, whatever it is told.
+    (subscribe/handle-polling-subscription this after-tx-id {:poll-sleep-duration poll} f))
+  Closeable
+  (close [_] (xio/try-close log)))
+
+(defn ->tx-log
+  "The log of `xtdb.jdbc`, which gives its connections back and is read more often."
+  {::sys/deps {:connection-pool nil}}
+  [{:keys [^HikariConnectionPool connection-pool]}]
+  (let [taken (ThreadLocal.)]
+    (->PostgresLog (jdbc/->tx-log {:connection-pool (update connection-pool :pool remembering taken), :fetch-size 1024})
+                   taken)))
