@@ -178,7 +178,9 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
   test('a session that was lost to a call id of another chat begins an epoch; what was shown before can be made again', async () => {
     const proxy = await LateAnswers.open(root);
     const { address } = proxy;
-    const clients = await Promise.all(['one', 'other'].map((data) => openClient(root, { address, dataDir: join(root, name, data), track: false })));
+    const clients = await Promise.all(
+      ['one', 'other'].map((data) => openClient(root, { address, dataDir: join(root, name, data), track: false })),
+    );
     try {
       const both = clients.map((from, i) => loop({ id: `${name}-${i}` }, from));
       const begun = both.map((_, i) => [user(`begin ${name} ${i}`)]);

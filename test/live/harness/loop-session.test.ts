@@ -149,7 +149,9 @@ describe('a session in a harness’s loop', () => {
   test('a session that was lost to a call id of another chat goes on: its next context has everything', async () => {
     const proxy = await LateAnswers.open(root);
     const { address } = proxy;
-    const clients = await Promise.all(['one', 'other'].map((data) => openClient(root, { address, dataDir: join(root, data), track: false })));
+    const clients = await Promise.all(
+      ['one', 'other'].map((data) => openClient(root, { address, dataDir: join(root, data), track: false })),
+    );
     const loops = clients.map((from, i) => loop(`${name}-${i}`, undefined, from));
     const begun = loops.map((_, i) => [user(`begin ${name} ${i}`, `u1-${i}`)]);
     await Promise.all(loops.map((one, i) => one.context({ messages: begun[i] ?? [], system: 'be good' })));
