@@ -15,10 +15,10 @@ export interface SharedLogFlags {
   readonly kafkaProperties?: string;
 }
 
-/** A shared log as flags and variables name it, and the password of its database where no file has it. */
+/** A shared log as flags and variables name it, and the environment with the password of its database, where no file has that. */
 export interface SharedLogSettings {
   readonly log: SharedLog;
-  readonly databasePassword?: string;
+  readonly environment?: Environment;
 }
 
 /** On how many brokers a topic is kept unless told otherwise: one may be lost and another away. */
@@ -76,14 +76,17 @@ function databaseOf(
   env: Environment,
   [name, url]: readonly [name: string, url: string],
   passwordFile: string | undefined,
-): { readonly database: SharedDatabase; readonly databasePassword?: string } {
+): { readonly database: SharedDatabase; readonly environment?: Environment } {
   const { database, password } = parseDatabaseUrl(url);
   if (password !== undefined && name.startsWith('--')) {
     throw new Error(
       `${name} must have no password: every user of this machine could read it there. Put it into a file (--password-file) or into ${PASSWORD_VARIABLE}.`,
     );
   }
-  const databasePassword = passwordFile === undefined ? (variable(env, PASSWORD_VARIABLE) ?? password) : undefined;
+  const found = passwordFile === undefined ? (variable(env, PASSWORD_VARIABLE) ?? password) : undefined;
+  // The URL may have a password too, which the node has no use for.
+  const environment =
+    found === undefined ? undefined : { ...env, PALIMPSEST_LOG: '', PALIMPSEST_DOCUMENTS: '', [PASSWORD_VARIABLE]: found };
   return {
     database: {
       ...database,
@@ -92,7 +95,7 @@ function databaseOf(
       passwordVariable: PASSWORD_VARIABLE,
       ...defined({ passwordFile }),
     },
-    ...defined({ databasePassword }),
+    ...defined({ environment }),
   };
 }
 
@@ -119,14 +122,14 @@ export function readSharedLogSettings(env: Environment, flags: SharedLogFlags, p
   if (profile === 'postgres') {
     const stray = OF_LOGS.find(([key, name]) => OF_KAFKA.has(name) && flags[key] !== undefined)?.[1];
     if (stray !== undefined) throw new Error(`${stray} goes with --profile kafka: with postgres, log and documents are in one database.`);
-    const { database, databasePassword } = databaseOf(env, [logName, log], passwordFile);
-    return { log: { profile, database }, ...defined({ databasePassword }) };
+    const { database, environment } = databaseOf(env, [logName, log], passwordFile);
+    return { log: { profile, database }, ...defined({ environment }) };
   }
   if (documents === undefined) {
     throw new Error('--profile kafka needs --documents postgresql://USER@HOST/DATABASE (PALIMPSEST_DOCUMENTS): Kafka keeps the log alone.');
   }
   const propertiesFile = fileOf(given(env, ['--kafka-properties', flags.kafkaProperties], 'PALIMPSEST_KAFKA_PROPERTIES'));
-  const { database, databasePassword } = databaseOf(env, [documentsName, documents], passwordFile);
+  const { database, environment } = databaseOf(env, [documentsName, documents], passwordFile);
   const kafka = {
     brokers: brokersOf(log),
     topic: topicOf(flags.topic ?? variable(env, 'PALIMPSEST_TOPIC') ?? TOPIC),
@@ -134,5 +137,5 @@ export function readSharedLogSettings(env: Environment, flags: SharedLogFlags, p
     create: flags.createTopic ?? false,
     ...defined({ propertiesFile }),
   };
-  return { log: { profile, database, kafka }, ...defined({ databasePassword }) };
+  return { log: { profile, database, kafka }, ...defined({ environment }) };
 }

@@ -24,7 +24,7 @@ import {
   readState,
   startingState,
 } from './node-state.js';
-import { type ChosenLog, PASSWORD_VARIABLE, type SharedLog, sharedLogFile } from './shared-log.js';
+import { type ChosenLog, type SharedLog, sharedLogFile } from './shared-log.js';
 import { NO_SPACE_EXIT } from './supervise.js';
 import { TIME_LIMITS } from './time-limits.js';
 
@@ -60,8 +60,8 @@ export interface StartOptions {
   readonly profile?: NodeProfile;
   /** The log that the node shares with others; the one that the data folder names where absent. */
   readonly log?: SharedLog;
-  /** The password of the database that `log` names, where no file has it: handed to the node by its environment alone. */
-  readonly databasePassword?: string;
+  /** The environment of the node, which may have the password of the database that `log` names; this process's own where absent. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Limit for the start of the JVM until it answers, without the one-time build; default 60 s. */
   readonly readyTimeoutMs?: number;
   /** The node stops itself after so long without a request; 0 is never; default 1800. */
@@ -203,7 +203,7 @@ export async function startNode(folder: DataFolder, options: ChosenStart): Promi
   const logFd = openSync(folder.logFile, 'a', 0o600);
   const supervisor = spawn(process.execPath, [files.cli, 'node', 'supervise', '--plan', JSON.stringify(plan)], {
     cwd: folder.dir,
-    env: { ...process.env, ...defined({ [PASSWORD_VARIABLE]: options.databasePassword }) },
+    ...defined({ env: options.environment }),
     detached: true,
     stdio: ['ignore', 'ignore', logFd],
   });

@@ -11,7 +11,7 @@ describe('where a shared log is said to be', () => {
   test('flags or variables name it, and a data folder that knows it needs neither', () => {
     const found = read({}, postgres);
     expect(found).toMatchObject({ profile: 'postgres', log: { profile: 'postgres', database: { name: 'd', user: 'u' } } });
-    expect(found).not.toHaveProperty('databasePassword');
+    expect(found).not.toHaveProperty('environment');
     expect(read({ PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_LOG: 'postgresql://u@h/d' })).toMatchObject({ log: found.log });
     expect(read({ PALIMPSEST_PROFILE: 'postgres' })).not.toHaveProperty('log');
     expect(read({}, kafka).log).toMatchObject({
@@ -27,14 +27,15 @@ describe('where a shared log is said to be', () => {
 
   test('a password comes from a file, else from a variable, else from the URL in a variable; it stands in no log', () => {
     const url = 'postgresql://u:in-url@h/d';
-    expect(read({ PALIMPSEST_DATABASE_PASSWORD: 'in-variable' }, postgres).databasePassword).toBe('in-variable');
+    expect(read({ PALIMPSEST_DATABASE_PASSWORD: 'in-variable' }, postgres).environment?.PALIMPSEST_DATABASE_PASSWORD).toBe('in-variable');
     const both = read({ PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_LOG: url, PALIMPSEST_DATABASE_PASSWORD: 'in-variable' });
-    expect(both.databasePassword).toBe('in-variable');
+    expect(both.environment?.PALIMPSEST_DATABASE_PASSWORD).toBe('in-variable');
     const inUrl = read({ PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_LOG: url });
-    expect(inUrl.databasePassword).toBe('in-url');
+    expect(inUrl.environment?.PALIMPSEST_DATABASE_PASSWORD).toBe('in-url');
+    expect(inUrl.environment).toMatchObject({ PALIMPSEST_LOG: '' });
     expect(JSON.stringify(inUrl.log)).not.toContain('in-url');
     const file = read({ PALIMPSEST_DATABASE_PASSWORD: 'in-variable' }, { ...postgres, passwordFile: 'secret' });
-    expect(file).not.toHaveProperty('databasePassword');
+    expect(file).not.toHaveProperty('environment');
     expect(file.log?.database.passwordFile).toBe(resolve('secret'));
     expect(read({ PALIMPSEST_DATABASE_PASSWORD_FILE: '/s' }, postgres).log?.database.passwordFile).toBe('/s');
   });
