@@ -22,6 +22,7 @@ import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
 import { jsonBody, type Refusal, readInput, readParameters } from './request-checks.js';
 import { answerReviewRequest, reviewOperationAt } from './review-routes.js';
+import { changeTyrumMemory, recallTyrumMemory } from './tyrum-memory-routes.js';
 import { announceTools, compactTyrumConversation, keepTyrumObligations, promptOfTyrum, tyrumState } from './tyrum-routes.js';
 
 /** The interface for harnesses, below `/v1`. */
@@ -91,6 +92,8 @@ const HANDLERS: Handlers = {
   promptOfTyrum: onContext('TyrumPrompt', promptOfTyrum),
   getTyrumState: onContext('Nothing', tyrumState),
   keepTyrumObligations: onContext('TyrumObligations', keepTyrumObligations),
+  changeTyrumMemory: onContext('TyrumMemory', changeTyrumMemory),
+  recallTyrumMemory: onContext('TyrumRecall', recallTyrumMemory),
   compactTyrumConversation: onContext('TyrumCompaction', compactTyrumConversation),
   setSystemPrompt: onSession('SystemPrompt', async (session, { text }) => {
     await session.setSystemPrompt(text);

@@ -66,6 +66,20 @@ export const OPERATIONS = {
     request: 'TyrumObligations',
     answer: 'TyrumObligationsKept',
   },
+  changeTyrumMemory: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/tyrum/memory',
+    summary: 'What an agent remembers: write, correct, forget, consolidate within a budget; without any of these only list',
+    request: 'TyrumMemory',
+    answer: 'TyrumMemoryChanged',
+  },
+  recallTyrumMemory: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/tyrum/memory/recall',
+    summary: 'Recall what an agent remembers, as a tool call of the session (memory.search, or memory.seed without a query)',
+    request: 'TyrumRecall',
+    answer: 'TyrumRecalled',
+  },
   compactTyrumConversation: {
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/compact',

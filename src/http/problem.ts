@@ -132,6 +132,8 @@ const TYRUM: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {
   'invalid-settings': [400, 'invalid_request'],
   'unknown-report': [404, 'not_found'],
   'checkpoint-refused': [409, 'checkpoint_refused'],
+  'invalid-memory': [400, 'invalid_request'],
+  'unknown-memory': [404, 'not_found'],
 };
 
 function statusOf(error: unknown): readonly [number, string] | undefined {

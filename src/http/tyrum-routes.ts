@@ -4,6 +4,7 @@ import { SentCheckpoint } from '../interop/tyrum/checkpoint-writer.js';
 import type { CompactedConversation, CompactionWish } from '../interop/tyrum/compact-conversation.js';
 import type { Conversation } from '../interop/tyrum/conversation.js';
 import type { ConversationState } from '../interop/tyrum/conversation-state.js';
+import type { Flushed } from '../interop/tyrum/flush-memory.js';
 import type { ReportRow } from '../interop/tyrum/read-reports.js';
 import { messagesOf, type PromptMessage, visiblePrompt } from '../interop/tyrum/visible-prompt.js';
 import type { ContextRecord, RecordBody } from '../objects/context-record.js';
@@ -11,6 +12,7 @@ import { defined } from '../values/defined.js';
 import type { OpenContext } from './amplifier-routes.js';
 import type { AnswerBody, RequestBody } from './api-schemas.js';
 import type { ReviewAnswer } from './review-schemas.js';
+import { memoryOf } from './tyrum-memory-routes.js';
 
 /** A report as `/context` has it. */
 export function tyrumRow({ report, turn, at }: ReportRow): ReviewAnswer<'TyrumReport'>['report'] {
@@ -92,7 +94,7 @@ const CHARS_OF_TOKEN = 4;
 /** A compaction as it is answered. */
 export function compactedAnswer(
   { view, state, identifiers }: CompactedConversation,
-  { recorded, reserved }: { readonly recorded: boolean; readonly reserved: number },
+  { recorded, reserved, flushed }: { readonly recorded: boolean; readonly reserved: number; readonly flushed?: Flushed },
 ): AnswerBody<'TyrumCompacted'> & { readonly state: ConversationState } {
   const made = view.state.summary?.summary;
   const { checkpoint } = state;
@@ -109,8 +111,34 @@ export function compactedAnswer(
     counter: view.counter,
     checkpoint_by: made?.by ?? null,
     refused: [...new Set(made?.refused)],
+    flush:
+      flushed === undefined
+        ? null
+        : { outcome: flushed.outcome, hash: flushed.hash, memory_item_id: flushed.item?.memory_item_id ?? null, why: flushed.why ?? null },
     to_summarise: checkpoint === null ? null : { message_ids: [...view.state.gone], critical_identifiers: [...identifiers], checkpoint },
   };
+}
+
+/** Remembers what a compaction is about to leave out, and says so in a record. */
+async function flush(
+  open: OpenContext,
+  { agent, item }: NonNullable<RequestBody<'TyrumCompaction'>['memory']>,
+  { conversation, compacted, at }: { readonly conversation: Conversation; readonly compacted: CompactedConversation; readonly at: number },
+): Promise<{ readonly flushed: Flushed; readonly record: ContextRecord<'event'> }> {
+  const { flushMemory } = await import('../interop/tyrum/flush-memory.js');
+  const { projection, facts, state } = conversation;
+  const [before, gone] = [new Set<string>(state.gone), new Set<string>(compacted.view.state.gone)];
+  const leaving = projection.entries.filter(({ id }) => gone.has(id) && !before.has(id));
+  const flushed = await flushMemory(leaving, facts, {
+    memory: await memoryOf(open, agent),
+    session: projection.session,
+    at,
+    remember: item === undefined ? undefined : async () => item,
+  });
+  const { outcome, hash, why, item: kept } = flushed;
+  const data = { agent, outcome, hash, ...defined({ why, memory_item_id: kept?.memory_item_id }) };
+  const { session, turn, seq, basis } = projection;
+  return { flushed, record: { kind: 'event', owner: { session }, turn, seq, at, basis, body: { type: 'tyrum.memory.flush', data } } };
 }
 
 /** Brings a conversation within a limit of tokens; the checkpoint that is sent along is the try of a writer. */
@@ -144,6 +172,8 @@ export async function compactTyrumConversation(
   const compacted = await compactConversation(conversation, wish, { writer, at });
   if (body.last_try !== true) writer?.requireTaken();
   const records = body.preview === true ? [] : compactionRecords(conversation.projection, compacted, { wish, at });
-  if (records.length > 0) await session.session.keepRecords(records);
-  return compactedAnswer(compacted, { recorded: records.length > 0, reserved });
+  const flushed =
+    records.length > 0 && body.memory !== undefined ? await flush(open, body.memory, { conversation, compacted, at }) : undefined;
+  if (records.length > 0) await session.session.keepRecords([...records, ...(flushed === undefined ? [] : [flushed.record])]);
+  return compactedAnswer(compacted, { recorded: records.length > 0, reserved, ...defined({ flushed: flushed?.flushed }) });
 }

@@ -7,6 +7,13 @@ const share = z.number().positive().max(1).optional();
 const toolName = z.string().min(1).max(400);
 const toolNames = z.array(toolName).max(1_000).optional();
 
+const agentName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}$/)
+  .describe('Whose memory it is: letters, digits and . _ @ + -');
+
+const memoryItem = z.record(z.string(), z.unknown()).describe("An item in the fields of Tyrum's MemoryItem");
+
 const messages = z.array(
   z.object({
     id: toolName.describe('The same at every moment; `checkpoint` for the one that stands for what a compaction left out'),
@@ -78,6 +85,44 @@ export const TYRUM_REQUESTS = {
         .describe('What checkpoints must say: constraints, decisions, open work and questions, findings'),
     })
     .describe('Tells what waits, and what must not be forgotten'),
+  TyrumMemory: z
+    .strictObject({
+      agent: agentName,
+      put: z
+        .array(z.unknown())
+        .max(1_000)
+        .optional()
+        .describe(
+          'Items without ids of their own: kind with its fields, tags, sensitivity, provenance; memory_item_id corrects the one that has it',
+        ),
+      forget: z
+        .array(
+          z.strictObject({
+            memory_item_id: z.uuid(),
+            deleted_by: z.enum(['user', 'operator', 'system']).optional().describe('Default user'),
+            reason: z.string().min(1).max(400).optional(),
+          }),
+        )
+        .max(1_000)
+        .optional(),
+      budget: z
+        .strictObject({ max_items: count, max_chars: count })
+        .optional()
+        .describe('Consolidates: says everything once, then shortens and forgets what is worth least; never what is tagged canonical'),
+      limit: z.int().positive().optional().describe('Items and tombstones that are answered at most, the newest; all where absent'),
+    })
+    .describe('Changes what an agent remembers, all of it or nothing'),
+  TyrumRecall: z
+    .strictObject({
+      agent: agentName,
+      query: z.string().min(1).max(2_000).optional().describe('Words; without them what is worth most'),
+      limit: z.int().positive().max(200).optional().describe('Items (default 8)'),
+      max_chars: z.int().positive().max(200_000).optional().describe('Characters of the text (default 4000)'),
+      sensitive: z.boolean().optional().describe('Items that are marked as sensitive too'),
+      call_id: z.string().min(1).max(200).optional().describe("The harness's id of the call; the same twice records it once"),
+      turn: z.string().min(1).max(180).optional(),
+    })
+    .describe('Recalls what an agent remembers'),
   TyrumCompaction: z
     .strictObject({
       max_tokens: z.int().positive().describe('The most tokens of a request, what is reserved included'),
@@ -104,6 +149,16 @@ export const TYRUM_REQUESTS = {
           'A CheckpointSummary that a model wrote of what a preview named, or its JSON as text: audited, refused with 409 where it does not hold',
         ),
       writer: toolName.optional().describe('Who wrote it (default model)'),
+      memory: z
+        .strictObject({
+          agent: agentName,
+          item: z
+            .unknown()
+            .optional()
+            .describe('The one thing that a model wants remembered of what goes; where absent what must hold, was decided or found out'),
+        })
+        .optional()
+        .describe('Remember before messages go: at most one item, once, without secrets; never keeps the compaction from happening'),
       last_try: z
         .boolean()
         .optional()
@@ -114,6 +169,21 @@ export const TYRUM_REQUESTS = {
 
 /** The bodies of answers in the terms of Tyrum. */
 export const TYRUM_ANSWERS = {
+  TyrumMemoryChanged: z.object({
+    status: z.literal('ok'),
+    agent_id: z.string(),
+    written: z.array(z.string()),
+    forgotten: z.array(z.string()),
+    items: z.array(memoryItem).describe('Oldest first'),
+    tombstones: z.array(z.record(z.string(), z.unknown())),
+  }),
+  TyrumRecalled: z.object({
+    status: z.literal('ok'),
+    call_id: z.string(),
+    tool_id: z.enum(['memory.search', 'memory.seed']),
+    text: z.string().describe("The call's result, which is all that a model is given"),
+    items: z.array(memoryItem),
+  }),
   TyrumObligationsKept: z.object({ approvals: count, calls: count, notes: count }),
   TyrumPromptMessages: z.object({
     messages,
@@ -134,6 +204,15 @@ export const TYRUM_ANSWERS = {
     counter: z.string(),
     checkpoint_by: z.string().nullable().describe('digest: made without a model'),
     refused: z.array(z.string()).describe('What was wrong with checkpoints that were not taken'),
+    flush: z
+      .object({
+        outcome: z.enum(['written', 'nothing', 'known', 'refused', 'failed']),
+        hash: z.string(),
+        memory_item_id: z.string().nullable(),
+        why: z.string().nullable(),
+      })
+      .nullable()
+      .describe('What became of what was to be remembered'),
     to_summarise: z
       .object({ message_ids: z.array(z.string()), critical_identifiers: z.array(z.string()), checkpoint: checkpointSchema })
       .nullable()

@@ -244,3 +244,73 @@ describe('compaction', () => {
     expect((await stateOf(id)).checkpoint).toMatchObject({ goal: 'answer', user_constraints: ['Never deploy on Fridays'] });
   });
 });
+
+describe('memory', () => {
+  const key = ['sk', 'Q7xZ2mK9vB4nT6wR1yL8'].join('-');
+
+  test('is written, corrected, consolidated and forgotten with tombstones, and enters a context by calls alone', async () => {
+    const id = await recorded(1);
+    const agent = `ada-${id}`;
+    const put = [
+      { kind: 'fact', key: 'port', value: 80 },
+      { kind: 'note', title: 'Ports', body_md: `the port of tests; the password=${key}` },
+      { kind: 'note', title: 'Ports', body_md: `the port of tests; the password=${key}` },
+    ];
+    const first = await api.call('changeTyrumMemory', id, { agent, put });
+    expect([first.items.length, JSON.stringify(first).includes(key)]).toEqual([2, false]);
+    const corrected = await api.call('changeTyrumMemory', id, { agent, put: [{ kind: 'fact', key: 'port', value: 8080 }] });
+    for (const item of corrected.items) expect(tyrumFindings('MemoryItem', item)).toEqual([]);
+    expect(
+      corrected.items.map(({ value, updated_at }) => [value, updated_at === undefined]).filter(([value]) => value !== undefined),
+    ).toEqual([[8080, false]]);
+    expect((await api.call('beginTurn', id, {})).text).not.toContain('8080');
+    const { id: later } = await api.call('openSession', undefined, {});
+    const recalled = await api.call('recallTyrumMemory', later, { agent, query: 'port', call_id: 'recall-1' });
+    expect(recalled).toMatchObject({ tool_id: 'memory.search', items: [{ value: 8080 }, { title: 'Ports' }] });
+    const { text } = await api.call('beginTurn', later, {});
+    expect(text).toContain(recalled.text);
+    const { body } = await get(`/context?conversation_id=${later}`);
+    expect(body.report).toMatchObject({ memory: { keyword_hits: 1 }, tool_calls: [{ tool_id: 'memory.search' }] });
+    await api.call('deactivate', later, { ids: [recalled.call_id] });
+    expect((await api.call('beginTurn', later, {})).text).not.toContain(recalled.text);
+    const memory_item_id = String(recalled.items[1]?.memory_item_id);
+    const forgotten = await api.call('changeTyrumMemory', later, { agent, forget: [{ memory_item_id, reason: 'wrong' }] });
+    expect(forgotten.tombstones).toEqual([expect.objectContaining({ memory_item_id, deleted_by: 'user', reason: 'wrong' })]);
+    for (const one of forgotten.tombstones) expect(tyrumFindings('MemoryTombstone', one)).toEqual([]);
+    const emptied = await api.call('changeTyrumMemory', later, { agent, budget: { max_items: 0, max_chars: 0 } });
+    expect([emptied.items, emptied.tombstones.map(({ deleted_by }) => deleted_by)]).toEqual([[], ['user', 'budget']]);
+    expect((await api.call('recallTyrumMemory', later, { agent })).text).toBe('nothing is remembered of it');
+  });
+
+  test('a compaction remembers once what it leaves out, and goes on where that cannot be kept', async () => {
+    const id = await recorded(30);
+    const agent = `flush-${id}`;
+    await api.call('keepTyrumObligations', id, { notes: [{ name: 'n1', note: 'constraint', text: `Never show ${key}` }] });
+    const wish = { max_tokens: 900, memory: { agent } };
+    const { flush } = await api.call('compactTyrumConversation', id, wish);
+    expect(flush).toMatchObject({ outcome: 'written' });
+    expect((await api.call('compactTyrumConversation', id, wish)).flush).toBeNull();
+    const { items } = await api.call('changeTyrumMemory', id, { agent });
+    expect(items).toMatchObject([
+      { memory_item_id: flush?.memory_item_id, body_md: 'Constraints and preferences:\n- Never show [redacted]' },
+    ]);
+    const other = await recorded(30);
+    const failed = await api.call('compactTyrumConversation', other, { max_tokens: 900, memory: { agent, item: { kind: 'idea' } } });
+    expect([failed.recorded, failed.flush?.outcome]).toEqual([true, 'failed']);
+  });
+
+  test('what is not valid is refused by its place, and nothing is written', async () => {
+    const { id } = await api.call('openSession', undefined, {});
+    const agent = `bad-${id}`;
+    const refused = async (path: string, body: unknown) => {
+      const { status, code, problem } = await api.refused(`/v1/sessions/${id}/tyrum/${path}`, { body });
+      return [status, code, problem.detail];
+    };
+    const put = [{ kind: 'note', body_md: 'x' }, { kind: 'note' }];
+    expect(await refused('memory', { agent, put })).toEqual([400, 'invalid-memory', expect.stringContaining('item 2 of 2')]);
+    const forget = [{ memory_item_id: '123e4567-e89b-12d3-a456-426614174000' }];
+    expect((await refused('memory', { agent, forget })).slice(0, 2)).toEqual([404, 'unknown-memory']);
+    expect((await refused('memory', { agent: 'a b' })).slice(0, 2)).toEqual([400, 'invalid-request']);
+    expect((await api.call('changeTyrumMemory', id, { agent })).items).toEqual([]);
+  });
+});

@@ -1,0 +1,51 @@
+import { RecordMemory } from '../interop/tyrum/agent-memory.js';
+import { changedMemory } from '../interop/tyrum/change-memory.js';
+import { agentUuid, type MemoryItem } from '../interop/tyrum/memory-item.js';
+import { recallMemory } from '../interop/tyrum/recall-memory.js';
+import { defined } from '../values/defined.js';
+import type { OpenContext } from './amplifier-routes.js';
+import type { AnswerBody, RequestBody } from './api-schemas.js';
+
+/** The memory of an agent in the database. */
+export async function memoryOf({ client }: Pick<OpenContext, 'client'>, agent: string): Promise<RecordMemory> {
+  return new RecordMemory(await client.delivered({ others: false }), agent);
+}
+
+/** Items as JSON has them. */
+const sent = (items: readonly MemoryItem[]) => items.map((item) => ({ ...item }));
+
+/** Changes what an agent remembers: writes, corrects, forgets, consolidates; all of it or nothing. */
+export async function changeTyrumMemory(open: OpenContext, body: RequestBody<'TyrumMemory'>): Promise<AnswerBody<'TyrumMemoryChanged'>> {
+  const { agent, put = [], forget = [], budget } = body;
+  const memory = await memoryOf(open, agent);
+  const at = open.client.now();
+  const change = changedMemory(await memory.read(), {
+    put,
+    forget: forget.map(({ memory_item_id: id, deleted_by: by = 'user', reason }) => ({ id, by, ...defined({ reason }) })),
+    budget: budget === undefined ? undefined : { items: budget.max_items, chars: budget.max_chars },
+    remembering: { agent, session: open.session.session.id, at },
+  });
+  await memory.change(change, at);
+  const { items, tombstones } = await memory.read();
+  return {
+    status: 'ok',
+    agent_id: agentUuid(agent),
+    written: change.put.map(({ memory_item_id: id }) => id),
+    forgotten: change.bury.map(({ item }) => item.memory_item_id),
+    items: sent(items.slice(-(body.limit ?? items.length))),
+    tombstones: tombstones.slice(-(body.limit ?? tombstones.length)).map((one) => ({ ...one })),
+  };
+}
+
+/** Recalls what an agent remembers, as a tool call of the session: what a model is given of it is that call's result, and nothing else. */
+export async function recallTyrumMemory(open: OpenContext, body: RequestBody<'TyrumRecall'>): Promise<AnswerBody<'TyrumRecalled'>> {
+  const { agent, query, call_id: id, limit, max_chars: chars, sensitive, turn } = body;
+  const { items } = await (await memoryOf(open, agent)).read();
+  const { tool, items: found, text } = recallMemory(items, defined({ query, limit, chars, sensitive }));
+  const args = defined({ agent, query, limit });
+  const { callId } = await open.session.reportToolCall(
+    { name: tool, args, content: text, ...defined({ id }) },
+    turn === undefined ? {} : { turnRef: turn },
+  );
+  return { status: 'ok', call_id: callId, tool_id: tool, text, items: sent(found) };
+}

@@ -1,0 +1,51 @@
+import type { Burial, MemoryChange, RememberedItems } from './agent-memory.js';
+import { consolidateMemory, type MemoryBudget } from './consolidate-memory.js';
+import { type MemoryItem, type MemoryTombstone, memoryItem, type Remembering } from './memory-item.js';
+import { TyrumError } from './tyrum-error.js';
+
+/** What is to become different in a memory. */
+export interface MemoryWish {
+  /** Kinds and fields of items; one under the id of an item that is there, or a fact of its key, corrects it. */
+  readonly put: readonly unknown[];
+  readonly forget: readonly { readonly id: string; readonly by: MemoryTombstone['deleted_by']; readonly reason?: string }[];
+  /** What it is consolidated to; not at all if left out. */
+  readonly budget?: MemoryBudget | undefined;
+  readonly remembering: Remembering;
+}
+
+/**
+ * The change that a wish makes of a memory: first what is put, then what is forgotten, then the consolidation.
+ * @throws {TyrumError} `invalid-memory`, with its place in the list; `unknown-memory` for something to be forgotten that is not there
+ */
+export function changedMemory({ items }: RememberedItems, { put, forget, budget, remembering }: MemoryWish): MemoryChange {
+  const left = new Map(items.map((item) => [item.memory_item_id, item]));
+  const changed = new Set<string>();
+  for (const [i, draft] of put.entries()) {
+    let item: MemoryItem;
+    try {
+      item = memoryItem(draft, remembering, (id) => left.get(id));
+    } catch (error) {
+      if (error instanceof TyrumError)
+        throw new TyrumError(error.code, `item ${i + 1} of ${put.length}: ${error.message}`, { cause: error });
+      throw error;
+    }
+    left.set(item.memory_item_id, item);
+    changed.add(item.memory_item_id);
+  }
+  const bury: Burial[] = forget.map(({ id, ...how }) => {
+    const item = left.get(id.toLowerCase());
+    if (item === undefined) throw new TyrumError('unknown-memory', `agent ${remembering.agent} remembers no item ${JSON.stringify(id)}`);
+    left.delete(item.memory_item_id);
+    return { item, ...how };
+  });
+  if (budget !== undefined) {
+    const consolidated = consolidateMemory([...left.values()], budget);
+    for (const { item } of consolidated.bury) left.delete(item.memory_item_id);
+    for (const item of consolidated.put) {
+      left.set(item.memory_item_id, item);
+      changed.add(item.memory_item_id);
+    }
+    bury.push(...consolidated.bury);
+  }
+  return { put: [...left.values()].filter(({ memory_item_id: id }) => changed.has(id)), bury };
+}
