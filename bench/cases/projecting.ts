@@ -1,7 +1,12 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { HOUSE_COUNTER, ProjectionReader } from '../../src/history/project/read-projection.js';
 import { type ContextClient, type SessionId, Timeline } from '../../src/index.js';
+import { exportBundle } from '../../src/interop/agent-context/export-bundle.js';
+import { exportSession } from '../../src/interop/cortexfs/export-session.js';
 import { budgetedView } from '../../src/projection/budgeted-view.js';
-import { interleave } from '../interleave.js';
+import { type Contender, interleave } from '../interleave.js';
 import type { CaseResult } from '../results.js';
 import type { Workshop } from '../workshop.js';
 
@@ -11,7 +16,23 @@ export const UNCHANGED_VIEW = 'view, nothing changed';
 /** A share of the session, so that turns have to go. */
 const SHARE = 0.2;
 
-/** What the contracts of other programs ask of a long session: its entries, and a view of them within a limit. */
+/** Writes a session into a new folder each time, which is removed untimed. */
+function writing(name: string, write: (folder: string) => Promise<unknown>): Contender {
+  let folder = '';
+  return {
+    name,
+    prepare: async () => {
+      folder = await mkdtemp(join(tmpdir(), 'palimpsest-bench-'));
+      return async () => {
+        await write(join(folder, 'out'));
+        return {};
+      };
+    },
+    settle: () => rm(folder, { recursive: true }),
+  };
+}
+
+/** What the contracts of other programs ask of a long session: its entries, a view of them within a limit, and all of it in their files. */
 export async function measureProjecting(
   workshop: Workshop,
   client: ContextClient,
@@ -43,6 +64,12 @@ export async function measureProjecting(
         name: UNCHANGED_VIEW,
         prepare: async () => async () => ({ bytes: budgetedView(projection, budget, state).items.length }),
       },
+      writing('session directory of CortexFS', async (folder) =>
+        exportSession(await Timeline.open(await client.delivered()), folder, { session }),
+      ),
+      writing('bundle of Agent Context', async (folder) =>
+        exportBundle({ timeline: await Timeline.open(await client.delivered()), session, when: {} }, folder),
+      ),
     ],
     { warmUp: 1, measured: Math.min(rounds, 20), limitMs: workshop.sizes.limitMs },
   );

@@ -16,43 +16,48 @@ export interface Exported {
   readonly json: object;
 }
 
-/** A format of other programs; its work is loaded when it is asked for. */
+/** A format of other programs; its work is loaded when it is asked for, while the database is opened. */
 interface ExportFormat {
   readonly about: string;
-  run(asked: AskedExport): Promise<Exported>;
+  load(): Promise<(asked: AskedExport) => Promise<Exported>>;
 }
 
 /** Every format that a session can be exported to. */
 const FORMATS: Readonly<Record<string, ExportFormat>> = {
   'agent-context': {
     about: 'a bundle of Agent Context, one file for each kind of object (docs/agent-context.md)',
-    run: async ({ folder, ...asked }) => (await import('../interop/agent-context/export-bundle.js')).exportBundle(asked, folder),
+    load: async () => {
+      const { exportBundle } = await import('../interop/agent-context/export-bundle.js');
+      return ({ folder, ...asked }) => exportBundle(asked, folder);
+    },
   },
   cortexfs: {
     about: 'the session directory of CortexFS; one that is there is brought up to date (docs/cortexfs.md)',
-    run: async ({ timeline, session, when, folder }) => {
+    load: async () => {
       const { exportSession } = await import('../interop/cortexfs/export-session.js');
-      const { projection, appended, written, unchanged, removed } = await exportSession(timeline, folder, { session, when });
-      const { entries, digest, turn, seq } = projection;
-      return {
-        lines: [
-          `session ${session}, turn ${turn}, step ${seq}: ${entries.length} entries in ${folder}`,
-          `${appended} lines added to messages.jsonl; ${written.length} files written, ${unchanged} unchanged`,
-          ...removed.map((path) => `removed ${path}: it is not pinned any more`),
-        ],
-        json: {
-          format: 'cortexfs',
-          session,
-          folder,
-          turn,
-          step: seq,
-          entries: entries.length,
-          digest,
-          appended,
-          written,
-          unchanged,
-          removed,
-        },
+      return async ({ timeline, session, when, folder }) => {
+        const { projection, appended, written, unchanged, removed } = await exportSession(timeline, folder, { session, when });
+        const { entries, digest, turn, seq } = projection;
+        return {
+          lines: [
+            `session ${session}, turn ${turn}, step ${seq}: ${entries.length} entries in ${folder}`,
+            `${appended} lines added to messages.jsonl; ${written.length} files written, ${unchanged} unchanged`,
+            ...removed.map((path) => `removed ${path}: it is not pinned any more`),
+          ],
+          json: {
+            format: 'cortexfs',
+            session,
+            folder,
+            turn,
+            step: seq,
+            entries: entries.length,
+            digest,
+            appended,
+            written,
+            unchanged,
+            removed,
+          },
+        };
       };
     },
   },
@@ -64,11 +69,14 @@ interface ExportFlags extends ReviewFlags {
 }
 
 async function exportAction(reference: string, folder: string, flags: ExportFlags): Promise<void> {
+  const format = FORMATS[flags.format];
+  if (format === undefined) throw new Error(`there is no format ${JSON.stringify(flags.format)}`);
+  const loading = format.load();
+  loading.catch(() => undefined);
   const { answerSession } = await import('./review/session-answer.js');
   await answerSession(reference, flags, async (asked) => {
-    const format = FORMATS[flags.format];
-    if (format === undefined) throw new Error(`there is no format ${JSON.stringify(flags.format)}`);
-    const { lines, json } = await format.run({ ...asked, folder, agent: flags.agent });
+    const run = await loading;
+    const { lines, json } = await run({ ...asked, folder, agent: flags.agent });
     return { lines: () => lines, json: () => json };
   });
 }

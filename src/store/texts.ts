@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import pLimit from 'p-limit';
 import { hashText } from '../objects/hashes.js';
 import type { PartId, Sha256 } from '../objects/ids.js';
 import { CHUNK_UNITS, chunkText } from '../objects/large-text.js';
@@ -75,6 +76,8 @@ export class TextCache {
 
 /** Ids a query: chunks can be half a megabyte each. */
 const CHUNKS_AT_ONCE = 16;
+/** Such queries that are under way at once: mostly small ones, each of which waits for its answer longer than the node works at it. */
+const PAGES_AT_ONCE = 4;
 
 /** What is wrong with a text that lies in parts. */
 export type TextDamage = 'missing' | 'damaged';
@@ -184,8 +187,10 @@ export class TextReader {
   /** The chunk or the list of chunks under each hash, whichever version wrote it; hashes without parts are absent. */
   async #parts<Hash extends string>(hashes: readonly Hash[]): Promise<ReadonlyMap<Hash, StoredDocument>> {
     const found = new Map<Hash, StoredDocument>();
-    for (let i = 0; i < hashes.length; i += CHUNKS_AT_ONCE) {
-      const page = hashes.slice(i, i + CHUNKS_AT_ONCE);
+    const pages = Array.from({ length: Math.ceil(hashes.length / CHUNKS_AT_ONCE) }, (_, i) =>
+      hashes.slice(i * CHUNKS_AT_ONCE, (i + 1) * CHUNKS_AT_ONCE),
+    );
+    await pLimit(PAGES_AT_ONCE).map(pages, async (page) => {
       const chunks = await this.#db.entities(page.map(chunkId));
       const others = page.filter((hash) => !chunks.has(chunkId(hash)));
       // A long text has no chunk of its own; a text that an earlier version wrote has its former id.
@@ -197,7 +202,7 @@ export class TextReader {
         const part = chunks.get(chunk) ?? lists?.get(list) ?? former?.get(chunk) ?? former?.get(list);
         if (part !== undefined) found.set(hash, part);
       }
-    }
+    });
     return found;
   }
 }

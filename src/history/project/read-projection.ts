@@ -107,6 +107,7 @@ class KnownSession {
     const [head, lineage] = await Promise.all([snapshot.heads([sessionObjectId(this.#session)]), snapshot.lineage(this.#session)]);
     const upto = head.get(sessionObjectId(this.#session))?.marks.upto;
     if (lineage === undefined || head.size === 0) throw notYet(this.#session, point);
+    if (this.#steps.length === 0 && snapshot === timeline.present) return this.#learnt(await timeline.steps(this.#session), snapshot);
     const isNow = snapshot === timeline.present && (snapshot.basis.txId ?? 0) >= this.#txId;
     if (!isNow) return this.#learnt(await snapshot.steps(this.#session), snapshot);
     const known = [...this.#steps];

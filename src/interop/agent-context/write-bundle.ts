@@ -1,8 +1,9 @@
 import { lstat, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { canonicalFields } from '../../objects/canonical-json.js';
+import { canonicalJson } from '../../objects/canonical-json.js';
 import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
 import { systemCode, unlessMissing } from '../../process/system-error.js';
+import { defined } from '../../values/defined.js';
 import { BUNDLE_PARTS, type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';
 import { AgentContextError } from './check-bundle.js';
 
@@ -21,7 +22,7 @@ export function bundleFiles(bundle: Bundle): ReadonlyMap<string, string> {
     PART_NAMES.map((part) => [
       BUNDLE_PARTS[part].file,
       objectsOf(bundle, part)
-        .map((one) => `${canonicalFields(one)}\n`)
+        .map((one) => `${canonicalJson(defined(one))}\n`)
         .join(''),
     ]),
   );
