@@ -6,6 +6,7 @@ import { doctorCommand } from './cli/doctor.js';
 import { exportCommand } from './cli/export.js';
 import { endUsageErrors } from './cli/flags.js';
 import { forkCommand } from './cli/fork.js';
+import { importCommand } from './cli/import.js';
 import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
 import { packCommand } from './cli/pack.js';
@@ -54,6 +55,7 @@ const program = new Command('palimpsest')
   .addCommand(forkCommand())
   .addCommand(restoreCommand())
   .addCommand(exportCommand())
+  .addCommand(importCommand())
   .addCommand(packCommand())
   .addCommand(compactCommand())
   .addCommand(replayCommand())

@@ -1,4 +1,5 @@
 import { Argument, Command, Option } from 'commander';
+import { defined } from '../values/defined.js';
 import type { ReviewFlags } from './review/answer.js';
 import { withMoment } from './review/commands.js';
 import type { ReviewedSession } from './review/session-answer.js';
@@ -16,7 +17,7 @@ export interface Exported {
   readonly json: object;
 }
 
-/** A format of other programs; its work is loaded when it is asked for, while the database is opened. */
+/** A format; its work is loaded when it is asked for, while the database is opened. */
 interface ExportFormat {
   readonly about: string;
   load(): Promise<(asked: AskedExport) => Promise<Exported>>;
@@ -24,6 +25,27 @@ interface ExportFormat {
 
 /** Every format that a session can be exported to. */
 const FORMATS: Readonly<Record<string, ExportFormat>> = {
+  bundle: {
+    about: 'one file with everything of it, which palimpsest import takes into any database (docs/bundle.md)',
+    load: async () => {
+      const [{ exportBundle }, { stepAt }] = await Promise.all([
+        import('../bundle/export-bundle.js'),
+        import('../client/session/fork-at.js'),
+      ]);
+      return async ({ timeline, session, when, folder }) => {
+        const isPlaced = Object.values(when).some((clock) => clock !== undefined);
+        const upto = isPlaced ? await stepAt(timeline, session, { when, holder: async () => undefined }) : undefined;
+        const { file, turn, step, manifest } = await exportBundle(timeline, { session, file: folder, upto });
+        const { documents, texts, transactions } = manifest;
+        return {
+          lines: [
+            `session ${session}, turn ${turn}, step ${step}: ${documents} versions and parts of ${transactions} transactions, ${texts} texts in ${file}`,
+          ],
+          json: { format: 'bundle', session, turn, step, file, manifest },
+        };
+      };
+    },
+  },
   'agent-context': {
     about: 'a bundle of Agent Context, one file for each kind of object (docs/agent-context.md)',
     load: async () => {
@@ -74,21 +96,22 @@ async function exportAction(reference: string, folder: string, flags: ExportFlag
   const loading = format.load();
   loading.catch(() => undefined);
   const { answerSession } = await import('./review/session-answer.js');
-  await answerSession(reference, flags, async (asked) => {
+  await answerSession(reference, { ...flags, ...defined({ at: flags.at ?? flags.asOf }) }, async (asked) => {
     const run = await loading;
     const { lines, json } = await run({ ...asked, folder, agent: flags.agent });
     return { lines: () => lines, json: () => json };
   });
 }
 
-/** `palimpsest export`: writes a session as another program keeps it. Changes nothing in the database. */
+/** `palimpsest export`: writes a session for another database, or as another program keeps it. Changes nothing in the database. */
 export function exportCommand(): Command {
   const abouts = Object.entries(FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
   return withMoment(new Command('export'))
-    .description('write a session as another program keeps it, into a folder')
+    .description('write a session as one file for other databases, or as another program keeps it')
     .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT, such as @turn:7')
-    .addArgument(new Argument('<folder>', 'the folder that is written'))
-    .addOption(new Option('--format <format>', 'what is written').choices(Object.keys(FORMATS)).makeOptionMandatory())
+    .addArgument(new Argument('<path>', 'the folder that is written; of a bundle the file'))
+    .addOption(new Option('--format <format>', 'what is written').choices(Object.keys(FORMATS)).default('bundle'))
+    .addOption(new Option('--as-of <moment>', 'the same as --at'))
     .addOption(new Option('--agent <name>', 'agent-context: with the memory of this agent'))
     .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)
     .action(exportAction);

@@ -100,13 +100,26 @@ export function readMounts(mounts: readonly string[] = []): readonly MountSettin
 }
 
 /**
- * Reads the values of `--moved`: where recorded folders lie now.
+ * Reads the values of `--filesystem`: what recorded filesystem ids are here.
+ * @throws {UsageError} usage – one is not of the form OLD=NEW
+ */
+export function readRenamed(renamed: readonly string[] = []): readonly { readonly from: string; readonly to: string }[] {
+  return renamed.map((text) => {
+    const [from = '', to = '', ...more] = text.split('=');
+    if (from === '' || to === '' || more.length > 0)
+      throw new UsageError(`${JSON.stringify(text)} is not of the form OLD=NEW (--filesystem).`);
+    return readGiven(() => ({ from: filesystemId(from), to: filesystemId(to) }));
+  });
+}
+
+/**
+ * Reads the values of `--moved` and `--map`: where recorded folders lie now.
  * @throws {UsageError} usage – one is not of the form OLD=NEW with two absolute paths
  */
 export function readMoved(moved: readonly string[] = []): readonly { readonly from: CanonicalPath; readonly to: CanonicalPath }[] {
   return moved.map((text) => {
     const [from = '', to = '', ...more] = text.split('=');
-    if (from === '' || to === '' || more.length > 0) throw new UsageError(`${JSON.stringify(text)} is not of the form OLD=NEW (--moved).`);
+    if (from === '' || to === '' || more.length > 0) throw new UsageError(`${JSON.stringify(text)} is not of the form OLD=NEW.`);
     return readGiven(() => ({ from: canonicalPath(from), to: canonicalPath(to) }));
   });
 }

@@ -45,6 +45,11 @@ function fromRecordPart(part: StoredDocument): ContextRecord {
   return record;
 }
 
+/** What the records of some kinds of an owner are found by. */
+export function recordRefs(kinds: readonly RecordKind[], owner: RecordOwner): readonly string[] {
+  return kinds.filter(isRecordKind).map((kind) => refOf(kind, owner));
+}
+
 const inOrder = (a: ContextRecord, b: ContextRecord): number => a.seq - b.seq || a.at - b.at;
 
 /** Which records are wanted. */
@@ -61,7 +66,7 @@ async function ownRecords<Kind extends RecordKind>(
   { kinds, first = 0, last = Number.MAX_SAFE_INTEGER, onDamaged }: WantedContextRecords<Kind>,
 ): Promise<readonly ContextRecord<Kind>[]> {
   if (kinds.length === 0 || last < first) return [];
-  const refs = kinds.filter(isRecordKind).map((kind) => refOf(kind, owner));
+  const refs = recordRefs(kinds, owner);
   const parts = await recordParts(db, { refs, first, last: Math.min(last, Number.MAX_SAFE_INTEGER) });
   const found = parts.flatMap((part): readonly ContextRecord[] => {
     try {

@@ -191,7 +191,7 @@ export class ObjectStore {
       const snapshot = await this.latest();
       if (lease !== undefined) await requireLease(snapshot, lease);
       if (sessions.length > 0) await requireSessions(snapshot, sessions);
-      const known = await snapshot.recordParts([...parts.keys()]);
+      const known = await snapshot.documents.dated([...parts.keys()]);
       const ops = [...parts].flatMap(([id, { record, part }]): readonly TxOp[] => {
         const there = known.get(id);
         // What is written later stands over what was there, whatever clock dated it.

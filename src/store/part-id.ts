@@ -9,6 +9,8 @@ interface PartNames {
   readonly snapshot: readonly [session: SessionId, seq: number];
   readonly assembly: readonly [session: SessionId, seq: number, sha256: string];
   readonly record: readonly [kind: string, owner: string, sha256: string];
+  /** 0 for the whole of it. */
+  readonly import: readonly [session: SessionId, transaction: number];
   readonly chunk: readonly [sha256: string];
   readonly chunks: readonly [sha256: string];
 }
@@ -24,6 +26,14 @@ export const formerId = (id: PartId): string => id.slice(0, -1);
 /** A part as it is written now: one that an earlier version left in a journal gets its id of today. */
 export function renewedPart(part: StoredDocument): StoredDocument {
   return isPartId(part['xt/id']) ? part : { ...part, 'xt/id': `${part['xt/id']}~` };
+}
+
+/** The types of documents that are parts. */
+const PART_TYPES: ReadonlySet<unknown> = new Set(['step', 'steps', 'snapshot', 'assembly', 'record', 'chunk', 'chunks']);
+
+/** Whether a document has the id that it would be written under today. */
+export function isRenewed(document: StoredDocument): boolean {
+  return isPartId(document['xt/id']) || !PART_TYPES.has(document.type);
 }
 
 const isKind = (id: PartId, { type }: StoredDocument): boolean => id.startsWith(`${String(type)}:`);

@@ -7,6 +7,7 @@ import { type DatalogQuery, each, predicate, pull, triple } from '../xtdb/datalo
 import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
 import { type StoredDocument, toAttribute, toDocument } from '../xtdb/documents.js';
 import { StoreError } from './errors.js';
+import { ARRIVING, importId } from './import-parts.js';
 
 const e = sym('?e');
 const id = sym('?id');
@@ -26,6 +27,8 @@ const text = sym('?text');
 const VALID_SINCE = [...predicate('get-start-valid-time', e), since];
 
 const HEADS: DatalogQuery = { find: [e, pull(e), since], in: [each(e)], where: [triple(e, 'xt/id'), VALID_SINCE] };
+
+const OF_TYPE: DatalogQuery = { find: [e], in: [type], where: [triple(e, 'type', type)] };
 
 const EXISTING: DatalogQuery = { find: [e], in: [each(e)], where: [triple(e, 'xt/id')] };
 
@@ -121,14 +124,21 @@ export async function readTimes(db: DbSnapshot, ids: readonly string[]): Promise
   return new Map(found.flatMap(({ one, times }) => (times === undefined ? [] : [[one, times] as const])));
 }
 
-/** Every session of the database: id, marks, number of turns. */
+/** The ids of what says that a session is still being imported. */
+async function arrivingIds(db: DbSnapshot): Promise<readonly string[]> {
+  return (await db.query(OF_TYPE, [ARRIVING])).flatMap(([found]) => (typeof found === 'string' ? [found] : []));
+}
+
+/** Every session of the database: id, marks, number of turns; none that is still being imported. */
 export async function sessionRows(db: DbSnapshot): Promise<readonly SessionRow[]> {
-  const rows = await db.query(SESSIONS, ['session']);
-  return rows.map(([, document, count, validTime]) => ({
+  const [rows, arriving] = await Promise.all([db.query(SESSIONS, ['session']), arrivingIds(db)]);
+  const hidden = new Set(arriving);
+  const all = rows.map(([, document, count, validTime]) => ({
     document: toDocument(document ?? null),
     turns: Number(toAttribute('turn_count', count ?? null)),
     validTime: validTimeOf(validTime),
   }));
+  return hidden.size === 0 ? all : all.filter(({ document }) => !hidden.has(importId(document.session_id as SessionId)));
 }
 
 /** Parts of one session that stand at its steps, both ends included; `Infinity` for no end. */

@@ -2,7 +2,7 @@ import type { EdnValue } from '../edn/values.js';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { chatAfterAll, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import type { ContextRecord, RecordKind } from '../objects/context-record.js';
-import { type ObjectId, type PartId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
+import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import type { SessionSets } from '../objects/sets.js';
@@ -28,11 +28,11 @@ import {
   objectIdsFrom,
   readTimes,
   sessionRows,
-  type TimedDocument,
   type VersionTimes,
 } from './queries.js';
 import { PageReader } from './read-pages.js';
 import { type FoundSets, type PagedRange, StepReader, type StepTimes } from './read-steps.js';
+import { SessionDocuments } from './session-documents.js';
 import type { KnownCall, KnownCalls } from './step-page.js';
 import { stepId } from './step-part.js';
 import { type TextCache, type TextDamage, TextReader, type VersionText } from './texts.js';
@@ -96,6 +96,7 @@ function chatFields(session: SessionId, turns: readonly Turn[]): Fields {
 export class StoreSnapshot {
   /** Pages of steps (decision 0015). */
   readonly pages: PageReader;
+  readonly documents: SessionDocuments;
   readonly #db: DbSnapshot;
   readonly #cache: TextCache;
   readonly #texts: TextReader;
@@ -110,6 +111,7 @@ export class StoreSnapshot {
     this.#calls = calls;
     this.#texts = new TextReader(db, cache);
     this.pages = new PageReader(db);
+    this.documents = new SessionDocuments(db);
     this.#steps = new StepReader(db, this.#texts, { calls, pages: this.pages });
   }
 
@@ -330,12 +332,6 @@ export class StoreSnapshot {
     wanted: WantedContextRecords<Kind>,
   ): Promise<readonly ContextRecord<Kind>[]> {
     return readRecords(this.#db, typeof of === 'string' ? await this.#lineageOf(of) : of, wanted);
-  }
-
-  /** The parts of records that the database holds under some ids, with the time from which on each holds. */
-  async recordParts(ids: readonly PartId[]): Promise<ReadonlyMap<string, TimedDocument>> {
-    const found = await headsWithTimes(this.#db, ids);
-    return new Map(found.map((one) => [one.document['xt/id'], one]));
   }
 
   /** The texts kept under some hashes as chunk parts (decision G5); unknown hashes are absent. */

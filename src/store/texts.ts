@@ -17,7 +17,7 @@ export const INLINE_UNITS = 2_048;
 /** The id of the part that holds a text of at most one chunk (decision G5). */
 export const chunkId = (hash: string): PartId => partId('chunk', hash);
 /** The id of the part that lists the chunks of a longer text in order (decision G5). */
-const chunkListId = (hash: string): PartId => partId('chunks', hash);
+export const chunkListId = (hash: string): PartId => partId('chunks', hash);
 
 /** A chunk part: its id is the SHA-256 of its UTF-8, so that it never changes and is stored once. */
 export function chunkPart(text: string, hash: Sha256 = hashText(text)): StoredDocument {
@@ -94,7 +94,8 @@ interface TextMarks {
   readonly whole?: Sha256;
 }
 
-function chunksOf(list: StoredDocument): readonly string[] {
+/** The hashes of the chunks that a list names. */
+export function chunksOf(list: StoredDocument): readonly string[] {
   return (list.body as unknown as { readonly chunks: readonly string[] }).chunks;
 }
 

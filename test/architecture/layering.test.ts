@@ -22,6 +22,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'lab',
       'tools',
       'interop',
+      'bundle',
       'cli',
       'mcp',
       'http',

@@ -2,6 +2,10 @@ import { jest } from '@jest/globals';
 import { Command } from 'commander';
 // What the commands load when they run: Jest does not link all of it when it is first imported in the middle of a test.
 import '../../src/cli/review/context.js';
+import '../../src/bundle/export-bundle.js';
+import '../../src/bundle/import-bundle.js';
+import '../../src/host/open-store.js';
+import '../../src/node/data-folder.js';
 import '../../src/client/session/fork-at.js';
 import '../../src/filesystem/restore/kept-replacements.js';
 import '../../src/filesystem/restore/write-copies.js';
@@ -20,6 +24,7 @@ import '../../src/interop/tyrum/compact-conversation.js';
 import { compactCommand } from '../../src/cli/compact.js';
 import { exportCommand } from '../../src/cli/export.js';
 import { forkCommand } from '../../src/cli/fork.js';
+import { importCommand } from '../../src/cli/import.js';
 import { packCommand } from '../../src/cli/pack.js';
 import { restoreCommand } from '../../src/cli/restore.js';
 import { reviewCommands } from '../../src/cli/review/commands.js';
@@ -31,7 +36,15 @@ import type { CliResult } from './run-cli.js';
  */
 export async function askHere(args: readonly string[], env: Readonly<Record<string, string | undefined>> = {}): Promise<CliResult> {
   const program = new Command('palimpsest').exitOverride();
-  for (const command of [...reviewCommands(), exportCommand(), packCommand(), forkCommand(), restoreCommand(), compactCommand()])
+  for (const command of [
+    ...reviewCommands(),
+    exportCommand(),
+    packCommand(),
+    forkCommand(),
+    restoreCommand(),
+    importCommand(),
+    compactCommand(),
+  ])
     program.addCommand(command.exitOverride());
   const said = { stdout: '', stderr: '' };
   const kept = { env: process.env, isTTY: process.stdout.isTTY, exitCode: process.exitCode };

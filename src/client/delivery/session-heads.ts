@@ -125,8 +125,9 @@ async function promptAfter(
 async function forkHeads({ store, clock }: ForkEnvironment, parentId: SessionId, { id, at }: ForkOptions): Promise<ForkHeads> {
   const snapshot = await store.latest();
   const key = sessionObjectId(parentId);
-  const head = (await snapshot.heads([key])).get(key);
-  if (head === undefined) {
+  const [heads, isArriving] = await Promise.all([snapshot.heads([key]), snapshot.documents.isArriving(parentId)]);
+  const head = heads.get(key);
+  if (head === undefined || isArriving) {
     throw new SessionError('unknown-session', `there is no session ${parentId} in the database; list the sessions to see which there are`);
   }
   const steps = await snapshot.steps(parentId);

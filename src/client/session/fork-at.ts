@@ -7,15 +7,11 @@ import type { ForkPoint } from '../../store/head.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { forkSession } from '../delivery/session-heads.js';
 
-/** What a moment of a session is found with. */
-export interface PlaceEnvironment {
+/** What forking needs. */
+export interface ForkEnvironment {
   readonly store: ObjectStore;
   /** Who has a session open, in words; undefined where nobody has. */
   readonly holder: (session: SessionId) => Promise<string | undefined>;
-}
-
-/** What forking needs. */
-export interface ForkEnvironment extends PlaceEnvironment {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
@@ -30,13 +26,17 @@ export interface MadeFork {
   readonly parent: ForkPoint;
 }
 
+/** Which step is wanted. */
+interface AskedStep extends Pick<ForkEnvironment, 'holder'> {
+  readonly when: When;
+}
+
 /**
  * The last step of a session that a moment includes; 0 where it has none yet then. A turn that runs has no end to go back to: of it a step must be named.
  * @throws {HistoryError} `beyond-end`, `not-yet` – the session was not there then
  * @throws {SessionError} `turn-running`
  */
-async function stepAt({ store, holder }: PlaceEnvironment, session: SessionId, when: When): Promise<number> {
-  const timeline = await Timeline.open(store);
+export async function stepAt(timeline: Timeline, session: SessionId, { when, holder }: AskedStep): Promise<number> {
   const { place, snapshot } = await timeline.find(when, session);
   const { moment = NOW } = when;
   if (place === undefined) {
@@ -60,12 +60,12 @@ async function stepAt({ store, holder }: PlaceEnvironment, session: SessionId, w
   return place.seq;
 }
 
-async function sharedSteps(environment: PlaceEnvironment, parent: SessionId, at: ForkPlace | undefined): Promise<number | undefined> {
+async function sharedSteps({ store, holder }: ForkEnvironment, parent: SessionId, at: ForkPlace | undefined): Promise<number | undefined> {
   if (at === undefined || typeof at === 'number') return at;
   const id = sessionObjectId(parent);
   // What is wrong first is that there is nothing to fork.
-  if (!(await (await environment.store.latest()).heads([id])).has(id)) return undefined;
-  return stepAt(environment, parent, typeof at === 'string' ? { moment: parseMoment(at) } : at);
+  if (!(await (await store.latest()).heads([id])).has(id)) return undefined;
+  return stepAt(await Timeline.open(store), parent, { holder, when: typeof at === 'string' ? { moment: parseMoment(at) } : at });
 }
 
 /**

@@ -142,6 +142,8 @@ export async function openSession(environment: SessionEnvironment, id: SessionId
     const snapshot = await environment.store.latest();
     await requireRoots(environment, snapshot, id);
     const existing = await loadSession(snapshot, id);
+    if (await snapshot.documents.isArriving(id))
+      throw new SessionError('session-exists', `session ${id} is being imported; where that was cut short, import the same file again`);
     if (existing === undefined) return createSession(environment, id);
     const loaded = await takeOver(environment, existing);
     if (loaded === undefined) continue;

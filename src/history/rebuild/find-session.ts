@@ -12,7 +12,8 @@ const INFRASTRUCTURE = ['session', 'chat', 'system_prompt'] as const;
 export async function sessionOf(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   if (name === '' || !name.isWellFormed()) return undefined;
   const id = `session:${name}`;
-  return (await snapshot.heads([id])).get(id)?.document.type === 'session' ? (name as SessionId) : undefined;
+  const [heads, isArriving] = await Promise.all([snapshot.heads([id]), snapshot.documents.isArriving(name)]);
+  return heads.get(id)?.document.type === 'session' && !isArriving ? (name as SessionId) : undefined;
 }
 
 /** The session of exactly this id, or of an infrastructure object of this id. */

@@ -3,7 +3,7 @@ import type { FilesystemAccess } from '../../filesystem/access/access.js';
 import { isWithin } from '../../filesystem/access/mounts.js';
 import { readSource, type SourceReading, type UnreachableReason } from '../../filesystem/access/read-source.js';
 import { hashBytes } from '../../objects/hashes.js';
-import { type CanonicalPath, canonicalPath, type ObjectId, type SessionId, type Sha256, sessionObjectId } from '../../objects/ids.js';
+import { canonicalPath, filesystemId, type ObjectId, type SessionId, type Sha256, sessionObjectId } from '../../objects/ids.js';
 import { type FilesystemSource, filesystemSource, parseSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { HistoryError } from '../rebuild/history-error.js';
@@ -68,9 +68,9 @@ export interface RestorePlan {
 }
 
 /** Where a recorded folder lies now, on this machine's own filesystem. */
-export interface MovedFolder {
-  readonly from: CanonicalPath;
-  readonly to: CanonicalPath;
+interface MovedFolder {
+  readonly from: string;
+  readonly to: string;
 }
 
 /** How a plan is made. */
@@ -79,10 +79,16 @@ export interface RestoreOptions {
   readonly moved?: readonly MovedFolder[];
 }
 
-/** A source where it lies now. */
-function located(source: FilesystemSource, { access, moved = [] }: RestoreOptions): FilesystemSource {
+/** A source where it lies now: a folder that was moved is on this machine, and a filesystem that an import named is the one that it named. */
+function located(
+  source: FilesystemSource,
+  { access, moved = [], filesystems }: RestoreOptions & { readonly filesystems: readonly MovedFolder[] },
+): FilesystemSource {
   const move = moved.find(({ from }) => isWithin(source.path, from));
-  if (move === undefined) return source;
+  if (move === undefined) {
+    const here = filesystems.find(({ from }) => from === source.filesystemId)?.to;
+    return here === undefined ? source : filesystemSource(filesystemId(here), source.path);
+  }
   return filesystemSource(access.mounts.localFilesystemId, canonicalPath(posix.join(move.to, source.path.slice(move.from.length))));
 }
 
@@ -142,12 +148,13 @@ export async function planRestore(
   const last = steps.at(-1);
   const index = [...new Set(steps.flatMap(({ changes }) => changes.index ?? []))];
   const heads = await snapshot.heads(index);
+  const { folders = [], filesystems = [] } = (await timeline.present.documents.importOf(session)) ?? {};
   const files: PlannedFile[] = [];
   for (const id of index) {
     const head = heads.get(id);
     const recorded = head?.document.type === 'file' ? parseSource(head.document.source) : null;
     if (head === undefined || recorded === null) continue;
-    const source = located(recorded, options);
+    const source = located(recorded, { ...options, moved: [...(options.moved ?? []), ...folders], filesystems });
     const { file_hash: hash, content_hash: content } = head.document;
     const gone = head.marks.gone === true;
     const had = hash === null ? null : (hash as Sha256);

@@ -1,0 +1,27 @@
+import { CodedError } from '../values/coded-error.js';
+
+/** What keeps a bundle from being written or taken in. */
+export type BundleErrorCode =
+  /** The file that was to be written is there already. */
+  | 'file-exists'
+  /** The file cannot be read or written. */
+  | 'unusable-file'
+  /** It is no bundle. */
+  | 'not-a-bundle'
+  /** A later version of Palimpsest wrote it. */
+  | 'newer-version'
+  /** It ends before its end. */
+  | 'cut-short'
+  /** Something in it is not what its hash says. */
+  | 'altered'
+  /** Something in it is not of the form that bundles have. */
+  | 'malformed'
+  /** It is larger than it says, or than is taken in. */
+  | 'too-large'
+  /** The database holds something else in the place of what it brings. */
+  | 'conflict';
+
+/** Thrown when a bundle is not written or not taken in. Nothing was changed then. */
+export class BundleError extends CodedError<BundleErrorCode> {
+  override readonly name = 'BundleError';
+}

@@ -1,0 +1,252 @@
+import { isDeepStrictEqual } from 'node:util';
+import { hashText } from '../objects/hashes.js';
+import { HeadHashes } from '../objects/head-hashes.js';
+import { chatObjectId, type SessionId, sessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
+import { isObjectType } from '../objects/object-type.js';
+import type { Step } from '../objects/step.js';
+import { emptySession } from '../session/session-state.js';
+import { marksOf, runningChatHead, runningSessionHead } from '../store/head.js';
+import { fromStepPart, messagePartHash } from '../store/step-part.js';
+import { messageOf } from '../values/thrown.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import { BundleError } from './bundle-error.js';
+import type { BundleHeader, BundleLine, BundleManifest, BundleTransaction } from './bundle-lines.js';
+import { checkDocument, type DocumentScope, TextCheck } from './check-document.js';
+import { neededTexts } from './needed-texts.js';
+import { type BundleLimits, type ReadLine, readBundle } from './read-bundle.js';
+
+/** One version of a bundle, without its document. */
+export interface CheckedPut {
+  readonly id: string;
+  readonly type: string;
+  readonly validTime: number;
+  /** SHA-256 of its line, which tells equal versions. */
+  readonly sha256: string;
+}
+
+/** One transaction of a bundle, without its documents. */
+export interface CheckedTransaction extends BundleTransaction {
+  readonly puts: readonly CheckedPut[];
+  /** Of every line up to its last: what is read again later has to be the same. */
+  readonly chain: string;
+}
+
+/** A context that was handed out, as far as its basis goes. */
+export interface CheckedContext {
+  readonly step: number;
+  readonly validTime: number;
+  /** A transaction of the bundle; 0 for before all of them. */
+  readonly number: number;
+}
+
+/** A bundle that holds what it says. */
+export interface CheckedBundle {
+  readonly header: BundleHeader;
+  readonly manifest: BundleManifest;
+  readonly transactions: readonly CheckedTransaction[];
+  readonly contexts: readonly CheckedContext[];
+  /** The step at which each object came into the session. */
+  readonly knownFrom: ReadonlyMap<string, number>;
+}
+
+/** What a line adds to everything before it. */
+export const chained = (before: string, { sha256 }: Pick<ReadLine, 'sha256'>): string => hashText(`${before}${sha256}`);
+
+const altered = (why: string): BundleError => new BundleError('altered', `the bundle was altered or damaged: ${why}`);
+
+interface HeadOf {
+  readonly session: SessionId;
+  readonly document: StoredDocument;
+  readonly upto: number;
+}
+
+/** Compares the heads of one session with what its steps make of them. */
+function checkHeads(session: SessionId, heads: readonly HeadOf[], steps: readonly Step[]): void {
+  const hashes = new HeadHashes(session);
+  let state = emptySession(session);
+  for (const { document, upto } of [...heads].sort((a, b) => a.upto - b.upto)) {
+    while (state.seq < upto) {
+      const step = steps[state.seq];
+      if (step === undefined) throw altered(`${JSON.stringify(document['xt/id'])} includes step ${upto}, which is missing`);
+      state = state.after({ ...step, session });
+    }
+    const made = (document.type === 'chat' ? runningChatHead : runningSessionHead)(state, hashes, marksOf(document));
+    if (!isDeepStrictEqual({ ...made }, { ...document }))
+      throw altered(`${JSON.stringify(document['xt/id'])} is not what its ${upto} steps make`);
+  }
+}
+
+/** Takes the lines of a bundle in their order. */
+class BundleCheck {
+  #header: BundleHeader | undefined;
+  #scope: DocumentScope = { sessions: new Set(), transactions: 0, step: 0 };
+  readonly #texts = new TextCheck();
+  readonly #transactions: { readonly transaction: BundleTransaction; readonly puts: CheckedPut[]; chain: string }[] = [];
+  readonly #contexts: CheckedContext[] = [];
+  readonly #steps = new Map<number, Step>();
+  readonly #heads = new Map<SessionId, HeadOf[]>();
+  readonly #ids = new Set<string>();
+  readonly #counts = new Map<string, number>();
+  /** Texts since the last transaction began: a message's stands right before it. */
+  #recent = new Map<string, string>();
+  #isBehindPut = false;
+  #textCount = 0;
+  #documents = 0;
+  #chain = '';
+
+  take(read: ReadLine): void {
+    const { line, number } = read;
+    if (line.kind !== 'manifest') this.#chain = chained(this.#chain, read);
+    if ((line.kind === 'bundle') !== (number === 1))
+      throw new BundleError('malformed', `line ${number} of the bundle stands in the wrong place`);
+    if (line.kind !== 'text') this.#texts.end();
+    this.#take(line, read);
+    const last = this.#transactions.at(-1);
+    if (last !== undefined && line.kind !== 'manifest' && line.kind !== 'text') last.chain = this.#chain;
+  }
+
+  end(manifest: BundleManifest, { sha256, bytes }: NonNullable<ReadLine['before']>): CheckedBundle {
+    const header = this.#header as BundleHeader;
+    if (this.#transactions.at(-1)?.puts.length === 0)
+      throw new BundleError('malformed', 'the last transaction of the bundle wrote nothing');
+    if (manifest.sha256 !== sha256 || manifest.bytes !== bytes) throw altered('its hash is not that of its lines');
+    const { objects, parts } = manifest;
+    for (const [type, count] of Object.entries({ ...objects, ...parts }))
+      if (count !== (this.#counts.get(type) ?? 0)) throw altered(`it has ${this.#counts.get(type) ?? 0} of ${type}, and says ${count}`);
+    const said = [manifest.texts, manifest.documents, manifest.transactions, header.documents, header.transactions];
+    const found = [this.#textCount, this.#documents, this.#transactions.length, this.#documents, this.#transactions.length];
+    if (!isDeepStrictEqual(said, found)) throw altered('it has other counts than it says');
+    const steps = Array.from({ length: header.step }, (_, i) => this.#steps.get(i + 1));
+    const missing = steps.indexOf(undefined);
+    if (missing >= 0) throw altered(`step ${missing + 1} of ${header.step} is missing`);
+    const knownFrom = this.#checkWhole(header, steps as readonly Step[]);
+    const transactions = this.#transactions.map(({ transaction, puts, chain }) => ({ ...transaction, puts, chain }));
+    return { header, manifest, transactions, contexts: this.#contexts, knownFrom };
+  }
+
+  #take(line: BundleLine, { sha256, number }: ReadLine): void {
+    if (line.kind === 'bundle') this.#begin(line.header);
+    if (line.kind === 'text') this.#text(line.document);
+    if (line.kind === 'transaction') this.#transaction(line.transaction, number);
+    if (line.kind === 'put') this.#put(line, sha256, number);
+  }
+
+  #begin(header: BundleHeader): void {
+    this.#header = header;
+    const sessions = header.sessions.map((name) => {
+      try {
+        return sessionId(name);
+      } catch (error) {
+        throw new BundleError('malformed', `the bundle names a session that cannot be: ${messageOf(error)}`);
+      }
+    });
+    this.#scope = { sessions: new Set(sessions), transactions: header.transactions, step: header.step };
+    if (this.#scope.sessions.size !== sessions.length || sessions.at(-1) !== header.session)
+      throw new BundleError('malformed', `the bundle is of ${JSON.stringify(header.session)}, which is not the last of its sessions`);
+  }
+
+  #text(part: StoredDocument): void {
+    if (this.#isBehindPut) this.#recent = new Map();
+    this.#isBehindPut = false;
+    this.#textCount += 1;
+    const whole = this.#texts.take(part);
+    if (whole !== undefined) this.#recent.set(whole.hash, whole.text);
+  }
+
+  #transaction(transaction: BundleTransaction, number: number): void {
+    if (this.#isBehindPut) this.#recent = new Map();
+    this.#isBehindPut = false;
+    if (this.#transactions.at(-1)?.puts.length === 0)
+      throw new BundleError('malformed', `transaction ${transaction.number - 1} of the bundle wrote nothing`);
+    if (transaction.number !== this.#transactions.length + 1)
+      throw new BundleError(
+        'malformed',
+        `line ${number} of the bundle is transaction ${transaction.number}, and ${this.#transactions.length} were before it`,
+      );
+    if (transaction.number > this.#scope.transactions)
+      throw new BundleError('too-large', `the bundle has more transactions than the ${this.#scope.transactions} that it says`);
+    this.#transactions.push({ transaction, puts: [], chain: '' });
+  }
+
+  #put({ document, validTime }: Extract<BundleLine, { readonly kind: 'put' }>, sha256: string, number: number): void {
+    this.#isBehindPut = true;
+    this.#documents += 1;
+    if (this.#documents > (this.#header?.documents ?? 0))
+      throw new BundleError('too-large', `the bundle has more documents than the ${this.#header?.documents ?? 0} that it says`);
+    const last = this.#transactions.at(-1);
+    if (last === undefined) throw new BundleError('malformed', `line ${number} of the bundle stands before its first transaction`);
+    checkDocument(document, this.#scope);
+    const absent = neededTexts(document).find(({ hash, isRequired }) => isRequired && !this.#texts.has(hash));
+    if (absent !== undefined) throw altered(`${JSON.stringify(document['xt/id'])} needs the text ${absent.hash}, which is missing`);
+    const id = document['xt/id'];
+    const type = String(document.type);
+    if (!isObjectType(type) && this.#ids.has(id)) throw altered(`${JSON.stringify(id)} is there twice`);
+    this.#ids.add(id);
+    this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
+    last.puts.push({ id, type, validTime: validTime.getTime(), sha256 });
+    if (type === 'step') this.#step(document);
+    if (type === 'session' || type === 'chat') this.#head(document);
+    if (type === 'assembly') this.#context(document);
+  }
+
+  #step(part: StoredDocument): void {
+    const hash = messagePartHash(part);
+    const text = hash === undefined ? undefined : this.#recent.get(hash);
+    if (hash !== undefined && text === undefined) throw altered(`the text of the message of ${part['xt/id']} does not stand before it`);
+    const step = fromStepPart(part, text);
+    if (this.#steps.has(step.seq)) throw altered(`step ${step.seq} is there twice`);
+    this.#steps.set(step.seq, step);
+  }
+
+  #head(document: StoredDocument): void {
+    const session = sessionId(String(document['xt/id']).slice(String(document.type).length + 1));
+    const heads = this.#heads.get(session) ?? [];
+    this.#heads.set(session, heads);
+    heads.push({ session, document, upto: marksOf(document).upto ?? 0 });
+  }
+
+  #context({ seq, body }: StoredDocument): void {
+    const { basis } = body as { readonly basis: { readonly validTime: number; readonly txId: number } | null };
+    if (basis !== null && basis.txId >= this.#transactions.length)
+      throw altered(`a context of step ${String(seq)} was read at transaction ${basis.txId}, which came after it`);
+    if (basis !== null) this.#contexts.push({ step: Number(seq), validTime: basis.validTime, number: basis.txId });
+  }
+
+  /** Everything that the session names is there, and its heads are what its steps make of them. */
+  #checkWhole({ sessions }: BundleHeader, steps: readonly Step[]): ReadonlyMap<string, number> {
+    const knownFrom = new Map<string, number>();
+    for (const { seq, changes, call } of steps)
+      for (const id of [...(changes.index ?? []), ...(call === undefined ? [] : [call.id])]) if (!knownFrom.has(id)) knownFrom.set(id, seq);
+    const absent = [...knownFrom.keys()].find((id) => !this.#ids.has(id));
+    if (absent !== undefined) throw altered(`the session has ${JSON.stringify(absent)}, which is missing`);
+    for (const name of sessions) {
+      const session = sessionId(name);
+      const own = [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)];
+      const lost = own.find((id) => !this.#ids.has(id));
+      if (lost !== undefined) throw altered(`${JSON.stringify(lost)} is missing`);
+      for (const type of ['session', 'chat'])
+        checkHeads(
+          session,
+          (this.#heads.get(session) ?? []).filter(({ document }) => document.type === type),
+          steps,
+        );
+    }
+    return knownFrom;
+  }
+}
+
+/**
+ * Reads a bundle from its first line to its last and checks all of it: its hashes are computed again, what it names is there, and the heads of its sessions are what their steps make. Writes nothing. Memory grows with
+ * the session's chat and the number of its versions, not with its texts.
+ * @throws {BundleError} every code but `conflict`
+ */
+export async function checkBundle(file: string, limits: BundleLimits = {}): Promise<CheckedBundle> {
+  const check = new BundleCheck();
+  let whole: CheckedBundle | undefined;
+  for await (const read of readBundle(file, limits)) {
+    check.take(read);
+    if (read.line.kind === 'manifest' && read.before !== undefined) whole = check.end(read.line.manifest, read.before);
+  }
+  if (whole === undefined) throw altered('its last line is missing');
+  return whole;
+}

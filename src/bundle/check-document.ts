@@ -1,0 +1,176 @@
+import { isDeepStrictEqual } from 'node:util';
+import { contextRecord } from '../objects/context-record.js';
+import { hashText, objectHash } from '../objects/hashes.js';
+import { type SessionId, sessionId } from '../objects/ids.js';
+import { CHUNK_UNITS } from '../objects/large-text.js';
+import { isObjectType } from '../objects/object-type.js';
+import { parseSource } from '../objects/source.js';
+import { assemblyId } from '../store/assemblies.js';
+import { recordId, toRecordPart } from '../store/context-records.js';
+import { contentPartHash, fromStored, marksOf } from '../store/head.js';
+import { partId } from '../store/part-id.js';
+import { fromStepPart, messagePartHash, stepId } from '../store/step-part.js';
+import { chunkId, chunkListId, chunksOf } from '../store/texts.js';
+import { messageOf } from '../values/thrown.js';
+import { fromDocument, type StoredDocument } from '../xtdb/documents.js';
+import { BundleError } from './bundle-error.js';
+
+/** What the documents of a bundle are checked against. */
+export interface DocumentScope {
+  /** The sessions that the bundle is of. */
+  readonly sessions: ReadonlySet<string>;
+  readonly transactions: number;
+  /** The last step. */
+  readonly step: number;
+}
+
+const altered = (document: StoredDocument, why: string, cause?: unknown): BundleError =>
+  new BundleError('altered', `${JSON.stringify(document['xt/id'])} of the bundle was altered or damaged: ${why}`, { cause });
+
+function requireThat(holds: boolean, document: StoredDocument, why: string): void {
+  if (!holds) throw altered(document, why);
+}
+
+/** The session that a part names, which has to be one of the bundle's. */
+function sessionIn(reference: unknown, document: StoredDocument, { sessions }: DocumentScope): SessionId {
+  const name = String(reference).replace(/^session:/, '');
+  requireThat(sessions.has(name), document, `it is of the session ${JSON.stringify(name)}, which is none of the bundle's`);
+  return sessionId(name);
+}
+
+function requireFields(document: StoredDocument, fields: readonly string[]): void {
+  const names = Object.keys(document).sort();
+  requireThat(isDeepStrictEqual(names, [...fields].sort()), document, `it has the fields ${names.join(', ')}`);
+}
+
+/** Every hash that a head carries, as far as they do not cover its text, which has one of its own, or what is folded from steps. */
+function checkHead(document: StoredDocument, scope: DocumentScope): void {
+  const { type, file_hash, content_hash, metadata_hash, object_hash } = document;
+  const hashes = { file_hash, content_hash, metadata_hash } as Parameters<typeof objectHash>[0];
+  requireThat(objectHash(hashes) === object_hash, document, 'its object hash is not that of its other hashes');
+  if (type === 'session' || type === 'chat') return void sessionIn(String(document['xt/id']).slice(`${type}:`.length), document, scope);
+  if (type === 'system_prompt') sessionIn(String(document['xt/id']).slice('system_prompt:'.length), document, scope);
+  const elsewhere = contentPartHash(document);
+  const inner = { ...hashes, content_hash: null } as Parameters<typeof objectHash>[0];
+  fromStored(
+    elsewhere === undefined ? document : { ...document, content: null, content_hash: null, object_hash: objectHash(inner) },
+    undefined,
+  );
+  requireThat(isDeepStrictEqual(parseSource(document.source), document.source), document, 'its path is not a canonical one');
+  const { whole, gone, size, ...others } = marksOf(document);
+  requireThat(Object.keys(others).length === 0, document, `it is marked with ${Object.keys(others).join(', ')}`);
+}
+
+function checkStep(part: StoredDocument, scope: DocumentScope): void {
+  requireFields(part, ['xt/id', 'type', 'session_ref', 'seq', 'body']);
+  const session = sessionIn(part.session_ref, part, scope);
+  const { seq } = fromStepPart(part, messagePartHash(part) === undefined ? undefined : '');
+  requireThat(Number.isSafeInteger(seq) && seq >= 1 && seq <= scope.step, part, `it is no step up to ${scope.step}`);
+  requireThat(part['xt/id'] === stepId(session, seq), part, 'its id is that of another step');
+}
+
+function checkAssembly(part: StoredDocument, scope: DocumentScope): void {
+  requireFields(part, ['xt/id', 'type', 'assembly_ref', 'seq', 'body']);
+  const session = sessionIn(part.assembly_ref, part, scope);
+  const proof = { session, step: Number(part.seq), ...(part.body as object) } as Parameters<typeof assemblyId>[0];
+  requireThat(part['xt/id'] === assemblyId(proof), part, 'it does not hold what its id says');
+  const { basis } = proof;
+  requireThat(
+    basis === null || (Number.isSafeInteger(basis.txId) && basis.txId >= 0 && basis.txId <= scope.transactions),
+    part,
+    'its basis is none of the bundle',
+  );
+}
+
+const CHECKS: Readonly<Record<string, (part: StoredDocument, scope: DocumentScope) => void>> = {
+  step: checkStep,
+  snapshot: (part, scope) => {
+    requireFields(part, ['xt/id', 'type', 'snapshot_ref', 'body']);
+    const { seq } = part.body as { readonly seq: number };
+    requireThat(
+      part['xt/id'] === partId('snapshot', sessionIn(part.snapshot_ref, part, scope), seq),
+      part,
+      'its id is that of another step',
+    );
+  },
+  assembly: checkAssembly,
+  record: (part, scope) => {
+    const record = contextRecord(JSON.parse(String(part.text)));
+    requireThat('session' in record.owner, part, 'it is of an agent, not of a session');
+    if ('session' in record.owner) sessionIn(record.owner.session, part, scope);
+    requireThat(
+      part['xt/id'] === recordId(record) && isDeepStrictEqual(part, { ...toRecordPart(record) }),
+      part,
+      'it does not hold what its id says',
+    );
+  },
+};
+
+/**
+ * Checks one version of a bundle by itself: its hashes, that it is of the bundle's sessions, and that its id says what it holds.
+ * @throws {BundleError} `altered`
+ */
+export function checkDocument(document: StoredDocument, scope: DocumentScope): void {
+  const check = isObjectType(document.type) ? checkHead : CHECKS[String(document.type)];
+  if (check === undefined) throw altered(document, `there is no such thing as ${JSON.stringify(document.type)} in a bundle`);
+  try {
+    check(document, scope);
+    // What the database would refuse is refused before anything is written.
+    fromDocument(document);
+  } catch (error) {
+    if (error instanceof BundleError) throw error;
+    throw altered(document, messageOf(error), error);
+  }
+}
+
+/** The texts of a bundle as they come: each is what its hash says, and a long one is followed by its pieces. */
+export class TextCheck {
+  /** The hashes of all whole texts. */
+  readonly #seen = new Set<string>();
+  #pieces: { readonly list: StoredDocument; readonly left: string[]; readonly texts: string[] } | undefined;
+
+  has(hash: string): boolean {
+    return this.#seen.has(hash);
+  }
+
+  /** Takes a text or a part of one; answers the whole text that ends with it. */
+  take(part: StoredDocument): { readonly hash: string; readonly text: string } | undefined {
+    if (part.type === 'chunks') return this.#begin(part);
+    requireThat(part.type === 'chunk', part, 'it is no text');
+    requireFields(part, ['xt/id', 'type', 'text']);
+    const { text } = part;
+    const hash = typeof text === 'string' && text.isWellFormed() && text.length <= CHUNK_UNITS ? hashText(text) : '';
+    requireThat(part['xt/id'] === chunkId(hash), part, 'it is not the text that its hash says');
+    if (this.#pieces === undefined) {
+      this.#seen.add(hash);
+      return { hash, text: String(text) };
+    }
+    const { list, left, texts } = this.#pieces;
+    requireThat(left.shift() === hash, part, `it does not follow in ${String(list['xt/id'])}`);
+    texts.push(String(text));
+    if (left.length > 0) return undefined;
+    this.#pieces = undefined;
+    const whole = texts.join('');
+    const wholeHash = hashText(whole);
+    requireThat(
+      list['xt/id'] === chunkListId(wholeHash) && list.size === whole.length,
+      list,
+      'its pieces are not the text that its hash says',
+    );
+    this.#seen.add(wholeHash);
+    return { hash: wholeHash, text: whole };
+  }
+
+  /** @throws {BundleError} `altered` – pieces of the last text are missing */
+  end(): void {
+    if (this.#pieces !== undefined) throw altered(this.#pieces.list, 'pieces of it are missing');
+  }
+
+  #begin(list: StoredDocument): undefined {
+    this.end();
+    requireFields(list, ['xt/id', 'type', 'size', 'body']);
+    const left = [...chunksOf(list)];
+    requireThat(left.length > 0 && left.length <= 1_000 && left.every((hash) => typeof hash === 'string'), list, 'it lists no pieces');
+    this.#pieces = { list, left, texts: [] };
+  }
+}

@@ -1,0 +1,162 @@
+import { HistoryError } from '../history/rebuild/history-error.js';
+import type { Timeline } from '../history/rebuild/timeline.js';
+import { type SessionId, sessionObjectId } from '../objects/ids.js';
+import type { Step } from '../objects/step.js';
+import { StoreError } from '../store/errors.js';
+import { importId } from '../store/import-parts.js';
+import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
+
+/** What one transaction wrote of a session, without the documents. */
+export interface CollectedTransaction {
+  /** Where it was first written, and when that was known there. */
+  readonly tx: number;
+  readonly time: Date;
+  /** The transaction of this database. */
+  readonly here: number;
+  readonly places: readonly DocumentPlace[];
+}
+
+/** Where everything lies that a session is made of. */
+export interface CollectedSession {
+  readonly session: SessionId;
+  readonly turn: number;
+  /** The last step. */
+  readonly step: number;
+  /** Those whose steps make it up, the oldest first. */
+  readonly sessions: readonly SessionId[];
+  /** In their order. */
+  readonly transactions: readonly CollectedTransaction[];
+}
+
+/** What an import said of the versions that it wrote. */
+interface Origins {
+  readonly of: ReadonlyMap<string, { readonly number: number; readonly tx: number; readonly time: number }>;
+  /** This database's transaction of each of its own, from the first on. */
+  readonly here: readonly number[];
+}
+
+const keyOf = (id: string, validTime: number): string => `${id}\0${validTime}`;
+
+async function originsOf(documents: SessionDocuments, session: SessionId): Promise<Origins> {
+  const of = new Map<string, { number: number; tx: number; time: number }>();
+  const ids: string[] = [];
+  for await (const { number, tx, time, puts } of documents.importedTransactions(session)) {
+    ids.push(importId(session, number));
+    for (const [id, validTime] of puts) of.set(keyOf(id, validTime), { number, tx, time });
+  }
+  return { of, here: (await documents.places(ids)).map(({ txId }) => txId) };
+}
+
+function objectsOf(steps: readonly Step[]): ReadonlySet<string> {
+  const ids = new Set<string>();
+  for (const { changes, call } of steps) {
+    for (const id of changes.index ?? []) ids.add(id);
+    if (call === undefined) continue;
+    ids.add(call.id);
+    for (const piece of call.answer?.pieces ?? []) if (typeof piece !== 'string' && piece.id !== undefined) ids.add(piece.id);
+  }
+  return ids;
+}
+
+interface OpenTransaction extends Omit<CollectedTransaction, 'places'> {
+  readonly isImported: boolean;
+  readonly order: number;
+  readonly places: DocumentPlace[];
+}
+
+function transactionsOf(places: readonly DocumentPlace[], { of, here }: Origins): readonly CollectedTransaction[] {
+  const open = new Map<string, OpenTransaction>();
+  for (const place of places) {
+    const origin = of.get(keyOf(place.id, place.validTime.getTime()));
+    const key = origin === undefined ? `own ${place.txId}` : `imported ${origin.number}`;
+    const known = open.get(key);
+    if (known !== undefined) known.places.push(place);
+    else if (origin === undefined)
+      open.set(key, { isImported: false, order: place.txId, tx: place.txId, time: place.txTime, here: place.txId, places: [place] });
+    else {
+      const { number, tx, time } = origin;
+      open.set(key, { isImported: true, order: number, tx, time: new Date(time), here: here[number - 1] ?? 0, places: [place] });
+    }
+  }
+  const rank = ({ isImported }: OpenTransaction): number => (isImported ? 0 : 1);
+  return [...open.values()].sort((a, b) => rank(a) - rank(b) || a.order - b.order);
+}
+
+/**
+ * Finds everything that a session is made of up to a step, the last one if left out: every version of its heads, steps, calls and files, what was kept of its contexts, and the same of the
+ * sessions that it was forked from, as far as it shares them. What the database learned of files after the last of it is left out. Only places are held, no documents.
+ * @throws {HistoryError} `not-yet` – the step belongs to the session that it was forked from
+ * @throws {StoreError} `missing-part`
+ * @throws {XtdbError}
+ */
+export async function collectSession(
+  { present, ...timeline }: Pick<Timeline, 'present'> & { readonly steps: readonly Step[] },
+  session: SessionId,
+): Promise<CollectedSession> {
+  const { documents } = present;
+  const { steps } = timeline;
+  const last = steps.length;
+  const lineage = await present.lineage(session);
+  const segments = (lineage?.segments ?? []).flatMap((segment) => {
+    const upto = Math.min(segment.last, last);
+    return segment.first <= upto || segment.session === session ? [{ ...segment, last: upto }] : [];
+  });
+  const own = segments.find((segment) => segment.session === session) ?? { session, first: 1, last };
+  if (own.first > last + 1)
+    throw new HistoryError(
+      'not-yet',
+      `session ${session} begins behind step ${own.first - 1}: up to step ${last} it is that of another session, which can be exported`,
+    );
+  const sessions = [...new Set([...segments.map((segment) => segment.session), session])];
+  const heads = await present.heads(sessions.map(sessionObjectId));
+  const unshared = [...heads.values()]
+    .map(({ marks }) => marks.parent?.session)
+    .find((parent) => parent !== undefined && !sessions.includes(parent));
+  if (unshared !== undefined)
+    throw new HistoryError(
+      'wrong-kind',
+      `session ${session} was forked from ${unshared} before its own first step: export it with the session that both share, which is ${sessions[0]}`,
+    );
+  const held: DocumentPlace[] = [];
+  let lastOwn = 0;
+  for (const segment of segments.some((one) => one.session === session) ? segments : [...segments, own]) {
+    const next = Number.isFinite(segment.last) ? await present.step(segment.session, segment.last + 1) : undefined;
+    const found = [
+      ...(await documents.headPlaces(segment.session, { last: segment.last, before: next?.at })),
+      ...(await documents.stepPlaces(segment.session, segment)),
+      ...(await documents.partPlaces(segment)),
+    ];
+    for (const place of found) held.push(place);
+    lastOwn = found.reduce((most, { txId }) => Math.max(most, txId), lastOwn);
+  }
+  const origins = await originsOf(documents, session);
+  const imported = Math.max(0, ...origins.here.slice(-1));
+  const objects = await documents.places([...objectsOf(steps)]);
+  const there = new Set(objects.map(({ id }) => id));
+  const lost = [...objectsOf(steps)].find((id) => !there.has(id));
+  if (lost !== undefined)
+    throw new StoreError('missing-part', `session ${session} has ${JSON.stringify(lost)}, which the database does not hold`);
+  for (const place of objects) {
+    const isOfImport = origins.of.has(keyOf(place.id, place.validTime.getTime()));
+    // What else the database knew of a file when the session came is nothing that the session had.
+    if (isOfImport || (place.txId > imported && place.txId <= lastOwn)) held.push(place);
+  }
+  return {
+    session,
+    turn: steps.at(-1)?.turn ?? 0,
+    step: last,
+    sessions,
+    transactions: transactionsOf(held, origins),
+  };
+}
+
+/** The number of the last transaction that a transaction of this database includes; 0 for none. */
+export function numberOf({ transactions }: CollectedSession, txId: number): number {
+  let [low, high] = [0, transactions.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((transactions[middle]?.here ?? 0) <= txId) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

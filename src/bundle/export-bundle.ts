@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { link, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import type { Timeline } from '../history/rebuild/timeline.js';
+import type { SessionId } from '../objects/ids.js';
+import { draftOf, removeDeadDrafts } from '../process/drafts.js';
+import { systemCode } from '../process/system-error.js';
+import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
+import { messageOf } from '../values/thrown.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import { BundleError } from './bundle-error.js';
+import { BUNDLE_FORMAT, BUNDLE_VERSION, type BundleManifest, bundleLine } from './bundle-lines.js';
+import { type CollectedSession, type CollectedTransaction, collectSession, numberOf } from './collect-session.js';
+import { neededTexts } from './needed-texts.js';
+
+/** What was written. */
+export interface WrittenBundle {
+  readonly file: string;
+  readonly session: SessionId;
+  readonly turn: number;
+  readonly step: number;
+  readonly manifest: BundleManifest;
+}
+
+/** Versions whose documents are held at once. */
+const HELD_AT_ONCE = 500;
+
+/** Transactions in groups of at most so many versions, or of one. */
+function* groups(transactions: readonly CollectedTransaction[]): Generator<readonly CollectedTransaction[]> {
+  let group: CollectedTransaction[] = [];
+  let held = 0;
+  for (const transaction of transactions) {
+    if (held > 0 && held + transaction.places.length > HELD_AT_ONCE) {
+      yield group;
+      [group, held] = [[], 0];
+    }
+    group.push(transaction);
+    held += transaction.places.length;
+  }
+  if (group.length > 0) yield group;
+}
+
+/** A context names the bundle's own transactions as its basis: those of a database say nothing to another one. */
+function portable(document: StoredDocument, collected: CollectedSession): StoredDocument {
+  if (document.type !== 'assembly') return document;
+  const body = document.body as { readonly basis: { readonly validTime: number; readonly txId: number } | null };
+  if (body.basis === null) return document;
+  return { ...document, body: { ...body, basis: { ...body.basis, txId: numberOf(collected, body.basis.txId) } } };
+}
+
+type DocumentType = keyof (BundleManifest['objects'] & BundleManifest['parts']);
+
+/** Counts lines as they are written. */
+class Written {
+  readonly #digest = createHash('sha256');
+  #bytes = 0;
+  #texts = 0;
+  #transactions = 0;
+  readonly #counts: Record<DocumentType, number> = {
+    file: 0,
+    toolcall: 0,
+    chat: 0,
+    system_prompt: 0,
+    session: 0,
+    step: 0,
+    snapshot: 0,
+    assembly: 0,
+    record: 0,
+  };
+
+  /** A line of a kind that is counted: of a version or part, its type. */
+  line(value: object, counted: 'bundle' | 'text' | 'transaction' | DocumentType): string {
+    const line = bundleLine(value);
+    this.#digest.update(line);
+    this.#bytes += Buffer.byteLength(line);
+    if (counted === 'text') this.#texts += 1;
+    else if (counted === 'transaction') this.#transactions += 1;
+    else if (counted !== 'bundle') this.#counts[counted] += 1;
+    return line;
+  }
+
+  /** What the last line says. */
+  manifest(): BundleManifest {
+    const { step, snapshot, assembly, record, ...objects } = this.#counts;
+    const documents = Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
+    return {
+      texts: this.#texts,
+      documents,
+      transactions: this.#transactions,
+      objects,
+      parts: { step, snapshot, assembly, record },
+      bytes: this.#bytes,
+      sha256: this.#digest.digest('hex'),
+    };
+  }
+}
+
+const byPlace = (a: DocumentPlace, b: DocumentPlace): number =>
+  a.id === b.id ? a.validTime.getTime() - b.validTime.getTime() || a.txId - b.txId : a.id < b.id ? -1 : 1;
+
+/** The lines of a bundle, without the last one. Holds a few hundred documents at once, and the hashes of the texts that were written. */
+async function* linesOf(documents: SessionDocuments, collected: CollectedSession, written: Written): AsyncGenerator<string> {
+  const { session, turn, step, sessions, transactions } = collected;
+  const count = transactions.reduce((sum, { places }) => sum + places.length, 0);
+  const head = {
+    format: BUNDLE_FORMAT,
+    version: BUNDLE_VERSION,
+    session,
+    turn,
+    step,
+    sessions,
+    transactions: transactions.length,
+    documents: count,
+  };
+  yield written.line({ bundle: head }, 'bundle');
+  const known = new Set<string>();
+  let number = 0;
+  for (const group of groups(transactions)) {
+    const places = group.flatMap((transaction) => [...transaction.places].sort(byPlace));
+    const found = await documents.at(places);
+    let at = 0;
+    for (const { tx, time, places: own } of group) {
+      const puts = found.slice(at, at + own.length);
+      const wanted = new Map(puts.flatMap((document) => neededTexts(document)).map((text) => [text.hash, text]));
+      for (const { hash, isRequired, isMessage } of [...wanted.values()].sort((a, b) => (a.hash < b.hash ? -1 : 1))) {
+        // A message is checked with its text at hand.
+        if (known.has(hash) && !isMessage) continue;
+        known.add(hash);
+        const parts = await documents.textParts(hash);
+        if (parts.length === 0 && isRequired)
+          throw new BundleError(
+            'malformed',
+            `the text ${hash} is not in the database, though the session has it: palimpsest verify ${session} says more`,
+          );
+        for (const part of parts) yield written.line({ text: part }, 'text');
+      }
+      number += 1;
+      yield written.line({ transaction: { number, tx, time: time.toISOString() } }, 'transaction');
+      for (const [i, document] of puts.entries()) {
+        const valid = (places[at + i] as DocumentPlace).validTime.toISOString();
+        yield written.line({ put: portable(document, collected), valid }, document.type as DocumentType);
+      }
+      at += own.length;
+    }
+  }
+}
+
+/**
+ * Writes a session as one file that any database can take in: everything up to a step, the last one if left out. The same session gives the same bytes. The file appears whole, for its user alone, and never over
+ * another one.
+ * @throws {BundleError} `file-exists`, `unusable-file`
+ * @throws {HistoryError} `not-yet`
+ * @throws {StoreError} `missing-part`, `corrupt-part`
+ * @throws {XtdbError}
+ */
+export async function exportBundle(
+  timeline: Timeline,
+  { session, file, upto }: { readonly session: SessionId; readonly file: string; readonly upto?: number | undefined },
+): Promise<WrittenBundle> {
+  const path = resolve(file);
+  const { present } = timeline;
+  const steps = (await timeline.steps(session)).slice(0, upto);
+  const collected = await collectSession({ present, steps }, session);
+  const written = new Written();
+  let manifest: BundleManifest | undefined;
+  async function* lines(): AsyncGenerator<string> {
+    yield* linesOf(present.documents, collected, written);
+    manifest = written.manifest();
+    yield bundleLine({ manifest });
+  }
+  await removeDeadDrafts(dirname(path), { isOurs: (name) => name.startsWith(`${basename(path)}.`) });
+  const draft = await draftOf(join(dirname(path), basename(path)));
+  try {
+    await pipeline(Readable.from(lines()), createGzip({ level: 6 }), createWriteStream(draft, { mode: 0o600, flags: 'wx', flush: true }));
+    await link(draft, path);
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === undefined) throw error;
+    if (code === 'EEXIST')
+      throw new BundleError('file-exists', `${path} is there already, and nothing is written over: name another file`, { cause: error });
+    throw new BundleError('unusable-file', `${path} cannot be written: ${messageOf(error)}`, { cause: error });
+  } finally {
+    await rm(draft, { force: true });
+  }
+  const { turn, step } = collected;
+  return { file: path, session, turn, step, manifest: manifest as BundleManifest };
+}

@@ -1,0 +1,240 @@
+import { acquireSessionLock, type SessionLock } from '../lease/session-lock.js';
+import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
+import { type ImportState, importId, toImportPart, toTransactionPart } from '../store/import-parts.js';
+import type { ObjectStore } from '../store/object-store.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import type { TxOp } from '../xtdb/transactions.js';
+import { BundleError } from './bundle-error.js';
+import { type CheckedBundle, type CheckedTransaction, chained, checkBundle } from './check-bundle.js';
+import { compareWithDatabase, type HeldVersions, importedKey } from './find-conflicts.js';
+import { type BundleLimits, readBundle } from './read-bundle.js';
+
+/** A folder or a filesystem as it was recorded, and what it is here. */
+type ImportedPlace = ImportState['folders'][number];
+
+/** How a bundle is taken in. */
+export interface ImportOptions {
+  /** Where this database's clients keep their leases. */
+  readonly clientDir: string;
+  /** Where recorded folders and filesystems lie here: kept with the session, and nothing of it is rewritten. */
+  readonly folders?: readonly ImportedPlace[];
+  readonly filesystems?: readonly ImportedPlace[];
+  readonly limits?: BundleLimits;
+  /** Called with how many of the transactions were written. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/** What became of a bundle. */
+export interface ImportedBundle {
+  readonly session: SessionId;
+  readonly turn: number;
+  readonly step: number;
+  readonly sessions: readonly string[];
+  /** False: the database held all of it already. */
+  readonly isNew: boolean;
+  readonly bundle: CheckedBundle;
+}
+
+/** Parts of texts never change and hold from the beginning of time; so does what is known of an import. */
+const ALWAYS = new Date(0);
+/** Characters of texts that one transaction takes. */
+const TEXTS_AT_ONCE = 4 * 1_048_576;
+
+const WHAT = 'palimpsest import';
+
+/** What one transaction of the bundle is written as. */
+interface Block {
+  readonly transaction: CheckedTransaction;
+  readonly texts: readonly StoredDocument[];
+  readonly documents: readonly StoredDocument[];
+}
+
+/** The transactions of a bundle that was checked, with their documents. @throws {BundleError} `altered` – the file is another one by now */
+async function* blocksOf(file: string, { transactions }: CheckedBundle, limits: BundleLimits): AsyncGenerator<Block> {
+  let chain = '';
+  let at = -1;
+  let [texts, documents]: [StoredDocument[], StoredDocument[]] = [[], []];
+  let next: StoredDocument[] = [];
+  const closed = (): Block | undefined => {
+    const transaction = transactions[at];
+    return transaction === undefined || documents.length === 0 ? undefined : { transaction, texts, documents };
+  };
+  for await (const read of readBundle(file, limits)) {
+    const { line } = read;
+    if (line.kind === 'text' || line.kind === 'transaction' || line.kind === 'manifest') {
+      const block = closed();
+      if (block !== undefined) {
+        if (block.transaction.chain !== chain)
+          throw new BundleError('altered', 'the bundle was changed while it was taken in; import it again once it rests');
+        yield block;
+      }
+      documents = [];
+    }
+    if (line.kind !== 'manifest') chain = chained(chain, read);
+    if (line.kind === 'text') next.push(line.document);
+    if (line.kind === 'transaction') [at, texts, next] = [at + 1, next, []];
+    if (line.kind === 'put') documents.push(line.document);
+  }
+}
+
+/** Writes the transactions of one bundle, each as one of this database, in their order. */
+class BundleWriter {
+  readonly #store: ObjectStore;
+  readonly #session: SessionId;
+  readonly #held: HeldVersions;
+  /** This database's transaction of each of the bundle's. */
+  readonly #here: number[];
+
+  constructor(store: ObjectStore, session: SessionId, { held, here }: { readonly held: HeldVersions; readonly here: readonly number[] }) {
+    this.#store = store;
+    this.#session = session;
+    this.#held = held;
+    this.#here = [...here];
+  }
+
+  async write({ transaction, texts, documents }: Block): Promise<void> {
+    const { number, tx, time, puts } = transaction;
+    if (number <= this.#here.length) return;
+    const rest = await this.#writeTexts(texts);
+    const placed = documents.flatMap((document, i): readonly TxOp[] => {
+      const put = puts[i];
+      if (put === undefined || this.#held.isThere(put)) return [];
+      return [{ op: 'put', doc: this.#based(document), validTime: new Date(put.validTime) }];
+    });
+    const origin = { tx, time: Date.parse(time), puts: puts.map(({ id, validTime }) => [id, validTime] as [string, number]) };
+    const said: TxOp = { op: 'put', doc: toTransactionPart(this.#session, number, origin), validTime: ALWAYS };
+    this.#here.push(await this.#commit(importId(this.#session, number), [...rest, ...placed, said]));
+  }
+
+  /** Texts that the database does not hold: what is too much for one transaction goes ahead, since a text is the same wherever it comes from. */
+  async #writeTexts(texts: readonly StoredDocument[]): Promise<readonly TxOp[]> {
+    const parts = new Map(texts.map((part) => [part['xt/id'], part]));
+    const there = texts.length === 0 ? new Set() : new Set((await (await this.#store.latest()).documents.newest([...parts.keys()])).keys());
+    let ops: TxOp[] = [];
+    let units = 0;
+    for (const [id, doc] of parts) {
+      if (there.has(id)) continue;
+      const size = typeof doc.text === 'string' ? doc.text.length : 0;
+      if (units > 0 && units + size > TEXTS_AT_ONCE) {
+        const ahead = ops;
+        await this.#store.writes.write('.import', async () => ({ ops: ahead, result: undefined }));
+        [ops, units] = [[], 0];
+      }
+      ops.push({ op: 'put', doc, validTime: ALWAYS });
+      units += size;
+    }
+    return ops;
+  }
+
+  /** Commits what a part says has been written; a commit whose answer was lost is looked up. */
+  async #commit(id: string, ops: readonly TxOp[]): Promise<number> {
+    const guard = this.#store.guardOp(id, null);
+    const { txId } = await this.#store.writes.write('.import', async (attempt) => {
+      const isWritten = attempt > 1 && (await (await this.#store.latest()).documents.newest([id])).size > 0;
+      return { ops: isWritten ? [] : [guard, ...ops], result: undefined };
+    });
+    if (txId !== undefined) return txId;
+    const [place] = await (await this.#store.latest()).documents.places([id]);
+    return place?.txId ?? 0;
+  }
+
+  /** A context's basis as this database has it. */
+  #based(document: StoredDocument): StoredDocument {
+    if (document.type !== 'assembly') return document;
+    const body = document.body as { readonly basis: { readonly validTime: number; readonly txId: number } | null };
+    if (body.basis === null) return document;
+    const { txId: number } = body.basis;
+    const txId = number === 0 ? Math.max(0, (this.#here[0] ?? 1) - 1) : this.#here[number - 1];
+    if (txId === undefined) throw new Error('BUG: a basis that is not written yet');
+    return { ...document, body: { ...body, basis: { ...body.basis, txId } } };
+  }
+}
+
+async function lockAll(clientDir: string, sessions: readonly string[]): Promise<readonly SessionLock[]> {
+  const locks: SessionLock[] = [];
+  try {
+    for (const name of sessions) locks.push(await acquireSessionLock(clientDir, sessionId(name), { what: WHAT }));
+    return locks;
+  } catch (error) {
+    for (const lock of locks) lock.release();
+    throw error;
+  }
+}
+
+/** What an import that was cut short has written. */
+interface Begun {
+  readonly here: readonly number[];
+  /** Its versions. */
+  readonly keys: ReadonlySet<string>;
+}
+
+async function begunImport(store: ObjectStore, session: SessionId): Promise<Begun> {
+  const { documents } = await store.latest();
+  const ids: string[] = [];
+  const keys = new Set<string>();
+  for await (const { number, puts } of documents.importedTransactions(session)) {
+    ids.push(importId(session, number));
+    for (const [id, validTime] of puts) keys.add(importedKey(id, validTime));
+  }
+  return { here: (await documents.places(ids)).map(({ txId }) => txId), keys };
+}
+
+/**
+ * Takes a bundle into a database. All of it is checked before anything is written. Valid times stay what they were; transactions are this database's, in the order of the bundle's, and each keeps what it was where it was
+ * first written (decision 0019). Until the last of them the session is there for nobody; where it is cut short, importing the same file again goes on. A bundle that is there already changes nothing.
+ * @throws {BundleError}
+ * @throws {LeaseError} `held` – a process has the session open
+ * @throws {StoreError} `conflict`
+ * @throws {XtdbError}
+ */
+export async function importBundle(store: ObjectStore, file: string, options: ImportOptions): Promise<ImportedBundle> {
+  const { clientDir, folders = [], filesystems = [], limits = {}, onProgress } = options;
+  const bundle = await checkBundle(file, limits);
+  const { header, manifest, transactions } = bundle;
+  const session = sessionId(header.session);
+  const locks = await lockAll(clientDir, header.sessions);
+  try {
+    const { documents } = await store.latest();
+    const before = await documents.importOf(session);
+    const isBegun = before?.isWhole === false;
+    if (isBegun && before.sha256 !== manifest.sha256)
+      throw new BundleError(
+        'conflict',
+        `session ${session} is being imported from another bundle, which was cut short: import that one again first; nothing was changed`,
+      );
+    const begun: Begun = isBegun ? await begunImport(store, session) : { here: [], keys: new Set() };
+    const held = await compareWithDatabase(bundle, documents, begun.keys);
+    const { turn, step, sessions } = header;
+    const answer = { session, turn, step, sessions, bundle };
+    if (held.isAll && !isBegun) return { ...answer, isNew: false };
+    const state: ImportState = {
+      sha256: manifest.sha256,
+      transactions: transactions.length,
+      folders: [...folders],
+      filesystems: [...filesystems],
+    };
+    const owned: string[] = [];
+    for (const name of header.sessions) if (isBegun ? await documents.isArriving(name) : held.newSessions.includes(name)) owned.push(name);
+    const parts = owned.map((name) => ({ name: sessionId(name), state: name === session ? state : { ...state, transactions: 0 } }));
+    const say = (isWhole: boolean): readonly TxOp[] =>
+      parts.map(({ name, state: said }) => ({ op: 'put', doc: toImportPart(name, said, isWhole), validTime: ALWAYS }));
+    if (!isBegun) {
+      const free = held.newSessions.map((name) => store.guardOp(sessionObjectId(sessionId(name)), null));
+      await store.writes.write('.import', async (attempt) => {
+        const there = attempt > 1 ? await (await store.latest()).documents.importOf(session) : undefined;
+        const isSaid = there?.isWhole === false && there.sha256 === manifest.sha256;
+        return { ops: isSaid ? [] : [...free, ...say(false)], result: undefined };
+      });
+    }
+    const writer = new BundleWriter(store, session, { held, here: begun.here });
+    for await (const block of blocksOf(file, bundle, limits)) {
+      await writer.write(block);
+      onProgress?.(block.transaction.number, transactions.length);
+    }
+    await store.writes.write('.import', async () => ({ ops: say(true), result: undefined }));
+    await store.keepPages(session, { upto: step, ready: async () => undefined });
+    return { ...answer, isNew: true };
+  } finally {
+    for (const lock of locks) lock.release();
+  }
+}

@@ -1,0 +1,30 @@
+import type { Sha256 } from '../objects/ids.js';
+import { keptArgsHash } from '../objects/kept-args.js';
+import { contentPartHash, isHead, marksOf } from '../store/head.js';
+import { messagePartHash } from '../store/step-part.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+
+/** A text that a document names by its hash. */
+export interface NeededText {
+  readonly hash: Sha256;
+  /** False for the whole of a text of which the document holds head and tail: it may never have been kept. */
+  readonly isRequired: boolean;
+  /** Whether it is that of a message. */
+  readonly isMessage: boolean;
+}
+
+const text = (hash: unknown, isRequired: boolean, isMessage = false): readonly NeededText[] =>
+  typeof hash === 'string' ? [{ hash: hash as Sha256, isRequired, isMessage }] : [];
+
+/** The texts that a stored document names instead of holding them. */
+export function neededTexts(document: StoredDocument): readonly NeededText[] {
+  if (document.type === 'step') return text(messagePartHash(document), true, true);
+  if (!isHead(document)) return [];
+  const { content_hash: content, file_hash: file, args } = document;
+  return [
+    ...text(contentPartHash(document), true),
+    ...text(marksOf(document).whole, false),
+    ...(content === null || file === content ? [] : text(file, false)),
+    ...text(keptArgsHash(args), true),
+  ];
+}

@@ -1,0 +1,163 @@
+import pLimit from 'p-limit';
+import { RECORD_KINDS } from '../objects/context-record.js';
+import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
+import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import { recordRefs } from './context-records.js';
+import { StoreError } from './errors.js';
+import { marksOf } from './head.js';
+import { ARRIVING, fromImportPart, fromTransactionPart, type ImportedTransaction, type ImportState, importId } from './import-parts.js';
+import type { LineageSegment } from './lineage.js';
+import { formerId, isRenewed, renewedPart } from './part-id.js';
+import { headsWithTimes, partsAtSteps, recordParts, snapshotParts, type TimedDocument } from './queries.js';
+import { stepId } from './step-part.js';
+import { chunkId, chunkListId, chunksOf } from './texts.js';
+
+/** One version of a document, without it: where it lies on both clocks. */
+export interface DocumentPlace extends EntityTx {
+  readonly id: string;
+  /** Whether it is the only version of its document. */
+  readonly isOnly: boolean;
+}
+
+const PLACES_AT_ONCE = 8;
+const DOCUMENTS_AT_ONCE = 250;
+const TRANSACTIONS_AT_ONCE = 250;
+
+/**
+ * The documents that a session is made of, as the database holds them, with their places on both clocks: what a bundle is made of, and compared with. Reads at one basis; nothing is
+ * checked here.
+ */
+export class SessionDocuments {
+  readonly #db: DbSnapshot;
+
+  constructor(db: DbSnapshot) {
+    this.#db = db;
+  }
+
+  /** Every version of some documents, by valid time. */
+  async places(ids: readonly string[]): Promise<readonly DocumentPlace[]> {
+    const found = await pLimit(PLACES_AT_ONCE).map(ids, async (id) => {
+      const entries = (await this.#db.history(id)).filter(({ deleted }) => !deleted);
+      return entries.map(({ validTime, txId, txTime }) => ({ id, validTime, txId, txTime, isOnly: entries.length === 1 }));
+    });
+    return found.flat();
+  }
+
+  /** The parts of a segment's own steps, and what was kept of contexts there. */
+  async partPlaces({ session, first, last }: LineageSegment): Promise<readonly DocumentPlace[]> {
+    const from = Math.max(0, first === 1 ? 0 : first);
+    const isWithin = (seq: number): boolean => from <= seq && seq <= last;
+    const [assemblies, records, snapshots] = await Promise.all([
+      partsAtSteps(this.#db, { attribute: 'assembly_ref', session, first: 0, last }),
+      recordParts(this.#db, { refs: recordRefs(RECORD_KINDS, { session }), first: 0, last: Math.min(last, Number.MAX_SAFE_INTEGER) }),
+      snapshotParts(this.#db, session),
+    ]);
+    const kept = snapshots.filter(({ body }) => isWithin(Number((body as { readonly seq?: unknown } | null)?.seq)));
+    return this.places([...assemblies, ...records, ...kept].map((part) => part['xt/id']));
+  }
+
+  /** The parts of some steps of a session, whichever version wrote them. @throws {StoreError} `missing-part` */
+  async stepPlaces(
+    session: SessionId,
+    { first, last }: { readonly first: number; readonly last: number },
+  ): Promise<readonly DocumentPlace[]> {
+    const seqs = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
+    const found = await pLimit(PLACES_AT_ONCE).map(seqs, async (seq) => {
+      const id = stepId(session, seq);
+      const [place] = [...(await this.places([id])), ...(await this.places([formerId(id)]))];
+      if (place === undefined) throw new StoreError('missing-part', `session ${session} has no step ${seq} in the database`);
+      return place;
+    });
+    return found;
+  }
+
+  /** The versions of a session's own head and chat that include no step after one, and those of its prompt from before a moment. */
+  async headPlaces(
+    session: SessionId,
+    { last, before = Number.POSITIVE_INFINITY }: { readonly last: number; readonly before?: number | undefined },
+  ): Promise<readonly DocumentPlace[]> {
+    const of = async (id: ObjectId): Promise<readonly DocumentPlace[]> => {
+      const entries = (await this.#db.history(id, { withDocs: true })).filter(({ document }) => document !== undefined);
+      const isWithin = (document: StoredDocument, validTime: Date): boolean =>
+        document.type === 'system_prompt' ? validTime.getTime() < before : (marksOf(document).upto ?? 0) <= last;
+      const kept = entries.filter(({ document, validTime }) => isWithin(document as StoredDocument, validTime));
+      return kept.map(({ validTime, txId, txTime }) => ({ id, validTime, txId, txTime, isOnly: entries.length === 1 }));
+    };
+    const [head, chat, prompt] = await Promise.all(
+      [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)].map(of),
+    );
+    return [...(head ?? []), ...(chat ?? []), ...(prompt ?? [])];
+  }
+
+  /** The documents of some places, in their order. @throws {StoreError} `missing-part` */
+  async at(places: readonly DocumentPlace[]): Promise<readonly StoredDocument[]> {
+    const only = places.filter(({ isOnly }) => isOnly).map(({ id }) => id);
+    const found = new Map<string, StoredDocument>();
+    for (let i = 0; i < only.length; i += DOCUMENTS_AT_ONCE)
+      for (const [id, document] of await this.#db.entities(only.slice(i, i + DOCUMENTS_AT_ONCE))) found.set(id, document);
+    return pLimit(PLACES_AT_ONCE).map(places, async ({ id, isOnly, validTime, txId }) => {
+      const document = isOnly ? found.get(id) : await this.#db.earlier(validTime, txId)?.entity(id);
+      if (document === undefined) throw new StoreError('missing-part', `the database does not hold ${JSON.stringify(id)} as it did`);
+      return isRenewed(document) ? document : renewedPart(document);
+    });
+  }
+
+  /** The newest documents under some ids; unknown ones are absent. */
+  async newest(ids: readonly string[]): Promise<ReadonlyMap<string, StoredDocument>> {
+    const found = new Map<string, StoredDocument>();
+    for (let i = 0; i < ids.length; i += DOCUMENTS_AT_ONCE)
+      for (const [id, document] of await this.#db.entities(ids.slice(i, i + DOCUMENTS_AT_ONCE))) found.set(id, document);
+    return found;
+  }
+
+  /** The newest documents under some ids, with the time from which on each holds; unknown ids are absent. */
+  async dated(ids: readonly string[]): Promise<ReadonlyMap<string, TimedDocument>> {
+    const found = await headsWithTimes(this.#db, ids);
+    return new Map(found.map((one) => [one.document['xt/id'], one]));
+  }
+
+  /** The parts that hold the text of a hash, under their ids of today; none where the text is not kept. */
+  async textParts(hash: Sha256): Promise<readonly StoredDocument[]> {
+    const part = async (id: ReturnType<typeof chunkId>): Promise<StoredDocument | undefined> => {
+      const found = (await this.#db.entity(id)) ?? (await this.#db.entity(formerId(id)));
+      return found === undefined || !id.startsWith(`${String(found.type)}:`) ? undefined : renewedPart(found);
+    };
+    const whole = await part(chunkId(hash));
+    if (whole !== undefined) return [whole];
+    const list = await part(chunkListId(hash));
+    if (list === undefined) return [];
+    const chunks: StoredDocument[] = [];
+    for (const one of chunksOf(list)) {
+      const chunk = await part(chunkId(one));
+      if (chunk === undefined)
+        throw new StoreError('missing-part', `${chunkListId(hash)} lists ${chunkId(one)}, which the database does not hold`);
+      chunks.push(chunk);
+    }
+    return [list, ...chunks];
+  }
+
+  /** What is known of the import of a session, and whether it is all there; undefined for one that was not imported. */
+  async importOf(session: SessionId): Promise<(ImportState & { readonly isWhole: boolean }) | undefined> {
+    const part = await this.#db.entity(importId(session));
+    return part === undefined ? undefined : { ...fromImportPart(part), isWhole: part.type !== ARRIVING };
+  }
+
+  /** The transactions of an import that are there, in their order. */
+  async *importedTransactions(session: SessionId): AsyncGenerator<ImportedTransaction & { readonly number: number }> {
+    for (let first = 1; ; first += TRANSACTIONS_AT_ONCE) {
+      const ids = Array.from({ length: TRANSACTIONS_AT_ONCE }, (_, i) => importId(session, first + i));
+      const found = await this.#db.entities(ids);
+      for (const [i, id] of ids.entries()) {
+        const part = found.get(id);
+        if (part === undefined) return;
+        yield { number: first + i, ...fromTransactionPart(part) };
+      }
+    }
+  }
+
+  /** Whether a session is still being imported: then it is not there. */
+  async isArriving(session: string): Promise<boolean> {
+    return (await this.#db.entity(importId(session as SessionId)))?.type === ARRIVING;
+  }
+}

@@ -1,0 +1,263 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { checkBundle } from '../../../src/bundle/check-bundle.js';
+import { acquireSessionLock } from '../../../src/lease/session-lock.js';
+import { hashText } from '../../../src/objects/hashes.js';
+import type { SessionId } from '../../../src/objects/ids.js';
+import { askHere } from '../../support/ask-here.js';
+import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
+
+/** JSON whose form a test knows. */
+type Loose = ReturnType<typeof JSON.parse>;
+type Line = Readonly<Record<string, Loose>>;
+
+describe('a bundle that is not what it says', () => {
+  const name = `bad${randomUUID().slice(0, 8)}`;
+  let made: ReviewedSessions;
+  let folder: Awaited<ReturnType<typeof temporaryRoot>>;
+  let good: Buffer;
+  let lines: readonly Line[];
+
+  const run = (...args: string[]) => askHere([...args, '--data', suiteData()]);
+  const path = (file: string) => join(folder.root, file);
+  const sorted = (value: Loose): Loose =>
+    Array.isArray(value)
+      ? value.map(sorted)
+      : value !== null && typeof value === 'object'
+        ? Object.fromEntries(
+            Object.keys(value)
+              .sort()
+              .map((key) => [key, sorted(value[key])]),
+          )
+        : value;
+  const packed = (all: readonly Line[]) => gzipSync(all.map((line) => `${JSON.stringify(sorted(line))}\n`).join(''));
+  /** With the counts and the hash that its lines have, as somebody writes them who alters it on purpose. */
+  const sealed = (all: readonly Line[]): Buffer => {
+    const body = all
+      .slice(0, -1)
+      .map((line) => `${JSON.stringify(sorted(line))}\n`)
+      .join('');
+    const { manifest } = all.at(-1) as Line;
+    const counts = { sha256: createHash('sha256').update(body).digest('hex'), bytes: Buffer.byteLength(body) };
+    return packed([...all.slice(0, -1), { manifest: { ...manifest, ...counts } }]);
+  };
+  const refused = async (bytes: Buffer | string) => {
+    await writeFile(path('bad.bundle'), bytes);
+    return checkBundle(path('bad.bundle')).then(
+      () => 'taken',
+      ({ name: error, code, message }) => `${error} ${code}: ${message}`,
+    );
+  };
+  const changed = (which: (line: Line) => boolean, change: (line: Line) => Line): readonly Line[] => {
+    const at = lines.findIndex(which);
+    expect(at).toBeGreaterThanOrEqual(0);
+    return lines.map((line, i) => (i === at ? change(structuredClone(line)) : line));
+  };
+  const isPut = (type: string) => (line: Line) => line.put?.type === type;
+
+  beforeAll(async () => {
+    [made, folder] = await Promise.all([reviewedSessions(name), temporaryRoot()]);
+    const { code, stderr } = await run('export', `${name}-first`, path('good.bundle'));
+    expect([code, stderr]).toEqual([0, '']);
+    good = await readFile(path('good.bundle'));
+    lines = gunzipSync(good)
+      .toString()
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  });
+  afterAll(() => Promise.all([made.close(), folder.remove()]));
+
+  test('what was exported is private, checks out, is not written over, and changes nothing where it is there', async () => {
+    expect((await stat(path('good.bundle'))).mode & 0o777).toBe(0o600);
+    expect(sealed(lines).equals(packed(lines))).toBe(true);
+    const { header, manifest } = await checkBundle(path('good.bundle'));
+    expect(header).toMatchObject({ session: `${name}-first`, sessions: [`${name}-first`], version: 1 });
+    expect(manifest.objects).toMatchObject({ toolcall: 6, file: 4 });
+    const again = await run('export', `${name}-first`, path('good.bundle'));
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('nothing is written over')]);
+    const taken = await run('import', path('good.bundle'), '--json');
+    expect(JSON.parse(taken.stdout)).toMatchObject({ session: `${name}-first`, imported: false });
+    const past = await run('export', `${name}-first`, path('past.bundle'), '--as-of', 'turn:1', '--json');
+    expect(JSON.parse(past.stdout)).toMatchObject({ turn: 1, step: 2 });
+    expect((await checkBundle(path('past.bundle'))).header).toMatchObject({ turn: 1, step: 2 });
+    const shorter = await run('import', path('past.bundle'));
+    expect([shorter.code, shorter.stdout]).toEqual([0, expect.stringContaining('there already')]);
+  });
+
+  test('cut short at any place', async () => {
+    for (let length = 0; length < good.length; length += Math.ceil(good.length / 40)) {
+      expect(await refused(good.subarray(0, length))).toMatch(/^BundleError (cut-short|not-a-bundle): /);
+    }
+    for (const count of [1, 2, lines.length >> 1, lines.length - 1]) {
+      expect(await refused(packed(lines.slice(0, count)))).toMatch(/^BundleError cut-short: .*last line is missing/);
+    }
+  });
+
+  test('altered at any place', async () => {
+    for (let at = 12; at < good.length; at += Math.ceil(good.length / 60)) {
+      const bytes = Buffer.from(good);
+      bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+      expect(await refused(bytes)).toMatch(/^BundleError (altered|cut-short|malformed|not-a-bundle|newer-version|too-large): /);
+    }
+    for (const [i, line] of lines.entries()) {
+      if (i === 0 || i === lines.length - 1) continue;
+      expect([i, await refused(sealed(lines.filter((_, at) => at !== i)))]).toEqual([
+        i,
+        expect.stringMatching(/^BundleError (altered|malformed): /),
+      ]);
+      if (line.put === undefined) continue;
+      expect([i, await refused(sealed(lines.flatMap((one, at) => (at === i ? [one, one] : [one]))))]).not.toEqual([i, 'taken']);
+    }
+  });
+
+  test.each<[string, () => Buffer | string, RegExp]>([
+    ['no file of ours', () => 'hello', /not-a-bundle/],
+    ['another compressed file', () => gzipSync('hello\nthere\n'), /not-a-bundle/],
+    ['another JSON', () => packed([{ bundle: { format: 'x', version: 1 } }]), /not-a-bundle/],
+    [
+      'a newer version',
+      () => packed([{ bundle: { ...lines[0]?.bundle, version: 2, more: 1 } }, ...lines.slice(1)]),
+      /newer-version.*version 2/,
+    ],
+    ['a line behind its last', () => packed([...lines, { text: {} }]), /malformed.*behind the last line/],
+    [
+      'a field that there is not',
+      () =>
+        sealed(
+          changed(
+            (line) => line.transaction !== undefined,
+            (line) => ({ transaction: { ...line.transaction, x: 1 } }),
+          ),
+        ),
+      /malformed/,
+    ],
+    [
+      'a text that is another one',
+      () => sealed(changed(isPut('toolcall'), (line) => ({ ...line, put: { ...line.put, content: 'forged' } }))),
+      /altered.*content_hash/,
+    ],
+    [
+      'a text sealed anew, under the old call',
+      () =>
+        sealed(
+          changed(
+            (line) => line.put?.type === 'file' && line.put.content !== null,
+            (line) => ({ ...line, put: { ...line.put, content: 'forged', content_hash: hashText('forged') } }),
+          ),
+        ),
+      /altered.*object hash/,
+    ],
+    [
+      'a step of another session',
+      () => sealed(changed(isPut('step'), (line) => ({ ...line, put: { ...line.put, session_ref: 'session:other' } }))),
+      /altered.*none of the bundle's/,
+    ],
+    [
+      'a step that says something else',
+      () =>
+        sealed(
+          changed(
+            (line) => line.put?.body?.message !== undefined,
+            (line) => {
+              line.put.body.message.text = 'forged';
+              return line;
+            },
+          ),
+        ),
+      /altered.*not what its \d+ steps make/,
+    ],
+    [
+      'a session with another set',
+      () =>
+        sealed(
+          changed(
+            (line) => line.put?.body?.changes?.pin !== undefined,
+            (line) => {
+              delete line.put.body.changes.pin;
+              return line;
+            },
+          ),
+        ),
+      /altered/,
+    ],
+    [
+      'a path that climbs out',
+      () =>
+        sealed(
+          changed(isPut('file'), (line) => ({
+            ...line,
+            put: { ...line.put, source: { ...line.put.source, path: `/x/..${line.put.source.path}` } },
+          })),
+        ),
+      /altered.*(canonical|identity)/,
+    ],
+    [
+      'a context of a later moment',
+      () =>
+        sealed(
+          changed(isPut('assembly'), (line) => {
+            line.put.body.basis.txId = 10_000;
+            return line;
+          }),
+        ),
+      /altered.*basis/,
+    ],
+    [
+      'a context that shows something else',
+      () =>
+        sealed(
+          changed(isPut('assembly'), (line) => {
+            line.put.body.chars += 1;
+            return line;
+          }),
+        ),
+      /altered.*what its id says/,
+    ],
+    [
+      'a part of another kind',
+      () => sealed(changed(isPut('step'), (line) => ({ ...line, put: { 'xt/id': 'import:x:0~', type: 'import', text: '{}' } }))),
+      /altered.*no such thing/,
+    ],
+    [
+      'an attribute that there is not',
+      () => sealed(changed(isPut('toolcall'), (line) => ({ ...line, put: { ...line.put, 'xtdb.api/fn': 1 } }))),
+      /altered/,
+    ],
+    ['more documents than it says', () => packed([{ bundle: { ...lines[0]?.bundle, documents: 3 } }, ...lines.slice(1)]), /too-large/],
+    ['a line without an end', () => gzipSync(Buffer.alloc(64 * 1_048_576, 'x')), /too-large/],
+    ['nesting without an end', () => gzipSync(`${'['.repeat(1_000_000)}\n`), /not-a-bundle|malformed/],
+  ])('%s', async (_, bytes, told) => {
+    const before = (await run('sessions', '--json')).stdout.length;
+    expect(await refused(bytes())).toMatch(told);
+    const { code, stdout, stderr } = await run('import', path('bad.bundle'));
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(before).toBeGreaterThan(0);
+  });
+
+  test('a compressed bomb is refused in little memory, whatever it says of itself', async () => {
+    const filler = `${JSON.stringify({ text: { 'xt/id': 'chunk:x~', type: 'chunk', text: ' '.repeat(500_000) } })}\n`;
+    const bomb = gzipSync(`${JSON.stringify(lines[0])}\n${filler.repeat(500)}`);
+    expect(bomb.length).toBeLessThan(1_000_000);
+    expect(await refused(bomb)).toMatch(/^BundleError (too-large|altered): /);
+    await writeFile(path('small.bundle'), good);
+    await expect(checkBundle(path('small.bundle'), { mostBytes: 1_000 })).rejects.toMatchObject({ code: 'too-large' });
+  });
+
+  test('no file, a folder, or a session that somebody has open', async () => {
+    await mkdir(path('folder'), { recursive: true });
+    for (const file of ['missing', 'folder']) expect((await run('import', path(file))).stderr).toMatch(/cannot be read|is no file/);
+    const lock = await acquireSessionLock(suiteData(), `${name}-first` as SessionId, { what: 'a test' });
+    try {
+      const { code, stderr } = await run('import', path('good.bundle'));
+      expect([code, stderr]).toEqual([1, expect.stringContaining('a test')]);
+    } finally {
+      lock.release();
+    }
+  });
+});
