@@ -13,6 +13,8 @@ export interface ViewPurpose {
   readonly trigger: string;
   /** Milliseconds since 1970. */
   readonly at: number;
+  /** Whose later views go on from it: those of another surface decide for themselves. */
+  readonly surface?: string;
 }
 
 /** The share of a record's room that the decisions of a view may take; a session that is so long that they take more begins anew. */
@@ -36,7 +38,7 @@ function segmentsOf({ items, limits }: BudgetedView): NonNullable<RecordBody<'bu
   return [...sizes].map(([name, actual]) => ({ name, actual, ...(name === 'summary' ? { reserved: limits.summary } : {}) }));
 }
 
-function compactionOf(view: BudgetedView, trigger: string): RecordBody<'compaction'> | undefined {
+function compactionOf(view: BudgetedView, { trigger, surface }: ViewPurpose): RecordBody<'compaction'> | undefined {
   const { shrunk, state, counter, limits } = view;
   if (shrunk === undefined) return undefined;
   const named = (ids: readonly string[]): string[] => ids.slice(0, MOST_NAMED);
@@ -56,6 +58,7 @@ function compactionOf(view: BudgetedView, trigger: string): RecordBody<'compacti
     ...(made === undefined ? {} : { summary: { text: made.text, by: made.by, identifiers: [...made.identifiers], lost: [...made.lost] } }),
     loss: [...lost, ...leftOut],
     ...(JSON.stringify(state).length > MOST_STATE ? {} : { state: JSON.parse(JSON.stringify(state)) }),
+    ...(surface === undefined ? {} : { extra: { surface, steps: [...shrunk.steps] } }),
   };
 }
 
@@ -63,7 +66,8 @@ function compactionOf(view: BudgetedView, trigger: string): RecordBody<'compacti
  * The records of a view: its limit and what was used of it, and where it got smaller what became of which entries, with everything that the next view goes on from
  * (`viewStateOf`). Equal views at one moment give equal records.
  */
-export function viewRecords(projection: Projection, view: BudgetedView, { target, trigger, at }: ViewPurpose): readonly ContextRecord[] {
+export function viewRecords(projection: Projection, view: BudgetedView, purpose: ViewPurpose): readonly ContextRecord[] {
+  const { target, at } = purpose;
   const { session, turn, seq, basis } = projection;
   const common = { owner: { session }, turn, seq, at, basis };
   const budget: RecordBody<'budget'> = {
@@ -75,11 +79,16 @@ export function viewRecords(projection: Projection, view: BudgetedView, { target
     overflow: 'summarize_oldest',
     segments: segmentsOf(view),
   };
-  const compaction = compactionOf(view, trigger);
+  const compaction = compactionOf(view, purpose);
   return [
     { kind: 'budget', ...common, body: budget },
     ...(compaction === undefined ? [] : [{ kind: 'compaction' as const, ...common, body: compaction }]),
   ];
+}
+
+/** The compactions of one surface. */
+export function compactionsOf(records: readonly ContextRecord<'compaction'>[], surface: string): readonly ContextRecord<'compaction'>[] {
+  return records.filter(({ body }) => (body.extra as { readonly surface?: string } | undefined)?.surface === surface);
 }
 
 /** What the next view of a session goes on from, by the records of compactions up to a moment: the state that the last of them kept. */

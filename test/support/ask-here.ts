@@ -21,6 +21,8 @@ import '../../src/cli/review/object.js';
 import '../../src/cli/review/tyrum.js';
 import '../../src/interop/tyrum/conversation.js';
 import '../../src/interop/tyrum/compact-conversation.js';
+import '../../src/interop/tyrum/agent-memory.js';
+import '../../src/interop/tyrum/recall-memory.js';
 import { compactCommand } from '../../src/cli/compact.js';
 import { exportCommand } from '../../src/cli/export.js';
 import { forkCommand } from '../../src/cli/fork.js';

@@ -51,6 +51,7 @@ export interface ReviewFlags {
   readonly timeout?: number;
   readonly args?: string;
   readonly storage?: boolean;
+  readonly query?: string;
   /** False with `--no-content`. */
   readonly content?: boolean;
 }

@@ -78,6 +78,14 @@ function reportCommand(): Command {
       .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT')
       .action(async (session: string, flags: ReviewFlags) => (await tyrum()).tyrumStateAction(session, flags)),
   );
+  report.addCommand(
+    withData(new Command('memory'))
+      .description('what an agent remembers over its sessions, and what it forgot, as Tyrum has it; JSON with --json')
+      .argument('<agent>', 'the name of the agent')
+      .addOption(new Option('--query <words>', 'only what has these words, the best first'))
+      .addOption(limitFlag('show at most this many (default: 20)'))
+      .action(async (agent: string, flags: ReviewFlags) => (await tyrum()).tyrumMemoryAction(agent, flags)),
+  );
   return report;
 }
 

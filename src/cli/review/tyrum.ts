@@ -1,7 +1,7 @@
 import { askContext } from '../../history/ask/ask.js';
 import { tyrumRow } from '../../http/tyrum-routes.js';
 import { TyrumReports } from '../../interop/tyrum/read-reports.js';
-import { escapedText } from '../output.js';
+import { escapedLine, escapedText } from '../output.js';
 import { type Answer, answerReview, type ReviewFlags } from './answer.js';
 import { answerSession } from './session-answer.js';
 
@@ -37,5 +37,32 @@ export async function tyrumStateAction(reference: string, flags: ReviewFlags): P
   await answerSession(reference, flags, async ({ timeline, session, when }) => {
     const conversation = await conversationAt(await SessionMoment.read(timeline, session, when));
     return foreignAnswer({ status: 'ok', conversation_id: session, state: conversationState(conversation) });
+  });
+}
+
+/** `report memory <agent>` */
+export async function tyrumMemoryAction(agent: string, flags: ReviewFlags): Promise<void> {
+  const [{ RecordMemory }, { memoryText, writtenAt }, { recallMemory }] = await Promise.all([
+    import('../../interop/tyrum/agent-memory.js'),
+    import('../../interop/tyrum/memory-item.js'),
+    import('../../interop/tyrum/recall-memory.js'),
+  ]);
+  await answerReview(flags, async ({ timeline }) => {
+    const held = await new RecordMemory(timeline.store, agent).read();
+    const { limit = LISTED, query } = flags;
+    const newest = held.items.toSorted((a, b) => writtenAt(b) - writtenAt(a)).slice(0, limit);
+    const items =
+      query === undefined ? newest : recallMemory(held.items, { query, limit, chars: Number.POSITIVE_INFINITY, sensitive: true }).items;
+    const tombstones = held.tombstones.slice(-limit);
+    return {
+      lines: (colours) => [
+        ...items.map((item) => escapedLine(`${item.memory_item_id}  ${item.kind}  ${memoryText(item)}`)),
+        ...tombstones.map(({ memory_item_id: id, deleted_at, deleted_by, reason = '' }) =>
+          colours.dim(escapedLine(`${id}  forgotten ${deleted_at} by ${deleted_by} ${reason}`.trimEnd())),
+        ),
+        ...(items.length + tombstones.length === 0 ? [`agent ${escapedLine(agent)} remembers nothing`] : []),
+      ],
+      json: () => ({ agent, items, tombstones }),
+    };
   });
 }

@@ -162,10 +162,8 @@ export class AmplifierContext {
       const { view, messages } = messagesView(listed, { kept: list, wish, counter: HOUSE_COUNTER, state });
       const { shrunk } = view;
       if (shrunk !== undefined && projection !== undefined) {
-        const records = viewRecords(projection, view, { target: SURFACE, trigger: 'token_pressure', at: this.#client.now() });
-        const extra = { surface: SURFACE, steps: [...shrunk.steps] };
-        const own = records.map((record) => (record.kind === 'compaction' ? { ...record, body: { ...record.body, extra } } : record));
-        await this.#session.session.keepRecords(own);
+        const purpose = { target: SURFACE, surface: SURFACE, trigger: 'token_pressure', at: this.#client.now() };
+        await this.#session.session.keepRecords(viewRecords(projection, view, purpose));
         known.state = view.state;
       }
       const gone = new Set<string>(state.gone);

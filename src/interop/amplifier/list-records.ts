@@ -2,7 +2,7 @@ import type { HarnessSession } from '../../harness/harness-session.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord, RecordBody } from '../../objects/context-record.js';
 import type { ViewState } from '../../projection/shrink-view.js';
-import { viewStateOf } from '../../projection/view-records.js';
+import { compactionsOf, viewStateOf } from '../../projection/view-records.js';
 import type { ChatPlace } from '../../session/chat-places.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
@@ -52,11 +52,7 @@ function sinceCleared(records: readonly ContextRecord[]): { readonly from: numbe
 
 /** What the views of this surface decided; those of others decide nothing here. */
 function stateOf(records: readonly ContextRecord[]): ViewState {
-  return viewStateOf(
-    records
-      .filter(isKind('compaction'))
-      .filter(({ body }) => (body.extra as { readonly surface?: string } | undefined)?.surface === SURFACE),
-  );
+  return viewStateOf(compactionsOf(records.filter(isKind('compaction')), SURFACE));
 }
 
 /** Reads what is recorded of a session's list. */

@@ -109,9 +109,13 @@ export function compactionRecords(
   const { shrunk, state } = view;
   if (shrunk === undefined) return [];
   const { reason, reserved } = wish;
-  const extra = { surface: SURFACE, steps: [...shrunk.steps], refused: [...(state.summary?.summary.refused ?? [])] };
-  return viewRecords(projection, view, { target: 'model', trigger: reason, at }).map((record) => {
+  const refused = [...(state.summary?.summary.refused ?? [])];
+  return viewRecords(projection, view, { target: 'model', surface: SURFACE, trigger: reason, at }).map((record) => {
     if (record.kind === 'budget') return { ...record, body: { ...record.body, ...defined({ reserved }) } };
-    return record.kind === 'compaction' ? { ...record, body: { ...record.body, extra } } : record;
+    if (record.kind !== 'compaction' || refused.length === 0) return record;
+    return {
+      ...record,
+      body: { ...record.body, loss: [...(record.body.loss ?? []), ...refused.map((why) => `a checkpoint was not taken: ${why}`)] },
+    };
   });
 }

@@ -1,10 +1,9 @@
 import type { SessionMoment } from '../../history/project/session-moment.js';
-import type { ContextRecord } from '../../objects/context-record.js';
 import type { ApprovalEntry, Entry, EntryCall } from '../../projection/entry.js';
 import type { Projection } from '../../projection/project-session.js';
 import type { ViewState } from '../../projection/shrink-view.js';
 import { shownLine } from '../../projection/summary.js';
-import { viewStateOf } from '../../projection/view-records.js';
+import { compactionsOf, viewStateOf } from '../../projection/view-records.js';
 import { defined } from '../../values/defined.js';
 import { type Checkpoint, checkpointSchema } from './checkpoint.js';
 import type { ConversationState } from './conversation-state.js';
@@ -23,15 +22,11 @@ export interface Conversation {
   readonly compactedAt: number | undefined;
 }
 
-function isOurs({ body }: ContextRecord<'compaction'>): boolean {
-  return (body.extra as { readonly surface?: string } | undefined)?.surface === SURFACE;
-}
-
 /** A session as a conversation, with everything that its checkpoint is made of. */
 export async function conversationAt(moment: SessionMoment): Promise<Conversation> {
   const { projection } = moment;
   const [facts, compactions] = await Promise.all([moment.records(FACT_KINDS), moment.records(['compaction'])]);
-  const ours = compactions.filter(isOurs);
+  const ours = compactionsOf(compactions, SURFACE);
   return {
     projection,
     facts: sessionFacts(projection, facts),

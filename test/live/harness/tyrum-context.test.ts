@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { tyrumReportSchema } from '../../../src/interop/tyrum/context-report.js';
 import { askHere } from '../../support/ask-here.js';
@@ -6,7 +8,8 @@ import { servedFolders } from '../../support/served-folders.js';
 import { tyrumFindings } from '../../support/tyrum-schemas.js';
 
 /** Our own form of what Tyrum's gateway answers about contexts, and of how it prunes. */
-const { api } = servedFolders();
+const folders = servedFolders();
+const { api } = folders;
 
 const get = async (path: string) => {
   const { status, body } = await api.send(path, { method: 'GET' });
@@ -105,6 +108,23 @@ describe('context reports', () => {
     expect(body).toMatchObject({ conversation_id: running, tools: [{ id: 'mine', chars: 3 }] });
   });
 
+  test('a file that is active has its size, stored against shown, and the call that brought it', async () => {
+    const { id } = await api.call('openSession', undefined, {});
+    await writeFile(join(folders.root, 'notes.txt'), 'a line\n'.repeat(50));
+    const path = join(folders.root, 'notes.txt');
+    await api.call('reportMessages', id, { messages: [{ role: 'user', content: 'read it' }] });
+    await api.call('reportToolCalls', id, {
+      calls: [{ id: `read-${id}`, name: 'read', args: { path }, content: 'a line', files: [{ path }] }],
+    });
+    const { call_id } = await api.call('activate', id, { ids: [path] });
+    await api.call('beginTurn', id, {});
+    const { body } = await get(`/context?conversation_id=${id}`);
+    expect(tyrumFindings('ContextReport', body.report)).toEqual([]);
+    expect(body.report).toMatchObject({
+      injected_files: [{ tool_call_id: call_id, path, raw_chars: 350, injected_chars: 350, truncated: false }],
+    });
+  });
+
   test('a report is found by its id alone, of whichever session it is, and a fork has those of the steps that it shares', async () => {
     const id = await recorded(2);
     await api.call('beginTurn', id, { messages: [{ role: 'user', content: 'and?' }] });
@@ -183,6 +203,8 @@ describe('compaction', () => {
     const { conversation_id, state: before } = await api.call('getTyrumState', id);
     expect([conversation_id, before.checkpoint, tyrumFindings('ConversationState', before)]).toEqual([id, null, []]);
     const wish = { max_tokens: 900, reserved_tokens: 100, checkpoint_tokens: 200 };
+    const whole = async () => (await get(`/v1/context?session=${id}`)).body.sha256;
+    const untouched = await whole();
     const preview = await api.call('compactTyrumConversation', id, { ...wish, preview: true });
     expect([preview.compacted, preview.recorded, (await stateOf(id)).checkpoint]).toEqual([true, false, null]);
     const made = await api.call('compactTyrumConversation', id, wish);
@@ -195,6 +217,7 @@ describe('compaction', () => {
       decisions: ['approval ask-1 for look was denied: rm -r build'],
     });
     expect(await stateOf(id)).toEqual(made.state);
+    expect([await whole(), (await get(`/v1/verify?session=${id}`)).body.ok]).toEqual([untouched, true]);
     expect((await api.call('compactTyrumConversation', id, wish)).compacted).toBe(false);
     const { messages } = await api.call('promptOfTyrum', id, { tool_prune_keep_last_messages: 999 });
     expect(messages).toEqual(made.messages);
@@ -277,6 +300,8 @@ describe('memory', () => {
     const forgotten = await api.call('changeTyrumMemory', later, { agent, forget: [{ memory_item_id, reason: 'wrong' }] });
     expect(forgotten.tombstones).toEqual([expect.objectContaining({ memory_item_id, deleted_by: 'user', reason: 'wrong' })]);
     for (const one of forgotten.tombstones) expect(tyrumFindings('MemoryTombstone', one)).toEqual([]);
+    const listed = await askHere(['report', 'memory', agent, '--json', '--data', suiteData()], {});
+    expect(JSON.parse(listed.stdout)).toMatchObject({ agent, items: forgotten.items, tombstones: forgotten.tombstones });
     const emptied = await api.call('changeTyrumMemory', later, { agent, budget: { max_items: 0, max_chars: 0 } });
     expect([emptied.items, emptied.tombstones.map(({ deleted_by }) => deleted_by)]).toEqual([[], ['user', 'budget']]);
     expect((await api.call('recallTyrumMemory', later, { agent })).text).toBe('nothing is remembered of it');
