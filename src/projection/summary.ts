@@ -182,8 +182,8 @@ export async function auditedSummary(
 const OPEN = '<system-reminder>\n';
 const CLOSE = '\n</system-reminder>';
 
-/** A summary as it stands in the chat: in the role of the user, between the tags of a reminder. */
-const reminderText = (summary: string): string => `${OPEN}${summary}${CLOSE}`;
+/** A text as it stands in the chat where no human wrote it: in the role of the user, between the tags of a reminder. What it quotes cannot end it, nor begin another one. */
+export const reminderText = (text: string): string => `${OPEN}${text.replace(/<(?=\/?system-reminder)/gi, '(')}${CLOSE}`;
 
 /** The tokens that the tags of a reminder take at most. */
 export const reminderOverhead = (counter: TokenCounter): number => counter.count(OPEN) + counter.count(CLOSE) + 2;

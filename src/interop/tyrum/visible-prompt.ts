@@ -3,6 +3,7 @@ import { budgetedView, type ViewItem } from '../../projection/budgeted-view.js';
 import type { Entry, EntryId } from '../../projection/entry.js';
 import type { Projection } from '../../projection/project-session.js';
 import { NO_VIEW, type ViewState } from '../../projection/shrink-view.js';
+import { reminderText } from '../../projection/summary.js';
 import { type PruneSettings, pruneEntries } from './prune-entries.js';
 
 /** A message of what a model is sent on Tyrum's surface. */
@@ -37,7 +38,7 @@ export function sentEntries({ entries, counter }: Pick<Projection, 'entries' | '
     if (entry.state !== 'pending') return [];
     const { approval, tool, native } = entry;
     const call = tool === undefined && native === undefined ? '' : ` of ${[tool, native].filter((one) => one !== undefined).join(' ')}`;
-    const text = `<system-reminder>\nApproval ${approval}${call} waits for an answer: ${entry.text}\n</system-reminder>`;
+    const text = reminderText(`Approval ${approval}${call} waits for an answer: ${entry.text}`);
     return [{ ...entry, text, tokens: counter.count(text) }];
   });
 }

@@ -24,19 +24,17 @@ const OUTPUT = 'forty two '.repeat(30);
 /** A session of some turns, each with a call, whose context is handed out behind the last. */
 async function recorded(turns: number): Promise<string> {
   const { id } = await api.call('openSession', undefined, { system_prompt: PROMPT });
-  for (let n = 1; n <= turns; n++) {
-    const messages = [
-      { role: 'user', content: `question ${n}` },
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: [{ id: `t${n}`, type: 'function', function: { name: 'look', arguments: '{"at":1}' } }],
-      },
-      { role: 'tool', tool_call_id: `t${n}`, content: OUTPUT },
-      { role: 'assistant', content: `answer ${n}` },
-    ];
-    await api.call('reportMessages', id, { messages });
-  }
+  const messages = Array.from({ length: turns }, (_, i) => i + 1).flatMap((n) => [
+    { role: 'user', content: `question ${n}` },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: `t${n}`, type: 'function', function: { name: 'look', arguments: '{"at":1}' } }],
+    },
+    { role: 'tool', tool_call_id: `t${n}`, content: OUTPUT },
+    { role: 'assistant', content: `answer ${n}` },
+  ]);
+  await api.call('reportMessages', id, { messages });
   return id;
 }
 
@@ -326,6 +324,8 @@ describe('memory', () => {
 
   test('what is not valid is refused by its place, and nothing is written', async () => {
     const { id } = await api.call('openSession', undefined, {});
+    const { state } = await api.call('compactTyrumConversation', id, { max_tokens: 10, reason: 'manual' });
+    expect([state.checkpoint, state.recent_message_ids, tyrumFindings('ConversationState', state)]).toEqual([null, [], []]);
     const agent = `bad-${id}`;
     const refused = async (path: string, body: unknown) => {
       const { status, code, problem } = await api.refused(`/v1/sessions/${id}/tyrum/${path}`, { body });
