@@ -71,7 +71,7 @@ async function compactAction(reference: string, flags: CompactFlags): Promise<vo
     const conversation = await conversationAt(await SessionMoment.read(timeline, session));
     const wish: CompactionWish = { tokens: budget, reserved, reason, ...defined({ target }) };
     const at = Date.now();
-    const compacted = await compactConversation(conversation, wish, { writer, at });
+    const compacted = await compactConversation(conversation, wish, { writer, rewrite: true, at });
     const records = preview === true ? [] : compactionRecords(conversation.projection, compacted, { wish, at });
     if (records.length > 0) await timeline.store.putRecords(records);
     const answer = compactedAnswer(compacted, { recorded: records.length > 0, reserved });

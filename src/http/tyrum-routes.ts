@@ -169,7 +169,7 @@ export async function compactTyrumConversation(
   };
   const at = client.now();
   const writer = body.checkpoint === undefined ? undefined : new SentCheckpoint(body.writer ?? 'model', body.checkpoint);
-  const compacted = await compactConversation(conversation, wish, { writer, at });
+  const compacted = await compactConversation(conversation, wish, { writer, rewrite: true, at });
   if (body.last_try !== true) writer?.requireTaken();
   const records = body.preview === true ? [] : compactionRecords(conversation.projection, compacted, { wish, at });
   const flushed =

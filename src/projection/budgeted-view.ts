@@ -19,7 +19,7 @@ export interface ViewShrink {
   /** Tokens that the view would have had, and has. */
   readonly before: number;
   readonly after: number;
-  /** What became a line, went, or was cut in this view. */
+  /** What became a line, went, or was cut in this view; all that is gone where its summary alone was written anew. */
   readonly lines: readonly EntryId[];
   readonly gone: readonly EntryId[];
   readonly cut: readonly EntryId[];

@@ -10,6 +10,8 @@ export interface SummarisedViewOptions {
   readonly state?: ViewState;
   /** The deterministic digest stands where there is none, and where it fails or loses an identifier. */
   readonly summariser?: Summariser | undefined;
+  /** Asks the summariser also where nothing went since the summary that stands; what is refused then leaves that one. Not if left out. */
+  readonly rewrite?: boolean;
   /** Ends the wait for the summariser: then the digest is taken. */
   readonly signal?: AbortSignal;
 }
@@ -26,11 +28,13 @@ function isSummary(item: ViewItem): boolean {
 export async function summarisedView(
   projection: Pick<Projection, 'entries' | 'counter'>,
   budget: ViewBudget,
-  { state = NO_VIEW, summariser, signal }: SummarisedViewOptions,
+  { state = NO_VIEW, summariser, signal, rewrite = false }: SummarisedViewOptions,
 ): Promise<BudgetedView> {
   const view = budgetedView(projection, budget, state);
   const made = view.state.summary;
-  if (summariser === undefined || made === undefined || made.of === state.summary?.of) return view;
+  if (summariser === undefined || made === undefined) return view;
+  const isRewrite = made.of === state.summary?.of;
+  if (isRewrite && !rewrite) return view;
   const { counter } = projection;
   const own = view.items.filter(isSummary).reduce((sum, { tokens }) => sum + tokens, 0);
   const room = Math.min(view.limits.most - view.tokens + own, view.limits.summary) - counter.perMessage;
@@ -39,12 +43,15 @@ export async function summarisedView(
   const limit = room - reminderOverhead(counter);
   const summary = await auditedSummary({ entries, counter, limit }, { summariser, signal, digest: budget.digest });
   const text = reminderWithin(summary.text, room, counter);
-  if (text === undefined) return view;
+  if (text === undefined || (isRewrite && (summary.by !== summariser.name || text === made.text))) return view;
   const item: ViewItem = { kind: 'summary', text, tokens: counter.count(text) + counter.perMessage, summary };
+  const tokens = view.tokens - own + item.tokens;
+  const only = { steps: [], before: view.tokens, after: tokens, lines: [], gone: view.state.gone, cut: [] };
   return {
     ...view,
     items: view.items.map((one) => (isSummary(one) ? item : one)),
-    tokens: view.tokens - own + item.tokens,
+    tokens,
+    shrunk: view.shrunk === undefined ? only : { ...view.shrunk, after: tokens },
     state: { ...view.state, summary: { of: made.of, text, summary } },
   };
 }

@@ -75,14 +75,19 @@ function budgetOf({ facts }: Conversation, entries: readonly Entry[], wish: Comp
 /**
  * A conversation within a limit of tokens, as Tyrum compacts: results become lines, then the oldest turns give way to a checkpoint, never at or behind the first call or approval that waits. What
  * is stored stays. A writer has two tries, is held to the limit and to the critical identifiers, and gets obligations put back that it left out; then the checkpoint is taken that is made without a model.
- * Without a writer the same conversation and wish give the same.
+ * With `rewrite` it is asked also where nothing goes, for a checkpoint that stands already. Without a writer the same conversation and wish give the same.
  * @throws {ProjectionError} `invalid-budget`; `budget-too-small`, with the least limit, where what waits and what stands behind it, the system's messages and the user's newest message pass it
  * @throws {TyrumError} `invalid-settings`
  */
 export async function compactConversation(
   conversation: Conversation,
   wish: CompactionWish,
-  { writer, signal, at }: { readonly writer?: CheckpointWriter | undefined; readonly signal?: AbortSignal; readonly at: number },
+  {
+    writer,
+    rewrite,
+    signal,
+    at,
+  }: { readonly writer?: CheckpointWriter | undefined; readonly rewrite?: boolean; readonly signal?: AbortSignal; readonly at: number },
 ): Promise<CompactedConversation> {
   const { projection, facts, state } = conversation;
   const entries = sentEntries(projection);
@@ -91,7 +96,7 @@ export async function compactConversation(
   const view =
     writer === undefined
       ? budgetedView(shown, budget, state)
-      : await summarisedView(shown, budget, { state, summariser: checkpointSummariser(writer, facts), ...defined({ signal }) });
+      : await summarisedView(shown, budget, { state, summariser: checkpointSummariser(writer, facts), ...defined({ signal, rewrite }) });
   const gone = new Set<string>(view.state.gone);
   return {
     view,

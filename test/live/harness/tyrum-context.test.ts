@@ -263,6 +263,9 @@ describe('compaction', () => {
     const answered = await askHere(['compact', id, '--budget', '900', '--writer', command, '--json', '--data', suiteData()], {});
     expect(JSON.parse(answered.stdout)).toMatchObject({ recorded: true, checkpoint_by: 'program' });
     expect((await stateOf(id)).checkpoint).toMatchObject({ goal: 'answer', user_constraints: ['Never deploy on Fridays'] });
+    const better = { goal: 'answer better', handoff_md: written.handoff_md };
+    const anew = await api.call('compactTyrumConversation', id, { ...wish, checkpoint: better, writer: 'big-model' });
+    expect([anew.recorded, anew.checkpoint_by, (await stateOf(id)).checkpoint?.goal]).toEqual([true, 'big-model', 'answer better']);
   });
 });
 

@@ -204,6 +204,22 @@ describe('a checkpoint that somebody writes', () => {
     expect(tyrumFindings('ConversationState', state)).toEqual([]);
   });
 
+  test('takes the place of one that stands already where that is asked for, and leaves it where it does not hold', async () => {
+    const alone = await made(conversation, wish);
+    const later = { ...conversation, state: alone.view.state };
+    const good = writer(async ({ identifiers }) => written(identifiers));
+    expect((await made(later, wish, good)).view.shrunk).toBeUndefined();
+    const rewritten = await compactConversation(later, wish, { writer: good, rewrite: true, at: AT });
+    expect(rewritten.state.checkpoint).toMatchObject({ goal: 'g' });
+    expect(rewritten.view.tokens).toBeLessThanOrEqual(wish.tokens);
+    expect(rewritten.view.shrunk).toMatchObject({ steps: [], gone: alone.view.state.gone, after: rewritten.view.tokens });
+    const records = compactionRecords(later.projection, rewritten, { wish, at: AT }).map(contextRecord);
+    expect(viewStateOf(records.slice(1) as never)).toEqual(rewritten.view.state);
+    const bad = writer(async () => 'nonsense');
+    const kept = await compactConversation({ ...later, state: rewritten.view.state }, wish, { writer: bad, rewrite: true, at: AT });
+    expect([kept.view.shrunk, kept.state.checkpoint]).toEqual([undefined, rewritten.state.checkpoint]);
+  });
+
   test('has a second try, which is told what was wrong with the first', async () => {
     const complaints: (string | undefined)[] = [];
     const { view } = await made(
