@@ -20,8 +20,8 @@ export type {
   VerbPlan,
 } from './client/session/call-report.js';
 export { ContextClient, type ContextClientOptions, type OpenSessionOptions } from './client/session/context-client.js';
-export { ContextSession, type PoolEntry } from './client/session/context-session.js';
-export type { LoadedObject } from './client/session/find-object.js';
+export { ContextSession } from './client/session/context-session.js';
+export type { LoadedObject, PoolEntry } from './client/session/find-object.js';
 export type { TrackingOptions, TrackingStatus } from './client/tracking/tracking.js';
 export { SourceError, type SourceErrorCode } from './filesystem/access/errors.js';
 export { localFilesystemId } from './filesystem/access/filesystem-id.js';

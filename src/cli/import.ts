@@ -10,15 +10,22 @@ interface AskedImport {
 /** A format that can be taken in; its work is loaded when it is asked for. */
 interface ImportFormat {
   readonly about: string;
+  /** Whether what lies at a path looks like it; where left out, it is taken for it if for nothing else. */
+  readonly recognises?: (path: string) => Promise<boolean>;
+  /** The flags that it has of its own. */
+  readonly flags: readonly (keyof ImportFlags)[];
   run(asked: AskedImport): Promise<{ readonly lines: readonly string[]; readonly json: object }>;
 }
 
 interface ImportFlags {
   readonly data?: string;
   readonly json?: boolean;
-  readonly format: string;
+  readonly format?: string;
   readonly map?: readonly string[];
   readonly filesystem?: readonly string[];
+  readonly session?: string;
+  readonly plan?: boolean;
+  readonly root?: readonly string[];
 }
 
 async function importBundleFile({ file, flags }: AskedImport) {
@@ -69,30 +76,100 @@ async function importBundleFile({ file, flags }: AskedImport) {
   }
 }
 
+async function importSessionDirectory({ file, flags }: AskedImport) {
+  const [{ importDirectory }, { ImportClock }, { readSettings }, { openClient }, { runningProfile }, { defined }] = await Promise.all([
+    import('../interop/cortexfs/import-session.js'),
+    import('../interop/cortexfs/import-clock.js'),
+    import('../host/settings.js'),
+    import('../host/open-client.js'),
+    import('../node/node-status.js'),
+    import('../values/defined.js'),
+  ]);
+  const settings = readSettings(process.env, defined({ data: flags.data }));
+  const profile = settings.nodeUrl === undefined ? await runningProfile(settings.node.dataDir) : undefined;
+  const clock = new ImportClock();
+  const { plan: planOnly = false, session } = flags;
+  const cwd = process.cwd();
+  const { client, close } = await openClient(
+    { ...settings, node: { ...settings.node, ...defined({ profile }) }, shareSessions: true },
+    { roots: flags.root ?? [cwd], cwd, track: false, what: 'palimpsest import', clock: clock.now },
+  );
+  try {
+    const { leftOut, ...done } = await importDirectory(client, file, { clock, session, planOnly });
+    const { outcome, steps, messages, calls, records } = done;
+    const would = planOnly ? 'would be ' : '';
+    const words = { created: `${would}created from`, extended: `${would}extended from`, unchanged: 'has all of' };
+    return {
+      lines: [
+        `session ${done.session} ${words[outcome]} ${file}`,
+        ...(outcome === 'unchanged' ? [] : [`${steps} steps: ${messages} messages, ${calls} calls; ${records} records`]),
+        ...leftOut.map((path) => `left out ${path}: it is no text`),
+      ],
+      json: { format: 'cortexfs', source: file, plan: planOnly, ...done, left_out: leftOut },
+    };
+  } finally {
+    await close();
+  }
+}
+
 /** Every format that can be taken in. */
 const FORMATS: Readonly<Record<string, ImportFormat>> = {
-  bundle: { about: 'a file that palimpsest export wrote, whole or not at all (docs/bundle.md)', run: importBundleFile },
+  bundle: {
+    about: 'a file that palimpsest export wrote, whole or not at all (docs/bundle.md)',
+    flags: ['map', 'filesystem'],
+    run: importBundleFile,
+  },
+  cortexfs: {
+    about: 'the session directory of CortexFS, ours or another program’s (docs/cortexfs.md)',
+    recognises: async (path) => (await import('../interop/cortexfs/read-directory.js')).isSessionDirectory(path),
+    flags: ['session', 'plan', 'root'],
+    run: importSessionDirectory,
+  },
 };
+
+/** The format that is named, else the one that recognises what lies at a path. */
+async function formatOf(file: string, flags: ImportFlags): Promise<ImportFormat> {
+  const { UsageError } = await import('../host/settings.js');
+  let name = flags.format;
+  for (const [one, { recognises }] of Object.entries(FORMATS)) if (name === undefined && (await recognises?.(file)) === true) name = one;
+  const format = FORMATS[name ?? 'bundle'];
+  if (format === undefined) throw new UsageError(`there is no format ${JSON.stringify(name)}`);
+  const others = Object.values(FORMATS).flatMap((one) => (one === format ? [] : one.flags));
+  const wrong = others.find((flag) => flags[flag] !== undefined);
+  if (wrong !== undefined)
+    throw new UsageError(
+      `${file} is taken for the format ${name ?? 'bundle'}, which has no --${wrong}: leave it out, or name another --format`,
+    );
+  return format;
+}
 
 async function importAction(file: string, flags: ImportFlags): Promise<void> {
   const { escapedJson, escapedLine, reportFailure } = await import('./output.js');
   await reportFailure(flags, async () => {
-    const format = FORMATS[flags.format];
-    if (format === undefined) throw new Error(`there is no format ${JSON.stringify(flags.format)}`);
+    const format = await formatOf(file, flags);
     const { lines, json } = await format.run({ file, flags });
     console.log(flags.json === true ? escapedJson(json) : lines.map(escapedLine).join('\n'));
   });
 }
 
-/** `palimpsest import`: takes a session from another database into this one. */
+/** `palimpsest import`: takes a session from another database, or what another program keeps of one, into this one. */
 export function importCommand(): Command {
   const abouts = Object.entries(FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
   return new Command('import')
-    .description('take a session that was exported into this database: checked first, then all of it or nothing')
-    .addArgument(new Argument('<file>', 'what was exported'))
-    .addOption(new Option('--format <format>', 'what it is').choices(Object.keys(FORMATS)).default('bundle'))
-    .addOption(new Option('--map <old=new>', 'a recorded folder that lies elsewhere here; repeatable').argParser(collect))
-    .addOption(new Option('--filesystem <old=new>', 'a recorded filesystem id that is another one here; repeatable').argParser(collect))
+    .description('take a session into this database: checked first, then all of it or nothing; the same again changes nothing')
+    .addArgument(new Argument('<file>', 'what was exported, or the folder that another program keeps'))
+    .addOption(new Option('--format <format>', 'what it is (default: found out)').choices(Object.keys(FORMATS)))
+    .addOption(new Option('--session <id>', 'cortexfs: the session that it becomes (default: its own name)'))
+    .addOption(new Option('--plan', 'cortexfs: only say what would be done'))
+    .addOption(
+      new Option('--root <folder>', 'cortexfs: folder that the session belongs to; repeatable (default: the working folder)').argParser(
+        collect,
+      ),
+    )
+    .addOption(new Option('--map <old=new>', 'bundle: a recorded folder that lies elsewhere here; repeatable').argParser(collect))
+    .addOption(
+      new Option('--filesystem <old=new>', 'bundle: a recorded filesystem id that is another one here; repeatable').argParser(collect),
+    )
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { metadataLine, type NameOf, namesOf } from '../assembly/metadata.js';
-import type { ContextSession, PoolEntry } from '../client/session/context-session.js';
+import type { ContextSession } from '../client/session/context-session.js';
+import type { PoolEntry } from '../client/session/find-object.js';
 import { hashText } from '../objects/hashes.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
 import { continuation, frame, frameSize, headerLine, lineRange, remaining } from './framing.js';

@@ -34,7 +34,7 @@ interface ExpectedId {
 const STEPS_ASKED = 256;
 
 /** Ids of calls that are under way or still to come: the database is asked for them before they are needed. */
-export class ExpectedIds {
+class ExpectedIds {
   readonly #environment: SessionEnvironment;
   readonly #ids = new Map<ObjectId, Promise<ExpectedId | undefined>>();
   #steps: { readonly from: number; readonly taken: Promise<ReadonlySet<string>> } | undefined;
@@ -101,16 +101,20 @@ function wantedOf(given: string): string {
   return given.slice(0, LONGEST).toWellFormed();
 }
 
-/** The id that a harness gave a call, and what was asked about it before. */
-export interface GivenId {
-  readonly given: string | undefined;
+/** What the ids of a session's calls depend on. */
+export interface CallIdRules {
   /** Whether the session has a name that nobody could know before it began: then what is made of it is free. */
   readonly isSecret: boolean;
   /** How many damaged journals may have held calls of the chat. */
   readonly losses: number;
-  readonly expected: ExpectedIds;
   /** The last transaction of the database. */
   readonly latest: () => Promise<number | undefined>;
+}
+
+/** The id that a harness gave a call, and what was asked about it before. */
+interface GivenId extends CallIdRules {
+  readonly given: string | undefined;
+  readonly expected: ExpectedIds;
 }
 
 /** Whether another chat has an id; assumed when the database does not answer in time: an id that is made unique is never wrong. */
@@ -147,7 +151,7 @@ function ownId(state: SessionState, id: string): ObjectId {
  * it or it could name something else than a call; `{session}:{step}` where the harness gives none, and `{session}:{losses}.{step}` where a damaged journal may have
  * held a call that had that one. What a fork shares with its parent is this chat's; what the parent called later is not.
  */
-export async function callIdFor(environment: SessionEnvironment, state: SessionState, call: GivenId): Promise<ObjectId> {
+async function callIdFor(environment: SessionEnvironment, state: SessionState, call: GivenId): Promise<ObjectId> {
   const { given, isSecret, losses } = call;
   const isGiven = given !== undefined && given !== '';
   const wanted = isGiven ? wantedOf(given) : stepCallId(state.id, state.seq + 1, losses);
@@ -159,4 +163,27 @@ export async function callIdFor(environment: SessionEnvironment, state: SessionS
     if ((!isGiven && isSecret) || !(await isTaken(environment, id, { ...call, state }))) return objectId(id);
   }
   return ownId(state, `${wanted}${suffix}`);
+}
+
+/** The ids of a session's calls. */
+export class CallIds {
+  readonly #environment: SessionEnvironment;
+  readonly #rules: CallIdRules;
+  readonly #expected: ExpectedIds;
+
+  constructor(environment: SessionEnvironment, rules: CallIdRules) {
+    this.#environment = environment;
+    this.#rules = rules;
+    this.#expected = new ExpectedIds(environment);
+  }
+
+  /** The id of the call of the session's next step, the given one where that is free (decision B2). */
+  next(state: SessionState, given: string | undefined): Promise<ObjectId> {
+    return callIdFor(this.#environment, state, { ...this.#rules, given, expected: this.#expected });
+  }
+
+  /** Asks for an id whose call has begun, so that nobody waits for the answer when it ends. */
+  expect(state: SessionState, given: string): void {
+    this.#expected.expect(state, given);
+  }
 }

@@ -155,13 +155,18 @@ export function stepFiles(report: CallReport, state: SessionState): StepFiles {
   return { observations, refs: [...refs], activate };
 }
 
+/** What of a call its object holds; `content` is null where it gave no text. */
+export interface CallObject extends Pick<CallReport, 'tool' | 'args' | 'argsDisplay' | 'status'> {
+  readonly content: string | null;
+}
+
 /** The object of a call, with its whole output where `content` holds only head and tail of it (decisions B8, C6) and its arguments where they are one text (decision 0005). */
 export function storedCall(
-  report: CallReport,
+  report: CallObject,
   { id, session, refs }: { readonly id: ObjectId; readonly session: SessionId; readonly refs: readonly ObjectId[] },
 ): StoredCall {
-  const text = report.content.toWellFormed();
-  const large = isLargeText(text);
+  const text = report.content?.toWellFormed() ?? null;
+  const large = text !== null && isLargeText(text);
   const { args, text: argsText } = keptArgs(report.args);
   const version = toolcallVersion({
     id,

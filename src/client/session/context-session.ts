@@ -25,7 +25,7 @@ import type { SessionWrite } from '../delivery/session-write.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import { answerProof } from './answer-proof.js';
 import type { AssembleSession, SessionAssembly, SessionAssemblyRecord } from './assemble-session.js';
-import { callIdFor, ExpectedIds } from './call-id.js';
+import { type CallIdRules, CallIds } from './call-id.js';
 import {
   appliedIds,
   type CallReport,
@@ -37,7 +37,8 @@ import {
   type VerbPlan,
   withNotice,
 } from './call-report.js';
-import { type LoadedObject, loadObject, resolveInSession } from './find-object.js';
+import { type LoadedObject, loadObject, type PoolEntry, resolveInSession } from './find-object.js';
+import type { GivenStep } from './given-step.js';
 import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
 import { planVerb } from './plan-verb.js';
 import { SeenFiles } from './seen-files.js';
@@ -45,23 +46,12 @@ import { type DeliverOptions, type HandedOut, SessionContexts } from './session-
 import type { SessionEnvironment } from './session-environment.js';
 import { openLedger, type UseLedger } from './use-ledger.js';
 
-/** One content object as the pool shows it [§3.2]. */
-export interface PoolEntry {
-  readonly metadata: ObjectMetadata;
-  readonly active: boolean;
-  readonly pinned: boolean;
-}
-
 /** What a session has of its own, in addition to the environment that all sessions of a client share. */
-export interface SessionParts {
+export interface SessionParts extends Pick<CallIdRules, 'isSecret' | 'losses'> {
   /** Undefined for a client without a data folder. */
   readonly lock: SessionLock | undefined;
   /** How contexts are assembled: a sole writer's from what this process knows, all others from the database. */
   readonly assemble: AssembleSession;
-  /** Whether its id is random and new, so that nobody else can have used what is made of it. */
-  readonly isSecret: boolean;
-  /** How many damaged journal files there were when it was opened: each may have held calls of it (decision 0011). */
-  readonly losses: number;
 }
 
 /**
@@ -73,10 +63,8 @@ export class ContextSession {
   readonly #environment: SessionEnvironment;
   #loaded: LoadedSession;
   readonly #lock: SessionLock | undefined;
-  readonly #isSecret: boolean;
-  readonly #losses: number;
   #hashes: HeadHashes;
-  readonly #expected: ExpectedIds;
+  readonly #callIds: CallIds;
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   readonly #contexts: SessionContexts;
@@ -92,11 +80,9 @@ export class ContextSession {
     this.#environment = environment;
     this.#loaded = loaded;
     this.#lock = lock;
-    this.#isSecret = isSecret;
-    this.#losses = losses;
     this.id = loaded.state.id;
     this.#hashes = new HeadHashes(this.id);
-    this.#expected = new ExpectedIds(environment);
+    this.#callIds = new CallIds(environment, { isSecret, losses, latest: () => this.#contexts.latest() });
     this.#contexts = new SessionContexts(environment, () => this.#loaded, assemble);
   }
 
@@ -116,14 +102,7 @@ export class ContextSession {
   recordCall(report: CallReport): Promise<RecordedCall> {
     return this.#serial(async () => {
       const { state } = this.#loaded;
-      const latest = (): Promise<number | undefined> => this.#contexts.latest();
-      const id = await callIdFor(this.#environment, state, {
-        given: report.callId,
-        isSecret: this.#isSecret,
-        losses: this.#losses,
-        expected: this.#expected,
-        latest,
-      });
+      const id = await this.#callIds.next(state, report.callId);
       const answer = withNotice(report.answer(id), this.#environment.outbox);
       const files = stepFiles(report, state);
       const uses = await this.#useLedger();
@@ -151,7 +130,7 @@ export class ContextSession {
 
   /** Says that a call of this id has begun: the database is asked now whether another chat has the id, so that recording the call need not wait for it. */
   expectCall(callId: string): void {
-    this.#expected.expect(this.#loaded.state, callId);
+    this.#callIds.expect(this.#loaded.state, callId);
   }
 
   /**
@@ -177,6 +156,24 @@ export class ContextSession {
     return this.#serial(async () => {
       const rules = this.#rules(await this.#useLedger());
       await this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, rules), { files: [] });
+    });
+  }
+
+  /**
+   * Records a step that was planned elsewhere: in another database, or from what another program kept. Nothing is decided anew but the id of its call, which is the given
+   * one where that is free (decision B2). Acknowledged like any step.
+   * @throws {SessionError} `sequence-gap`, `out-of-order`, `unknown-object` – the step does not follow on the session; and what `recordCall` throws
+   */
+  takeStep({ callId, make }: GivenStep): Promise<Step> {
+    return this.#serial(async () => {
+      const { state } = this.#loaded;
+      const id = callId === undefined ? undefined : await this.#callIds.next(state, callId.given);
+      const { step, files = [], call } = make({ state, rules: this.#environment.policy, at: this.#stepAt(), ...defined({ call: id }) });
+      const stored = call === undefined || id === undefined ? undefined : storedCall(call, { id, session: this.id, refs: call.files });
+      await this.#write(step, { files, ...defined({ call: stored }) });
+      // What was used so far is read again, should anybody go on here.
+      this.#uses = undefined;
+      return step;
     });
   }
 

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import { type Resolution, resolveReference } from '../../session/object-reference.js';
@@ -7,6 +8,13 @@ import type { ObjectStore } from '../../store/object-store.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';
 import type { SessionEnvironment } from './session-environment.js';
+
+/** One content object as the pool shows it [§3.2]. */
+export interface PoolEntry {
+  readonly metadata: ObjectMetadata;
+  readonly active: boolean;
+  readonly pinned: boolean;
+}
 
 /**
  * The object of a session that an agent names (decision D6): by id, unique prefix or display path; a path may also be relative to the agent's working

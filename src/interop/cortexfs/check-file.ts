@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../values/json-object.js';
 import { type LineFile, type LineFinding, lineFindings } from './check-line.js';
+import { isPalimpsestLine, PALIMPSEST_FILE, readPalimpsestLine } from './palimpsest-file.js';
 import { isName, sourceFault } from './session-paths.js';
 import { strictJson } from './strict-json.js';
 
@@ -32,18 +33,23 @@ const CHILD_STATES: ReadonlySet<string> = new Set(['pending', 'active', 'done', 
 const SCOPES: ReadonlySet<unknown> = new Set(['private', 'shared', 'temp']);
 
 /** The lines of a text, without their ends; of an empty one none. A last line without end is one too. */
-function linesOf(text: string): readonly string[] {
+export function linesOf(text: string): readonly string[] {
   if (text === '') return [];
   return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
 }
 
-function lineFileFindings(path: string, file: LineFile, text: string): readonly FileFinding[] {
+function ownLineFindings(text: string, i: number): readonly LineFinding[] {
+  const read = readPalimpsestLine(text, i === 0);
+  return isPalimpsestLine(read) ? [] : [{ issue: 'invalid-field', ...read }];
+}
+
+function lineFileFindings(path: string, text: string, check: (line: string, at: number) => readonly LineFinding[]): readonly FileFinding[] {
   const lines = linesOf(text);
   const cut: readonly FileFinding[] =
     text === '' || text.endsWith('\n')
       ? []
       : [{ path, line: lines.length, field: '', issue: 'cut-line', message: 'the last line has no end: it may be cut off' }];
-  return [...lines.flatMap((line, i) => lineFindings(file, line).map((found) => ({ path, line: i + 1, ...found }))), ...cut];
+  return [...lines.flatMap((line, i) => check(line, i).map((found) => ({ path, line: i + 1, ...found }))), ...cut];
 }
 
 /** What is wrong with a pack: its items name sources of the session. */
@@ -91,7 +97,8 @@ function wordFindings(path: string, text: string, words: ReadonlySet<string>): r
  */
 export function fileFindings(path: string, text: string): readonly FileFinding[] {
   const file = LINE_FILES[path] ?? (/^context\/child\/[^/]+\/refs\.jsonl$/.test(path) ? 'refs' : undefined);
-  if (file !== undefined) return lineFileFindings(path, file, text);
+  if (file !== undefined) return lineFileFindings(path, text, (line) => lineFindings(file, line));
+  if (path === PALIMPSEST_FILE) return lineFileFindings(path, text, ownLineFindings);
   if (path === 'context/pack.json') return packFindings(path, text);
   if (path === 'meta.json') return metaFindings(path, text);
   if (path === 'state') return wordFindings(path, text, STATES);

@@ -8,7 +8,9 @@ import { CodedError } from '../../values/coded-error.js';
  * - `not-a-prefix`: an append-only file of it is not the beginning of what would be written
  * - `invalid-file`: a file does not follow the document; the message names file, line and field
  * - `symbolic-link`: a link stands where a file or folder of the session must be
- * - `too-large`: a file is larger than its limit
+ * - `too-large`: a file is larger than what is read of one, or there are too many
+ * - `conflict`: a session that is there says something else than the directory; the message names the first line
+ * - `unfinished`: an import of a longer directory was broken off, which has to be finished first
  * - `invalid-budget`: a limit of tokens that cannot be meant
  * - `budget-too-small`: the newest message of the user alone takes more than the limit
  */
@@ -19,6 +21,8 @@ export type CortexfsErrorCode =
   | 'invalid-file'
   | 'symbolic-link'
   | 'too-large'
+  | 'conflict'
+  | 'unfinished'
   | 'invalid-budget'
   | 'budget-too-small';
 

@@ -1,5 +1,6 @@
 import type { ContextRecord } from '../../objects/context-record.js';
 import type { Entry, EntryId } from '../../projection/entry.js';
+import { defined } from '../../values/defined.js';
 import { nameFor } from './session-paths.js';
 
 /** What happened, at its place among the steps. */
@@ -8,6 +9,16 @@ interface Happened {
   /** Of the same step: what ends before what begins, approvals behind. */
   readonly order: number;
   readonly line: object;
+  readonly isLater?: boolean;
+}
+
+/** A line of `events.jsonl`, without its end. */
+export interface EventLine {
+  /** The step that it happened at. */
+  readonly seq: number;
+  readonly text: string;
+  /** Of an approval whose record no import brought. */
+  readonly isLater?: boolean;
 }
 
 const isoTime = (ms: number): string => new Date(ms).toISOString();
@@ -26,26 +37,30 @@ export function oneLine(text: string, otherwise = '-'): string {
   return line === '' ? otherwise : line;
 }
 
-function approvalEvent({ turn, seq, at, body }: ContextRecord<'approval'>): Happened {
+function approvalEvent({ turn, seq, at, body }: ContextRecord<'approval'>, isLater: boolean): Happened {
   const { approval, state, text, tool = 'approval', reason } = body;
   const common = { run: runOf(turn), id: nameFor(approval), name: nameFor(tool) };
   const line =
     state === 'pending'
       ? { type: 'approval_request', ...common, args: [text], at: isoTime(at) }
       : { type: 'approval_result', ...common, decision: DECISIONS[state], reason: oneLine(reason ?? '', state), at: isoTime(at) };
-  return { seq, order: 9, line };
+  return { seq, order: 9, line, isLater };
+}
+
+/** What events tell of beside the entries. */
+export interface ToldBeside {
+  readonly approvals: readonly ContextRecord<'approval'>[];
+  readonly lineOf: ReadonlyMap<EntryId, number>;
+  /** Whether an import brought a record. */
+  readonly isImported: (record: ContextRecord) => boolean;
 }
 
 /**
  * The lines of `events.jsonl`: where a turn began and ended, its calls and results, approvals as they were asked for and decided. A result points to its line of
  * `messages.jsonl` and holds no text. A turn has ended once another one has begun.
  */
-export function eventLines(
-  entries: readonly Entry[],
-  approvals: readonly ContextRecord<'approval'>[],
-  lineOf: ReadonlyMap<EntryId, number>,
-): readonly string[] {
-  const happened: Happened[] = approvals.map(approvalEvent);
+export function eventLines(entries: readonly Entry[], { approvals, lineOf, isImported }: ToldBeside): readonly EventLine[] {
+  const happened: Happened[] = approvals.map((record) => approvalEvent(record, !isImported(record)));
   const firsts = new Map<number, { readonly seq: number; readonly at: number }>();
   for (const { kind, turn, seq, at } of entries) {
     const first = firsts.get(turn);
@@ -68,5 +83,7 @@ export function eventLines(
     const message = lineOf.get(id);
     happened.push({ seq, order: 3, line: { type: 'tool_result', ...common, status, entry: id, message, sha256, at: isoTime(at) } });
   }
-  return happened.sort((a, b) => a.seq - b.seq || a.order - b.order).map(({ line }) => JSON.stringify(line));
+  return happened
+    .sort((a, b) => a.seq - b.seq || a.order - b.order)
+    .map(({ seq, line, isLater }) => ({ seq, text: JSON.stringify(line), ...defined({ isLater }) }));
 }

@@ -1,12 +1,17 @@
 import { SessionMoment } from '../../history/project/session-moment.js';
 import type { Timeline, When } from '../../history/rebuild/timeline.js';
-import type { SessionId } from '../../objects/ids.js';
+import type { ContextRecord } from '../../objects/context-record.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Projection } from '../../projection/project-session.js';
+import type { Lineage } from '../../store/lineage.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { readBudget } from './check-file.js';
 import { CortexfsError } from './errors.js';
+import { type KeptImport, keptFiles, keptImports, upTo } from './kept-import.js';
 import { type Pack, packSession } from './pack.js';
-import { packSources, SHOWN_KINDS, sessionDirectory } from './session-directory.js';
+import type { OwnSession } from './palimpsest-lines.js';
+import { type DirectoryRecord, packSources, SHOWN_KINDS, sessionDirectory } from './session-directory.js';
 import { type WrittenDirectory, writeDirectory, writePack, writtenBudget } from './write-directory.js';
 
 /** What of a session is exported, and as of when. */
@@ -16,9 +21,53 @@ export interface WantedSession {
   readonly when?: When;
 }
 
-async function readSession(timeline: Timeline, { session, when }: WantedSession) {
+interface ReadSession {
+  readonly projection: Projection;
+  readonly records: readonly DirectoryRecord[];
+  readonly imports: readonly KeptImport[];
+  readonly own: Omit<OwnSession, 'projection'>;
+}
+
+const isShown = (record: ContextRecord): record is DirectoryRecord => (SHOWN_KINDS as readonly string[]).includes(record.kind);
+const isEvent = (record: ContextRecord): record is ContextRecord<'event'> => record.kind === 'event';
+
+/** What imports kept, of a fork's ancestors up to where it left them. */
+function importsOf(session: SessionId, events: readonly ContextRecord<'event'>[], lineage: Lineage): readonly KeptImport[] {
+  const leftAt = new Map(lineage.segments.map((segment) => [segment.session, segment.last]));
+  const owners = [...new Set(events.map(({ owner }) => ('session' in owner ? owner.session : session)))];
+  return owners.flatMap((owner) => {
+    const own = events.filter((event) => 'session' in event.owner && event.owner.session === owner);
+    const last = owner === session ? Number.POSITIVE_INFINITY : (leftAt.get(owner) ?? 0);
+    return keptImports(own).flatMap((one) => (one.after > last ? [] : [upTo(one, last)]));
+  });
+}
+
+/** The texts of a session's files, as far as they were read. */
+async function contentsOf(snapshot: StoreSnapshot, { files }: Projection): Promise<ReadonlyMap<ObjectId, string | null>> {
+  const ids = files.filter(({ metadata }) => metadata.state === 'indexed').map(({ metadata }) => metadata.id);
+  if (ids.length === 0) return new Map();
+  const found = await snapshot.versionsOf([...(await snapshot.heads(ids)).values()]);
+  return new Map([...found].map(([id, { version }]) => [id, version.content]));
+}
+
+async function readSession(timeline: Timeline, { session, when }: WantedSession): Promise<ReadSession> {
   const moment = await SessionMoment.read(timeline, session, when);
-  return { projection: moment.projection, records: await moment.records(SHOWN_KINDS) };
+  const { projection, lineage, point } = moment;
+  const [records, contents, steps] = await Promise.all([
+    moment.records([...SHOWN_KINDS, 'call', 'event']),
+    contentsOf(point.snapshot, projection),
+    timeline.steps(session),
+  ]);
+  return {
+    projection,
+    records: records.filter(isShown),
+    imports: importsOf(session, records.filter(isEvent), lineage),
+    own: {
+      steps: steps.filter(({ seq }) => seq <= projection.seq),
+      contents,
+      records: records.filter((record) => isShown(record) || record.kind === 'call'),
+    },
+  };
 }
 
 /** What an export did. */
@@ -33,16 +82,18 @@ export interface ExportedSession extends WrittenDirectory {
  * @throws {HistoryError} `beyond-end`, `not-yet`
  */
 export async function exportSession(timeline: Timeline, folder: string, wanted: WantedSession): Promise<ExportedSession> {
-  const { projection, records } = await readSession(timeline, wanted);
-  const budget = await writtenBudget(folder);
+  const { projection, records, imports, own } = await readSession(timeline, wanted);
+  const kept = keptFiles(imports);
+  const budget = (await writtenBudget(folder)) ?? kept.get('context/budget') ?? '';
   const limit = readBudget(budget);
   if (limit === null)
     throw new CortexfsError(
       'invalid-budget',
       `${folder}/context/budget must be empty or one whole number alone: ${JSON.stringify(budget.slice(0, 40))}`,
     );
-  const { files, pack } = sessionDirectory(projection, records, { budget, ...defined({ limit }) });
-  return { ...(await writeDirectory(folder, projection.session, files)), projection, pack };
+  const { files, pack } = sessionDirectory(projection, records, { budget, imports, own, ...defined({ limit }) });
+  const owner = { session: projection.session, ...defined({ meta: kept.get('meta.json') }) };
+  return { ...(await writeDirectory(folder, owner, files)), projection, pack };
 }
 
 /**
@@ -55,7 +106,8 @@ export async function packInto(
   folder: string,
   { budget, ...wanted }: WantedSession & { readonly budget: number },
 ): Promise<{ readonly pack: Pack; readonly paths: readonly string[] }> {
-  const { projection, records } = await readSession(timeline, wanted);
-  const pack = packSession(packSources(projection, records), projection.counter, budget);
-  return { pack, paths: await writePack(folder, projection.session, pack) };
+  const { projection, records, imports } = await readSession(timeline, wanted);
+  const pack = packSession(packSources(projection, records, imports), projection.counter, budget);
+  const owner = { session: projection.session, ...defined({ meta: keptFiles(imports).get('meta.json') }) };
+  return { pack, paths: await writePack(folder, owner, pack) };
 }

@@ -9,6 +9,10 @@ export interface MessageLine {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   /** The entry that it shows; the prompt and approvals have no line. */
   readonly entry: EntryId;
+  /** The step of its message, or of its call. */
+  readonly seq: number;
+  /** Whether it is as we write it; false for one that an import kept. */
+  readonly isOwn: boolean;
   /** Whether a human wrote it: a reminder has the same role. */
   readonly isAsk: boolean;
 }
@@ -22,18 +26,25 @@ function named(key: 'id' | 'name', text: string): Readonly<Record<string, string
 /** Arguments stand as a text of JSON: the document refuses some keys anywhere in a line, and an argument may have any. */
 const callFields = ({ native, tool, argsText }: EntryCall) => ({ ...named('id', native), ...named('name', tool), arguments: argsText });
 
-function saidLine({ id, text, role, name, native }: AssistantEntry): MessageLine {
+function saidLine({ id, text, role, name, native, seq }: AssistantEntry): MessageLine {
   const own = defined({ name, own_id: native, own_role: role === 'assistant' ? undefined : role });
-  return { text: JSON.stringify({ role: 'assistant', content: text, ...own }), role: 'assistant', entry: id, isAsk: false };
+  return {
+    text: JSON.stringify({ role: 'assistant', content: text, ...own }),
+    role: 'assistant',
+    entry: id,
+    seq,
+    isOwn: true,
+    isAsk: false,
+  };
 }
 
 /** A call stands in a line of its own behind what was said, so that the next one appends and changes nothing. */
-function callLine({ id }: AssistantEntry, call: EntryCall): MessageLine {
+function callLine({ id }: AssistantEntry, call: EntryCall, seq: number): MessageLine {
   const line = { role: 'assistant', content: '', tool_calls: [callFields(call)] };
-  return { text: JSON.stringify(line), role: 'assistant', entry: id, isAsk: false };
+  return { text: JSON.stringify(line), role: 'assistant', entry: id, seq, isOwn: true, isAsk: false };
 }
 
-function resultLine({ id, native, text, status, whole }: ResultEntry): MessageLine {
+function resultLine({ id, native, text, status, whole, seq }: ResultEntry): MessageLine {
   const part = { type: 'tool_result', tool_call_id: nameFor(native), content: text ?? '' };
   const line = {
     role: 'tool',
@@ -42,7 +53,7 @@ function resultLine({ id, native, text, status, whole }: ResultEntry): MessageLi
     ...(text === null ? { has_text: false } : {}),
     ...defined({ whole_sha256: whole }),
   };
-  return { text: JSON.stringify(line), role: 'tool', entry: id, isAsk: false };
+  return { text: JSON.stringify(line), role: 'tool', entry: id, seq, isOwn: true, isAsk: false };
 }
 
 /** Whether calls stand without a message that was reported. */
@@ -51,7 +62,7 @@ const isSilentGroup = ({ id }: AssistantEntry): boolean => id.startsWith('c');
 function groupLines(message: AssistantEntry, results: ReadonlyMap<ObjectId, ResultEntry>): readonly MessageLine[] {
   const pairs = message.calls.flatMap((call) => {
     const result = call.state === 'answered' ? results.get(call.id) : undefined;
-    return result === undefined ? [] : [callLine(message, call), resultLine(result)];
+    return result === undefined ? [] : [callLine(message, call, result.seq), resultLine(result)];
   });
   return isSilentGroup(message) ? pairs : [saidLine(message), ...pairs];
 }
@@ -65,9 +76,9 @@ export function messageLines(entries: readonly Entry[]): readonly MessageLine[] 
   return entries.flatMap((entry): readonly MessageLine[] => {
     if (entry.kind === 'assistant') return groupLines(entry, results);
     if (entry.kind === 'result' || entry.kind === 'approval' || (entry.kind === 'system' && entry.isPrompt)) return [];
-    const { id, text, role, name, native } = entry;
+    const { id, text, role, name, native, seq } = entry;
     const shown = entry.kind === 'system' ? 'system' : 'user';
     const line = { role: shown, content: text, ...defined({ name, own_id: native, own_role: role === shown ? undefined : role }) };
-    return [{ text: JSON.stringify(line), role: shown, entry: id, isAsk: entry.kind === 'user' }];
+    return [{ text: JSON.stringify(line), role: shown, entry: id, seq, isOwn: true, isAsk: entry.kind === 'user' }];
   });
 }

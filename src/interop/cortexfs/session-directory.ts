@@ -3,8 +3,13 @@ import type { Projection } from '../../projection/project-session.js';
 import { defined } from '../../values/defined.js';
 import { contextFiles, fileOf, type PlacedSession, type ShownRecord } from './context-files.js';
 import { eventLines } from './event-lines.js';
-import { messageLines } from './message-lines.js';
+import { recordKey } from './import-records.js';
+import { type KeptImport, keptFiles } from './kept-import.js';
+import { shownEvents, shownMessages } from './kept-lines.js';
+import { isAsImported, keptSources, overKept } from './kept-overlay.js';
 import { type Pack, type PackSources, packSession } from './pack.js';
+import { PALIMPSEST_FILE } from './palimpsest-file.js';
+import { type OwnSession, palimpsestLines } from './palimpsest-lines.js';
 import { nameFor } from './session-paths.js';
 
 /** What of a session's records the directory shows. */
@@ -19,8 +24,11 @@ export interface SessionDirectory {
   readonly pack: Pack;
 }
 
-function place(projection: Projection, records: readonly ContextRecord<(typeof SHOWN_KINDS)[number]>[]): PlacedSession {
-  const lines = messageLines(projection.entries);
+/** A record that the directory shows. */
+export type DirectoryRecord = ContextRecord<(typeof SHOWN_KINDS)[number]>;
+
+function place(projection: Projection, records: readonly DirectoryRecord[], imports: readonly KeptImport[]): PlacedSession {
+  const lines = shownMessages(projection.entries, imports, projection.seq);
   const lineOf = new Map(lines.map(({ entry }, i) => [entry, i + 1] as const));
   const firstLineOf = new Map(lines.map(({ entry }, i) => [entry, i + 1] as const).reverse());
   const shown = records.filter((record): record is ShownRecord => record.kind !== 'approval');
@@ -34,45 +42,86 @@ function metaText({ session, basis, turn, seq, counter, digest }: Projection): s
   return `${JSON.stringify({ client: 'palimpsest', scope: 'private', palimpsest }, null, 2)}\n`;
 }
 
-/** What a pack of a session is made of. */
+/** What a pack of a session is made of; of an imported one with what the imports kept. */
 export function packSources(
   projection: Projection,
-  records: readonly ContextRecord<(typeof SHOWN_KINDS)[number]>[],
+  records: readonly DirectoryRecord[],
+  imports: readonly KeptImport[] = [],
 ): PackSources & { readonly placed: PlacedSession } {
-  const placed = place(projection, records);
-  return { session: nameFor(projection.session), files: contextFiles(placed), lines: placed.lines, placed };
+  const placed = place(projection, records, imports);
+  const made = contextFiles(placed);
+  const files = imports.length === 0 ? made : overKept(made, keptSources(imports));
+  return { session: nameFor(projection.session), files, lines: placed.lines, placed };
+}
+
+/** How a directory is made. */
+export interface DirectoryOptions {
+  /** The text of its `context/budget`, and the limit that it names. */
+  readonly budget?: string;
+  readonly limit?: number;
+  /** What imports kept of the session. */
+  readonly imports?: readonly KeptImport[];
+  /** What `context/palimpsest.jsonl` is made of; without it there is none. */
+  readonly own?: Omit<OwnSession, 'projection'>;
 }
 
 /**
  * A session as the directory of document 000, at the basis of its projection. `messages.jsonl` and `events.jsonl` only grow from one moment to a later one, as long as nothing comes
- * late; all else is derived. Pure: equal sources give equal bytes.
+ * late; all else is derived. What was imported is given back byte for byte, as long as the session has not gone on. Pure: equal sources give equal bytes.
  * @throws {CortexfsError} `budget-too-small`
  */
 export function sessionDirectory(
   projection: Projection,
-  records: readonly ContextRecord<(typeof SHOWN_KINDS)[number]>[],
-  { budget = '', limit }: { readonly budget?: string; readonly limit?: number } = {},
+  records: readonly DirectoryRecord[],
+  { budget = '', limit, imports = [], own }: DirectoryOptions = {},
 ): SessionDirectory {
-  const { placed, ...sources } = packSources(projection, records);
-  const { entries, running } = projection;
+  const { placed, ...sources } = packSources(projection, records, imports);
+  const { entries, seq } = projection;
   const approvals = records.filter((record) => record.kind === 'approval');
+  const known = new Set(imports.flatMap((one) => one.records));
+  const isImported = (record: ContextRecord): boolean => known.has(recordKey(record));
+  const events = shownEvents(eventLines(entries, { approvals, lineOf: placed.lineOf, isImported }), imports, seq);
+  const raw = [
+    ['messages.jsonl', fileOf(placed.lines.map(({ text }) => text))],
+    ['events.jsonl', fileOf(events.map(({ text }) => text))],
+  ] as const;
+  const ownFile = own === undefined ? [] : [[PALIMPSEST_FILE, fileOf(palimpsestLines({ projection, ...own }, placed.lines))] as const];
+  const pack = packSession(sources, projection.counter, limit);
+  const kept = keptFiles(imports);
+  if (isAsImported(projection, records, imports)) {
+    // Somebody set another budget since.
+    const isOtherBudget = (kept.get('context/budget') ?? '') !== budget;
+    const later = isOtherBudget ? packFiles(budget, pack) : [];
+    const files = new Map([...kept, ...raw, ...(imports.at(-1)?.hasOwn === true ? ownFile : []), ...later]);
+    return { files, pack };
+  }
+  const made = new Map([
+    ['meta.json', metaText(projection)],
+    ...raw,
+    ...stateFiles(projection),
+    ...sources.files,
+    ...ownFile,
+    ...packFiles(budget, pack),
+  ]);
+  return { files: imports.length === 0 ? made : overKept(made, kept), pack };
+}
+
+const packFiles = (budget: string, { json, markdown }: Pack): readonly (readonly [string, string])[] => [
+  ['context/budget', budget],
+  ['context/pack.json', json],
+  ['context/pack.md', markdown],
+];
+
+/** The small files that say how the session stands. */
+function stateFiles({ entries, running }: Projection): readonly (readonly [string, string])[] {
   const said = entries.findLast((entry) => entry.kind === 'assistant' && entry.text !== '');
   const times = entries.filter(({ seq }) => seq > 0).map(({ at }) => at);
   const time = (ms: number | undefined): string => (ms === undefined ? '' : `${new Date(ms).toISOString()}\n`);
-  const pack = packSession(sources, projection.counter, limit);
-  const files = new Map([
-    ['meta.json', metaText(projection)],
-    ['messages.jsonl', fileOf(placed.lines.map(({ text }) => text))],
-    ['events.jsonl', fileOf(eventLines(entries, approvals, placed.lineOf))],
+  return [
     ['latest.md', said?.kind === 'assistant' ? said.text : ''],
     ['state', running === undefined ? 'idle\n' : 'active\n'],
     ['cwd', ''],
     ['created_at', time(times[0])],
     ['updated_at', time(times.reduce<number | undefined>((most, at) => Math.max(most ?? at, at), undefined))],
-    ...sources.files,
-    ['context/budget', budget],
-    ['context/pack.json', pack.json],
-    ['context/pack.md', pack.markdown],
-  ]);
-  return { files, pack };
+  ];
 }

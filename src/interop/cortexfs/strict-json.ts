@@ -44,18 +44,18 @@ function repeatedKey(text: string): string | undefined {
   return undefined;
 }
 
-/** What a JSON text says, or why it cannot be taken: it is none, names a key twice, or nests more than 200 levels. */
+/** What a JSON text says, or why it cannot be taken: it is none, names a key twice, or nests more levels than are read. */
 export type StrictJson = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly reason: string };
 
-/** Reads a JSON text that other programs must read the same way: a key that stands twice in an object is refused, not decided. */
-export function strictJson(text: string): StrictJson {
+/** Reads a JSON text that other programs must read the same way: a key that stands twice in an object is refused, not decided; so is what nests deeper than 200 levels, or `deepest`. */
+export function strictJson(text: string, { deepest = DEEPEST }: { readonly deepest?: number } = {}): StrictJson {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return { ok: false, reason: 'it is no JSON' };
   }
-  if (isDeeperThan(value, DEEPEST)) return { ok: false, reason: `it nests deeper than ${DEEPEST} levels` };
+  if (isDeeperThan(value, deepest)) return { ok: false, reason: `it nests deeper than ${deepest} levels` };
   const key = repeatedKey(text);
   return key === undefined ? { ok: true, value } : { ok: false, reason: `the key ${JSON.stringify(key)} stands twice in one object` };
 }

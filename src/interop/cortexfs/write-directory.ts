@@ -11,7 +11,7 @@ import { strictJson } from './strict-json.js';
 const APPEND_ONLY: ReadonlySet<string> = new Set(['messages.jsonl', 'events.jsonl']);
 const FOLDERS = ['context', 'context/pinned', 'context/swap', 'context/dedup', 'context/child'];
 /** What this writer itself puts among the pinned files. */
-const OWN_PINNED = /^(?:system|r\d+|f-[0-9a-f]{32})\.md$/;
+export const OWN_PINNED = /^(?:system|r\d+|f-[0-9a-f]{32})\.md$/;
 
 /** What was done to a session directory. */
 export interface WrittenDirectory {
@@ -38,15 +38,23 @@ async function isThere(path: string, what: 'file' | 'folder'): Promise<boolean> 
   throw new CortexfsError('no-session', `${path} is no ${what}: a session directory has a ${what} there; export to another folder`);
 }
 
+/** Whose a directory must be: the session's by what our export writes, or by the `meta.json` that was imported. */
+export interface DirectoryOwner {
+  readonly session: string;
+  readonly meta?: string;
+}
+
 /** Refuses a folder that holds anything but this session. */
-async function checkOwner(folder: string, session: string): Promise<void> {
+async function checkOwner(folder: string, { session, meta: imported }: DirectoryOwner): Promise<void> {
   if (!(await isThere(folder, 'folder'))) return;
   const names = await readdir(folder);
   if (names.length === 0) return;
   const meta = join(folder, 'meta.json');
   if (!(await isThere(meta, 'file')))
     throw new CortexfsError('no-session', `${folder} is not empty and holds no session: meta.json is missing; export to a new folder`);
-  const read = strictJson(await readFile(meta, 'utf8'));
+  const text = await readFile(meta, 'utf8');
+  if (text === imported) return;
+  const read = strictJson(text);
   const own = read.ok && isJsonObject(read.value) ? read.value.palimpsest : undefined;
   const name = isJsonObject(own) ? own.session : undefined;
   if (name === session) return;
@@ -80,15 +88,16 @@ function checkPrefix(path: string, before: Buffer, now: Buffer): void {
  * anything is written; each file appears whole, for its user alone.
  * @throws {CortexfsError} `symbolic-link`, `no-session`, `foreign-session`, `not-a-prefix`, `invalid-file` (a last line is cut off, or what was to be written breaks the document): nothing was changed
  */
-export async function writeDirectory(folder: string, session: string, files: ReadonlyMap<string, string>): Promise<WrittenDirectory> {
+export async function writeDirectory(folder: string, owner: DirectoryOwner, files: ReadonlyMap<string, string>): Promise<WrittenDirectory> {
   for (const [path, text] of files) {
     const [found] = fileFindings(path, text);
     if (found !== undefined)
       throw new CortexfsError('invalid-file', `the session cannot be written as this document has it: ${findingText(found)}`);
   }
-  await checkOwner(folder, session);
-  const children = [...new Set([...files.keys()].filter((path) => path.startsWith('context/child/')).map(dirname))];
-  const folders = [...FOLDERS, ...children, ...children.map((child) => `${child}/artifact`)];
+  await checkOwner(folder, owner);
+  const children = [...files.keys()].flatMap((path) => /^context\/child\/[^/]+/.exec(path)?.[0] ?? []);
+  const parents = [...files.keys()].map(dirname).filter((path) => path !== '.');
+  const folders = [...new Set([...FOLDERS, ...parents, ...children.map((child) => `${child}/artifact`)])];
   for (const name of folders) await isThere(join(folder, name), 'folder');
   const changed: string[] = [];
   let appended = 0;
@@ -111,10 +120,10 @@ export async function writeDirectory(folder: string, session: string, files: Rea
   return { appended, written: changed, unchanged: files.size - changed.length, removed };
 }
 
-/** The text of a `budget` file that is there, with the limit that it names; empty where there is none. */
-export async function writtenBudget(folder: string): Promise<string> {
+/** The text of a `budget` file that is there; undefined where there is none. */
+export async function writtenBudget(folder: string): Promise<string | undefined> {
   const path = join(folder, 'context/budget');
-  return (await isThere(folder, 'folder')) && (await isThere(path, 'file')) ? readFile(path, 'utf8') : '';
+  return (await isThere(folder, 'folder')) && (await isThere(path, 'file')) ? readFile(path, 'utf8') : undefined;
 }
 
 /** Refuses two files of a pack where they are not both of this session: whoever else made them keeps them. */
@@ -142,11 +151,11 @@ async function checkPackOwner(jsonPath: string, markdownPath: string, json: stri
  */
 export async function writePack(
   folder: string,
-  session: string,
+  owner: DirectoryOwner,
   { json, markdown }: { readonly json: string; readonly markdown: string },
 ): Promise<readonly string[]> {
   const isSession = (await isThere(folder, 'folder')) && (await isThere(join(folder, 'meta.json'), 'file'));
-  if (isSession) await checkOwner(folder, session);
+  if (isSession) await checkOwner(folder, owner);
   const into = isSession ? join(folder, 'context') : folder;
   const files = [
     [join(into, 'pack.json'), json],

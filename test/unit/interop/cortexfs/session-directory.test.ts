@@ -195,7 +195,7 @@ describe('directories', () => {
   afterEach(() => rm(root, { recursive: true, force: true }));
 
   const write = (all: readonly Happening[], folder = join(root, 'out'), session = 'any-session') =>
-    writeDirectory(folder, session, directory(all).files);
+    writeDirectory(folder, { session }, directory(all).files);
   const tree = async (folder: string): Promise<Readonly<Record<string, string>>> => {
     const names = await readdir(folder, { recursive: true, withFileTypes: true });
     const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -274,12 +274,12 @@ describe('directories', () => {
     ['a pack of another session', { 'pack.json': '{"session":"other"}', 'pack.md': 'theirs\n' }],
   ])('a pack does not replace %s', async (_, files) => {
     const pack = packSession({ session: 's', files: new Map(), lines: [] }, WORDS);
-    await expect(writePack(join(root, 'free'), 's', pack)).resolves.toHaveLength(2);
-    await expect(writePack(join(root, 'free'), 's', pack)).resolves.toHaveLength(2);
+    await expect(writePack(join(root, 'free'), { session: 's' }, pack)).resolves.toHaveLength(2);
+    await expect(writePack(join(root, 'free'), { session: 's' }, pack)).resolves.toHaveLength(2);
     await mkdir(join(root, 'taken'));
     for (const [name, text] of Object.entries(files)) await writeFile(join(root, 'taken', name), text);
     const before = await tree(root);
-    await expect(writePack(join(root, 'taken'), 's', pack)).rejects.toMatchObject({ code: 'foreign-session' });
+    await expect(writePack(join(root, 'taken'), { session: 's' }, pack)).rejects.toMatchObject({ code: 'foreign-session' });
     expect(await tree(root)).toEqual(before);
   });
 

@@ -1,0 +1,170 @@
+import { canonicalJson } from '../../objects/canonical-json.js';
+import { keptArgs } from '../../objects/kept-args.js';
+import { abridge, isLargeText } from '../../objects/large-text.js';
+import type { Step } from '../../objects/step.js';
+import type { ResultEntry } from '../../projection/entry.js';
+import type { Projection } from '../../projection/project-session.js';
+import { CortexfsError } from './errors.js';
+import { isImportedCall, isOfChat } from './imported-steps.js';
+import { type KeptImport, wholeLine } from './kept-import.js';
+import type { ImportPlan } from './plan-import.js';
+import type { PlannedCall, PlannedStep } from './planned-step.js';
+
+/** A session of the database that a directory is to go on from. */
+export interface ExistingSession {
+  readonly steps: readonly Step[];
+  /** Undefined for one that is not there. */
+  readonly projection: Projection | undefined;
+  readonly kept: readonly KeptImport[];
+}
+
+/** How a directory goes on from a session: what of it the session has. */
+export interface Continuation {
+  /** For each planned step its step in the session; of those that are missing the one that it gets. */
+  readonly seqs: readonly number[];
+  /** The planned steps that are missing, by their places. */
+  readonly missing: readonly number[];
+  /** Lines that the session knows. */
+  readonly messages: number;
+  readonly events: number;
+  /** Whether the session knows of lines that the directory does not have yet. */
+  readonly isOlder: boolean;
+}
+
+/** A call as it is compared. */
+interface ExistingCall extends Pick<ResultEntry, 'native' | 'tool' | 'status' | 'text'> {
+  readonly argsText: string;
+}
+
+const storedText = (text: string | null): string | null => (text !== null && isLargeText(text) ? abridge(text).content : text);
+
+function isSameCall({ tool, args, status, content }: PlannedCall, call: ExistingCall): boolean {
+  const kept = keptArgs(args);
+  return (
+    tool === call.tool &&
+    status === call.status &&
+    storedText(content) === call.text &&
+    (kept.text?.text ?? canonicalJson(kept.args)) === call.argsText
+  );
+}
+
+/** What every step of a session says, as far as it is compared. */
+class SaidSteps {
+  readonly #calls: ReadonlyMap<number, ExistingCall>;
+  readonly #steps: readonly Step[];
+
+  constructor({ steps, projection }: ExistingSession) {
+    const entries = projection?.entries ?? [];
+    const args = new Map(
+      entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map(({ id, argsText }) => [id, argsText] as const) : [])),
+    );
+    this.#steps = steps;
+    this.#calls = new Map(
+      entries.flatMap((entry) =>
+        entry.kind === 'result' ? [[entry.seq, { ...entry, argsText: args.get(entry.call) ?? '{}' }] as const] : [],
+      ),
+    );
+  }
+
+  /** The text of a step: of its message, or what its call answered. */
+  text(seq: number): string | null | undefined {
+    return this.#steps[seq - 1]?.message?.text ?? this.#calls.get(seq)?.text;
+  }
+
+  isSame(planned: PlannedStep, { seq, message }: Step): boolean {
+    const call = this.#calls.get(seq);
+    if (planned.message !== undefined)
+      return (
+        message !== undefined &&
+        message.role === planned.message.role &&
+        message.text === planned.message.text &&
+        message.name === planned.message.name
+      );
+    return planned.call !== undefined && call !== undefined && isSameCall(planned.call, call);
+  }
+
+  /** Whether a step is an import's own. */
+  isImported(seq: number): boolean {
+    const call = this.#calls.get(seq);
+    return call !== undefined && isImportedCall(call.tool, call.native);
+  }
+
+  /** The step of a call that an import has made before; undefined where none says the same. */
+  imported({ id = '', ...call }: PlannedCall): number | undefined {
+    const found = [...this.#calls].findLast(([, one]) => one.native === id || one.native.startsWith(`${id}~`));
+    return found !== undefined && isSameCall({ id, ...call }, found[1]) ? found[0] : undefined;
+  }
+}
+
+function conflict(file: string, line: number, what: string): CortexfsError {
+  return new CortexfsError(
+    'conflict',
+    `${file}, line ${line}: the session ${what}; nothing was changed. Import the directory as a session of its own (--session)`,
+  );
+}
+
+/** Checks the lines that an import kept against those of a directory; what a hole holds is compared by the steps. */
+function checkKept({ messages, events }: ImportPlan, kept: readonly KeptImport[], said: SaidSteps): void {
+  for (const one of kept) {
+    for (const [file, lines, known, before] of [
+      ['messages.jsonl', messages, one.messages, one.messagesBefore],
+      ['events.jsonl', events, one.events, one.eventsBefore],
+    ] as const) {
+      for (const [i, line] of known.entries()) {
+        const there = lines[before + i];
+        const [seq, head, tail] = line;
+        const text = said.text(seq);
+        const isSame =
+          there === undefined ||
+          (tail !== undefined && text === undefined ? there.startsWith(head) && there.endsWith(tail) : there === wholeLine(line, text));
+        if (!isSame) throw conflict(file, before + i + 1, 'has another line there, imported before');
+      }
+    }
+  }
+}
+
+/**
+ * Finds how a directory goes on from a session.
+ * @throws {CortexfsError} `conflict` – it does not, naming the first line that differs
+ */
+export function continueSession(plan: ImportPlan, existing: ExistingSession): Continuation {
+  const said = new SaidSteps(existing);
+  const { kept, steps } = existing;
+  const there = steps.filter(({ seq, message, call }) => message !== undefined || (call !== undefined && !said.isImported(seq)));
+  const seqs: number[] = [];
+  const missing: number[] = [];
+  let at = 0;
+  for (const [place, planned] of plan.steps.entries()) {
+    const next = steps.length + missing.length + 1;
+    const exact = planned.exact?.step.seq;
+    let seq: number | undefined;
+    if (isOfChat(planned)) {
+      const step = there[at];
+      at += 1;
+      const line = planned.lines[0] ?? plan.messages.length;
+      if (step !== undefined && !said.isSame(planned, step))
+        throw conflict('messages.jsonl', line, `has something else at step ${step.seq}`);
+      if (exact !== undefined && exact !== (step?.seq ?? next)) throw conflict('messages.jsonl', line, `does not have it at step ${exact}`);
+      seq = step?.seq;
+    } else if (exact !== undefined) seq = exact <= steps.length ? exact : undefined;
+    else if (planned.call !== undefined) seq = said.imported(planned.call);
+    if (seq === undefined) missing.push(place);
+    seqs.push(seq ?? next);
+  }
+  checkKept(plan, kept, said);
+  const last = kept.at(-1);
+  const known = {
+    messages: (last?.messagesBefore ?? 0) + (last?.messages.length ?? 0),
+    events: (last?.eventsBefore ?? 0) + (last?.events.length ?? 0),
+  };
+  const first = missing[0];
+  if (last === undefined && steps.length > 0) {
+    // What the session made itself it has in lines of its own.
+    const next = plan.steps.slice(first ?? plan.steps.length).find(({ lines }) => lines.length > 0)?.lines[0];
+    known.messages = next === undefined ? plan.messages.length : next - 1;
+    known.events = first === undefined ? plan.events.length : plan.eventPlaces.filter((place) => place <= first).length;
+  }
+  const isOlder = known.messages > plan.messages.length || known.events > plan.events.length;
+  // What stands for its files is older, too.
+  return { seqs, missing: isOlder ? [] : missing, ...known, isOlder };
+}

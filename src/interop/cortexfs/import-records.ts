@@ -1,0 +1,75 @@
+import { canonicalJson, type Json } from '../../objects/canonical-json.js';
+import { type ContextRecord, contextRecord } from '../../objects/context-record.js';
+import { DocumentError } from '../../objects/errors.js';
+import { hashText } from '../../objects/hashes.js';
+import type { SessionId } from '../../objects/ids.js';
+import { recordId } from '../../store/context-records.js';
+import { CortexfsError } from './errors.js';
+import type { ImportPlan } from './plan-import.js';
+
+/** The kinds of records that an import may write beside what it keeps of the directory. */
+export const IMPORT_KINDS = ['approval', 'note', 'compaction', 'missing', 'call'] as const;
+
+/** Longest arguments of a call that waits: longer ones are told by their length. */
+const LONGEST_ARGUMENTS = 400_000;
+
+/** What tells a record from others of its session, wherever it was written. */
+export const recordKey = ({ kind, seq, at, body }: ContextRecord): string =>
+  hashText(canonicalJson([kind, seq, at, body] as unknown as Json)).slice(0, 16);
+
+/** The records that are not there yet; what a note of the same name says last need not be said again. */
+export function missingRecords(planned: readonly ContextRecord[], there: readonly ContextRecord[]): readonly ContextRecord[] {
+  const known = new Set(there.map(recordId));
+  const said = new Map(there.flatMap(({ kind, body }) => (kind === 'note' ? [[body.name, `${body.note} ${body.text}`] as const] : [])));
+  return planned.filter((record) => {
+    if (known.has(recordId(record))) return false;
+    return record.kind !== 'note' || said.get(record.body.name) !== `${record.body.note} ${record.body.text}`;
+  });
+}
+
+/** Where the steps of a plan stand in the session. */
+export interface RecordPlaces {
+  readonly seqs: readonly number[];
+  readonly turnOf: (seq: number) => number;
+}
+
+/** The moment that records without a time of their own begin to hold, milliseconds since 1970. */
+function beginningOf({ derived }: ImportPlan): number {
+  const created = Date.parse((derived.get('created_at') ?? '').trim());
+  return Number.isNaN(created) || created < 0 ? 1 : created;
+}
+
+/**
+ * The records that a directory brings into a session: those of our own export as they were, and approvals, notes and waiting calls that its files tell of. The same for the same
+ * directory, so that they are written once.
+ * @throws {CortexfsError} `invalid-file` – a record of our own export is none
+ */
+export function plannedRecords(session: SessionId, plan: ImportPlan, { seqs, turnOf }: RecordPlaces): readonly ContextRecord[] {
+  const owner = { session };
+  const since = beginningOf(plan);
+  const lineSeq = new Map(plan.steps.flatMap(({ lines }, i) => lines.map((line) => [line, seqs[i] ?? 0] as const)));
+  const last = seqs.at(-1) ?? 0;
+  const seqBehind = (place: number): number => (place === 0 ? 0 : (seqs[place - 1] ?? last));
+  const common = (seq: number, at: number) => ({ owner, turn: turnOf(seq), seq, at, basis: null });
+  const own = plan.records.map((record) => ({ ...record, owner }) as unknown as ContextRecord);
+  const approvals = plan.approvals.map(({ behind, at, body }, i): ContextRecord => {
+    const seq = seqBehind(behind);
+    return { kind: 'approval', ...common(seq, at ?? since + i), body };
+  });
+  const notes = plan.notes.map(({ line, body }, i): ContextRecord => {
+    const seq = line === undefined ? last : (lineSeq.get(line) ?? last);
+    return { kind: 'note', ...common(seq, since + i), body };
+  });
+  const open = plan.open.map(({ id, tool, args, behind = 0 }): ContextRecord => {
+    const { length } = canonicalJson(args);
+    const seq = seqBehind(behind);
+    const kept = length <= LONGEST_ARGUMENTS ? args : { omitted: length };
+    return { kind: 'call', ...common(seq, since), body: { native: id, tool, args: kept, by: seq } } as unknown as ContextRecord;
+  });
+  try {
+    return [...own, ...approvals, ...notes, ...open].map(contextRecord);
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error;
+    throw new CortexfsError('invalid-file', `what the directory says cannot be kept: ${error.message}`, { cause: error });
+  }
+}

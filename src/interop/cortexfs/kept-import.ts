@@ -1,0 +1,121 @@
+import * as z from 'zod';
+import type { ContextRecord } from '../../objects/context-record.js';
+import { hashText } from '../../objects/hashes.js';
+import type { SessionId } from '../../objects/ids.js';
+
+/** A line as it was imported, with the step that it shows; in two pieces where the JSON text of what the step says stands between them. */
+const keptLine = z.union([z.tuple([z.int(), z.string()]), z.tuple([z.int(), z.string(), z.string()])]);
+
+const keptImport = z.object({
+  /** Which import of the session it is, from 1. */
+  number: z.int().positive(),
+  /** The step that the session stood at before, and the last one that the import brought. */
+  after: z.int().nonnegative(),
+  upto: z.int().nonnegative(),
+  /** The lines of `messages.jsonl` and `events.jsonl` behind those that were known. */
+  messages: z.array(keptLine),
+  events: z.array(keptLine),
+  /** How many lines stand before them. */
+  messagesBefore: z.int().nonnegative(),
+  eventsBefore: z.int().nonnegative(),
+  /** All other files that are not as the import before had them, by path; null for one that is not there any more. */
+  files: z.record(z.string(), z.string().nullable()),
+  /** Whether the directory had our own file. */
+  hasOwn: z.boolean(),
+  /** The keys of all records that the directory shows. */
+  records: z.array(z.string()),
+});
+
+/** What is kept of a directory that was imported, so that an export gives it back byte for byte. */
+export type KeptImport = z.output<typeof keptImport>;
+/** A line of it. */
+export type KeptLine = z.output<typeof keptLine>;
+
+/** The type of the events that hold it. */
+const TYPE = 'cortexfs.import';
+/** Of its JSON text: half of what a record takes, since quotes in it are written in two. */
+const PIECE_UNITS = 200_000;
+/** Texts that are shorter are kept with their line. */
+const LEAST_HOLE = 200;
+
+const keptPart = z.object({ part: z.int().nonnegative(), parts: z.int().positive(), text: z.string() });
+
+/** A line with a hole where its step's text stands, if that is long. */
+export function keptLineOf(seq: number, line: string, said: string | null | undefined): KeptLine {
+  if (said === null || said === undefined || said.length < LEAST_HOLE) return [seq, line];
+  const hole = JSON.stringify(said);
+  const at = line.indexOf(hole);
+  return at < 0 ? [seq, line] : [seq, line.slice(0, at), line.slice(at + hole.length)];
+}
+
+/** The whole line again. */
+export function wholeLine(line: KeptLine, said: string | null | undefined): string {
+  const [, before, after] = line;
+  return after === undefined ? before : `${before}${JSON.stringify(said ?? '')}${after}`;
+}
+
+/** Where a piece of a text ends that begins at `from`: never between the halves of a pair. */
+function pieceEnd(text: string, from: number): number {
+  const end = from + PIECE_UNITS;
+  const code = text.charCodeAt(end - 1);
+  return end < text.length && code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
+}
+
+/** The records that keep an import; the same for the same import. */
+export function keptRecords(session: SessionId, kept: KeptImport): readonly ContextRecord<'event'>[] {
+  const text = JSON.stringify(kept);
+  const pieces: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    const end = pieceEnd(text, from);
+    pieces.push(text.slice(from, end));
+    from = end;
+  }
+  const subject = hashText(text);
+  return pieces.map((piece, part) => ({
+    kind: 'event',
+    owner: { session },
+    turn: 0,
+    seq: kept.after,
+    at: kept.number,
+    basis: null,
+    body: { type: TYPE, subject, data: { part, parts: pieces.length, text: piece } },
+  }));
+}
+
+/** What some events of a session keep of imports, in their order; an import of which a piece is missing was not finished, and counts for nothing. */
+export function keptImports(events: readonly ContextRecord<'event'>[]): readonly KeptImport[] {
+  const pieces = new Map<string, z.output<typeof keptPart>[]>();
+  for (const { body } of events) {
+    const { type, subject = '', data } = body;
+    const part = type === TYPE ? keptPart.safeParse(data) : undefined;
+    if (part?.success !== true) continue;
+    const known = pieces.get(subject);
+    if (known === undefined) pieces.set(subject, [part.data]);
+    else known.push(part.data);
+  }
+  const imports = [...pieces].flatMap(([subject, found]): readonly KeptImport[] => {
+    const text = found
+      .toSorted((a, b) => a.part - b.part)
+      .map((part) => part.text)
+      .join('');
+    return found.length === found[0]?.parts && hashText(text) === subject ? [keptImport.parse(JSON.parse(text))] : [];
+  });
+  return imports.sort((a, b) => a.number - b.number);
+}
+
+/** All files of some imports but for those that only grow, as the last of them has each. */
+export function keptFiles(imports: readonly KeptImport[]): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  for (const [path, text] of imports.flatMap((one) => Object.entries(one.files))) {
+    if (text === null) files.delete(path);
+    else files.set(path, text);
+  }
+  return files;
+}
+
+/** What an import kept of the steps up to one: a fork's parent may have been imported. */
+export function upTo(one: KeptImport, last: number): KeptImport {
+  if (one.upto <= last) return one;
+  const before = ([seq]: KeptLine): boolean => seq <= last;
+  return { ...one, upto: last, messages: one.messages.filter(before), events: one.events.filter(before) };
+}

@@ -1,0 +1,136 @@
+import * as z from 'zod';
+import { ARGS_BOUNDS } from '../../objects/kept-args.js';
+import { strictJson } from './strict-json.js';
+
+/** The path of the file that holds what the document has no place for: how the session's sets changed, its files, its records. Derived; without it a session is still whole to a reader of the document. */
+export const PALIMPSEST_FILE = 'context/palimpsest.jsonl';
+/** Of the lines of that file. */
+export const PALIMPSEST_FORMAT = 1;
+
+const count = z.int().nonnegative();
+const id = z.string().min(1).max(1_024);
+const ids = z.array(id);
+const hash = z.string().regex(/^[0-9a-f]{64}$/, 'no SHA-256');
+
+const usage = z.strictObject({
+  input: count.optional(),
+  output: count.optional(),
+  cacheRead: count.optional(),
+  cacheWrite: count.optional(),
+});
+const event = z.strictObject({
+  kind: z.enum(['compacted', 'shortened', 'diverged', 'forked', 'paused', 'resumed', 'lost']),
+  kept: count.optional(),
+  missing: count.optional(),
+  detail: z.string().optional(),
+});
+const answer = z.strictObject({
+  sha256: hash,
+  chars: count,
+  pieces: z.array(z.union([z.string(), z.strictObject({ at: count, chars: count, id: id.optional() })])).optional(),
+});
+
+const step = z.strictObject({
+  seq: z.int().positive(),
+  turn: z.int().positive(),
+  at: count,
+  opens: z.strictObject({ rule: z.enum(['user-message', 'client-turn', 'pause', 'first-step']), ref: z.string().optional() }).optional(),
+  message: z.strictObject({ role: z.string(), name: z.string().optional() }).optional(),
+  call: z.strictObject({ id, answer: answer.optional(), by: count.optional() }).optional(),
+  changes: z.strictObject({
+    index: ids.optional(),
+    activate: ids.optional(),
+    deactivate: ids.optional(),
+    pin: ids.optional(),
+    unpin: ids.optional(),
+  }),
+  fresh: ids.optional(),
+  native: z.string().optional(),
+  usage: usage.optional(),
+  event: event.optional(),
+  notes: z.array(z.string()).optional(),
+});
+
+const source = z.strictObject({ type: z.literal('filesystem'), filesystemId: z.string(), path: z.string() });
+
+const LINES = {
+  head: z.strictObject({ format: z.number(), session: z.string(), lines: count, sha256: hash, prompt_at: count.optional() }),
+  /**
+   * `lines`: of its message, or of its call and the result; from 1. They say what it holds, but where `said` or `made` does: lines that another program wrote, or none.
+   */
+  step: z.strictObject({
+    step,
+    lines: z.array(z.int().positive()).optional(),
+    files: ids.optional(),
+    said: z.string().optional(),
+    made: z
+      .strictObject({
+        tool: z.string().min(1),
+        args: z.record(z.string(), z.json()),
+        status: z.enum(['ok', 'fail']),
+        content: z.string().nullable(),
+      })
+      .optional(),
+  }),
+  file: z.strictObject({
+    file: z.strictObject({
+      source,
+      state: z.enum(['stub', 'indexed', 'not-text', 'deleted']),
+      at: count,
+      sha256: hash.nullable(),
+      content: z.string().nullable(),
+    }),
+  }),
+  record: z.strictObject({
+    record: z.strictObject({
+      kind: z.string(),
+      turn: count,
+      seq: count,
+      at: count,
+      basis: z.json(),
+      sources: z.json().optional(),
+      body: z.json(),
+    }),
+  }),
+} as const;
+
+/** What each line of the file holds, by the member that tells them apart. */
+export type PalimpsestLine = { [K in keyof typeof LINES]: { readonly kind: K } & z.output<(typeof LINES)[K]> }[keyof typeof LINES];
+
+/** What is wrong with a line of the file. */
+export interface PalimpsestFault {
+  readonly field: string;
+  readonly message: string;
+}
+
+const kindOf = (value: unknown): keyof typeof LINES | undefined => {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if ('format' in value) return 'head';
+  return (['step', 'file', 'record'] as const).find((kind) => kind in value);
+};
+
+/** Reads one line of the file, the first where `isFirst`. */
+export function readPalimpsestLine(text: string, isFirst: boolean): PalimpsestLine | PalimpsestFault {
+  // Arguments may be as deep as calls' are, within a few levels of a record's own.
+  const read = strictJson(text, { deepest: ARGS_BOUNDS.depth + 20 });
+  if (!read.ok) return { field: '', message: read.reason };
+  const kind = kindOf(read.value);
+  if (isFirst !== (kind === 'head'))
+    return { field: 'format', message: isFirst ? 'the first line must have the field format' : 'only the first line has the field format' };
+  if (kind === undefined) return { field: '', message: 'it is none of step, file and record' };
+  const format = kind === 'head' ? (read.value as { readonly format: unknown }).format : PALIMPSEST_FORMAT;
+  if (format !== PALIMPSEST_FORMAT)
+    return {
+      field: 'format',
+      message: `the format is ${JSON.stringify(format)}; this version reads ${PALIMPSEST_FORMAT}: update Palimpsest`,
+    };
+  const parsed = LINES[kind].safeParse(read.value);
+  if (parsed.success) return { kind, ...parsed.data } as PalimpsestLine;
+  const [issue] = parsed.error.issues;
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
+  const field = [...(issue?.path ?? []), ...(unknown === undefined ? [] : [unknown])].map(String).join('.');
+  return { field, message: unknown === undefined ? `the field ${field} is not valid: ${issue?.message}` : `there is no field ${field}` };
+}
+
+/** Whether a line could be read. */
+export const isPalimpsestLine = (line: PalimpsestLine | PalimpsestFault): line is PalimpsestLine => 'kind' in line;

@@ -1,0 +1,97 @@
+import type { RecordBody } from '../../objects/context-record.js';
+import { defined } from '../../values/defined.js';
+import type { PlannedStep } from './planned-step.js';
+import { type AnnouncedCall, argumentsOf, type Fields } from './read-messages.js';
+
+/** An approval as the events tell of it: behind which planned step, as their count, and what its record says. */
+export interface ToldApproval {
+  readonly behind: number;
+  readonly at: number | undefined;
+  readonly body: RecordBody<'approval'>;
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+const isCallEvent = ({ type }: Fields): boolean => type === 'tool_call' || type === 'tool_result';
+
+/** The lines of `events.jsonl` as they are read. */
+export const eventsIn = (lines: readonly string[]): readonly Fields[] => lines.map((line) => JSON.parse(line) as Fields);
+
+/** The calls that events tell of, by their ids, in their order. */
+export function toldCalls(events: readonly Fields[]): ReadonlyMap<string, readonly AnnouncedCall[]> {
+  const told = new Map<string, AnnouncedCall[]>();
+  for (const event of events) {
+    if (event.type !== 'tool_call') continue;
+    const { id, name } = { id: String(event.id), name: String(event.name) };
+    const call = { id, name: id, tool: name, args: argumentsOf(event.arguments ?? event.args ?? event.input) };
+    const known = told.get(id);
+    if (known === undefined) told.set(id, [call]);
+    else known.push(call);
+  }
+  return told;
+}
+
+/** The places of planned steps, from 1, at which runs begin and calls of a name end; each is taken once. */
+class StepPlaces {
+  readonly #turns: number[];
+  readonly #calls = new Map<string, number[]>();
+
+  constructor(steps: readonly PlannedStep[], nameOf: (id: string) => string) {
+    this.#turns = steps.flatMap(({ message }, i) => (message?.role === 'user' ? [i + 1] : []));
+    for (const [i, { call }] of steps.entries()) {
+      if (call?.id === undefined) continue;
+      const name = nameOf(call.id);
+      const known = this.#calls.get(name);
+      if (known === undefined) this.#calls.set(name, [i + 1]);
+      else known.push(i + 1);
+    }
+  }
+
+  begin(): number {
+    return this.#turns.shift() ?? 0;
+  }
+
+  end(id: string): number {
+    return this.#calls.get(id)?.shift() ?? 0;
+  }
+}
+
+/**
+ * Behind which planned step each event stands, as their count: what tells of a call stands with it, a run begins with a message of the user, and everything else stands where the events
+ * before it do. Events never go back.
+ */
+export function placedEvents(events: readonly Fields[], steps: readonly PlannedStep[], nameOf: (id: string) => string): readonly number[] {
+  const places = new StepPlaces(steps, nameOf);
+  const known = new Map<string, number>();
+  let place = 0;
+  return events.map((event) => {
+    const id = textOf(event.id);
+    if (event.type === 'start') place = Math.max(place, places.begin());
+    if (isCallEvent(event) && id !== undefined) {
+      const at = event.type === 'tool_result' ? (known.get(id) ?? places.end(id)) : places.end(id);
+      if (event.type === 'tool_call') known.set(id, at);
+      else known.delete(id);
+      place = Math.max(place, at);
+    }
+    return place;
+  });
+}
+
+function decidedState(decision: string): RecordBody<'approval'>['state'] {
+  if (/^(?:allow|approve)/.test(decision)) return 'approved';
+  if (/^(?:deny|denied|reject)/.test(decision)) return 'denied';
+  return decision === 'expired' ? 'expired' : 'cancelled';
+}
+
+/** The approvals that events tell of: asked for, and decided. */
+export function toldApprovals(events: readonly Fields[], places: readonly number[]): readonly ToldApproval[] {
+  return events.flatMap((event, i): readonly ToldApproval[] => {
+    const { type, id, name, args, decision, reason, at } = event;
+    if (type !== 'approval_request' && type !== 'approval_result') return [];
+    const common = { approval: String(id), tool: String(name) };
+    const time = Date.parse(textOf(at) ?? '');
+    const place = { behind: places[i] ?? 0, at: Number.isNaN(time) ? undefined : time };
+    if (type === 'approval_request')
+      return [{ ...place, body: { ...common, state: 'pending', text: Array.isArray(args) ? args.join(' ') : '' } }];
+    return [{ ...place, body: { ...common, state: decidedState(String(decision)), text: '', ...defined({ reason: textOf(reason) }) } }];
+  });
+}

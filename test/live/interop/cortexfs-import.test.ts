@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
+import { readProjection } from '../../../src/history/project/read-projection.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { exportSession } from '../../../src/interop/cortexfs/export-session.js';
+import { ImportClock } from '../../../src/interop/cortexfs/import-clock.js';
+import { importDirectory } from '../../../src/interop/cortexfs/import-session.js';
+import { PALIMPSEST_FILE } from '../../../src/interop/cortexfs/palimpsest-file.js';
+import { sessionId } from '../../../src/objects/ids.js';
+import { askHere } from '../../support/ask-here.js';
+import { openClient } from '../../support/context.js';
+import { effort } from '../../support/effort.js';
+import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { anyDirectory, type DirectoryFiles, FOREIGN, filesIn, writeFiles } from '../../support/session-directories.js';
+
+describe('a session directory that another program wrote', () => {
+  const clock = new ImportClock();
+  let client: ContextClient;
+  let root = '';
+  let close = async (): Promise<void> => undefined;
+  let made = 0;
+
+  beforeAll(async () => {
+    const folder = await temporaryRoot();
+    client = await openClient(folder.root, { clock: clock.now });
+    root = await mkdtemp(join(tmpdir(), 'palimpsest-import-'));
+    close = async () => {
+      await client.close();
+      await folder.remove();
+      await rm(root, { recursive: true, force: true });
+    };
+  });
+  afterAll(() => close());
+
+  const place = (): string => {
+    made += 1;
+    return join(root, `d${made}`);
+  };
+  const write = async (files: DirectoryFiles): Promise<string> => {
+    const folder = place();
+    await writeFiles(folder, files);
+    return folder;
+  };
+  const fresh = (): string => `imported-${randomUUID()}`;
+  const bring = (folder: string, session: string, more = {}) => importDirectory(client, folder, { clock, session, ...more });
+  const given = async (session: string): Promise<DirectoryFiles> => {
+    const folder = place();
+    await exportSession(await Timeline.open(await client.delivered()), folder, { session: sessionId(session) });
+    return filesIn(folder);
+  };
+  const projected = async (session: string) => readProjection(await Timeline.open(await client.delivered()), sessionId(session));
+
+  test('comes back byte for byte, and is a session like any other in between', async () => {
+    const session = fresh();
+    const folder = await write(FOREIGN);
+    expect(await bring(folder, session, { planOnly: true })).toMatchObject({ outcome: 'created', messages: 5, calls: 7 });
+    expect(await bring(folder, session)).toMatchObject({ outcome: 'created', messages: 5, calls: 7 });
+    expect(await given(session)).toEqual(FOREIGN);
+    expect(await bring(folder, session)).toMatchObject({ outcome: 'unchanged', steps: 0, records: 0 });
+    const { entries, turn } = await projected(session);
+    expect(turn).toBe(2);
+    const results = entries.flatMap((entry) =>
+      entry.kind === 'result' ? [[entry.native.split('~')[0], entry.tool, entry.status, entry.pinned]] : [],
+    );
+    expect(results).toEqual([
+      ['c1', 'grep', 'ok', false],
+      ['c3', 'cat', 'fail', false],
+      ['c2', 'ls', 'ok', false],
+      ['none', 'unknown', 'ok', false],
+      ['import-pinned-no-end.md', 'import.pinned', 'ok', true],
+      ['import-pinned-style.md', 'import.pinned', 'ok', true],
+      ['import-child-rev-1', 'agent.handoff', 'ok', false],
+    ]);
+    expect(entries.find((entry) => entry.kind === 'system')).toMatchObject({ isPrompt: true, text: 'You are terse.' });
+    const notes = await (await client.store.latest()).records(sessionId(session), { kinds: ['note', 'approval'] });
+    expect(notes.map(({ body }) => ('note' in body ? `${body.note} ${body.text}` : body.state)).sort()).toEqual([
+      'approved',
+      'decision Leave it.',
+      'done find the port',
+      'fact The port is 8080.',
+      'pending',
+      'todo look at a.png',
+    ]);
+  });
+
+  test('whatever the directory: what was imported is given back, and brought once', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyDirectory, async (files) => {
+        const [session, folder] = [fresh(), await write(files)];
+        await bring(folder, session);
+        expect(await given(session)).toEqual(files);
+        expect(await bring(folder, session)).toMatchObject({ outcome: 'unchanged' });
+      }),
+      { numRuns: effort(4, 200) },
+    );
+  });
+
+  test('a directory that has grown goes on, one that was changed is refused with its first line, an older one changes nothing', async () => {
+    const session = fresh();
+    const more: DirectoryFiles = {
+      ...FOREIGN,
+      'messages.jsonl': `${FOREIGN['messages.jsonl']}{"role":"assistant","content":"Done."}\n`,
+      'events.jsonl': `${FOREIGN['events.jsonl']}{"type":"done","run":"r2","status":"ok"}\n`,
+      'context/summary.md': 'It is 8080.\n',
+      'context/pinned/style.md': 'Long sentences.\n',
+    };
+    await bring(await write(FOREIGN), session);
+    const grown = await write(more);
+    expect(await bring(grown, session)).toMatchObject({ outcome: 'extended', messages: 1, calls: 1, known: { messages: 9, events: 9 } });
+    expect(await given(session)).toEqual(more);
+    const pinned = (await projected(session)).entries.flatMap((entry) => (entry.kind === 'result' && entry.pinned ? [entry.text] : []));
+    expect(pinned).toEqual(['without an end', 'Long sentences.\n']);
+    expect(await bring(grown, session)).toMatchObject({ outcome: 'unchanged' });
+    expect(await bring(await write(FOREIGN), session)).toMatchObject({ outcome: 'unchanged' });
+    const said = more['messages.jsonl']?.replace('In the settings.', 'Nowhere.') ?? '';
+    await expect(bring(await write({ ...more, 'messages.jsonl': said }), session)).rejects.toThrow(
+      /^messages\.jsonl, line 5: .*nothing was changed/,
+    );
+    const told = more['events.jsonl']?.replace('"input_tokens":10', '"input_tokens":11') ?? '';
+    await expect(bring(await write({ ...more, 'events.jsonl': told }), session)).rejects.toThrow(/^events\.jsonl, line 6: /);
+    const seq = more['messages.jsonl']?.replace('"seq":1', '"seq":2') ?? '';
+    await expect(bring(await write({ ...more, 'messages.jsonl': seq }), session)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await given(session)).toEqual(more);
+  });
+
+  test('a session that went on after it was imported keeps what it cannot make itself', async () => {
+    const name = fresh();
+    await bring(await write(FOREIGN), name);
+    const session = await client.openSession({ id: name });
+    await session.reportMessage({ role: 'user', text: 'Go on' });
+    const own = { tool: 'ls', args: {}, status: 'ok' as const, content: 'b', answer: () => 'b' };
+    await session.recordCall(own);
+    await client.closeSession(session);
+    const store = await client.delivered();
+    const note = { name: 'late', note: 'fact', text: 'It moved.' } as const;
+    await store.putRecords([
+      { kind: 'note', owner: { session: sessionId(name) }, turn: 3, seq: session.state.seq, at: 5, basis: null, body: note },
+    ]);
+    const files = await given(name);
+    expect(files['messages.jsonl']?.startsWith(FOREIGN['messages.jsonl'] ?? 'missing')).toBe(true);
+    expect(files['messages.jsonl']?.split('\n')).toHaveLength(9 + 3 + 1);
+    expect(files['events.jsonl']?.startsWith(FOREIGN['events.jsonl'] ?? 'missing')).toBe(true);
+    expect(files['context/facts.jsonl']).toMatch(/^\{"id":"f1", "text":.*\n\{"id":"late","text":"It moved\.","source":"messages:12"\}\n$/);
+    expect(files['context/summary.md']).toBe(FOREIGN['context/summary.md']);
+    expect(files['context/pinned/style.md']).toBe('Short sentences.\n');
+    expect(files['context/child/rev-1/artifact/notes.md']).toBe('one\n');
+    expect(JSON.parse(files['meta.json'] ?? '')).toMatchObject({ client: 'another', model: 'm-1', palimpsest: { session: name } });
+    // And all of that is a session again elsewhere.
+    const [again, folder] = [fresh(), await write(files)];
+    await bring(folder, again);
+    // Our own file names the calls of the session that it is of.
+    const { [PALIMPSEST_FILE]: _own, ...others } = await given(again);
+    expect({ ...others, [PALIMPSEST_FILE]: files[PALIMPSEST_FILE] }).toEqual(files);
+    const said = async (one: string) => (await projected(one)).entries.map((entry) => [entry.kind, entry.seq, entry.text]);
+    expect(await said(again)).toEqual(await said(name));
+    await expect(bring(await write(FOREIGN), name)).resolves.toMatchObject({ outcome: 'unchanged' });
+  });
+
+  test('on the command line: what would be done, what was done, and why not', async () => {
+    const [session, folder] = [fresh(), await write(FOREIGN)];
+    const ask = async (...args: string[]) => {
+      const { code, stdout, stderr } = await askHere(['import', ...args, '--json', '--data', suiteData()]);
+      expect(stderr).toBe('');
+      return { code, ...(JSON.parse(stdout) as object) };
+    };
+    expect(await ask(folder, '--session', session, '--plan')).toMatchObject({ code: 0, plan: true, outcome: 'created', steps: 12 });
+    expect(await ask(folder, '--session', session)).toMatchObject({ code: 0, session, outcome: 'created', steps: 12, records: 6 });
+    expect(await ask(folder, '--session', session)).toMatchObject({ code: 0, outcome: 'unchanged' });
+    await writeFiles(folder, { 'messages.jsonl': '{"role":"user","content":"else"}\n' });
+    expect(await ask(folder, '--session', session)).toMatchObject({ code: 1, error: { code: 'conflict' } });
+    expect(await ask(root, '--plan')).toMatchObject({ code: 64, error: { code: 'usage' } });
+    expect(await ask(root, '--format', 'cortexfs')).toMatchObject({ code: 1, error: { code: 'no-session' } });
+  });
+});

@@ -1,0 +1,100 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ContextClient } from '../../../src/client/session/context-client.js';
+import { readProjection } from '../../../src/history/project/read-projection.js';
+import { PastContexts } from '../../../src/history/rebuild/past-context.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { exportBundle } from '../../../src/interop/agent-context/export-bundle.js';
+import { exportSession } from '../../../src/interop/cortexfs/export-session.js';
+import { ImportClock } from '../../../src/interop/cortexfs/import-clock.js';
+import { importDirectory } from '../../../src/interop/cortexfs/import-session.js';
+import { PALIMPSEST_FILE } from '../../../src/interop/cortexfs/palimpsest-file.js';
+import { RECORDING_FORMATS } from '../../../src/lab/recordings/neutral-session.js';
+import { findCorpus } from '../../../src/lab/replay/find-recordings.js';
+import { openReplayDatabase, type ReplayDatabase } from '../../../src/lab/replay/replay-database.js';
+import { replayFile } from '../../../src/lab/report/replay-file.js';
+import { filesystemId, type SessionId, sessionId } from '../../../src/objects/ids.js';
+import { config, fixtures, suiteDatabase } from '../../support/replays.js';
+import { filesIn } from '../../support/session-directories.js';
+
+/** The folder of recordings, as for `npm run replay:corpus`; without one the small recordings of this repository are taken, one of each format. */
+async function recordings(): Promise<readonly (readonly [string, string])[]> {
+  const folder = process.env.PALIMPSEST_CORPUS;
+  if (folder !== undefined && folder !== '') return (await findCorpus(folder)).files.map(({ name, path }) => [name, path] as const);
+  const all = await fixtures();
+  const own = await Promise.all(
+    RECORDING_FORMATS.map(
+      async (format) => [format, (await findCorpus(dirname(all.get(format)?.[0] ?? ''))).files[0]?.path ?? ''] as const,
+    ),
+  );
+  return own;
+}
+
+const cases = await recordings();
+const opened = (database: ReplayDatabase, clock: () => number): Promise<ContextClient> =>
+  ContextClient.create({
+    address: database.address,
+    roots: [tmpdir()],
+    cwd: '/',
+    filesystemId: filesystemId('none'),
+    track: false,
+    shareSessions: true,
+    clock,
+  });
+
+describe('a recording goes out and comes back from a session directory', () => {
+  const clock = new ImportClock();
+  let [here, there]: (ContextClient | undefined)[] = [];
+  let other: ReplayDatabase;
+  let root = '';
+
+  beforeAll(async () => {
+    other = await openReplayDatabase(undefined);
+    here = await opened(suiteDatabase(), Date.now);
+    there = await opened(other, clock.now);
+    root = await mkdtemp(join(tmpdir(), 'palimpsest-corpus-'));
+  });
+  afterAll(async () => {
+    await Promise.all([here?.close(), there?.close()]);
+    await other?.close();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  /** What a session is in a database, as far as everybody who shows it sees. */
+  const seen = async (client: ContextClient | undefined, session: SessionId) => {
+    if (client === undefined) throw new Error('no client');
+    const timeline = await Timeline.open(await client.delivered());
+    const { digest, sets, turn, seq, running, files } = await readProjection(timeline, session);
+    const { text } = await new PastContexts(timeline).at(session, {});
+    const known = files.map(({ metadata, active, pinned }) => ({ metadata, active, pinned }));
+    return { timeline, shown: { digest, sets, turn, seq, running, known, text } };
+  };
+
+  test.each(cases)('%s', async (_name, path) => {
+    const variant = `cortexfs-${process.pid}-${Date.now()}`;
+    const { sessions } = await replayFile(path, suiteDatabase(), { config: config(), variant });
+    expect(sessions.length).toBeGreaterThan(0);
+    for (const { session: name } of sessions) {
+      const session = sessionId(name);
+      const before = await seen(here, session);
+      const [folder, again, bundle] = ['out', 'again', 'bundle'].map((one) => join(root, `${name}-${one}`)) as [string, string, string];
+      await exportSession(before.timeline, folder, { session });
+      await exportBundle({ timeline: before.timeline, session, when: {}, agent: undefined }, bundle);
+      expect(await importDirectory(there as ContextClient, folder, { clock })).toMatchObject({ session, outcome: 'created' });
+      const after = await seen(there, session);
+      expect(after.shown).toEqual(before.shown);
+      await exportSession(after.timeline, again, { session });
+      // Another session of the recording may have changed a file since: here it holds what it does from the last step on.
+      const written = async (one: string) => {
+        const files = await filesIn(one);
+        return { ...files, [PALIMPSEST_FILE]: files[PALIMPSEST_FILE]?.replaceAll(/^\{"file":\{"at":\d+/gm, '{"file":{"at":0') };
+      };
+      expect(await written(again)).toEqual(await written(folder));
+      expect(await importDirectory(there as ContextClient, folder, { clock })).toMatchObject({ outcome: 'unchanged' });
+      expect(await importDirectory(here as ContextClient, folder, { clock })).toMatchObject({ outcome: 'unchanged' });
+      await Promise.all([folder, again, bundle].map((one) => rm(one, { recursive: true, force: true })));
+    }
+  });
+});

@@ -1,0 +1,130 @@
+import { appendFile, mkdir, mkdtemp, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { planImport, sessionOf } from '../../../../src/interop/cortexfs/plan-import.js';
+import { isSessionDirectory, readDirectory } from '../../../../src/interop/cortexfs/read-directory.js';
+import { sessionDirectory } from '../../../../src/interop/cortexfs/session-directory.js';
+import { FOREIGN, writeFiles } from '../../../support/session-directories.js';
+import { projectionOf, WORDS } from '../../projection/any-session.js';
+
+describe('a session directory is read', () => {
+  let root = '';
+  let folder = '';
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'palimpsest-directory-'));
+    folder = join(root, 'main');
+    await writeFiles(folder, FOREIGN);
+  });
+  afterEach(() => rm(root, { recursive: true, force: true }));
+
+  const refused = (code: string, ...says: readonly string[]) =>
+    expect(readDirectory(folder)).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(new RegExp(says.map((word) => word.replace(/[.[\]/*]/g, '\\$&')).join('.*'))),
+    });
+
+  test('whole, without what killed writers left', async () => {
+    await writeFile(join(folder, 'state.1-0123456789abcdef-0123456789abcdef.draft'), 'hal');
+    const { files, leftOut } = await readDirectory(folder);
+    expect(Object.fromEntries(files)).toEqual(FOREIGN);
+    expect(leftOut).toEqual([]);
+    await expect(isSessionDirectory(folder)).resolves.toBe(true);
+    await expect(isSessionDirectory(root)).resolves.toBe(false);
+    expect(sessionOf(folder, files)).toBe('main');
+  });
+
+  test('a child’s artifact that is no text is left out and named', async () => {
+    await writeFile(join(folder, 'context/child/rev-1/artifact/a.png'), Buffer.from([0x89, 0x50, 0xff]));
+    await expect(readDirectory(folder)).resolves.toMatchObject({ leftOut: ['context/child/rev-1/artifact/a.png'] });
+  });
+
+  test.each<readonly [string, string, readonly string[], () => Promise<unknown>]>([
+    ['no folder', 'no-session', ['there is no folder'], () => rm(folder, { recursive: true })],
+    ['no messages', 'no-session', ['messages.jsonl is missing'], () => rm(join(folder, 'messages.jsonl'))],
+    [
+      'a cut last line',
+      'invalid-file',
+      ['messages.jsonl, line 10', 'cut off'],
+      () => appendFile(join(folder, 'messages.jsonl'), '{"role":"user","content":"x"}'),
+    ],
+    ['a line that is no JSON', 'invalid-file', ['events.jsonl, line 10'], () => appendFile(join(folder, 'events.jsonl'), '{"type"\n')],
+    [
+      'a wrong field',
+      'invalid-file',
+      ['context/refs.jsonl, line 2', 'kind'],
+      () => appendFile(join(folder, 'context/refs.jsonl'), '{"id":"r2","path":"a","kind":"x","summary":"s"}\n'),
+    ],
+    [
+      'a native field',
+      'invalid-file',
+      ['messages.jsonl, line 10', 'thread_id'],
+      () => appendFile(join(folder, 'messages.jsonl'), '{"role":"user","content":"x","meta":{"thread_id":"t"}}\n'),
+    ],
+    ['no UTF-8', 'invalid-file', ['latest.md', 'UTF-8'], () => writeFile(join(folder, 'latest.md'), Buffer.from([0xff, 0x0a]))],
+    ['a file too large', 'too-large', ['context/summary.md', '16777216'], () => truncate(join(folder, 'context/summary.md'), 16_777_217)],
+    ['a linked file', 'symbolic-link', ['context/plan.json'], () => symlink('/etc/hostname', join(folder, 'context/plan.json'))],
+    ['a linked folder', 'symbolic-link', ['context/dedup'], () => symlink(root, join(folder, 'context/dedup'))],
+    [
+      'a linked directory',
+      'symbolic-link',
+      ['main'],
+      async () => {
+        await rename(folder, join(root, 'real'));
+        await symlink(join(root, 'real'), folder);
+      },
+    ],
+    [
+      'a child’s own session',
+      'foreign-session',
+      ['context/child/rev-1/messages.jsonl'],
+      () => writeFile(join(folder, 'context/child/rev-1/messages.jsonl'), ''),
+    ],
+    [
+      'another session',
+      'foreign-session',
+      ['session/other/messages.jsonl'],
+      async () => {
+        await mkdir(join(folder, 'session/other'), { recursive: true });
+        await writeFile(join(folder, 'session/other/messages.jsonl'), '');
+      },
+    ],
+    [
+      'an unknown member of our own file',
+      'invalid-file',
+      ['context/palimpsest.jsonl, line 1', 'no field colour'],
+      () =>
+        writeFile(
+          join(folder, 'context/palimpsest.jsonl'),
+          `{"format":1,"session":"s","lines":0,"sha256":"${'0'.repeat(64)}","colour":1}\n`,
+        ),
+    ],
+    [
+      'an unknown version of our own file',
+      'invalid-file',
+      ['context/palimpsest.jsonl, line 1', 'format is 2', 'update'],
+      () => writeFile(join(folder, 'context/palimpsest.jsonl'), '{"format":2}\n'),
+    ],
+  ])('not with %s', async (_what, code, says, harm) => {
+    await harm();
+    await refused(code, ...says);
+  });
+
+  test('our own file is refused where it has an unknown member, or does not belong to the messages', () => {
+    const projection = projectionOf(
+      [
+        { kind: 'user', text: 'a' },
+        { kind: 'said', text: 'b' },
+      ],
+      WORDS,
+    );
+    const step = { session: projection.session, seq: 1, turn: 1, at: 1, changes: {} } as const;
+    const own = { steps: [{ ...step, message: { role: 'user', text: 'a' } }], contents: new Map(), records: [] };
+    const { files } = sessionDirectory(projection, [], { own });
+    const changed = (path: string, from: string, to: string) => new Map(files).set(path, (files.get(path) ?? '').replace(from, to));
+    expect(planImport(files).steps).toHaveLength(1);
+    expect(() => planImport(changed('messages.jsonl', '"a"', '"c"'))).toThrow('line 1: sha256: it is of other messages');
+    expect(() => planImport(changed('context/palimpsest.jsonl', '"seq":1', '"seq":2'))).toThrow('line 2: step.seq');
+    expect(() => planImport(changed('context/palimpsest.jsonl', '"changes":{}', '"changes":{"pin":["x"]}'))).toThrow('no object "x"');
+  });
+});
