@@ -9,6 +9,7 @@ import { forkCommand } from './cli/fork.js';
 import { importCommand } from './cli/import.js';
 import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
+import { noteCommand } from './cli/note.js';
 import { packCommand } from './cli/pack.js';
 import { restoreCommand } from './cli/restore.js';
 import { reviewCommands, verifyCommand } from './cli/review/commands.js';
@@ -54,6 +55,7 @@ const program = new Command('palimpsest')
   .addCommand(verifyCommand())
   .addCommand(forkCommand())
   .addCommand(restoreCommand())
+  .addCommand(noteCommand())
   .addCommand(exportCommand())
   .addCommand(importCommand())
   .addCommand(packCommand())

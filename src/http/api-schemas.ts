@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { messageSchema, toolCallReportSchema } from '../harness/message-schema.js';
 import { AMPLIFIER_ANSWERS, AMPLIFIER_REQUESTS } from './amplifier-schemas.js';
+import { noteAnswer } from './review-schemas.js';
 import { TYRUM_ANSWERS, TYRUM_REQUESTS } from './tyrum-schemas.js';
 
 const sessionName = z
@@ -69,6 +70,18 @@ export const REQUESTS = {
       turn,
     })
     .describe('Begins a turn or step'),
+  Note: z.strictObject({
+    at: z.string().max(100).optional().describe('The moment that it is about, such as turn:7 or step:41; the last step where absent'),
+    object: z
+      .string()
+      .min(1)
+      .max(5_000)
+      .optional()
+      .describe('The object or call that it is about: its id, a unique beginning of it, or a path'),
+    verdict: z.enum(['right', 'wrong', 'unclear']).optional(),
+    text: z.string().max(100_000).optional(),
+    by: z.string().min(1).max(200).optional().describe('Who says it'),
+  }),
   Verb: z.strictObject({
     ids: z.array(z.string().min(1)).min(1).max(200).describe('Ids, unique prefixes of 8 or more characters, or display paths'),
     call_id: z.string().min(1).optional().describe("The harness's id of the agent's call"),
@@ -148,6 +161,7 @@ export const ANSWERS = {
   }),
   Closed: z.object({ id: z.string(), closed: z.literal(true) }),
   MessagesReport: messages,
+  NoteAdded: z.object({ note: noteAnswer }),
   ToolCallsReport: z.object({
     calls: z.array(
       z.object({

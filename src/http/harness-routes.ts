@@ -21,7 +21,7 @@ import { type ApiOperation, OPENAPI_PATH, OPERATIONS, type OperationId, openApiD
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
 import { jsonBody, type Refusal, readInput, readParameters } from './request-checks.js';
-import { answerReviewRequest, reviewOperationAt } from './review-routes.js';
+import { addNote, answerReviewRequest, reviewOperationAt } from './review-routes.js';
 import { changeTyrumMemory, recallTyrumMemory } from './tyrum-memory-routes.js';
 import { announceTools, compactTyrumConversation, keepTyrumObligations, promptOfTyrum, tyrumState } from './tyrum-routes.js';
 
@@ -88,6 +88,7 @@ const HANDLERS: Handlers = {
     await sessions.close(id);
     return { body: { id, closed: true } };
   },
+  addNote: async ({ sessions, id, body }) => ({ status: 201, body: await addNote(await sessions.client(), id, read('Note', body)) }),
   announceTools: onContext('Tools', announceTools),
   promptOfTyrum: onContext('TyrumPrompt', promptOfTyrum),
   getTyrumState: onContext('Nothing', tyrumState),

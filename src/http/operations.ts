@@ -95,6 +95,14 @@ export const OPERATIONS = {
     request: 'Nothing',
     answer: 'Closed',
   },
+  addNote: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/notes',
+    summary: 'Say what a reviewer holds of a session, a step or an object; the session need not be open, and no context shows it',
+    request: 'Note',
+    answer: 'NoteAdded',
+    statuses: [201],
+  },
   setSystemPrompt: {
     method: 'PUT',
     path: '/v1/sessions/{id}/system-prompt',
@@ -193,6 +201,7 @@ export const REVIEW_OPERATIONS = {
     summary: 'The context of a session as it was handed out, or as it stood at a moment',
     answer: 'PastContext',
   },
+  notes: { path: '/v1/notes', summary: 'What reviewers said of a session, its steps and objects', answer: 'Notes' },
   who: { path: '/v1/who', summary: 'Which sessions saw an object, and when', answer: 'Who' },
   query: { path: '/v1/query', summary: 'A Datalog query, read-only and limited', answer: 'Query' },
   verify: {

@@ -4,6 +4,7 @@ import type { ObjectDiff, SessionDiff } from '../history/ask/diff.js';
 import type { LoggedVersion } from '../history/ask/object-log.js';
 import type { ObjectView } from '../history/ask/object-view.js';
 import type { PrefixDiff, PrefixDiffs } from '../history/ask/prefix-diff.js';
+import type { ReviewNote } from '../history/ask/review-notes.js';
 import type { QueryAnswer } from '../history/ask/run-query.js';
 import type { Sighting } from '../history/ask/seen-by.js';
 import type { LoggedTurn } from '../history/ask/session-log.js';
@@ -94,6 +95,13 @@ export function prefixAnswer({ compared, ...found }: PrefixDiffs): ReviewAnswer<
 export function whoAnswer(basis: Basis, object: ObjectId, sightings: readonly Sighting[]): ReviewAnswer<'Who'> {
   const sessions = sightings.map((sighting) => ({ ...sighting, knownFrom: { ...sighting.known, step: sighting.known.seq } }));
   return wireShape(REVIEW_ANSWERS.Who, { basis: shownBasis(basis), object, sessions });
+}
+
+const shownNote = (note: ReviewNote) => ({ ...note, step: note.seq });
+
+/** What reviewers said. */
+export function notesAnswer(notes: readonly ReviewNote[]): ReviewAnswer<'Notes'> {
+  return wireShape(REVIEW_ANSWERS.Notes, { said: notes.map(shownNote) });
 }
 
 /** What a query found. */

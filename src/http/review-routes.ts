@@ -2,16 +2,19 @@ import type { ServerResponse } from 'node:http';
 import type { ContextClient } from '../client/session/context-client.js';
 import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../history/ask/ask.js';
 import { requireText } from '../history/ask/object-view.js';
+import { askNotes, noteOf, reviewRecord } from '../history/ask/review-notes.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { Timeline } from '../history/rebuild/timeline.js';
 import { TyrumError } from '../interop/tyrum/tyrum-error.js';
 import { sessionObjectId } from '../objects/ids.js';
+import type { AnswerBody, RequestBody } from './api-schemas.js';
 import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './operations.js';
 import { goneSignal } from './question-queue.js';
 import { readParameters } from './request-checks.js';
 import { ReviewAccess } from './review-access.js';
 import {
   logAnswer,
+  notesAnswer,
   objectDiffAnswer,
   pastContextAnswer,
   prefixAnswer,
@@ -91,6 +94,8 @@ const HANDLERS: Handlers = {
     await access.requireObject(id);
     return whoAnswer(timeline.present.basis, id, await access.openable(sightings));
   },
+  notes: async ({ timeline }, { session, object, ...when }) =>
+    notesAnswer((await askNotes(timeline, { session, object, ...moment(when) })).notes),
   query: async ({ timeline, access }, { query, session, limit, timeout, args, storage, ...when }) => {
     access.requireShared();
     const asked = { session, limit, timeoutMs: milliseconds(timeout), args, storage: storage === 'true', ...moment(when) };
@@ -182,4 +187,23 @@ export async function answerReviewRequest(
     'content-security-policy': "default-src 'none'; sandbox",
   });
   response.end(answer === null ? String(body) : JSON.stringify(body));
+}
+
+/**
+ * Keeps what a reviewer says of a session, open or not.
+ * @throws {HistoryError} there is no such session, moment or object; `empty-note`
+ * @throws {SessionError} `other-roots`
+ * @throws {SourceError} `outside-roots` – a file that is not shown here
+ */
+export async function addNote(client: ContextClient, session: string, said: RequestBody<'Note'>): Promise<AnswerBody<'NoteAdded'>> {
+  const store = await client.delivered();
+  const timeline = await Timeline.open(store, client.files);
+  const access = new ReviewAccess(client, timeline);
+  await access.requireNamed(session);
+  const record = await reviewRecord(timeline, { session, ...said }, client.now());
+  if (record.body.object !== undefined) await access.requireObject(record.body.object as Parameters<typeof access.requireObject>[0]);
+  await store.putRecords([record]);
+  const [note] = notesAnswer([noteOf(record, session as never)]).said;
+  if (note === undefined) throw new Error('BUG: a note without an answer');
+  return { note };
 }

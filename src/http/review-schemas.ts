@@ -20,6 +20,18 @@ const range = z.string().max(250).optional().describe('A..B, each as `at`; a bar
 // Each context is made again and counted.
 const report = z.strictObject({ session: sessionName, limit: z.coerce.number().int().min(1).max(200).optional(), ...clocks });
 
+/** What a reviewer said. */
+export const noteAnswer = z.object({
+  session: z.string(),
+  turn: count,
+  step: count,
+  at: time,
+  object: z.string().nullable().describe('null for the session as it stood at that step'),
+  verdict: z.enum(['right', 'wrong', 'unclear']).nullable(),
+  text: z.string().nullable(),
+  by: z.string().nullable(),
+});
+
 const inConversation = sessionName.optional().describe('A session; the most recently used where absent, of a list all');
 
 /** The parameters of questions about the past, in the query of their address. */
@@ -40,6 +52,7 @@ export const REVIEW_PARAMETERS = {
     limit: z.coerce.number().int().min(1).max(200).optional().describe('At most so many comparisons, the newest; 20 where absent'),
   }),
   pastContext: z.strictObject({ session: sessionName, ...clocks }),
+  notes: z.strictObject({ session: sessionName, object: objectName.optional(), ...clocks }),
   who: z.strictObject({ object: objectName, session: inSession }),
   query: z.strictObject({
     query: z.string().min(1).max(20_000).describe('Datalog as EDN'),
@@ -276,6 +289,7 @@ export const REVIEW_ANSWERS = {
     matches: z.boolean().nullable().describe('Whether the record was met byte for byte; null without a record'),
     text: z.string(),
   }),
+  Notes: z.object({ said: z.array(noteAnswer) }),
   Who: z.object({
     basis,
     object: z.string(),

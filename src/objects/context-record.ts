@@ -41,6 +41,7 @@ const segment = z.strictObject({
  * - `tombstone`: that a memory item was evicted
  * - `note`: a fact, decision, open work, constraint or question, with where it comes from
  * - `approval`: that an approval was asked for, or decided
+ * - `review`: what a reviewer says of the session at a step, or of an object; never shown to a model
  * - `call`: that the model made a call whose result has not come
  */
 const BODIES = {
@@ -140,6 +141,13 @@ const BODIES = {
     tool: word.optional(),
     native: word.optional(),
     reason: z.string().optional(),
+    extra,
+  }),
+  review: z.strictObject({
+    object: z.string().min(1).max(1_024).optional(),
+    verdict: z.enum(['right', 'wrong', 'unclear']).optional(),
+    text: z.string().min(1).max(100_000).optional(),
+    by: word.optional(),
     extra,
   }),
   call: z.strictObject({ native: word, tool: word, args: json, by: count, extra }),

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 // What the commands load when they run: Jest does not link all of it when it is first imported in the middle of a test.
 import '../../src/cli/review/context.js';
 import '../../src/bundle/export-bundle.js';
+import '../../src/history/ask/review-notes.js';
 import '../../src/bundle/import-bundle.js';
 import '../../src/host/open-store.js';
 import '../../src/node/data-folder.js';
@@ -31,6 +32,7 @@ import { compactCommand } from '../../src/cli/compact.js';
 import { exportCommand } from '../../src/cli/export.js';
 import { forkCommand } from '../../src/cli/fork.js';
 import { importCommand } from '../../src/cli/import.js';
+import { noteCommand } from '../../src/cli/note.js';
 import { packCommand } from '../../src/cli/pack.js';
 import { restoreCommand } from '../../src/cli/restore.js';
 import { reviewCommands } from '../../src/cli/review/commands.js';
@@ -49,6 +51,7 @@ export async function askHere(args: readonly string[], env: Readonly<Record<stri
     forkCommand(),
     restoreCommand(),
     importCommand(),
+    noteCommand(),
     compactCommand(),
   ])
     program.addCommand(command.exitOverride());

@@ -18,6 +18,8 @@ export type HistoryErrorCode =
   | 'no-content'
   /** A question that does not fit what it is asked of. */
   | 'wrong-kind'
+  /** A reviewer's note that says nothing. */
+  | 'empty-note'
   | 'malformed-query'
   /** The query calls what is not on the list of functions. */
   | 'query-refused'
@@ -36,6 +38,7 @@ const USAGE: ReadonlySet<HistoryErrorCode> = new Set([
   'malformed-moment',
   'which-session',
   'wrong-kind',
+  'empty-note',
   'malformed-query',
   'query-refused',
   'query-too-wide',

@@ -67,6 +67,17 @@ describe('questions about the past over HTTP', () => {
       answers: { read: true, unequal: [] },
       parts: { damages: [] },
     });
+    const body = JSON.stringify({ at: 'turn:2', object: 'a.ts', verdict: 'wrong', text: 'An older version', by: 'me' });
+    const headers = { authorization: `Bearer ${serve.token}`, 'content-type': 'application/json' };
+    const added = await get(`/v1/sessions/${session}/notes`, {}, { method: 'POST', body, headers });
+    const note = { session, turn: 2, object: made.file, verdict: 'wrong', text: 'An older version', by: 'me' };
+    expect([added.status, await added.json()]).toMatchObject([201, { note }]);
+    const empty = await get(`/v1/sessions/${session}/notes`, {}, { method: 'POST', body: '{}', headers });
+    expect([empty.status, await empty.json()]).toMatchObject([400, { code: 'empty-note' }]);
+    const unknown = await get('/v1/sessions/nobody/notes', {}, { method: 'POST', body: '{"verdict":"right"}', headers });
+    expect([unknown.status, await unknown.json()]).toMatchObject([404, { code: 'unknown-session' }]);
+    expect(await ask('notes', { session })).toMatchObject({ said: [note] });
+    expect(await ask('notes', { session, at: 'turn:1' })).toEqual({ said: [] });
     expect(await ask('reportList', { session })).toMatchObject({ assemblies: [{ turn: 2, recorded: true }] });
     expect(await ask('reportDetail', { session, at: 'turn:2' })).toMatchObject({
       tokenizer: 'gpt-tokenizer/o200k_base',

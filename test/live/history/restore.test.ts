@@ -185,6 +185,29 @@ describe('working from a moment again', () => {
     }
   });
 
+  test('notes: a verdict and words on a session, a step, an object; shown, exported, in no set and no context', async () => {
+    const note = async (...args: string[]) => {
+      const { code, stdout, stderr } = await askHere(['note', ...args, '--data', suiteData(), '--json']);
+      return code === 0 ? JSON.parse(stdout).said : stdout + stderr;
+    };
+    const session = `${name}-first`;
+    const before = (await askHere(['context', session, '--data', suiteData(), '--json'])).stdout;
+    expect(await note(session)).toEqual([]);
+    expect(await note(`${session}@turn:2`, '--object', 'a.ts', '--verdict', 'wrong', '--text', 'too\nold', '--by', 'me')).toMatchObject([
+      { session, turn: 2, object: made.file, verdict: 'wrong', text: 'too\nold', by: 'me' },
+    ]);
+    await note(session, '--verdict', 'right');
+    expect(await note(session)).toMatchObject([{ turn: 2 }, { turn: 3, verdict: 'right', text: null, object: null }]);
+    expect(await note(session, '--object', 'a.ts')).toHaveLength(1);
+    expect(await note(`${session}@turn:1`)).toEqual([]);
+    const shown = await askHere(['note', session, '--data', suiteData()]);
+    expect(shown.stdout).toMatch(/turn 2, step 7 {2}wrong .*a\.ts .* by me\n {2}too\n {2}old\nturn 3/);
+    expect(await note(session, '--text', ' ')).toMatch(/verdict or a text/);
+    expect(await note(`no-${name}`)).toMatch(/no session/);
+    expect(await note(session, '--object', 'nothing.ts', '--verdict', 'right')).toMatch(/no object/);
+    expect(JSON.parse((await askHere(['context', session, '--data', suiteData(), '--json'])).stdout).text).toBe(JSON.parse(before).text);
+  });
+
   test.each([
     [['--apply'], /no session is named/],
     [[`${name}-first`, '--apply'], /--to FOLDER or --in-place/],

@@ -48,6 +48,7 @@ const BODIES: { readonly [Kind in RecordKind]: RecordBody<Kind> } = {
   tombstone: { name: 'fact.1', by: 'budget', reason: 'too many' },
   note: { name: 'd1', note: 'decision', text: 'We use records', source: 'm1' },
   approval: { approval: 'ask-1', state: 'pending', text: 'rm -r build', tool: 'bash' },
+  review: { object: 'call_9', verdict: 'wrong', text: 'It ran in another folder', by: 'me' },
   call: { native: 'call_9', tool: 'bash', args: { command: 'make' }, by: 9 },
 };
 const KINDS = Object.keys(BODIES) as RecordKind[];
