@@ -14,7 +14,8 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   [/\bxox[a-z]-[\w-]{8,}/g, MASK],
   [/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g, MASK],
   [/\bAIza[\w-]{30,}/g, MASK],
-  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, MASK],
+  // Where words begin: otherwise one that never ends is looked through from each of its hyphens.
+  [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, MASK],
   [/\bsecret:[\w./-]+/gi, MASK],
   [/\b(Bearer\s+)[\w.~+/-]{8,}=*/gi, `$1${MASK}`],
   [/\b(Authorization\W{1,8}Basic\s+)[\w+/-]{4,}=*/gi, `$1${MASK}`],
@@ -42,14 +43,20 @@ export function withoutSecrets(text: string): string {
   return known.replace(ASSIGNED, (_all, name: string, value: string) => `${name}${masked(value)}`);
 }
 
-/** A value without secrets, in any text of it, and under any name that says that its value is one. */
+/** A value of which every text and number is a secret. */
+function hidden(value: Json): Json {
+  if (typeof value === 'string' || typeof value === 'number') return MASK;
+  if (Array.isArray(value)) return value.map(hidden);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, held]) => [key, hidden(held)]));
+}
+
+/** A value without secrets, in any text of it, and under any name that says that what it holds is one. */
 export function withoutSecretValues(value: Json): Json {
   const hide = (one: Json): Json => {
     if (Array.isArray(one)) return one.map(hide);
     if (typeof one !== 'object' || one === null) return one;
-    return Object.fromEntries(
-      Object.entries(one).map(([key, held]) => [key, typeof held === 'string' && IS_SECRET_NAME.test(key) ? MASK : hide(held)]),
-    );
+    return Object.fromEntries(Object.entries(one).map(([key, held]) => [key, IS_SECRET_NAME.test(key) ? hidden(held) : hide(held)]));
   };
   return mapTexts(hide(value), withoutSecrets);
 }

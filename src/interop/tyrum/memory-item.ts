@@ -94,6 +94,14 @@ function idOf(agent: string, draft: MemoryDraft): string {
   return stableUuid(['memory', agent], [draft.kind, ...own]);
 }
 
+/** A draft without secrets; of a fact also where its key says that its value is one. */
+function withoutSecretsOf(draft: MemoryDraft): MemoryDraft {
+  const clean = withoutSecretValues(draft as unknown as Json) as unknown as MemoryDraft;
+  if (draft.kind !== 'fact' || clean.kind !== 'fact') return clean;
+  const [value] = Object.values(withoutSecretValues({ [draft.key]: draft.value as Json }) as object);
+  return { ...clean, value };
+}
+
 /**
  * An item of what is to be remembered, without secrets; `before` is what stands under its id.
  * @throws {TyrumError} `invalid-memory`, with the field
@@ -111,7 +119,7 @@ export function memoryItem(
       `what is to be remembered is not valid at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`,
     );
   }
-  const draft = withoutSecretValues(read.data as unknown as Json) as unknown as MemoryDraft;
+  const draft = withoutSecretsOf(read.data);
   const now = new Date(at).toISOString();
   const { memory_item_id: _given, provenance: from, ...own } = draft;
   const id = idOf(agent, draft);

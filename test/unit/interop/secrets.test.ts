@@ -50,17 +50,38 @@ describe('secrets in a text', () => {
 
   test('are masked in values by their name too', () => {
     expect(
-      withoutSecretValues({ password: 'tiny', list: [{ apiKey: 'x', note: `Bearer ${body}` }], tokens: '5', [`password=${body}`]: null }),
+      withoutSecretValues({
+        password: 'tiny',
+        list: [{ apiKey: 'x', note: `Bearer ${body}` }],
+        pin_secret: 1234,
+        has_password: true,
+        credentials: { user: 'u', key: ['k'] },
+        tokens: '5',
+        [`password=${body}`]: null,
+      }),
     ).toEqual({
       password: '[redacted]',
       list: [{ apiKey: '[redacted]', note: 'Bearer [redacted]' }],
+      pin_secret: '[redacted]',
+      has_password: true,
+      credentials: { user: '[redacted]', key: ['[redacted]'] },
       tokens: '5',
       'password=[redacted]': null,
     });
   });
 
   test('of a long text take time in its length', () => {
-    for (const piece of ['token', 'password', '://a:', 'secret:', '-----BEGIN PRIVATE KEY-----', '"password": "', 'sk-']) {
+    for (const piece of [
+      'token',
+      'password',
+      '://a:',
+      'secret:',
+      '-----BEGIN PRIVATE KEY-----',
+      '"password": "',
+      'sk-',
+      'eyJaaaaaaaa-',
+      'eyJaaaaaaaa.',
+    ]) {
       const long = piece.repeat(100_000);
       expect(withoutSecrets(long).length).toBeGreaterThan(0);
     }

@@ -84,6 +84,8 @@ describe('what an agent remembers', () => {
   test('holds no secret, whichever field brings one', () => {
     const items = [
       fact('login', { password: 'tiny', list: [`Bearer ${KEY}`] }),
+      fact('db_password', 'tiny'),
+      fact('api_key', { held: ['tiny'] }),
       note(`use ${KEY}`, { title: KEY, tags: [KEY], provenance: { source_kind: 'tool', refs: [`token=${KEY}`] } }),
     ];
     for (const item of items) expect(JSON.stringify(item)).not.toMatch(new RegExp(`${KEY}|tiny`));
