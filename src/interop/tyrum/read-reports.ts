@@ -103,7 +103,7 @@ export class TyrumReports {
    */
   async detail(id: string, conversation?: string): Promise<ReportRow> {
     for (const session of conversation === undefined ? await this.#sessionsOf(id) : [await this.#named(conversation)]) {
-      const found = (await this.#of(session)).find((one) => one.id === id);
+      const found = (await this.#of(session)).find((one) => one.id === id.toLowerCase());
       if (found !== undefined) return this.#row(found);
     }
     throw new TyrumError('unknown-report', `there is no context report ${JSON.stringify(id)}; GET /context/list has those that there are`);

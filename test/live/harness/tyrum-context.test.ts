@@ -136,6 +136,7 @@ describe('context reports', () => {
       }
     }
     const [shared] = await rows(`conversation_id=${id}`);
+    expect((await get(`/context/detail/${shared?.context_report_id.toUpperCase()}`)).status).toBe(200);
     expect(await api.refused(`/context/detail/${shared?.context_report_id}?conversation_id=${other}`, { method: 'GET' })).toMatchObject({
       status: 404,
     });
