@@ -1,5 +1,6 @@
 import type { Sha256 } from '../objects/ids.js';
 import { keptArgsHash } from '../objects/kept-args.js';
+import { recordTexts } from '../store/context-records.js';
 import { contentPartHash, isHead, marksOf } from '../store/head.js';
 import { messagePartHash } from '../store/step-part.js';
 import type { StoredDocument } from '../xtdb/documents.js';
@@ -19,6 +20,7 @@ const text = (hash: unknown, isRequired: boolean, isMessage = false): readonly N
 /** The texts that a stored document names instead of holding them. */
 export function neededTexts(document: StoredDocument): readonly NeededText[] {
   if (document.type === 'step') return text(messagePartHash(document), true, true);
+  if (document.type === 'record') return recordTexts(document).flatMap((hash) => text(hash, true));
   if (!isHead(document)) return [];
   const { content_hash: content, file_hash: file, args } = document;
   return [

@@ -2,7 +2,7 @@ import { canonicalJson } from '../objects/canonical-json.js';
 import { type ContextRecord, contextRecord, isRecordKind, type RecordKind, type RecordOwner } from '../objects/context-record.js';
 import { DocumentError } from '../objects/errors.js';
 import { hashText } from '../objects/hashes.js';
-import { type PartId, type SessionId, sessionObjectId } from '../objects/ids.js';
+import { type PartId, type SessionId, type Sha256, sessionObjectId } from '../objects/ids.js';
 import { messageOf } from '../values/thrown.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
@@ -12,7 +12,15 @@ import { partId } from './part-id.js';
 import { recordParts } from './queries.js';
 
 const ownerName = (owner: RecordOwner): string => ('session' in owner ? sessionObjectId(owner.session) : `agent:${owner.agent}`);
-const refOf = (kind: RecordKind, owner: RecordOwner): string => `${kind} ${ownerName(owner)}`;
+
+/** As many digits as the last step that there can be has. */
+const SEQ_DIGITS = 16;
+/** Of an owner's hash: the database sorts texts of at most 224 bytes, and the names of sessions alone can be nearly as long. */
+const OWNER_DIGITS = 32;
+
+/** By what a record is found: its kind, its owner and its step, in the order in which they are sorted. */
+const refOf = (kind: RecordKind, owner: RecordOwner, seq: number): string =>
+  `${kind} ${hashText(ownerName(owner)).slice(0, OWNER_DIGITS)} ${String(seq).padStart(SEQ_DIGITS, '0')}`;
 
 /** Whether later records stand over earlier ones of the same name. */
 const isVersioned = (record: ContextRecord): record is ContextRecord<'memory'> => record.kind === 'memory';
@@ -27,7 +35,7 @@ export function recordId(record: ContextRecord): PartId {
 /** A record as the database holds it: its own canonical JSON as one text, found by kind, owner and step. */
 export function toRecordPart(record: ContextRecord): StoredDocument {
   const { kind, owner, seq } = record;
-  return { 'xt/id': recordId(record), type: 'record', record_ref: refOf(kind, owner), seq, text: canonicalJson(record) };
+  return { 'xt/id': recordId(record), type: 'record', record_ref: refOf(kind, owner, seq), seq, text: canonicalJson(record) };
 }
 
 /** Reads a record back. @throws {StoreError} `corrupt-part` – it is no record, or does not carry the id of its own content */
@@ -41,13 +49,24 @@ function fromRecordPart(part: StoredDocument): ContextRecord {
     if (error instanceof SyntaxError || error instanceof DocumentError) throw damaged(messageOf(error), error);
     throw error;
   }
-  if (recordId(record) !== part['xt/id'] || refOf(record.kind, record.owner) !== part.record_ref) throw damaged('it was changed');
+  if (recordId(record) !== part['xt/id'] || refOf(record.kind, record.owner, record.seq) !== part.record_ref)
+    throw damaged('it was changed');
   return record;
 }
 
-/** What the records of some kinds of an owner are found by. */
-export function recordRefs(kinds: readonly RecordKind[], owner: RecordOwner): readonly string[] {
-  return kinds.filter(isRecordKind).map((kind) => refOf(kind, owner));
+/** Where the records of some kinds and an owner stand that are between two steps, both included: pairs of the first and the last reference of each kind. */
+export function recordRanges(
+  kinds: readonly RecordKind[],
+  owner: RecordOwner,
+  { first = 0, last = Number.MAX_SAFE_INTEGER }: StepRange,
+): readonly (readonly [first: string, last: string])[] {
+  const end = Math.min(last, Number.MAX_SAFE_INTEGER);
+  return [...new Set(kinds)].filter(isRecordKind).map((kind) => [refOf(kind, owner, first), refOf(kind, owner, end)]);
+}
+
+/** The hashes of the texts that the part of a record names. */
+export function recordTexts({ text }: StoredDocument): readonly Sha256[] {
+  return contextRecord(JSON.parse(String(text))).texts ?? [];
 }
 
 const inOrder = (a: ContextRecord, b: ContextRecord): number => a.seq - b.seq || a.at - b.at;
@@ -66,8 +85,7 @@ async function ownRecords<Kind extends RecordKind>(
   { kinds, first = 0, last = Number.MAX_SAFE_INTEGER, onDamaged }: WantedContextRecords<Kind>,
 ): Promise<readonly ContextRecord<Kind>[]> {
   if (kinds.length === 0 || last < first) return [];
-  const refs = recordRefs(kinds, owner);
-  const parts = await recordParts(db, { refs, first, last: Math.min(last, Number.MAX_SAFE_INTEGER) });
+  const parts = await recordParts(db, recordRanges(kinds, owner, { first, last }));
   const found = parts.flatMap((part): readonly ContextRecord[] => {
     try {
       return [fromRecordPart(part)];

@@ -41,10 +41,11 @@ const betweenSteps = (attribute: SessionRef): DatalogQuery => ({
   where: [triple(e, attribute, ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to)],
 });
 
+/** One walk along the index of references, which begin with a kind and an owner and end with a step. */
 const RECORDS: DatalogQuery = {
   find: [e, pull(e)],
-  in: [each(ref), from, to],
-  where: [triple(e, 'record_ref', ref), triple(e, 'seq', seq), predicate('>=', seq, from), predicate('<=', seq, to)],
+  in: [from, to],
+  where: [triple(e, 'record_ref', ref), predicate('>=', ref, from), predicate('<=', ref, to)],
 };
 
 const SNAPSHOTS: DatalogQuery = { find: [e, pull(e)], in: [ref], where: [triple(e, 'snapshot_ref', ref)] };
@@ -95,6 +96,8 @@ export type VersionTimes = EntityTx;
 const HEADS_AT_ONCE = 500;
 /** Look-ups of times under way at once: each is one seek. */
 const TIMES_AT_ONCE = 8;
+/** Walks along an index under way at once. */
+const RANGES_AT_ONCE = 4;
 
 function validTimeOf(value: unknown): Date {
   if (value instanceof Date) return value;
@@ -156,12 +159,13 @@ export async function partsAtSteps(db: DbSnapshot, { attribute, session, first, 
   return documents(await db.query(betweenSteps(attribute), [sessionObjectId(session), ...bounds]));
 }
 
-/** The parts of records under some kinds and owners that stand between two steps, both included, in no order. */
+/** The parts of records whose references stand between pairs of them, both included, in no order. */
 export async function recordParts(
   db: DbSnapshot,
-  { refs, first, last }: { readonly refs: readonly string[]; readonly first: number; readonly last: number },
+  ranges: readonly (readonly [first: string, last: string])[],
 ): Promise<readonly StoredDocument[]> {
-  return documents(await db.query(RECORDS, [refs, first, last]));
+  const found = await pLimit(RANGES_AT_ONCE).map(ranges, async (range) => documents(await db.query(RECORDS, range)));
+  return found.flat();
 }
 
 /** The snapshot parts of a session, in no order. */

@@ -3,7 +3,7 @@ import { RECORD_KINDS } from '../objects/context-record.js';
 import { chatObjectId, type ObjectId, type SessionId, type Sha256, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
-import { recordRefs } from './context-records.js';
+import { recordRanges } from './context-records.js';
 import { StoreError } from './errors.js';
 import { marksOf } from './head.js';
 import { ARRIVING, fromImportPart, fromTransactionPart, type ImportedTransaction, type ImportState, importId } from './import-parts.js';
@@ -50,7 +50,7 @@ export class SessionDocuments {
     const isWithin = (seq: number): boolean => from <= seq && seq <= last;
     const [assemblies, records, snapshots] = await Promise.all([
       partsAtSteps(this.#db, { attribute: 'assembly_ref', session, first: 0, last }),
-      recordParts(this.#db, { refs: recordRefs(RECORD_KINDS, { session }), first: 0, last: Math.min(last, Number.MAX_SAFE_INTEGER) }),
+      recordParts(this.#db, recordRanges(RECORD_KINDS, { session }, { last })),
       snapshotParts(this.#db, session),
     ]);
     const kept = snapshots.filter(({ body }) => isWithin(Number((body as { readonly seq?: unknown } | null)?.seq)));

@@ -7,7 +7,7 @@ import { keptArgsHash } from '../../objects/kept-args.js';
 import type { SessionSets } from '../../objects/sets.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
-import type { TokenCounter } from '../../projection/entry.js';
+import type { Entry, TokenCounter } from '../../projection/entry.js';
 import type { StoredCall } from '../../projection/measured-entries.js';
 import {
   type ApprovalNote,
@@ -18,7 +18,7 @@ import {
   projectSession,
   type SourceVersion,
 } from '../../projection/project-session.js';
-import { applySteps, emptySession } from '../../session/session-state.js';
+import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import { StoreError } from '../../store/errors.js';
 import type { FoundVersion, Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
@@ -57,9 +57,13 @@ function storedCall(
 
 type NoteRecord = ContextRecord<'approval' | 'call'>;
 
-/** What records say of calls and approvals, as it was known at a point. */
-async function recordsAt(timeline: Timeline, session: SessionId, { snapshot, place }: Point): Promise<readonly NoteRecord[]> {
-  const wanted = { kinds: ['approval', 'call'], ...defined({ last: place?.seq }) } as const;
+/** What records say of calls and approvals from a step on, as it was known at a point. */
+async function recordsAt(
+  timeline: Timeline,
+  session: SessionId,
+  { point: { snapshot, place }, first = 0 }: { readonly point: Point; readonly first?: number },
+): Promise<readonly NoteRecord[]> {
+  const wanted = { kinds: ['approval', 'call'], first, ...defined({ last: place?.seq }) } as const;
   if (place === undefined) return snapshot.records(session, wanted);
   const lineage = await timeline.present.lineage(session);
   return lineage === undefined ? [] : snapshot.records(lineage, wanted);
@@ -94,11 +98,38 @@ class KnownSession {
   readonly versions = new Map<ObjectId, SourceVersion>();
   readonly #session: SessionId;
   readonly #steps: Step[] = [];
+  /** The fold of these steps. */
+  #state: SessionState;
   /** The transaction by which the last step was there. */
   #txId = -1;
+  /** What records say of approvals that wait for nothing more, and the step from which records are asked for again. */
+  #settled: { readonly notes: readonly NoteRecord[]; readonly from: number; readonly txId: number } = { notes: [], from: 0, txId: -1 };
 
   constructor(session: SessionId) {
     this.#session = session;
+    this.#state = emptySession(session);
+  }
+
+  /** The sets after some of the steps that were read here. */
+  setsAfter(steps: readonly Step[]): SessionSets {
+    const { seq } = this.#state;
+    if (steps.length < seq) return applySteps(emptySession(this.#session), steps).sets;
+    if (steps.length > seq) this.#state = applySteps(this.#state, steps.slice(seq));
+    return this.#state.sets;
+  }
+
+  /** What records say of calls and approvals at a point. */
+  async notesAt(timeline: Timeline, point: Point): Promise<readonly NoteRecord[]> {
+    const { notes, from, txId } = this.#settled;
+    if (point.snapshot !== timeline.present || (point.snapshot.basis.txId ?? 0) < txId)
+      return recordsAt(timeline, this.#session, { point });
+    return [...notes, ...(await recordsAt(timeline, this.#session, { point, first: from }))];
+  }
+
+  /** Notes what was read as the newest: before the step from which on something waits, no record is asked for again, and no call waits for its result. */
+  settle(notes: readonly NoteRecord[], { from, txId }: { readonly from: number; readonly txId: number }): void {
+    if (txId < this.#settled.txId) return;
+    this.#settled = { notes: notes.filter(({ kind, seq }) => kind === 'approval' && seq < from), from, txId };
   }
 
   async stepsAt(timeline: Timeline, point: Point): Promise<readonly Step[]> {
@@ -123,6 +154,14 @@ class KnownSession {
   }
 }
 
+/** The step of the first entry that something waits for; the last step where nothing does. */
+function firstWaiting({ entries, running, seq }: Projection): number {
+  const waits = new Set<string>(running?.approvals);
+  const isWaiting = (entry: Entry): boolean =>
+    waits.has(entry.id) || (entry.kind === 'assistant' && entry.calls.some(({ state }) => state === 'pending'));
+  return Math.min(seq, ...entries.filter(isWaiting).map((entry) => entry.seq));
+}
+
 function notYet(session: SessionId, { moment, basis }: Point): HistoryError {
   return new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(moment)}, transaction ${basis.txId ?? 'none'}`);
 }
@@ -132,7 +171,8 @@ const MOST_KNOWN = 8;
 
 /**
  * Reads neutral projections. Keeps what never changes of the sessions that were read last (steps, calls, what was counted of them), so that a session that is asked for again costs what came
- * since and what is known of its files.
+ * since and what is known of its files. Records of calls and approvals are taken to be written at the session's last step or for what waits still, as its holder does: whoever writes one that is
+ * late reads with another reader from then on.
  */
 export class ProjectionReader {
   readonly #counter: TokenCounter;
@@ -156,15 +196,17 @@ export class ProjectionReader {
   /** As `read`, at a moment of the session that the timeline found. */
   async readAt(timeline: Timeline, session: SessionId, point: Point): Promise<Projection> {
     const known = this.#sessions.get(session) ?? new KnownSession(session);
-    const [steps, records] = await Promise.all([known.stepsAt(timeline, point), recordsAt(timeline, session, point)]);
+    const [steps, records] = await Promise.all([known.stepsAt(timeline, point), known.notesAt(timeline, point)]);
     this.#sessions.set(session, known);
-    const { sets } = applySteps(emptySession(session), steps);
+    const sets = known.setsAfter(steps);
     const { snapshot, place } = point;
     const prompt = systemPromptObjectId(place?.owner ?? session);
     const read = await readObjects(snapshot, { known, steps, sets, prompt, paths: timeline.paths });
     const { validTime, txId = 0 } = snapshot.basis;
     const basis = { validTime: validTime.getTime(), txId };
-    return projectSession({ session, basis, steps, sets, calls: known.calls, ...read, ...notesOf(records) }, this.#counter);
+    const projection = projectSession({ session, basis, steps, sets, calls: known.calls, ...read, ...notesOf(records) }, this.#counter);
+    if (snapshot === timeline.present) known.settle(records, { from: firstWaiting(projection), txId });
+    return projection;
   }
 }
 

@@ -32,7 +32,7 @@ export interface ListView extends Omit<MessagesView, 'messages'> {
 /** What is known of a session between requests. */
 interface Known {
   readonly serial: LimitFunction;
-  readonly reader: ProjectionReader;
+  reader: ProjectionReader;
   /** As the records have it, which no other process writes as long as this one has the session. */
   list: TakenList;
   state: ViewState;
@@ -172,8 +172,13 @@ export class AmplifierContext {
     });
   }
 
-  #add(messages: readonly NamedMessage[], { list }: Known): Promise<AddedMessages> {
-    return new MessageTaker(this.#client, this.#session, list).take(messages);
+  async #add(messages: readonly NamedMessage[], known: Known): Promise<AddedMessages> {
+    const taker = new MessageTaker(this.#client, this.#session, known.list);
+    try {
+      return await taker.take(messages);
+    } finally {
+      if (taker.isLate) known.reader = new ProjectionReader();
+    }
   }
 
   async #clear(known: Known): Promise<void> {

@@ -47,12 +47,21 @@ export class MessageTaker {
   #texts: string[] = [];
   readonly #shapes = new Map<number, MessageShape>();
   readonly #prompts: MessageShape[] = [];
+  /** The last step before the request. */
+  readonly #before: number;
+  #isLate = false;
 
   constructor(client: ContextClient, session: HarnessSession, list: TakenList) {
     this.#client = client;
     this.#session = session;
     this.#list = list;
     this.#make = new ListRecords(session, () => client.now());
+    this.#before = session.session.state.seq;
+  }
+
+  /** Whether something was left for a message that an earlier request took. */
+  get isLate(): boolean {
+    return this.#isLate;
   }
 
   /** Takes messages, each once however often it is sent. What was taken before a failure stays, and is known when the same messages are sent again. */
@@ -108,6 +117,7 @@ export class MessageTaker {
 
   /** What a message leaves that stands at a place. */
   #leave(message: AmplifierMessage, place: ChatPlace): void {
+    this.#isLate ||= place.seq < this.#before;
     const { shape, texts } = shapeOf(message, HOUSE_COUNTER);
     const waiting = callsIn(message).map((call) => this.#make.waiting(call, place));
     this.#records.push(this.#make.message({ ...shape, isPrompt: false }, place), ...waiting);

@@ -106,6 +106,27 @@ describe('the projection of a session', () => {
     expect(await reader.read(two, session.id, askedMoment({ at: 'turn:2' }))).toEqual(
       await readProjection(two, session.id, { when: askedMoment({ at: 'turn:2' }) }),
     );
+    // What waits is asked for until it is answered, and what is decided later is known.
+    const { seq, turn } = session.state;
+    const note = { owner: { session: session.id }, turn, seq, basis: null } as const;
+    await session.keepRecords([
+      { ...note, kind: 'call', at: Date.now(), body: { native: 'open', tool: 'bash', args: {}, by: seq } },
+      { ...note, kind: 'approval', at: Date.now(), body: { approval: 'ask', state: 'pending', text: 'may I?' } },
+    ]);
+    const three = await record('z');
+    const waiting = await reader.read(three, session.id);
+    expect([waiting.running?.calls.length, waiting.running?.approvals.length]).toEqual([1, 1]);
+    expect(waiting).toEqual(await readProjection(three, session.id));
+    const decided = { approval: 'ask', state: 'approved', text: 'may I?' } as const;
+    await session.keepRecords([{ ...note, seq: session.state.seq, kind: 'approval', at: Date.now(), body: decided }]);
+    await session.recordCall({ callId: 'open', tool: 'bash', args: {}, status: 'ok', content: 'w', answer: () => 'w' });
+    for (const text of ['v', 'u']) {
+      const now = await record(text);
+      const settled = await reader.read(now, session.id);
+      expect(settled.running?.calls ?? []).toEqual([]);
+      expect(settled).toEqual(await readProjection(now, session.id));
+    }
+    expect(await reader.read(three, session.id)).toEqual(waiting);
   });
 
   test('of a session or moment that is not there is refused', async () => {

@@ -108,8 +108,8 @@ describe('records of what happened to a context', () => {
     const snapshot = await store.latest();
     const ask = (query: string, storage: boolean) => runQuery(snapshot, query, { storage });
     expect((await ask('[:find ?e :where [?e :type "record"]]', false)).rows).toEqual([]);
-    const stored = `[:find ?e :where [?e :type "record"] [?e :record_ref "report session:${session}"]]`;
-    expect((await ask(stored, true)).rows).toHaveLength(1);
+    const report = toRecordPart(recordOf('report')).record_ref;
+    expect((await ask(`[:find ?e :where [?e :type "record"] [?e :record_ref "${report}"]]`, true)).rows).toHaveLength(1);
     await expect(ask('[:find ?e :where [?e :record_ref ?r]]', false)).rejects.toMatchObject({ code: 'query-refused' });
   });
 
