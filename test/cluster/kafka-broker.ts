@@ -19,6 +19,7 @@ export interface KafkaBroker {
   readonly saslPort: number;
   /** Makes a topic with settings of its own, `key=value`. */
   makeTopic(topic: string, options: { readonly partitions: number; readonly settings?: readonly string[] }): Promise<void>;
+  removeTopic(topic: string): Promise<void>;
   start(): Promise<void>;
   kill(): Promise<void>;
   remove(): Promise<void>;
@@ -70,15 +71,16 @@ export async function kafkaBroker(): Promise<KafkaBroker> {
     await untilListening(port, broker);
   };
   await start();
+  const script = async (verb: string, words: readonly string[]): Promise<void> => {
+    const { installation } = await builtFront(true);
+    const main = ['clojure.main', join(import.meta.dirname, 'topic.clj'), verb, `127.0.0.1:${port}`, ...words];
+    await run(java.command, ['-XX:TieredStopAtLevel=1', '-cp', installation.jars.join(delimiter), ...main]);
+  };
   return {
     port,
     saslPort,
-    makeTopic: async (topic, { partitions, settings = [] }) => {
-      const { installation } = await builtFront(true);
-      const script = join(import.meta.dirname, 'make-topic.clj');
-      const words = ['clojure.main', script, `127.0.0.1:${port}`, topic, String(partitions), ...settings];
-      await run(java.command, ['-XX:TieredStopAtLevel=1', '-cp', installation.jars.join(delimiter), ...words]);
-    },
+    makeTopic: (topic, { partitions, settings = [] }) => script('make', [topic, String(partitions), ...settings]),
+    removeTopic: (topic) => script('remove', [topic]),
     start,
     kill,
     remove: async () => {

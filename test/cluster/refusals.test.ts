@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { SharedLog } from '../../src/node/shared-log.js';
 import { CONFIGS, failToStart, privateFolder, type RunningFront, startFront } from '../support/front-process.js';
-import { Wire } from '../support/wire.js';
+import { until } from '../support/until.js';
+import { submitAndWait, Wire } from '../support/wire.js';
 import { freePort } from './free-port.js';
 import { type KafkaBroker, kafkaBroker } from './kafka-broker.js';
 import { type PostgresServer, postgresServer } from './postgres-server.js';
@@ -172,6 +173,29 @@ describe('a record of Kafka', () => {
     } finally {
       await wire.close();
     }
+  });
+});
+
+describe('a log that is lost while a node runs', () => {
+  test('is noticed and named; the node goes on answering from what it has, and begins no new log in its place', async () => {
+    const log = { database: database({ name: 'two' }), kafka: broker({ topic: 'lost', create: true }) };
+    const flags = await flagsOf(log);
+    front = await startFront(flags);
+    const wire = new Wire({ socketPath: join(dir, 's') });
+    try {
+      await submitAndWait(wire, '[:xtdb.api/put {:xt/id "kept" :n 1}]');
+      await submitAndWait(wire, '[:xtdb.api/put {:xt/id "kept" :n 2}]');
+      await kafka.removeTopic('lost');
+      await kafka.makeTopic('lost', { partitions: 1, settings: ['message.timestamp.type=LogAppendTime', 'retention.ms=-1'] });
+      const failed = async () => (await wire.get('/status', { accept: 'application/json' })).text;
+      expect(await until(failed, (text) => text.includes('"ingesterFailed?":true'))).toContain('"log":');
+      expect(await wire.get('/entity', { params: { eid: 'kept' } })).toMatchObject({ status: 200, text: expect.stringContaining(':n 2') });
+    } finally {
+      await wire.close();
+    }
+    await front.stop();
+    front = undefined;
+    expect(await refused(log)).toMatch(/front: log-mismatch: The log is empty, and the index/);
   });
 });
 

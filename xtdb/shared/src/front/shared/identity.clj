@@ -48,6 +48,12 @@
     (throw (trouble/trouble :older-data (str "The log has format " format "; this version writes format " wanted
                                              ", which nodes of the earlier version could not read")))))
 
+(defn- check-empty!
+  "A log that is to be begun has no index yet: where there is one, the log was lost, or is another one."
+  [index]
+  (when (db/latest-completed-tx index)
+    (throw (trouble/trouble :log-mismatch "The log is empty, and the index in this data folder was made from one that is not"))))
+
 (defn- check-index! [index name]
   (let [known (db/read-index-meta index :front/log nil)]
     (cond
@@ -62,6 +68,7 @@
   Gives the log's name. Throws what `front.shared.trouble` makes."
   [{:keys [log documents index format]}]
   (when-not (db/latest-submitted-tx log)
+    (check-empty! index)
     (write! log documents format))
   (let [document (or (document-of documents (first-transaction log))
                      (throw (trouble/trouble :log-mismatch "The log was begun by another program")))]
