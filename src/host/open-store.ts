@@ -1,26 +1,28 @@
 import { type EnsureNodeOptions, ensureNode, type NodeHandle } from '../node/ensure-node.js';
 import { ObjectStore } from '../store/object-store.js';
 import { defined } from '../values/defined.js';
-import { type NodeAddress, parseNodeUrl } from '../xtdb/address.js';
+import { isListed, type NodeAddress, parseNodeUrls } from '../xtdb/address.js';
+import { NodeList } from '../xtdb/node-list.js';
 import { XtdbClient } from '../xtdb/xtdb-client.js';
 import type { Settings } from './settings.js';
 
 /** The use of a database node: one that someone else runs, or that of a data folder, which is found or started when its address is first asked for. */
 export class NodeUse {
-  readonly #remote: Pick<Settings, 'nodeUrl' | 'nodeToken'> | undefined;
   readonly #options: EnsureNodeOptions;
   readonly #stop = new AbortController();
+  readonly #nodes: NodeList | undefined;
   #handle: NodeHandle | undefined;
 
   constructor(options: EnsureNodeOptions, remote?: Pick<Settings, 'nodeUrl' | 'nodeToken'>) {
-    this.#remote = remote;
     this.#options = options;
+    const { nodeUrl, nodeToken } = remote ?? {};
+    if (nodeUrl === undefined) return;
+    this.#nodes = new NodeList(() => parseNodeUrls(nodeUrl).map((address) => ({ ...address, ...defined({ token: nodeToken?.() }) })));
   }
 
   /** Where the node listens: asked for at the first request, and again whenever the node cannot be reached. */
   async address(): Promise<NodeAddress> {
-    const { nodeUrl, nodeToken } = this.#remote ?? {};
-    if (nodeUrl !== undefined) return { ...parseNodeUrl(nodeUrl), ...defined({ token: nodeToken?.() }) };
+    if (this.#nodes !== undefined) return this.#nodes.choose();
     const { signal } = this.#options;
     const both = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
     const before = this.#handle;
@@ -48,7 +50,9 @@ export interface OpenStore {
  */
 export async function openStore(settings: Settings, onProgress: (message: string) => void): Promise<OpenStore> {
   const use = new NodeUse({ ...settings.node, onProgress }, settings);
-  const xtdb = new XtdbClient(await use.address());
+  const first = await use.address();
+  // Of several nodes the one that answers may be another one later; a node of our own is asked for once.
+  const xtdb = new XtdbClient(isListed(first) ? () => use.address() : first);
   const close = async (): Promise<void> => {
     await xtdb.close();
     await use.release();

@@ -10,7 +10,7 @@ import type { ToolOptions } from '../tools/create-tools.js';
 import { CodedError } from '../values/coded-error.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
-import { parseNodeUrl, parseToken } from '../xtdb/address.js';
+import { parseNodeUrls, parseToken } from '../xtdb/address.js';
 import { dataFolder, type Environment, variable } from './environment.js';
 import { readSharedLogSettings, type SharedLogFlags } from './shared-log-settings.js';
 
@@ -31,7 +31,7 @@ export class UsageError extends CodedError<'usage'> {
 export interface Settings {
   /** The node of a data folder (`--data`, else PALIMPSEST_DATA, else `palimpsest` in the XDG data folder), started when there is none. */
   readonly node: Omit<EnsureNodeOptions, 'onProgress' | 'signal'>;
-  /** XTDB_URL: a node that someone else runs; then none is started. */
+  /** XTDB_URL: a node that someone else runs, or several over one log with commas between them; then none is started. */
   readonly nodeUrl: string | undefined;
   /** The bearer token of that node, read anew by each call, since tokens expire (XTDB_TOKEN_FILE or XTDB_TOKEN); undefined where none is set. */
   readonly nodeToken: (() => string) | undefined;
@@ -151,7 +151,7 @@ export function readSettings(env: Environment, flags: DatabaseFlags = {}): Setti
     throw new UsageError(`There is no profile ${JSON.stringify(named)}. Choose one of: ${NODE_PROFILES.join(', ')}.`);
   const nodeUrl = variable(env, 'XTDB_URL');
   const nodeToken = nodeUrl === undefined ? undefined : tokenReader(env);
-  if (nodeUrl !== undefined) readGiven(() => parseNodeUrl(nodeUrl));
+  if (nodeUrl !== undefined) readGiven(() => parseNodeUrls(nodeUrl));
   nodeToken?.();
   return {
     node: {

@@ -4,7 +4,14 @@ import { join } from 'node:path';
 /** Below a data folder: a folder for each node that someone else runs. */
 export const remoteFolders = (dataDir: string): string => join(dataDir, 'remote');
 
+/** A list of addresses names the same database in whatever order. */
+const inOrder = (nodeUrl: string): string =>
+  nodeUrl
+    .split(/,\s*(?=(?:https?|unix):)/i)
+    .sort()
+    .join(',');
+
 /** Where leases, journals and reports of a client lie: they belong to one database, so those of a node that someone else runs have a folder of their own. */
 export function clientFolder(dataDir: string, nodeUrl: string | undefined): string {
-  return nodeUrl === undefined ? dataDir : join(remoteFolders(dataDir), hash('sha256', nodeUrl).slice(0, 16));
+  return nodeUrl === undefined ? dataDir : join(remoteFolders(dataDir), hash('sha256', inOrder(nodeUrl)).slice(0, 16));
 }

@@ -6,10 +6,17 @@ import { XtdbError } from './errors.js';
  * Origins are `http://host:port` or `https://host:port`, without a path.
  */
 export type NodeAddress =
-  | { readonly kind: 'unix'; readonly socketPath: string; readonly token?: string }
+  | { readonly kind: 'unix'; readonly socketPath: string; readonly token?: string; readonly isListed?: boolean }
   | { readonly kind: 'tcp'; readonly origin: string; readonly token: string }
-  /** `prefix` is the path before `/_xtdb`, such as `/db`. */
-  | { readonly kind: 'url'; readonly origin: string; readonly prefix?: string; readonly token?: string };
+  /** `prefix` is the path before `/_xtdb`, such as `/db`; `isListed` says that there are other nodes over the same log. */
+  | { readonly kind: 'url'; readonly origin: string; readonly prefix?: string; readonly token?: string; readonly isListed?: boolean };
+
+/** Whether there are other nodes to turn to when this one fails. */
+export const isListed = (address: NodeAddress | undefined): boolean =>
+  address !== undefined && address.kind !== 'tcp' && address.isListed === true;
+
+/** Whether the next request may be answered by another node than the last: one of a list, or whatever stands behind an address of the web. */
+export const mayMove = (address: NodeAddress | undefined): boolean => address?.kind === 'url' || isListed(address);
 
 /** The path before `/_xtdb` at an address; empty where there is none. */
 export const prefixOf = (address: NodeAddress): string => (address.kind === 'url' ? (address.prefix ?? '') : '');
@@ -45,6 +52,17 @@ export function parseNodeUrl(text: string): NodeAddress {
   }
   const prefix = url.pathname.replace(/\/+$/, '').replace(/\/_xtdb$/, '');
   return { kind: 'url', origin: url.origin, ...(prefix === '' ? {} : { prefix }) };
+}
+
+/**
+ * The addresses of one node or of several over one log, from a setting such as `XTDB_URL`: each as for `parseNodeUrl`, with commas between them.
+ * @throws {XtdbError} `bad-request` if one is none
+ */
+export function parseNodeUrls(text: string): readonly NodeAddress[] {
+  // A comma may stand in a path.
+  const texts = text.split(/,\s*(?=(?:https?|unix):)/i);
+  const addresses = texts.map((one) => parseNodeUrl(one.trim()));
+  return addresses.length === 1 ? addresses : addresses.map((address) => ({ ...address, isListed: true }));
 }
 
 /**

@@ -3,7 +3,7 @@ import { type DatalogQuery, distinctRows, each, encodeQuery, pull } from './data
 import { type StoredDocument, toDocument } from './documents.js';
 import { XtdbError } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
-import type { RequestOptions } from './requests.js';
+import { askOnceIndexed, type RequestOptions } from './requests.js';
 import { entityId, readReceipt } from './transactions.js';
 import { TransactionLog } from './tx-log.js';
 
@@ -164,7 +164,17 @@ export class DbSnapshot {
     const limits = { timeoutMs: options.timeoutMs ?? this.#timeoutMs, signal: options.signal };
     const ask = (txId: number | undefined): Promise<EdnValue | undefined> =>
       this.#http.send({ ...request, params: { ...request.params, 'valid-time': this.basis.validTime, 'tx-id': txId }, ...limits });
-    if (this.basis.txId !== undefined) return ask(this.basis.txId);
+    const { txId, validTime } = this.basis;
+    if (txId !== undefined) {
+      try {
+        return await ask(txId);
+      } catch (error) {
+        if (!(error instanceof XtdbError) || error.code !== 'out-of-sync') throw error;
+        // Another node answered, which has not come to this transaction.
+        const params = { ...request.params, 'valid-time': validTime, 'tx-id': txId };
+        return askOnceIndexed(this.#http, { ...request, params, signal: limits.signal }, { txId, timeoutMs: limits.timeoutMs });
+      }
+    }
     try {
       return await ask(BEFORE_FIRST_TX);
     } catch (error) {

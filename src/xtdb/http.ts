@@ -4,7 +4,7 @@ import type { Dispatcher, Pool } from 'undici';
 import type { EdnValue } from '../edn/values.js';
 import { codeOf } from '../values/thrown.js';
 import { unlessAborted } from '../values/unless-aborted.js';
-import { describeAddress, type NodeAddress, prefixOf } from './address.js';
+import { describeAddress, isListed, mayMove, type NodeAddress, prefixOf } from './address.js';
 import { interpretAnswer, type MediaType } from './answers.js';
 import { XtdbError } from './errors.js';
 
@@ -35,6 +35,8 @@ export interface HttpOptions {
   readonly connections: number;
   readonly maxRequestBytes: number;
   readonly maxAnswerBytes: number;
+  /** For a look at whether a node is well: what it answers first counts, also that it is busy. */
+  readonly isProbe?: boolean;
 }
 
 type Ending = 'timeout' | 'aborted' | 'closed';
@@ -91,10 +93,28 @@ export class XtdbHttp {
   #opened: Connection | undefined;
   readonly #retired: Promise<void>[] = [];
   #closing: Promise<void> | undefined;
+  #seen: number | undefined;
 
   constructor(address: NodeAddress | (() => Promise<NodeAddress>), options: HttpOptions) {
     this.#address = address;
     this.#options = options;
+  }
+
+  /** Notes a transaction that an answer showed or a receipt named. */
+  saw(txId: number | undefined): void {
+    if (txId !== undefined) this.#seen = Math.max(this.#seen ?? txId, txId);
+  }
+
+  /** The newest transaction that was seen, where the next answer may come from a node that has not indexed it; else undefined. */
+  get awaited(): number | undefined {
+    return mayMove(this.#opened?.address) ? this.#seen : undefined;
+  }
+
+  /** Turns to another node of the list from the next request on; false where there is none. */
+  leave(): boolean {
+    if (!isListed(this.#opened?.address)) return false;
+    this.#connection = undefined;
+    return true;
   }
 
   /**
@@ -133,8 +153,10 @@ export class XtdbHttp {
       } catch (error) {
         if (!(error instanceof XtdbError)) throw error;
         const deadConnection = error.code === 'unreachable' && progress.sent && attempt === 0;
-        const busy = error.code === 'busy' && performance.now() < deadline;
+        const busy = error.code === 'busy' && performance.now() < deadline && this.#options.isProbe !== true;
         if (!deadConnection && !busy) throw error;
+        // It may be building its index, and another one of the list be ready.
+        if (busy) this.leave();
         if (busy) await this.#pause(Math.min(BUSY_PAUSE_MS * 2 ** attempt, MAX_BUSY_PAUSE_MS), request.signal);
       }
     }
@@ -193,6 +215,8 @@ export class XtdbHttp {
     } catch (error) {
       const failure = this.#failure(error, ending, outgoing);
       if (failure.code === 'unreachable') this.#connection = undefined;
+      // It may hang: whether it still answers is looked at before the next request.
+      if (failure.code === 'timeout' && request.waits !== true) this.leave();
       throw request.writes === true && progress.sent && mayHaveBeenTaken(failure) ? failure.withUnknownOutcome() : failure;
     } finally {
       clearTimeout(timer);

@@ -1,4 +1,5 @@
 import { EdnMap, type EdnValue } from '../edn/values.js';
+import { defined } from '../values/defined.js';
 import { XtdbError } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
 
@@ -8,6 +9,8 @@ export interface NodeStatus {
   readonly version: string | undefined;
   /** True if the node has stopped indexing. It then still answers 200, with stale data. */
   readonly ingesterFailed: boolean;
+  /** How many steps of a log that it shares with other nodes its index is behind; absent where it does not say. */
+  readonly behind?: number;
 }
 
 /** The answer of `/status`. @throws {XtdbError} `bad-response` */
@@ -17,7 +20,13 @@ export function readStatus(value: EdnValue | undefined): NodeStatus {
   return {
     version: typeof version === 'string' ? version : undefined,
     ingesterFailed: value.get('ingester-failed?') === true || value.get('xtdb.tx/ingester-failed?') === true,
+    ...defined({ behind: behindOf(value.get('front/log')) }),
   };
+}
+
+function behindOf(log: EdnValue | undefined): number | undefined {
+  const [submitted, completed] = log instanceof EdnMap ? [log.get('submitted'), log.get('completed')] : [];
+  return typeof submitted === 'number' && typeof completed === 'number' ? Math.max(0, submitted - completed) : undefined;
 }
 
 /** Limits of one call. */
@@ -56,6 +65,8 @@ export const askOnceIndexed = async (
     } catch (error) {
       if (!(error instanceof XtdbError)) throw error;
       if (error.code === 'server-error' && (await ingesterHasFailed(http, request.signal))) {
+        // Another node may live, and has the same log.
+        if (performance.now() < deadline && http.leave()) continue;
         throw new XtdbError(
           'ingester-failed',
           `Transaction ${txId} will not be indexed: the node has stopped indexing. Restart it; its log says why.`,

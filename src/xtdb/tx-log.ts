@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { EdnMap, EdnTagged, type EdnValue, elements, Keyword } from '../edn/values.js';
 import { XtdbError } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
-import type { RequestOptions } from './requests.js';
+import { askOnceIndexed, type RequestOptions } from './requests.js';
 import { entityId, readReceipt } from './transactions.js';
 
 /** How the serializer that XTDB makes its hashes with marks a string: by the bytes that its length takes. */
@@ -67,7 +67,12 @@ export class TransactionLog {
     const request = { method: 'GET', path: '/tx-log', params: { 'after-tx-id': txId }, accept: 'application/transit+json' } as const;
     let answer: EdnValue | undefined;
     try {
-      answer = await this.#http.send({ ...request, ...limits, maxAnswerBytes: MOST_BYTES });
+      const { awaited } = this.#http;
+      const asked = { ...request, maxAnswerBytes: MOST_BYTES };
+      answer =
+        awaited === undefined
+          ? await this.#http.send({ ...asked, ...limits })
+          : await askOnceIndexed(this.#http, { ...asked, signal: limits.signal }, { txId: awaited, timeoutMs: limits.timeoutMs });
     } catch (error) {
       if (error instanceof XtdbError && error.code === 'too-large') return undefined;
       throw error;

@@ -71,6 +71,7 @@ export class XtdbClient {
     });
     const receipt = readReceipt(answer);
     this.#latestOwnTx = Math.max(this.#latestOwnTx ?? receipt.txId, receipt.txId);
+    this.#http.saw(receipt.txId);
     return receipt;
   }
 
@@ -107,13 +108,13 @@ export class XtdbClient {
   }
 
   /**
-   * The database at a moment (default: now, and all that is indexed), pinned once. It always sees what this client has submitted, unless an earlier `txId`
-   * was asked for.
+   * The database at a moment (default: now, and all that is indexed), pinned once. It always sees what this client has submitted and what it has seen, through whichever
+   * node, unless an earlier `txId` was asked for.
    */
   async db(basis: Partial<Pick<Basis, 'validTime' | 'txId' | 'txTime'>> = {}, options: RequestOptions = {}): Promise<DbSnapshot> {
     const params = { 'valid-time': basis.validTime, 'tx-id': basis.txId, 'tx-time': basis.txTime };
     const request = { method: 'GET', path: '/db', params, accept: 'application/edn' } as const;
-    const awaited = basis.txId ?? this.#latestOwnTx;
+    const awaited = basis.txId ?? this.#http.awaited ?? this.#latestOwnTx;
     const limits = this.#limits(options);
     const answer =
       awaited === undefined
@@ -124,6 +125,7 @@ export class XtdbClient {
     if (!(validTime instanceof Date)) throw new XtdbError('bad-response', 'GET /_xtdb/db: the answer names no valid time.');
     const txId = tx instanceof EdnMap ? tx.get('xtdb.api/tx-id') : undefined;
     const txTime = tx instanceof EdnMap ? tx.get('xtdb.api/tx-time') : undefined;
+    if (typeof txId === 'number') this.#http.saw(txId);
     const pinned = { validTime, txId: typeof txId === 'number' ? txId : undefined, txTime: txTime instanceof Date ? txTime : undefined };
     return new DbSnapshot(this.#http, pinned, this.#timeoutMs);
   }
@@ -135,8 +137,17 @@ export class XtdbClient {
 
   /** The latest transaction that is indexed; undefined on an empty node. */
   async latestCompletedTx(options: RequestOptions = {}): Promise<TxReceipt | undefined> {
-    const answer = await this.#get('/latest-completed-tx', options);
-    return answer === undefined ? undefined : readReceipt(answer);
+    const awaited = this.#http.awaited;
+    const request = { method: 'GET', path: '/latest-completed-tx', accept: 'application/edn' } as const;
+    const limits = this.#limits(options);
+    const answer =
+      awaited === undefined
+        ? await this.#http.send({ ...request, ...limits })
+        : await askOnceIndexed(this.#http, { ...request, signal: options.signal }, { txId: awaited, timeoutMs: limits.timeoutMs });
+    if (answer === undefined) return undefined;
+    const latest = readReceipt(answer);
+    this.#http.saw(latest.txId);
+    return latest;
   }
 
   /** Ends every connection and every request under way. Idempotent. */

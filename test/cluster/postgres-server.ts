@@ -57,9 +57,12 @@ export interface PostgresServer {
 }
 
 /**
- * Unpacks the programs out of their jar and makes a server whose only user is `owner`, with a password that has every awkward character. Each of `databases` is made.
+ * Unpacks the programs out of their jar and makes a server with one user, with a password that has every awkward character. Each of `databases` is made.
  */
-export async function postgresServer(databases: readonly string[], age: 'new' | 'old' = 'new'): Promise<PostgresServer> {
+export async function postgresServer(
+  databases: readonly string[],
+  { age = 'new', user = 'owner' }: { readonly age?: 'new' | 'old'; readonly user?: string } = {},
+): Promise<PostgresServer> {
   const jar = serverJars(age).find((path) => path.includes('embedded-postgres-binaries'));
   if (jar === undefined) throw new Error('there is no jar with the programs of PostgreSQL');
   const dir = await mkdtemp(join(tmpdir(), 'palimpsest-pg-'));
@@ -80,7 +83,7 @@ export async function postgresServer(databases: readonly string[], age: 'new' | 
     '-D',
     data,
     '-U',
-    'owner',
+    user,
     '-A',
     'scram-sha-256',
     `--pwfile=${passwordFile}`,
@@ -121,5 +124,5 @@ export async function postgresServer(databases: readonly string[], age: 'new' | 
     await kill();
     await rm(dir, { recursive: true, force: true });
   };
-  return { port, user: 'owner', password, start, kill, remove };
+  return { port, user, password, start, kill, remove };
 }

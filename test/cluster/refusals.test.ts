@@ -100,7 +100,7 @@ describe('PostgreSQL', () => {
   });
 
   test('a version that is too old', async () => {
-    const old = await postgresServer(['one'], 'old');
+    const old = await postgresServer(['one'], { age: 'old' });
     try {
       const passwordFile = join(dir, 'password');
       await writeFile(passwordFile, old.password);

@@ -10,7 +10,7 @@
        "                  (--socket PATH | --port N [--host ADDRESS] [--token-file FILE [--make-token]])\n"
        "                  [--idle-exit SECONDS]\n"
        "                  [--query-timeout MS] [--max-rows N] [--max-body BYTES] [--max-queries N]\n"
-       "                  [--await-timeout MS] [--read-only] [--warm]\n"
+       "                  [--await-timeout MS] [--read-only] [--exit-when-failed] [--warm]\n"
        "       front.main --version"))
 
 (defn- path [text] (Path/of text (make-array String 0)))
@@ -40,7 +40,7 @@
    "--await-timeout" [:await-timeout (whole-number 1 3600000)]})
 
 (def ^:private switches
-  {"--make-token" :make-token, "--read-only" :read-only, "--warm" :warm, "--version" :version})
+  {"--make-token" :make-token, "--read-only" :read-only, "--exit-when-failed" :exit-when-failed, "--warm" :warm, "--version" :version})
 
 (def ^:private defaults
   {:idle-exit 0

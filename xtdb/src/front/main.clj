@@ -24,6 +24,9 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private usage-code 64)
+(def ^:private failed-code
+  "Of a node that takes no more writes, where it shall end then."
+  4)
 (def ^:private progress-ms 200)
 (def ^:private watch-ms 250)
 
@@ -100,9 +103,13 @@
     (watch! "front-idle" #(when (activity/idle-for? activity seconds) (deliver stop :idle)))))
 
 (defn- watch-writes!
-  "Says once that the indexer or the store takes no more writes: whoever supervises this process starts it again when there is room."
-  [{:keys [node store-failed]}]
-  (watch! "front-writes" #(when (or (realized? store-failed) (starting/ingester-failed? (xt/status node))) (ready/say-failed!) true)))
+  "Says once that the indexer or the store takes no more writes: whoever supervises this process starts it again when there is room. With `end?` the process
+  ends."
+  [{:keys [node store-failed]} end? stop]
+  (watch! "front-writes" #(when (or (realized? store-failed) (starting/ingester-failed? (xt/status node)))
+                            (ready/say-failed!)
+                            (when end? (deliver stop :failed))
+                            true)))
 
 (defn- on-signal!
   "SIGTERM and SIGINT end in a clean close and exit code 0."
@@ -135,18 +142,19 @@
     (when (wait-until-ready! front stop)
       (ready/say! (:listening front))
       (watch-idle! front (:idle-exit flags) stop)
-      (watch-writes! front))
+      (watch-writes! front (:exit-when-failed flags) stop))
     (log/info "Stopping:" (name @stop))
     (try
       (close-front! front)
       (finally
-        (deliver closed true)))))
+        (deliver closed true)))
+    (if (= :failed @stop) failed-code 0)))
 
 (defn- start [flags]
   (transit/limit-parser! (:max-body flags))
   (if (or (nil? (:lock flags)) (lock/take! (:lock flags)))
     (if (:warm flags)
-      (warm/run (assoc flags :open open-front, :close close-front!))
+      (do (warm/run (assoc flags :open open-front, :close close-front!)) 0)
       (serve flags))
     (fail! {:code "locked", :message (str "Another process holds " (:lock flags)), :exit start-failure/lock-held-code})))
 
@@ -163,7 +171,7 @@
     (if (:version flags)
       (println (ready/version))
       (try
-        (start flags)
+        (exit! (start flags))
         (catch Throwable e
           (log/debug e "Did not start")
           (fail! (start-failure/reason e)))))

@@ -1,0 +1,83 @@
+import { messageOf } from '../values/thrown.js';
+import { describeAddress, type NodeAddress } from './address.js';
+import { XtdbError } from './errors.js';
+import { XtdbHttp } from './http.js';
+import { type NodeStatus, readStatus } from './requests.js';
+
+/**
+ * How a node is, from best to worst: `ready`; `lagging`, far behind a log that it shares; `restoring`, it builds its index and answers nothing else yet;
+ * `failed`, its indexer has stopped and it answers stale data; `unreachable`.
+ */
+export type NodeHealth = 'ready' | 'lagging' | 'restoring' | 'failed' | 'unreachable';
+
+/** Those that may be asked: what is written through another node is waited for. */
+const USABLE: readonly NodeHealth[] = ['ready', 'lagging'];
+/** How many steps of the log a node may be behind and still count as ready; a busy log is a few ahead of every index. */
+const MOST_BEHIND = 1_000;
+/** How long a node may take to say how it is, milliseconds. */
+const PROBE_MS = 2_000;
+
+/** What the status of a node that answers says of its health. */
+export function healthOf({ ingesterFailed, behind = 0 }: NodeStatus): NodeHealth {
+  if (ingesterFailed) return 'failed';
+  return behind > MOST_BEHIND ? 'lagging' : 'ready';
+}
+
+/** What a node was found to be, and why. */
+interface Probed {
+  readonly address: NodeAddress;
+  readonly health: NodeHealth;
+  readonly why: string;
+}
+
+async function probe(address: NodeAddress): Promise<Probed> {
+  const http = new XtdbHttp(address, { connections: 1, maxRequestBytes: 1_024, maxAnswerBytes: 1_048_576, isProbe: true });
+  try {
+    const status = await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: PROBE_MS });
+    const health = healthOf(readStatus(status));
+    return { address, health, why: health };
+  } catch (error) {
+    if (error instanceof XtdbError && error.code === 'busy') return { address, health: 'restoring', why: 'it builds its index' };
+    return { address, health: 'unreachable', why: messageOf(error) };
+  } finally {
+    await http.close();
+  }
+}
+
+/**
+ * Several nodes over one log, of which one is used for as long as it is well. Which of them answers makes no difference to a reader: whoever asks waits for the
+ * newest transaction that it has seen.
+ */
+export class NodeList {
+  readonly #addresses: () => readonly NodeAddress[];
+  #current = 0;
+
+  /** `addresses` gives them with their token of now, always in the same order. */
+  constructor(addresses: () => readonly NodeAddress[]) {
+    this.#addresses = addresses;
+  }
+
+  /**
+   * The node to ask from now on: the one that was used, else the next that is well.
+   * @throws {XtdbError} `unreachable` – none is; the message says of each why
+   */
+  async choose(): Promise<NodeAddress> {
+    const addresses = this.#addresses();
+    const at = (i: number): number => (this.#current + i) % addresses.length;
+    const [first, ...others] = addresses.flatMap((_, i) => addresses[at(i)] ?? []);
+    if (first === undefined) throw new XtdbError('unreachable', 'No node is named.');
+    // Where there is no choice the request itself finds out.
+    if (others.length === 0) return first;
+    const current = await probe(first);
+    if (current.health === 'ready') return first;
+    const probed = [current, ...(await Promise.all(others.map(probe)))];
+    for (const health of USABLE) {
+      const found = probed.findIndex((one) => one.health === health);
+      if (found < 0) continue;
+      this.#current = at(found);
+      return probed[found]?.address ?? first;
+    }
+    const each = probed.map(({ address, why }) => `${describeAddress(address)}: ${why}`);
+    throw new XtdbError('unreachable', `None of the ${probed.length} nodes can be used. ${each.join('; ')}`);
+  }
+}
