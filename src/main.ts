@@ -6,6 +6,7 @@ import { doctorCommand } from './cli/doctor.js';
 import { exportCommand } from './cli/export.js';
 import { endUsageErrors } from './cli/flags.js';
 import { forkCommand } from './cli/fork.js';
+import { gcCommand } from './cli/gc.js';
 import { importCommand } from './cli/import.js';
 import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
@@ -59,6 +60,7 @@ const program = new Command('palimpsest')
   .addCommand(exportCommand())
   .addCommand(importCommand())
   .addCommand(packCommand())
+  .addCommand(gcCommand())
   .addCommand(compactCommand())
   .addCommand(replayCommand())
   .addCommand(labCommand());

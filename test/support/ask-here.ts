@@ -31,6 +31,8 @@ import '../../src/interop/tyrum/conversation.js';
 import { compactCommand } from '../../src/cli/compact.js';
 import { exportCommand } from '../../src/cli/export.js';
 import { forkCommand } from '../../src/cli/fork.js';
+import { gcCommand } from '../../src/cli/gc.js';
+import '../../src/interop/cortexfs/collect-garbage.js';
 import { importCommand } from '../../src/cli/import.js';
 import { noteCommand } from '../../src/cli/note.js';
 import { packCommand } from '../../src/cli/pack.js';
@@ -48,6 +50,7 @@ export async function askHere(args: readonly string[], env: Readonly<Record<stri
     ...reviewCommands(),
     exportCommand(),
     packCommand(),
+    gcCommand(),
     forkCommand(),
     restoreCommand(),
     importCommand(),

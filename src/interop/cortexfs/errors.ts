@@ -11,6 +11,8 @@ import { CodedError } from '../../values/coded-error.js';
  * - `too-large`: a file is larger than what is read of one, or there are too many
  * - `conflict`: a session that is there says something else than the directory; the message names the first line
  * - `unfinished`: an import of a longer directory was broken off, which has to be finished first
+ * - `invalid-policy`: a `gc.policy` that cannot be read, or would let raw history go
+ * - `no-archive`: collected files cannot be moved there
  * - `invalid-budget`: a limit of tokens that cannot be meant
  * - `budget-too-small`: the newest message of the user alone takes more than the limit
  */
@@ -23,6 +25,8 @@ export type CortexfsErrorCode =
   | 'too-large'
   | 'conflict'
   | 'unfinished'
+  | 'invalid-policy'
+  | 'no-archive'
   | 'invalid-budget'
   | 'budget-too-small';
 

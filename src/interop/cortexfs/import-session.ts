@@ -96,7 +96,8 @@ function keptOf(
   const { seqs, missing } = continuation;
   const before = there.kept.at(-1);
   const files = changedFiles(plan.derived, keptFiles(there.kept));
-  const isNative = before === undefined && there.steps.length > 0;
+  // A session of ours with nothing in it yet, too.
+  const isNative = before === undefined && there.projection !== undefined && (there.steps.length > 0 || plan.hasOwn);
   const hasMore = plan.messages.length > continuation.messages || plan.events.length > continuation.events || Object.keys(files).length > 0;
   if (!hasMore || (isNative && missing.length === 0)) return undefined;
   const seqOfLine = new Map<number, { readonly seq: number; readonly said: string | null | undefined }>();
@@ -150,6 +151,13 @@ function unfinishedPart(files: ReadonlyMap<string, string>, { kept, steps }: The
   );
 }
 
+/** Whether an import was broken off before it set the prompt. */
+function lacksPrompt({ plan, there, continuation }: Work): boolean {
+  const { projection, steps } = there;
+  const has = projection?.entries.some((entry) => entry.kind === 'system' && entry.isPrompt) === true;
+  return plan.prompt !== undefined && !has && !continuation.isOlder && steps.length <= (continuation.seqs.at(-1) ?? 0);
+}
+
 async function keepAll(session: ContextSession, records: readonly ContextRecord[]): Promise<void> {
   for (let at = 0; at < records.length; at += RECORDS_AT_ONCE) await session.keepRecords(records.slice(at, at + RECORDS_AT_ONCE));
 }
@@ -179,12 +187,9 @@ class DirectoryImport {
   }
 
   isDone(work: Work): boolean {
-    return (
-      work.there.projection !== undefined &&
-      work.kept === undefined &&
-      work.continuation.missing.length === 0 &&
-      this.records(work).length === 0
-    );
+    const { there, kept, continuation } = work;
+    const isWhole = there.projection !== undefined && kept === undefined && continuation.missing.length === 0;
+    return isWhole && !lacksPrompt(work) && this.records(work).length === 0;
   }
 
   /** Writes it: what is kept of the directory first, so that an import that is broken off can go on; then step by step; then the records. */
@@ -211,7 +216,8 @@ class DirectoryImport {
         turns.set(seq, turn);
         if (this.#client.status.waiting > MOST_WAITING) await this.#client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
       }
-      await this.#prompt(session, plan, undefined);
+      // What only brings notes leaves the prompt as it is by now.
+      if (kept !== undefined || missing.length > 0 || lacksPrompt(work)) await this.#prompt(session, plan, undefined);
       await this.#client.backpressure(0, DATABASE_WAIT_MS);
       await keepAll(
         session,

@@ -161,6 +161,19 @@ describe('a session directory that another program wrote', () => {
     await expect(bring(await write(FOREIGN), name)).resolves.toMatchObject({ outcome: 'unchanged' });
   });
 
+  test('a session of ours in which nothing was said yet has all of its own directory', async () => {
+    const [name, folder] = [fresh(), place()];
+    const session = await client.openSession({ id: name });
+    await session.setSystemPrompt('Be kind.');
+    await client.closeSession(session);
+    await exportSession(await Timeline.open(await client.delivered()), folder, { session: sessionId(name) });
+    expect(await bring(folder, name)).toMatchObject({ outcome: 'unchanged' });
+    const copy = fresh();
+    expect(await bring(folder, copy)).toMatchObject({ outcome: 'created', steps: 0 });
+    expect((await projected(copy)).entries).toMatchObject([{ kind: 'system', text: 'Be kind.' }]);
+    expect(await bring(folder, copy)).toMatchObject({ outcome: 'unchanged' });
+  });
+
   test('on the command line: what would be done, what was done, and why not', async () => {
     const [session, folder] = [fresh(), await write(FOREIGN)];
     const ask = async (...args: string[]) => {
@@ -171,6 +184,12 @@ describe('a session directory that another program wrote', () => {
     expect(await ask(folder, '--session', session, '--plan')).toMatchObject({ code: 0, plan: true, outcome: 'created', steps: 12 });
     expect(await ask(folder, '--session', session)).toMatchObject({ code: 0, session, outcome: 'created', steps: 12, records: 6 });
     expect(await ask(folder, '--session', session)).toMatchObject({ code: 0, outcome: 'unchanged' });
+    const collected = await askHere(['gc', folder, '--json']);
+    expect(JSON.parse(collected.stdout)).toMatchObject({
+      applied: false,
+      collected: [{ path: 'context/swap/chunk/sha256-abc' }],
+      kept: [],
+    });
     await writeFiles(folder, { 'messages.jsonl': '{"role":"user","content":"else"}\n' });
     expect(await ask(folder, '--session', session)).toMatchObject({ code: 1, error: { code: 'conflict' } });
     expect(await ask(root, '--plan')).toMatchObject({ code: 64, error: { code: 'usage' } });

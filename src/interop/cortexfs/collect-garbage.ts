@@ -1,0 +1,76 @@
+import { lstat, mkdir, rename } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { replaceFile } from '../../process/owned-file.js';
+import { systemCode } from '../../process/system-error.js';
+import { CortexfsError } from './errors.js';
+import { type GcPlan, planCollection, readPolicy } from './gc-plan.js';
+import { readDirectory } from './read-directory.js';
+
+/** How a directory is collected. */
+export interface GcOptions {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** False: only says what would go. */
+  readonly apply?: boolean;
+  /** Where to: the folder's name with `.archive` where left out; outside of the directory, and on the same filesystem. */
+  readonly archive?: string | undefined;
+}
+
+/** What a collection did, or would do. */
+export interface GcOutcome extends GcPlan {
+  /** The folder that the files are in now; undefined where nothing was moved. */
+  readonly archived: string | undefined;
+}
+
+/** A folder of this collection alone. */
+async function runFolder(archive: string, now: number): Promise<string> {
+  const name = new Date(now).toISOString().replaceAll(/[:.]/g, '-');
+  await mkdir(archive, { recursive: true, mode: 0o700 });
+  for (let n = 1; ; n++) {
+    const folder = join(archive, n === 1 ? name : `${name}-${n}`);
+    try {
+      await mkdir(folder, { mode: 0o700 });
+      return folder;
+    } catch (error) {
+      if (systemCode(error) !== 'EEXIST') throw error;
+    }
+  }
+}
+
+async function moved(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (systemCode(error) !== 'EXDEV') throw error;
+    throw new CortexfsError(
+      'no-archive',
+      `${dirname(to)} is on another filesystem than ${from}: name an archive on the same one (--archive)`,
+    );
+  }
+}
+
+/**
+ * Moves derived files of a session directory into an archive, as its `context/gc.policy` allows: never raw history, never anything of a child. Only says what would go unless it
+ * is to be applied. Nothing is deleted: the archive has each file under its path, and a manifest that is written first says which there are and why.
+ * @throws {CortexfsError} `invalid-policy`, `no-archive`, and what `readDirectory` throws: nothing was changed
+ */
+export async function collectGarbage(
+  folder: string,
+  { now, apply = false, archive = `${resolve(folder)}.archive` }: GcOptions,
+): Promise<GcOutcome> {
+  const { files } = await readDirectory(folder);
+  const policy = readPolicy(files.get('context/gc.policy') ?? '');
+  const times = new Map<string, number>();
+  for (const path of files.keys()) times.set(path, (await lstat(join(folder, path))).mtimeMs);
+  const plan = planCollection({ files, writtenAt: (path) => times.get(path) ?? now }, policy, now);
+  const isInside = !relative(resolve(folder), resolve(archive)).startsWith('..');
+  if (isInside)
+    throw new CortexfsError('no-archive', `the archive ${archive} lies in the session directory: name another folder (--archive)`);
+  if (!apply || plan.collected.length === 0) return { ...plan, archived: undefined };
+  const archived = await runFolder(archive, now);
+  const manifest = { format: 1, directory: resolve(folder), at: new Date(now).toISOString(), files: plan.collected };
+  await replaceFile(join(archived, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`, { flush: true });
+  for (const { path } of plan.collected) await moved(join(folder, path), join(archived, path));
+  return { ...plan, archived };
+}

@@ -1,0 +1,144 @@
+import { hashText } from '../../objects/hashes.js';
+import { isJsonObject } from '../../values/json-object.js';
+import { linesOf } from './check-file.js';
+import { CortexfsError } from './errors.js';
+import type { Fields } from './read-messages.js';
+import { strictJson } from './strict-json.js';
+
+/** What of the derived files may go, as `context/gc.policy` says. */
+export interface GcPolicy {
+  /** How long a pack and a chunk of `swap` stay after they were written, milliseconds. */
+  readonly packTtl: number;
+  readonly swapTtl: number;
+  /** With how many references in its index a blob stays. */
+  readonly dedupMinRefs: number;
+}
+
+/** A file that may go, or that stays although it is of a kind that may, and why. */
+export interface GcFinding {
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** What a collection would do. */
+export interface GcPlan {
+  readonly collected: readonly (GcFinding & { readonly bytes: number; readonly sha256: string })[];
+  readonly kept: readonly GcFinding[];
+}
+
+/** The files of a directory with the moments at which they were written. */
+export interface DatedFiles {
+  readonly files: ReadonlyMap<string, string>;
+  readonly writtenAt: (path: string) => number;
+}
+
+const POLICY_FILE = 'context/gc.policy';
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+const wrong = (line: number, message: string): CortexfsError =>
+  new CortexfsError('invalid-policy', `${POLICY_FILE}, line ${line}: ${message}; nothing was changed`);
+
+function duration(line: number, key: string, value: string): number {
+  const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(value) ?? [];
+  const ms = value === '0' ? 0 : Number(count) * (UNITS[unit] ?? Number.NaN);
+  if (Number.isSafeInteger(ms)) return ms;
+  throw wrong(line, `${key} must be a number with a unit of s, m, h or d, not ${JSON.stringify(value)}`);
+}
+
+/**
+ * Reads a policy: lines `key=value`, empty ones and those that begin with # aside. What no policy says may go at once.
+ * @throws {CortexfsError} `invalid-policy` – naming the line; also for one that lets the raw files go: the history is never deleted (SSOT §2.6)
+ */
+export function readPolicy(text: string): GcPolicy {
+  let policy: GcPolicy = { packTtl: 0, swapTtl: 0, dedupMinRefs: 1 };
+  const seen = new Set<string>();
+  for (const [i, own] of text.split('\n').entries()) {
+    const said = own.trim();
+    if (said === '' || said.startsWith('#')) continue;
+    const [, key = '', value = ''] = /^([a-z_]+)\s*=\s*(\S+)$/.exec(said) ?? [];
+    const line = i + 1;
+    if (seen.has(key)) throw wrong(line, `${key} stands there twice`);
+    seen.add(key);
+    if (key === 'pack_ttl') policy = { ...policy, packTtl: duration(line, key, value) };
+    else if (key === 'swap_ttl') policy = { ...policy, swapTtl: duration(line, key, value) };
+    else if (key === 'dedup_min_refs' || key === 'keep_messages' || key === 'keep_events') {
+      if (!/^\d{1,9}$/.test(value)) throw wrong(line, `${key} must be a whole number, not ${JSON.stringify(value)}`);
+      if (key === 'dedup_min_refs') policy = { ...policy, dedupMinRefs: Number(value) };
+      else if (Number(value) === 0)
+        throw wrong(
+          line,
+          `${key}=0 would let raw history go, which is append-only and never collected (SSOT §2.6): keep a copy elsewhere with palimpsest export, and say ${key}=1`,
+        );
+    } else
+      throw wrong(line, `${JSON.stringify(said)} is no rule: there are pack_ttl, swap_ttl, dedup_min_refs, keep_messages and keep_events`);
+  }
+  return policy;
+}
+
+const fieldsOf = (text: string | undefined): readonly Fields[] => linesOf(text ?? '').map((line) => JSON.parse(line) as Fields);
+
+/** Every text that other files of a directory name a file by: sources of the pack, paths of the references. */
+function namedPaths(files: ReadonlyMap<string, string>): ReadonlySet<string> {
+  const pack = JSON.parse(files.get('context/pack.json') ?? '{}') as { readonly items?: readonly Fields[] };
+  return new Set([
+    ...(pack.items ?? []).map(({ source }) => String(source)),
+    ...fieldsOf(files.get('context/refs.jsonl')).map(({ path }) => String(path)),
+  ]);
+}
+
+/** Whether the raw files still have all that a chunk holds. */
+function isRebuildable(name: string, text: string, files: ReadonlyMap<string, string>): boolean {
+  const read = strictJson(text);
+  if (read.ok && isJsonObject(read.value) && (read.value.source === 'messages.jsonl' || read.value.source === 'events.jsonl')) return true;
+  return fieldsOf(files.get('context/swap/index.jsonl')).some(({ id, source, range }) => {
+    const [, first, last] = /^(\d+)-(\d+)$/.exec(String(range)) ?? [];
+    if (id !== name || (source !== 'messages.jsonl' && source !== 'events.jsonl') || first === undefined) return false;
+    const lines = linesOf(files.get(source) ?? '').slice(Number(first) - 1, Number(last));
+    return lines.map((line) => `${line}\n`).join('') === text;
+  });
+}
+
+const age = (ms: number): string => `${Math.floor(ms / 1_000)} s`;
+
+/**
+ * What of a directory's derived files may go: packs, chunks that can be made again from the raw files, blobs that nothing refers to. Nothing else ever: no raw file, nothing of a child, no
+ * file of another kind. Pure.
+ */
+export function planCollection({ files, writtenAt }: DatedFiles, policy: GcPolicy, now: number): GcPlan {
+  const collected: GcPlan['collected'][number][] = [];
+  const kept: GcFinding[] = [];
+  const named = namedPaths(files);
+  const refs = new Map(
+    fieldsOf(files.get('context/dedup/index.jsonl')).map(({ hash, refs: own }) => [String(hash), (own as readonly string[]).length]),
+  );
+  const decide = (path: string, reason: string, stays: string | undefined): void => {
+    const text = files.get(path) ?? '';
+    if (stays === undefined) collected.push({ path, reason, bytes: Buffer.byteLength(text), sha256: hashText(text) });
+    else kept.push({ path, reason: stays });
+  };
+  const young = (path: string, key: string, ttl: number): string | undefined => {
+    const old = Math.max(0, now - writtenAt(path));
+    return old < ttl ? `written ${age(old)} ago, ${key} is ${age(ttl)}` : undefined;
+  };
+  for (const [path, text] of files) {
+    const chunk = /^context\/swap\/chunk\/([^/]+)$/.exec(path)?.[1];
+    const blob = /^context\/dedup\/blob\/([^/]+)$/.exec(path)?.[1];
+    if (/^context\/pack\.(?:json|md)$/.test(path))
+      decide(path, 'a pack is made again by palimpsest pack', young(path, 'pack_ttl', policy.packTtl));
+    if (chunk !== undefined) {
+      const isLost = !isRebuildable(chunk, text, files);
+      decide(path, 'the raw files have all of it', isLost ? 'nothing says how to make it again' : young(path, 'swap_ttl', policy.swapTtl));
+    }
+    if (blob !== undefined) {
+      const count = refs.get(blob) ?? 0;
+      const isNamed = named.has(path) || named.has(`context/dedup/${blob}`);
+      const stays = isNamed
+        ? 'a pack or reference names it'
+        : count >= policy.dedupMinRefs
+          ? `its index has ${count} references`
+          : undefined;
+      decide(path, `its index has ${count} references, dedup_min_refs is ${policy.dedupMinRefs}`, stays);
+    }
+  }
+  return { collected, kept };
+}
