@@ -72,6 +72,30 @@ function keptTurns(entries: readonly Entry[], { protectedRecent = 0, protectedTo
   return Math.max(0, last - Math.min(last, recent?.turn ?? last, results[0]?.turn ?? last));
 }
 
+/** What a view is brought down to where nothing else is asked for, and what its summary may take, in shares of the limit. */
+const TARGET = 0.75;
+const SUMMARY = 0.1;
+
+/**
+ * How many turns before the last one fit into what a view is brought down to, with older results as their lines. Were more of them kept, it would have to get smaller again with each message, and begin with nothing of the
+ * view before.
+ */
+function fittingTurns(entries: readonly Entry[], { wish, counter }: Counting): number {
+  const last = entries.at(-1)?.turn ?? 0;
+  const { budget, targetUsage = TARGET, protectedToolResults = 0 } = wish;
+  let room = budget * (targetUsage - (wish.summary === false ? 0 : SUMMARY));
+  for (const entry of entries) if (entry.kind === 'system') room -= entry.tokens + counter.perMessage;
+  let results = 0;
+  for (const entry of entries.toReversed()) {
+    if (entry.kind === 'system') continue;
+    const isLine = entry.kind === 'result' && results++ >= protectedToolResults;
+    const calls = entry.kind === 'assistant' ? entry.calls.reduce((sum, call) => sum + call.tokens + counter.perCall, 0) : 0;
+    room -= counter.perMessage + calls + (isLine ? Math.min(entry.tokens, entry.lineTokens) : entry.tokens);
+    if (room < 0) return Math.max(0, last - entry.turn - 1);
+  }
+  return last;
+}
+
 /**
  * The list within a limit of tokens, as messages: a result with its call, all results of a message behind it in the order of its calls. Pure; nothing of the list changes.
  * @throws {ProjectionError} `invalid-budget`, `budget-too-small`
@@ -86,7 +110,7 @@ export function messagesView(listed: readonly ListedEntry[], counting: Counting 
       trigger: wish.compactThreshold,
       target: wish.targetUsage,
       keepResults: wish.protectedToolResults,
-      keepTurns: keptTurns(entries, wish),
+      keepTurns: Math.min(keptTurns(entries, wish), fittingTurns(entries, counting)),
       summary: wish.summary === false ? 0 : undefined,
     }),
   };

@@ -9,7 +9,7 @@ import { ProjectionError } from '../../../src/projection/errors.js';
 import { type PairedItem, pairFindings } from '../../../src/projection/pair-check.js';
 import { NO_VIEW } from '../../../src/projection/shrink-view.js';
 import { effort } from '../../support/effort.js';
-import { BYTES, happenings, projectionOf, WORDS } from '../projection/any-session.js';
+import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../projection/any-session.js';
 
 const NOTHING: KeptShapes = { bySeq: new Map(), prompts: [], from: 0 };
 
@@ -59,6 +59,23 @@ describe('any session as messages of Amplifier', () => {
       { numRuns: effort(100, 1_000) },
     );
   });
+});
+
+test('a list whose newest messages are more than a view is brought down to goes on from the view before it, not from a smaller one with each message', () => {
+  const turn = (n: number): readonly Happening[] => [
+    { kind: 'user', text: `question ${n} ${'why '.repeat(40)}` },
+    { kind: 'said', text: `answer ${n} ${'so '.repeat(40)}` },
+  ];
+  const wish = { budget: 4_000, targetUsage: 0.5, compactThreshold: 0.9, protectedRecent: 1, protectedToolResults: 5 };
+  let state = NO_VIEW;
+  const shrunk: number[] = [];
+  for (let turns = 60; turns < 80; turns++) {
+    const projection = projectionOf(Array.from({ length: turns }, (_, n) => turn(n)).flat(), WORDS);
+    const { view } = messagesView(listedEntries(projection, NOTHING), { kept: NOTHING, wish, counter: WORDS, state });
+    if (view.shrunk !== undefined) shrunk.push(turns);
+    state = view.state;
+  }
+  expect(shrunk).toEqual([60]);
 });
 
 describe('a message taken apart', () => {
