@@ -63,15 +63,6 @@ interface Counting {
   readonly counter: TokenCounter;
 }
 
-/** How many turns before the last one stay: those that the newest entries and the newest results reach into. */
-function keptTurns(entries: readonly Entry[], { protectedRecent = 0, protectedToolResults = 0 }: ViewWish): number {
-  const recent =
-    protectedRecent === 0 ? undefined : entries[Math.min(entries.length - 1, Math.floor(entries.length * (1 - protectedRecent)))];
-  const results = protectedToolResults === 0 ? [] : entries.filter(({ kind }) => kind === 'result').slice(-protectedToolResults);
-  const last = entries.at(-1)?.turn ?? 0;
-  return Math.max(0, last - Math.min(last, recent?.turn ?? last, results[0]?.turn ?? last));
-}
-
 /** What a view is brought down to where nothing else is asked for, and what its summary may take, in shares of the limit. */
 const TARGET = 0.75;
 const SUMMARY = 0.1;
@@ -96,6 +87,17 @@ function fittingTurns(entries: readonly Entry[], { wish, counter }: Counting): n
   return last;
 }
 
+/** How many turns before the last one stay: those that the newest results reach into, and of those that the newest entries do as many as fit. */
+function keptTurns(entries: readonly Entry[], counting: Counting): number {
+  const { protectedRecent = 0, protectedToolResults = 0 } = counting.wish;
+  const recent =
+    protectedRecent === 0 ? undefined : entries[Math.min(entries.length - 1, Math.floor(entries.length * (1 - protectedRecent)))];
+  const results = protectedToolResults === 0 ? [] : entries.filter(({ kind }) => kind === 'result').slice(-protectedToolResults);
+  const last = entries.at(-1)?.turn ?? 0;
+  const since = (entry: Entry | undefined): number => last - Math.min(last, entry?.turn ?? last);
+  return Math.max(since(results[0]), Math.min(since(recent), fittingTurns(entries, counting)));
+}
+
 /**
  * The list within a limit of tokens, as messages: a result with its call, all results of a message behind it in the order of its calls. Pure; nothing of the list changes.
  * @throws {ProjectionError} `invalid-budget`, `budget-too-small`
@@ -110,7 +112,7 @@ export function messagesView(listed: readonly ListedEntry[], counting: Counting 
       trigger: wish.compactThreshold,
       target: wish.targetUsage,
       keepResults: wish.protectedToolResults,
-      keepTurns: Math.min(keptTurns(entries, wish), fittingTurns(entries, counting)),
+      keepTurns: keptTurns(entries, counting),
       summary: wish.summary === false ? 0 : undefined,
     }),
   };
