@@ -206,7 +206,13 @@ class BundleCheck {
   }
 
   #context({ seq, body }: StoredDocument): void {
-    const { basis } = body as { readonly basis: { readonly validTime: number; readonly txId: number } | null };
+    const { basis, ahead } = body as {
+      readonly basis: { readonly validTime: number; readonly txId: number } | null;
+      readonly ahead?: object;
+    };
+    // Made while the database was away: it is read with the newest of everything at the transaction of its record.
+    if (basis === null && ahead === undefined)
+      this.#contexts.push({ step: Number(seq), validTime: Number.MAX_SAFE_INTEGER, number: this.#transactions.length });
     if (basis !== null && basis.txId >= this.#transactions.length)
       throw altered(`a context of step ${String(seq)} was read at transaction ${basis.txId}, which came after it`);
     if (basis !== null) this.#contexts.push({ step: Number(seq), validTime: basis.validTime, number: basis.txId });

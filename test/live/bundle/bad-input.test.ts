@@ -8,6 +8,7 @@ import { acquireSessionLock } from '../../../src/lease/session-lock.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import type { SessionId } from '../../../src/objects/ids.js';
 import { askHere } from '../../support/ask-here.js';
+import { effort } from '../../support/effort.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
@@ -90,7 +91,7 @@ describe('a bundle that is not what it says', () => {
   });
 
   test('cut short at any place', async () => {
-    for (let length = 0; length < good.length; length += Math.ceil(good.length / 40)) {
+    for (let length = 0; length < good.length; length += Math.ceil(good.length / effort(12, 200))) {
       expect(await refused(good.subarray(0, length))).toMatch(/^BundleError (cut-short|not-a-bundle): /);
     }
     for (const count of [1, 2, lines.length >> 1, lines.length - 1]) {
@@ -99,13 +100,13 @@ describe('a bundle that is not what it says', () => {
   });
 
   test('altered at any place', async () => {
-    for (let at = 12; at < good.length; at += Math.ceil(good.length / 60)) {
+    for (let at = 12; at < good.length; at += Math.ceil(good.length / effort(15, 500))) {
       const bytes = Buffer.from(good);
       bytes[at] = (bytes[at] ?? 0) ^ 0x10;
       expect(await refused(bytes)).toMatch(/^BundleError (altered|cut-short|malformed|not-a-bundle|newer-version|too-large): /);
     }
     for (const [i, line] of lines.entries()) {
-      if (i === 0 || i === lines.length - 1) continue;
+      if (i === 0 || i === lines.length - 1 || i % effort(4, 1) !== 0) continue;
       expect([i, await refused(sealed(lines.filter((_, at) => at !== i)))]).toEqual([
         i,
         expect.stringMatching(/^BundleError (altered|malformed): /),
@@ -232,12 +233,10 @@ describe('a bundle that is not what it says', () => {
     ['a line without an end', () => gzipSync(Buffer.alloc(64 * 1_048_576, 'x')), /too-large/],
     ['nesting without an end', () => gzipSync(`${'['.repeat(1_000_000)}\n`), /not-a-bundle|malformed/],
   ])('%s', async (_, bytes, told) => {
-    const before = (await run('sessions', '--json')).stdout.length;
     expect(await refused(bytes())).toMatch(told);
     const { code, stdout, stderr } = await run('import', path('bad.bundle'));
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr.trim().split('\n')).toHaveLength(1);
-    expect(before).toBeGreaterThan(0);
   });
 
   test('a compressed bomb is refused in little memory, whatever it says of itself', async () => {

@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { BundleError } from '../../../src/bundle/bundle-error.js';
+import { exportBundle } from '../../../src/bundle/export-bundle.js';
+import { importBundle } from '../../../src/bundle/import-bundle.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { verifySession } from '../../../src/history/verify/verify-session.js';
+import { RECORDING_FORMATS } from '../../../src/lab/recordings/neutral-session.js';
+import { findCorpus } from '../../../src/lab/replay/find-recordings.js';
+import type { SessionId } from '../../../src/objects/ids.js';
+import { ObjectStore } from '../../../src/store/object-store.js';
+import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { temporaryRoot } from '../../support/mcp-clients.js';
+import { type OwnNode, ownNode } from '../../support/own-node.js';
+import { fixtures, replay } from '../../support/replays.js';
+import { openTestClient } from '../../support/xtdb.js';
+
+const all = await fixtures();
+const cases = await Promise.all(
+  RECORDING_FORMATS.map(
+    async (format) => [format, (await findCorpus(dirname(all.get(format)?.[0] ?? ''))).files.map(({ path }) => path)] as const,
+  ),
+);
+
+let nodes: readonly OwnNode[];
+let clients: readonly XtdbClient[];
+let here: ObjectStore;
+/** Where sessions go to; one that does not go with those that are there goes to the next. */
+let targets: readonly { readonly store: ObjectStore; readonly clientDir: string }[];
+let files: Awaited<ReturnType<typeof temporaryRoot>>;
+
+beforeAll(async () => {
+  [nodes, files] = await Promise.all([Promise.all([ownNode(), ownNode()]), temporaryRoot()]);
+  clients = [openTestClient(), ...nodes.map(({ address }) => new XtdbClient(address))];
+  const [first, ...others] = clients.map((client) => new ObjectStore(client));
+  here = first as ObjectStore;
+  targets = others.map((store, i) => ({ store, clientDir: nodes[i]?.dataDir ?? '' }));
+});
+afterAll(async () => {
+  await Promise.all([here, ...targets.map(({ store }) => store)].map((store) => store.close()));
+  await Promise.all(clients.map((client) => client.close()));
+  await Promise.all([...nodes.map((node) => node.stop()), files.remove()]);
+});
+
+/** Takes a session in where it goes with what is there: files of which a database knows later versions keep out contexts that it could not make again. Undefined where all refuse it. */
+async function taken(file: string): Promise<ObjectStore | undefined> {
+  for (const { store, clientDir } of targets) {
+    const imported = await importBundle(store, file, { clientDir }).catch((error: unknown) => {
+      if (!(error instanceof BundleError) || error.code !== 'conflict') throw error;
+      return undefined;
+    });
+    if (imported !== undefined) return store;
+  }
+  return undefined;
+}
+
+test.each(cases)('%s: every replayed session verifies in the database that it goes to, and comes out the same', async (format, paths) => {
+  let contexts = 0;
+  for (const path of paths) {
+    const report = await replay(path);
+    for (const { session } of report.sessions) {
+      const write = async (store: ObjectStore, name: string) => {
+        const file = join(files.root, `${format}-${session.replaceAll(/[^\w.-]/g, '_')}-${name}`);
+        await exportBundle(await Timeline.open(store), { session: session as SessionId, file });
+        return { file, bytes: await readFile(file) };
+      };
+      const origin = await verifySession(here, session);
+      expect([session, origin.ok, origin.contexts.unequal]).toEqual([session, true, []]);
+      const bundle = await write(here, 'out');
+      const there = await taken(bundle.file);
+      if (there === undefined) {
+        for (const { store } of targets) await expect(verifySession(store, session)).rejects.toMatchObject({ code: 'unknown-session' });
+        continue;
+      }
+      const verified = await verifySession(there, session);
+      expect([session, verified.ok, verified.contexts.unequal]).toEqual([session, true, []]);
+      expect(verified.contexts.total).toBe(origin.contexts.total);
+      contexts += verified.contexts.equal;
+      expect((await write(there, 'back')).bytes.equals(bundle.bytes)).toBe(true);
+    }
+  }
+  expect(contexts).toBeGreaterThan(0);
+});
