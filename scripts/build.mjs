@@ -1,10 +1,11 @@
 /**
  * Builds dist/: one ESM bundle per entry with shared chunks (a bundle halves the start-up of `palimpsest mcp`), a bundle of its own for what a reviewer's verb runs,
- * and the type declarations of the library when `--types` is given.
+ * the review page, and the type declarations of the library when `--types` is given. `--sizes` prints how large the page is.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildPage } from './build-page.mjs';
 import { bundle, projectRoot as root } from './bundle.mjs';
 
 const entries = {
@@ -76,6 +77,8 @@ for (const verb of verbs) {
     plugins: [deliveryShared, withoutHttp2],
   });
 }
+const { first, all } = await buildPage(join(draft, 'web'));
+if (process.argv.includes('--sizes')) console.log(`The review page: ${first.toFixed(1)} kB gzip at first, ${all.toFixed(1)} kB in all.`);
 // pi asks for a default export, which nothing in the source has.
 writeFileSync(join(draft, 'pi.js'), "export { palimpsestForPi as default } from './pi-extension.js';\n");
 if (existsSync(join(draft, 'cli.js'))) chmodSync(join(draft, 'cli.js'), 0o755);

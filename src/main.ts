@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Argument, Command } from 'commander';
 import { compactCommand } from './cli/compact.js';
 import { doctorCommand } from './cli/doctor.js';
@@ -14,6 +15,7 @@ import { noteCommand } from './cli/note.js';
 import { packCommand } from './cli/pack.js';
 import { restoreCommand } from './cli/restore.js';
 import { reviewCommands, verifyCommand } from './cli/review/commands.js';
+import { reviewPageCommand } from './cli/review-page.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
@@ -45,11 +47,14 @@ async function addCompletion(program: Command, call: string | undefined): Promis
 refuseBeyondFileSizeLimit();
 // A command's declaration is light and its work is imported when it runs: `palimpsest mcp` must answer at once.
 const version = packageVersion();
+/** The review page as it was built, beside the built program. */
+const web = fileURLToPath(new URL('../dist/web/', import.meta.url));
 const program = new Command('palimpsest')
   .description('A bitemporal context service for LLM agents, on XTDB 1.24')
   .version(version)
   .addCommand(mcpCommand(version))
-  .addCommand(serveCommand(version))
+  .addCommand(serveCommand(version, web))
+  .addCommand(reviewPageCommand(version, web))
   .addCommand(nodeCommand())
   .addCommand(doctorCommand())
   .addCommand(journalCommand())

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { LogLevel } from '../host/log.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
+import type { ServedAddresses } from '../http/http-server.js';
 import { collect, dataFlag, numberBetween, wholeBetween } from './flags.js';
 import { reportFailure } from './output.js';
 import { collectOldGarbageSoon, limitYoungGeneration } from './young-generation.js';
@@ -89,15 +90,21 @@ export function mcpCommand(version: string): Command {
   });
 }
 
-/** `palimpsest serve`: serves several agents over HTTP on this machine. */
-export function serveCommand(version: string): Command {
+/** Says where the server is: the token, and the address of the review page, which lets one visitor in. */
+function announce({ mcp, token, page }: ServedAddresses): void {
+  const shown = token === undefined ? '' : `\nAuthorization: Bearer ${token}`;
+  process.stderr.write(`Palimpsest listens on ${mcp}${shown}\nReview page: ${page()}\n`);
+}
+
+/** `palimpsest serve`: serves several agents over HTTP on this machine. `web` is the folder of the built review page. */
+export function serveCommand(version: string, web: string): Command {
   const serve = async (flags: ServeFlags): Promise<void> => {
     const [settings, { serveHttp }] = await Promise.all([settingsOf(flags, version), import('../http/http-server.js')]);
     const { port, tokenFile, token, logLevel } = flags;
-    await serveHttp(settings, { port, tokenFile, noToken: !token, logLevel });
+    await serveHttp(settings, { port, tokenFile, noToken: !token, logLevel, web, announce });
   };
   const command = new Command('serve')
-    .description('serve several agents over HTTP on 127.0.0.1, as an MCP server')
+    .description('serve several agents over HTTP on 127.0.0.1, as an MCP server; with the review page')
     .addOption(new Option('--port <number>', 'port; 0 picks a free one').argParser(wholeBetween(0, 65_535)).default(7_390))
     .addOption(new Option('--token-file <file>', 'file with the bearer token (default: one is made up and shown once)'))
     .addOption(new Option('--no-token', 'ask for no token: any program on this machine may connect'));

@@ -166,10 +166,12 @@ interface HarnessRoutesOptions {
   readonly settings: ServerSettings;
   readonly log: Logger;
   readonly mostBodyBytes: number;
+  /** Whether questions about the past are answered about every session and file of the database; `settings` share sessions then. */
+  readonly reviewsAll?: boolean;
 }
 
 /** Makes the interface for harnesses over a backend. */
-export function harnessRoutes({ backend, settings, log, mostBodyBytes }: HarnessRoutesOptions): HarnessRoutes {
+export function harnessRoutes({ backend, settings, log, mostBodyBytes, reviewsAll = false }: HarnessRoutesOptions): HarnessRoutes {
   const { strict = false, shortIds = false } = settings.tools;
   const sessions = new ApiSessions(backend, { strict, shortIds });
   const questions = { short: new QuestionQueue(QUESTION_CAPACITY.short), long: new QuestionQueue(QUESTION_CAPACITY.long) };
@@ -181,7 +183,8 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes }: Harness
     if (question !== undefined) {
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
       for (const [name, value] of Object.entries(question.inPath)) searchParams.append(name, value);
-      const ask = async () => answerReviewRequest(question.id, { client: await sessions.client(), query: searchParams }, response);
+      const ask = async () =>
+        answerReviewRequest(question.id, { client: await sessions.client(), query: searchParams, all: reviewsAll }, response);
       return questions[question.operation.kind ?? 'short'].run(ask, goneSignal(response));
     }
     const there = operationsAt(pathname);

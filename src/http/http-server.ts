@@ -8,8 +8,10 @@ import { createLog, type LogLevel } from '../host/log.js';
 import type { ServerSettings } from '../host/settings.js';
 import { openConnection } from '../mcp/connection.js';
 import { HttpEndpoint, type HttpEndpointOptions } from '../mcp/http-endpoint.js';
+import { defined } from '../values/defined.js';
 import { type HarnessRoutes, harnessRoutes } from './harness-routes.js';
 import { refusal } from './request-checks.js';
+import { ReviewPage } from './review-page.js';
 
 /** How the HTTP server is made. */
 export interface HttpServerOptions extends Omit<HttpEndpointOptions, 'mostBodyBytes'> {
@@ -19,6 +21,8 @@ export interface HttpServerOptions extends Omit<HttpEndpointOptions, 'mostBodyBy
   readonly token: string | undefined;
   /** The interface for harnesses below `/v1`; left out: there is none. */
   readonly routes?: HarnessRoutes;
+  /** The review page, whose visitors may ask what `routes` answer to a GET; left out: there is none. */
+  readonly page?: ReviewPage;
   /** Milliseconds after which a client that does nothing is forgotten; an hour if left out. */
   readonly idleMs?: number;
 }
@@ -29,6 +33,15 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/** Where a server can be reached. */
+export interface ServedAddresses {
+  readonly mcp: string;
+  /** The bearer token that was made up; undefined where there is none, or where it stands in a file. */
+  readonly token: string | undefined;
+  /** The address of a view of the review page; each lets one visitor in, once. */
+  readonly page: (view?: string) => string;
+}
+
 /** What `serve` is given apart from the settings of every server. */
 export interface ServeOptions {
   readonly port: number;
@@ -37,6 +50,12 @@ export interface ServeOptions {
   readonly tokenFile: string | undefined;
   /** Asks for no token at all. */
   readonly noToken: boolean;
+  /** The folder of the built review page. */
+  readonly web: string;
+  /** Whether questions about the past are answered to whoever owns the data folder: about every session and every file. */
+  readonly reviewsAll?: boolean;
+  /** Called when it listens. */
+  readonly announce: (addresses: ServedAddresses) => void;
 }
 
 /** The longest body of a request. */
@@ -47,11 +66,14 @@ const LAST_MS = 8_000;
 
 /** Serves MCP at `/mcp` and, with `routes`, the interface for harnesses on the loopback address. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { connect, events, log, port, token, routes, idleMs = HOUR_MS } = options;
+  const { connect, events, log, port, token, routes, page, idleMs = HOUR_MS } = options;
   const mcp = new HttpEndpoint({ connect, events, log, mostBodyBytes: MOST_BODY_BYTES });
   const server = createServer((request, response) => {
-    const handler = routes?.owns(request) === true ? routes : mcp;
-    const refused = refusal(request, token);
+    const ofPage = page?.owns(request) === true;
+    const isQuestion = routes?.owns(request) === true;
+    const handler = ofPage ? page : isQuestion ? routes : mcp;
+    const needsNone = ofPage || (isQuestion && page?.admits(request) === true);
+    const refused = refusal(request, needsNone ? undefined : token);
     if (refused === undefined) void handler.handle(request, response);
     else handler.refuse(response, refused);
   });
@@ -94,16 +116,20 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
   const log = createLog(options.logLevel);
   const token = await tokenOf(options);
   const backend = new Backend(settings, log);
-  const routes = harnessRoutes({ backend, settings, log, mostBodyBytes: MOST_BODY_BYTES });
+  const routes = harnessRoutes({ backend, settings, log, mostBodyBytes: MOST_BODY_BYTES, ...defined({ reviewsAll: options.reviewsAll }) });
+  const page = new ReviewPage(options.web, token);
   const connect = () => openConnection(backend, settings, log);
-  const server = await startHttpServer({ port: options.port, token, log, routes, connect });
-  const shown = token !== undefined && options.tokenFile === undefined ? `\nAuthorization: Bearer ${token}` : '';
+  const server = await startHttpServer({ port: options.port, token, log, routes, page, connect });
   // Whoever reads the announcement may end the server at once. The listeners stay: a file that is just being written has one of its own, which ends the
   // process by the signal when it is the only one.
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
   });
-  process.stderr.write(`Palimpsest listens on ${server.url}${shown}\n`);
+  options.announce({
+    mcp: server.url,
+    token: options.tokenFile === undefined ? token : undefined,
+    page: (view) => page.link(new URL(server.url).origin, view),
+  });
   backend.warmUp();
   await stopped;
   setTimeout(() => process.exit(1), LAST_MS).unref();

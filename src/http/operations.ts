@@ -202,6 +202,27 @@ export const REVIEW_OPERATIONS = {
     answer: 'PastContext',
   },
   notes: { path: '/v1/notes', summary: 'What reviewers said of a session, its steps and objects', answer: 'Notes' },
+  strip: {
+    path: '/v1/strip',
+    summary: 'A session call by call: what its contexts were made of, and what happened between them',
+    answer: 'Strip',
+  },
+  request: {
+    path: '/v1/request',
+    summary: 'One request as it was handed out, part by part, made again and checked',
+    answer: 'Request',
+  },
+  changes: {
+    path: '/v1/changes',
+    summary: 'What came, left, changed and moved from one request to another, who brought it about, and what it costs',
+    answer: 'Changes',
+  },
+  search: {
+    path: '/v1/search',
+    summary: 'A text in every message and every version of a session, and in which contexts it stood',
+    answer: 'Search',
+    kind: 'long',
+  },
   who: { path: '/v1/who', summary: 'Which sessions saw an object, and when', answer: 'Who' },
   query: { path: '/v1/query', summary: 'A Datalog query, read-only and limited', answer: 'Query' },
   verify: {

@@ -17,9 +17,14 @@ function hostnameOf(url: string): string | undefined {
 }
 
 /** Equality that takes the same time wherever the difference is. */
-function sameSecret(left: string, right: string): boolean {
+export function sameSecret(left: string, right: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(left), digest(right));
+}
+
+/** The bearer token that a request brings; undefined where it brings none. */
+export function bearerOf({ authorization = '' }: IncomingMessage['headers']): string | undefined {
+  return /^Bearer (.+)$/i.exec(authorization)?.[1]?.trim();
 }
 
 /**
@@ -38,8 +43,8 @@ export function refusal(
   if (origin !== undefined && !LOOPBACK.has(hostnameOf(origin) ?? ''))
     return { status: 403, message: 'Forbidden: this Origin is not allowed' };
   if (token === undefined) return undefined;
-  const given = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
-  if (given === undefined || !sameSecret(given.trim(), token))
+  const given = bearerOf(headers);
+  if (given === undefined || !sameSecret(given, token))
     return { status: 401, message: 'Unauthorized: give the token as "Authorization: Bearer TOKEN"' };
   return undefined;
 }

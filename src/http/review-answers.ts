@@ -1,16 +1,22 @@
 import type { DisplayPaths } from '../assembly/metadata.js';
+import type { CallChanges } from '../history/ask/call-changes.js';
 import type { ContextLedger, ContextList, ReportedContext } from '../history/ask/context-report.js';
 import type { ObjectDiff, SessionDiff } from '../history/ask/diff.js';
 import type { LoggedVersion } from '../history/ask/object-log.js';
 import type { ObjectView } from '../history/ask/object-view.js';
-import type { PrefixDiff, PrefixDiffs } from '../history/ask/prefix-diff.js';
+import type { PrefixDiffs } from '../history/ask/prefix-diff.js';
+import type { RequestSide } from '../history/ask/request-reader.js';
+import type { RequestView } from '../history/ask/request-view.js';
 import type { ReviewNote } from '../history/ask/review-notes.js';
 import type { QueryAnswer } from '../history/ask/run-query.js';
+import type { SearchAnswer } from '../history/ask/search-session.js';
 import type { Sighting } from '../history/ask/seen-by.js';
 import type { LoggedTurn } from '../history/ask/session-log.js';
+import type { SessionStrip } from '../history/ask/session-strip.js';
 import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
 import type { PastContext } from '../history/rebuild/past-context.js';
 import type { Point } from '../history/rebuild/timeline.js';
+import type { AssemblyMismatch } from '../history/verify/verify-assembly.js';
 import type { SessionVerification } from '../history/verify/verify-session.js';
 import type { ObjectId } from '../objects/ids.js';
 import { reportedTime } from '../store/object-store.js';
@@ -83,12 +89,38 @@ export function sessionDiffAnswer({ session, from, to, sets, active }: SessionDi
   return wireShape(REVIEW_ANSWERS.Diff, { session: shown });
 }
 
-const shownRequest = ({ size, epoch, ...side }: PrefixDiff['from']) => ({ ...side, ...size, epoch: epoch?.number });
+const shownRequest = ({ size, epoch, ...side }: RequestSide) => ({ ...side, ...size, epoch: epoch?.number });
 
 /** Where requests of a session part, and why. */
 export function prefixAnswer({ compared, ...found }: PrefixDiffs): ReviewAnswer<'PrefixDiff'> {
   const shown = compared.map((one) => ({ ...one, from: shownRequest(one.from), to: shownRequest(one.to) }));
   return wireShape(REVIEW_ANSWERS.PrefixDiff, { ...found, compared: shown });
+}
+
+/** A session call by call. */
+export function stripAnswer({ basis, marks, ...strip }: SessionStrip): ReviewAnswer<'Strip'> {
+  return wireShape(REVIEW_ANSWERS.Strip, { ...strip, basis: shownBasis(basis), marks });
+}
+
+/** A request part by part, and why it could not be made again as it was; undefined where it could. */
+export function requestAnswer({ request, basis, ...view }: RequestView, unequal: AssemblyMismatch | undefined): ReviewAnswer<'Request'> {
+  return wireShape(REVIEW_ANSWERS.Request, {
+    ...view,
+    request: shownRequest(request),
+    basis: shownBasis({ ...basis, txTime: undefined }),
+    unequal,
+  });
+}
+
+/** What changed from one request to another. */
+export function changesAnswer({ prefix, tokenizer, ...found }: CallChanges): ReviewAnswer<'Changes'> {
+  const shown = { ...prefix, from: shownRequest(prefix.from), to: shownRequest(prefix.to) };
+  return wireShape(REVIEW_ANSWERS.Changes, { ...found, session: prefix.session, tokenizer, prefix: shown });
+}
+
+/** What a search found. */
+export function searchAnswer({ basis, ...found }: SearchAnswer): ReviewAnswer<'Search'> {
+  return wireShape(REVIEW_ANSWERS.Search, { ...found, basis: shownBasis(basis) });
 }
 
 /** Who saw an object. */

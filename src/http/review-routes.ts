@@ -5,7 +5,9 @@ import { requireText } from '../history/ask/object-view.js';
 import { askNotes, noteOf, reviewRecord } from '../history/ask/review-notes.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { Timeline } from '../history/rebuild/timeline.js';
+import type { AssemblyMismatch } from '../history/verify/verify-assembly.js';
 import { TyrumError } from '../interop/tyrum/tyrum-error.js';
+import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { sessionObjectId } from '../objects/ids.js';
 import type { AnswerBody, RequestBody } from './api-schemas.js';
 import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './operations.js';
@@ -13,6 +15,7 @@ import { goneSignal } from './question-queue.js';
 import { readParameters } from './request-checks.js';
 import { ReviewAccess } from './review-access.js';
 import {
+  changesAnswer,
   logAnswer,
   notesAnswer,
   objectDiffAnswer,
@@ -21,8 +24,11 @@ import {
   queryAnswer,
   reportDetailAnswer,
   reportListAnswer,
+  requestAnswer,
+  searchAnswer,
   sessionDiffAnswer,
   showAnswer,
+  stripAnswer,
   verifyAnswer,
   whoAnswer,
 } from './review-answers.js';
@@ -57,6 +63,15 @@ async function tyrumReports({ timeline, access }: Asked) {
   });
 }
 
+/** Why a request could not be made again as it was. */
+async function mismatchOf({ store, present }: Timeline, proof: AssemblyProof): Promise<AssemblyMismatch | undefined> {
+  const [{ verifyAssembly }, { AssemblyRebuilder }] = await Promise.all([
+    import('../history/verify/verify-assembly.js'),
+    import('../history/rebuild/rebuild-assembly.js'),
+  ]);
+  return verifyAssembly(new AssemblyRebuilder(store, present), proof, present);
+}
+
 const HANDLERS: Handlers = {
   log: async ({ timeline, access }, { session, object, limit = LISTED, ...when }) => {
     if (session === undefined && object !== undefined) {
@@ -89,6 +104,23 @@ const HANDLERS: Handlers = {
     return prefixAnswer(await askPrefixes(timeline, { name: session, range, limit }));
   },
   pastContext: async ({ timeline }, { session, ...when }) => pastContextAnswer(await askContext(timeline, session, moment(when))),
+  strip: async ({ timeline }, { session, ...when }) => {
+    const { sessionStrip } = await import('../history/ask/session-strip.js');
+    return stripAnswer(await sessionStrip(timeline, session, moment(when)));
+  },
+  request: async ({ timeline }, { session, at }) => {
+    const { askRequest } = await import('../history/ask/request-view.js');
+    const view = await askRequest(timeline, session, { at });
+    return requestAnswer(view, view.request.matches ? undefined : await mismatchOf(timeline, view.proof));
+  },
+  changes: async ({ timeline }, { session, range }) => {
+    const { askChanges } = await import('../history/ask/call-changes.js');
+    return changesAnswer(await askChanges(timeline, { name: session, range }));
+  },
+  search: async ({ timeline }, { session, text, limit, ...when }) => {
+    const { askSearch } = await import('../history/ask/search-session.js');
+    return searchAnswer(await askSearch(timeline, { session, text, limit, ...moment(when) }));
+  },
   who: async ({ timeline, access }, parameters) => {
     const { id, sightings } = await askWho(timeline, parameters);
     await access.requireObject(id);
@@ -161,14 +193,14 @@ export function reviewOperationAt(path: string): FoundQuestion | undefined {
  */
 export async function answerReviewRequest(
   id: ReviewOperationId,
-  { client, query }: { readonly client: ContextClient; readonly query: URLSearchParams },
+  { client, query, all = false }: { readonly client: ContextClient; readonly query: URLSearchParams; readonly all?: boolean },
   response: ServerResponse,
 ): Promise<void> {
   const { answer } = REVIEW_OPERATIONS[id];
   const asked = readParameters(REVIEW_PARAMETERS[id], query);
   const timeline = await Timeline.open(await client.delivered(), client.files);
   const signal = goneSignal(response);
-  const access = new ReviewAccess(client, timeline);
+  const access = new ReviewAccess(client, timeline, all);
   const { session } = asked as { readonly session?: string };
   const handler = HANDLERS[id] as (asked: Asked, parameters: unknown, signal: AbortSignal) => Promise<unknown>;
   let body: unknown;

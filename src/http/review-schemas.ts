@@ -1,10 +1,7 @@
 import * as z from 'zod';
 import { tyrumReportSchema } from '../interop/tyrum/context-report.js';
-
-const count = z.int().nonnegative();
-const ids = z.array(z.string());
-const time = z.string().describe('ISO 8601, UTC');
-const digest = z.string().nullable();
+import { CALL_ANSWERS } from './call-schemas.js';
+import { basis, count, digest, epoch, ids, place, prefix, time, times, usage } from './review-parts.js';
 
 const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique beginning of it');
 const objectName = z.string().min(1).max(5_000).describe('Id of an object, a unique beginning of it, or a path');
@@ -53,6 +50,22 @@ export const REVIEW_PARAMETERS = {
   }),
   pastContext: z.strictObject({ session: sessionName, ...clocks }),
   notes: z.strictObject({ session: sessionName, object: objectName.optional(), ...clocks }),
+  strip: z.strictObject({ session: sessionName, ...clocks }),
+  request: z.strictObject({ session: sessionName, at }),
+  changes: z.strictObject({
+    session: sessionName,
+    range: z
+      .string()
+      .max(250)
+      .optional()
+      .describe('A..B, each as `at`; ..B: B and the request before it; where absent the newest and the one before it'),
+  }),
+  search: z.strictObject({
+    session: sessionName,
+    text: z.string().min(1).max(1_000).describe('Letters match whatever their case unless it has a capital'),
+    ...clocks,
+    limit: z.coerce.number().int().min(1).max(1_000).optional().describe('At most so many texts; 100 where absent'),
+  }),
   who: z.strictObject({ object: objectName, session: inSession }),
   query: z.strictObject({
     query: z.string().min(1).max(20_000).describe('Datalog as EDN'),
@@ -81,24 +94,6 @@ export const REVIEW_PARAMETERS = {
   }),
   listContextTools: z.strictObject({ conversation_id: inConversation }),
 } as const;
-
-const basis = z
-  .object({ valid_time: time.nullable(), tx_id: count.nullable(), tx_time: time.nullable() })
-  .describe(
-    'The moment that the answer holds at: what was true then, as it was known after the transaction; without a valid time, the newest versions known after it',
-  );
-const times = {
-  valid_time: time.describe('From when on it is true, as far as is known'),
-  tx_time: time.describe('When the database learned it'),
-  tx_id: count,
-};
-const place = z.object({ session: z.string(), turn: count, step: count.describe('From the beginning of the session') }).nullable();
-
-const usage = z
-  .object({ input: count.optional(), output: count.optional(), cache_read: count.optional(), cache_write: count.optional() })
-  .describe("What the provider said that the model's call took, in tokens");
-const price = z.object({ written: count, saved_per_call: count }).describe('In tokens, as it was decided by').nullable();
-const epoch = { number: count, reason: z.string().describe('first, saving, cold, pressure, asked, history'), price };
 
 const turn = z.object({
   session: z.string(),
@@ -165,59 +160,6 @@ const textDiff = z.object({
 const side = z.object({ basis, place, version: view.nullable() });
 const setDiff = z.object({ added: ids, removed: ids });
 const size = z.object({ chars: count, tokens: count });
-
-const request = z.object({
-  turn: count,
-  step: count,
-  at: time,
-  delivered: z.string(),
-  layout: z.string(),
-  sha256: z.string(),
-  matches: z.boolean().describe('Whether the context was made again byte for byte'),
-  bytes: count,
-  tokens: count,
-  epoch: count.nullable(),
-  usage: usage.nullable(),
-});
-
-const prefix = z.object({
-  from: request,
-  to: request,
-  is_prefix: z.boolean().describe('Whether the second begins with the whole first'),
-  shared: z.object({ bytes: count, tokens: count }).describe('The common beginning'),
-  written: count.describe('Tokens of the second behind it'),
-  again: count.describe('Of these, tokens of lines that the first had too'),
-  difference: z
-    .object({
-      byte: count.describe('From the beginning of the request, in UTF-8'),
-      byte_in_part: count,
-      section: z.string().describe("system, pool, chat, active, notes, or list: the harness's own messages"),
-      line: count.describe('Of the part, from 1'),
-      object: z.string().nullable(),
-      step: count.nullable(),
-    })
-    .nullable(),
-  cause: z
-    .object({
-      kind: z.enum(['epoch', 'verb', 'call', 'message', 'version', 'harness', 'rendering']),
-      why: z.string(),
-      step: count.nullable(),
-      object: z.string().nullable(),
-      epoch: z.object(epoch).nullable(),
-      version: z.object({ number: count, valid_time: time, tx_id: count }).nullable(),
-    })
-    .nullable(),
-  answers: z
-    .object({ kept: count, lost: count, left: count })
-    .nullable()
-    .describe(
-      "The model's answers in the first request, which may hold reasoning: still valid, not valid or gone inside their turn, gone with a closed turn",
-    ),
-  cache: z
-    .object({ read: count, expected: count, verdict: z.enum(['agrees', 'read-less', 'read-more']) })
-    .nullable()
-    .describe('What the provider read from its cache, and what it could have by our account, in tokens'),
-});
 
 const assembly = z.object({
   turn: count,
@@ -372,6 +314,7 @@ export const REVIEW_ANSWERS = {
     raw_chars: count,
     shown_chars: count,
   }),
+  ...CALL_ANSWERS,
   TyrumReport: z.object({ status: z.literal('ok'), report: tyrumReportRow }),
   TyrumReports: z.object({ status: z.literal('ok'), reports: z.array(tyrumReportRow).describe('Newest first') }),
   TyrumTools: z.object({

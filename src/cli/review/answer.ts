@@ -1,21 +1,17 @@
-import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { config } from 'zod';
 import { localFilesystemId } from '../../filesystem/access/filesystem-id.js';
 import { MountTable } from '../../filesystem/access/mounts.js';
-import { HistoryError } from '../../history/rebuild/history-error.js';
 import { type Point, Timeline } from '../../history/rebuild/timeline.js';
 import { type OpenStore, openStore } from '../../host/open-store.js';
+import { settingsOfPast } from '../../host/past-settings.js';
 import { readMounts, readSettings, type Settings } from '../../host/settings.js';
 import { asideFiles, type InspectedJournal, inspectJournals, isBrokenJournal, waitingRecords } from '../../journal/journals.js';
-import { runningProfile } from '../../node/node-status.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { parseSource } from '../../objects/source.js';
 import { clientFolder } from '../../process/data-folder.js';
-import { unlessMissing } from '../../process/system-error.js';
 import { reportedTime } from '../../store/object-store.js';
-import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import {
@@ -103,13 +99,7 @@ async function openPast(settings: Settings): Promise<OpenStore> {
   const report = (message: string): void => {
     if (process.stderr.isTTY) process.stderr.write(`${message}\n`);
   };
-  if (settings.nodeUrl !== undefined) return openStore(settings, report);
-  const { dataDir } = settings.node;
-  if ((await unlessMissing(stat(dataDir))) === undefined)
-    throw new HistoryError('unknown-session', `there is no data folder ${dataDir}: nothing was recorded there (--data, PALIMPSEST_DATA)`);
-  const profile = await runningProfile(dataDir);
-  const node = { ...settings.node, ...defined({ profile }) };
-  return openStore({ ...settings, node }, report);
+  return openStore(await settingsOfPast(settings), report);
 }
 
 const isWaiting = ({ pending }: InspectedJournal): boolean => pending > 0;

@@ -1,4 +1,5 @@
-import type { CacheVerdict, PrefixDiff, RequestSide } from '../../history/ask/prefix-diff.js';
+import type { CacheVerdict, PrefixDiff } from '../../history/ask/prefix-diff.js';
+import type { RequestSide } from '../../history/ask/request-reader.js';
 import { type Colours, escapedLine } from '../output.js';
 import { answerReview, type NameOf, namesFor, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
 

@@ -1,42 +1,23 @@
-import { setImmediate } from 'node:timers/promises';
-import type { AssemblyProof, BorderReason, Delivery } from '../../objects/assembly-proof.js';
-import { chatObjectId, type ObjectId, type SessionId, type Sha256 } from '../../objects/ids.js';
-import type { ModelUsage, Step } from '../../objects/step.js';
+import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.js';
+import type { ModelUsage } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
-import { isOfEpoch } from '../rebuild/epoch-chain.js';
-import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
-import type { Moment } from '../rebuild/moment.js';
-import { AssemblyRebuilder, type RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { causeOf, type PrefixCause } from './prefix-cause.js';
 import { parseRange } from './reference.js';
-import { type CallTexts, callTexts, hasOwnList, listSteps, type RequestPiece, requestPieces } from './request-pieces.js';
+import { objectOfLine } from './request-items.js';
+import { hasOwnList, type RequestPiece } from './request-pieces.js';
+import {
+  openRequests,
+  type Request,
+  type RequestReader,
+  type RequestSide,
+  type RequestSize,
+  recordAt,
+  sizeOf,
+  textsOf,
+} from './request-reader.js';
 import { countTokens, TOKENIZER } from './token-count.js';
-
-/** A size of a part of a request, as it is recorded. */
-export interface RequestSize {
-  /** Of UTF-8. */
-  readonly bytes: number;
-  readonly tokens: number;
-}
-
-/** One of two requests that are compared. */
-export interface RequestSide {
-  readonly turn: number;
-  /** The last step that it includes. */
-  readonly step: number;
-  readonly at: Date;
-  readonly delivered: Delivery;
-  readonly layout: string;
-  readonly sha256: Sha256;
-  /** Whether the context was made again byte for byte; where not, its difference may be another one. */
-  readonly matches: boolean;
-  readonly size: RequestSize;
-  readonly epoch?: { readonly number: number; readonly reason: BorderReason };
-  /** What the provider said that the model's call took. */
-  readonly usage?: ModelUsage;
-}
 
 /** The first byte at which two requests differ. */
 export interface FirstDifference {
@@ -97,31 +78,6 @@ export interface PrefixDiffs {
   readonly compared: readonly PrefixDiff[];
   /** Whether there are older ones. */
   readonly isCut: boolean;
-}
-
-/** A request that was made again. */
-interface Request {
-  readonly rebuilt: RebuiltAssembly;
-  readonly pieces: readonly RequestPiece[];
-  readonly side: RequestSide;
-}
-
-const sizeOf = (texts: readonly string[]): RequestSize => ({
-  bytes: texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0),
-  tokens: texts.reduce((sum, text) => sum + countTokens(text), 0),
-});
-
-const textsOf = (pieces: readonly RequestPiece[]): readonly string[] => pieces.map(({ text }) => text);
-
-/** The object whose line a place in a list of lines belongs to: its short or full id stands first in it. */
-function objectOfLine({ section, text }: RequestPiece, at: number, known: readonly ObjectId[]): ObjectId | undefined {
-  if (section !== 'pool' && section !== 'notes') return undefined;
-  const inside = text[at] === '\n' ? at + 1 : at;
-  const line = text.slice(text.lastIndexOf('\n', inside - 1) + 1).split('\n', 1)[0] ?? '';
-  const [, shown] = /^id=("(?:[^"\\]|\\.)*"|\S+) type=/.exec(line) ?? [];
-  if (shown === undefined) return undefined;
-  const name: string = shown.startsWith('"') ? JSON.parse(shown) : shown;
-  return known.find((id) => id === name) ?? known.find((id) => id.startsWith(name));
 }
 
 /** Two requests up to where they part. */
@@ -195,149 +151,81 @@ function repeatedTokens(text: string, other: string): number {
   return countTokens(repeated.join('\n'));
 }
 
-/** Compares the requests of one session. What never changes is read once. */
-class RequestReader {
-  readonly #timeline: Timeline;
-  readonly #session: SessionId;
-  readonly #records: readonly AssemblyProof[];
-  readonly #steps: readonly Step[];
-  readonly #rebuilder: AssemblyRebuilder;
-  #calls: CallTexts = new Map();
-
-  constructor(
-    timeline: Timeline,
-    {
-      session,
-      records,
-      steps,
-    }: { readonly session: SessionId; readonly records: readonly AssemblyProof[]; readonly steps: readonly Step[] },
-  ) {
-    this.#timeline = timeline;
-    this.#session = session;
-    this.#records = records;
-    this.#steps = steps;
-    this.#rebuilder = new AssemblyRebuilder(timeline.store, timeline.present);
-    // Those that a fork shares are its parent's.
-    if (steps[0]?.session === session) this.#rebuilder.know(steps);
-  }
-
-  async request(proof: AssemblyProof): Promise<Request> {
-    // Counting keeps the thread busy: other work of this process runs between two requests.
-    await setImmediate();
-    const rebuilt = await this.#rebuilder.rebuild(proof);
-    await this.#read(listSteps(rebuilt, this.#steps));
-    const pieces = requestPieces(rebuilt, { steps: this.#steps, calls: this.#calls, stepOf: (count) => this.#stepOf(proof, count) });
-    const { turn, step, delivered, layout, sha256, epoch } = proof;
-    const side: RequestSide = {
-      turn,
-      step,
-      at: new Date(proof.at),
-      delivered,
-      layout,
-      sha256,
-      matches: rebuilt.equal,
-      size: sizeOf(textsOf(pieces)),
-      ...defined({ epoch: epoch === undefined ? undefined : { number: epoch.number, reason: epoch.reason }, usage: this.#usageOf(proof) }),
-    };
-    return { rebuilt, pieces, side };
-  }
-
-  async compare(from: Request, to: Request): Promise<PrefixDiff> {
-    const [a, b] = [from.rebuilt.proof, to.rebuilt.proof];
-    const parting = partingOf(from.pieces, to.pieces);
-    const part = parting?.part ?? from.pieces.length;
-    const equal = sizeOf(textsOf(to.pieces.slice(0, part)));
-    const before = { bytes: equal.bytes + (parting?.bytes ?? 0), tokens: equal.tokens + countTokens(parting?.text ?? '') };
-    const rest = ({ pieces }: Request): readonly string[] => [
-      (pieces[part]?.text ?? '').slice(parting?.text.length ?? 0),
-      ...textsOf(pieces.slice(part + 1)),
-    ];
-    const [restFrom, restTo] = [rest(from), rest(to)];
-    const behind = sizeOf(restFrom).tokens;
-    const isNext = this.#records.indexOf(b) === this.#records.indexOf(a) + 1;
-    return {
-      session: this.#session,
-      from: from.side,
-      to: to.side,
-      isPrefix: parting === undefined,
-      shared: before,
-      written: sizeOf(restTo).tokens,
-      again: parting === undefined ? 0 : repeatedTokens(restTo.join('\n'), restFrom.join('\n')),
-      ...(await this.#difference({ from, to, parting, before })),
-      answers: answersOf(from, to, parting),
-      cache: isNext ? cacheVerdict(from, to, parting === undefined ? 0 : behind) : undefined,
-    };
-  }
-
-  async #difference(of: {
-    readonly from: Request;
-    readonly to: Request;
-    readonly parting: Parting | undefined;
-    readonly before: RequestSize;
-  }): Promise<Pick<PrefixDiff, 'difference' | 'cause'>> {
-    const { from, to, parting, before } = of;
-    if (parting === undefined) return { difference: undefined, cause: undefined };
-    const { pieceFrom, pieceTo, bytes, text } = parting;
-    // Of ours and one of the harness's own, ours is what came, went or moved.
-    const pieces = [pieceTo, pieceFrom].flatMap((one) => one ?? []);
-    const piece = (
-      isAlike(pieceFrom, pieceTo) ? pieces[0] : (pieces.find(({ section }) => section !== 'list') ?? pieces[0])
-    ) as RequestPiece;
-    const known = to.rebuilt.input.pool.map(({ id }) => id);
-    const lineObject = objectOfLine(piece, text.length, known);
-    const [first, last] = [from.rebuilt.proof.step, to.rebuilt.proof.step].sort((x, y) => x - y) as [number, number];
-    const steps = this.#steps.filter(({ seq }) => seq > first && seq <= last);
-    await this.#read(steps);
-    const { present } = this.#timeline;
-    const cause = await causeOf({
-      from: from.rebuilt,
-      to: to.rebuilt,
-      pieceFrom,
-      pieceTo,
-      lineObject,
-      steps,
-      calls: this.#calls,
-      present,
-    });
-    const { section, step } = piece;
-    const object = section === 'chat' ? chatObjectId(this.#session) : (lineObject ?? piece.object);
-    const line = text.split('\n').length;
-    const difference = { byte: before.bytes, byteInPart: bytes, section, line, ...defined({ object, step: step?.seq }) };
-    return { difference, cause };
-  }
-
-  /** What was said of the answer that came before the next request. */
-  #usageOf(proof: AssemblyProof): ModelUsage | undefined {
-    const next = this.#records[this.#records.indexOf(proof) + 1]?.step ?? Number.POSITIVE_INFINITY;
-    return this.#steps.find(({ seq, message }) => seq > proof.step && seq <= next && message?.role === 'assistant')?.usage;
-  }
-
-  #stepOf({ epoch }: AssemblyProof, count: number): number | undefined {
-    return this.#records.find((one) => isOfEpoch(one) && one.epoch.border === epoch?.border && one.epoch.list?.count === count)?.step;
-  }
-
-  async #read(steps: readonly Step[]): Promise<void> {
-    const fresh = steps.filter(({ call }) => call !== undefined && !this.#calls.has(call.id));
-    if (fresh.length > 0) this.#calls = new Map([...this.#calls, ...(await callTexts(this.#timeline.present, fresh))]);
-  }
+/** Two requests of one session. */
+interface ComparedRequests {
+  readonly from: Request;
+  readonly to: Request;
 }
 
-/** The last record up to a moment. */
-async function recordAt(
-  timeline: Timeline,
-  moment: Moment,
-  of: { readonly session: SessionId; readonly records: readonly AssemblyProof[] },
-): Promise<AssemblyProof> {
-  const { session, records } = of;
-  if (moment.kind === 'tx') throw new HistoryError('malformed-moment', 'requests are compared by turn, step or time, not by transaction');
-  const { place, basis } = await timeline.find({ moment }, session);
-  const isThere = ({ step, at }: AssemblyProof): boolean =>
-    place !== undefined ? step <= place.seq : moment.kind === 'now' || at <= basis.validTime.getTime();
-  const found = records.findLast(isThere);
-  if (found !== undefined) return found;
-  const [first] = records;
-  const has = first === undefined ? 'none was kept' : `the first one was handed out at step ${first.step}`;
-  throw new HistoryError('beyond-end', `no context of session ${session} was handed out up to that moment: ${has}`);
+/** Two requests, and where they part. */
+interface PartedRequests extends ComparedRequests {
+  readonly parting: Parting | undefined;
+  /** The common beginning. */
+  readonly before: RequestSize;
+}
+
+/** Where two requests part, and why. */
+async function differenceOf(
+  { present }: Timeline,
+  reader: RequestReader,
+  { from, to, parting, before }: PartedRequests,
+): Promise<Pick<PrefixDiff, 'difference' | 'cause'>> {
+  if (parting === undefined) return { difference: undefined, cause: undefined };
+  const { pieceFrom, pieceTo, bytes, text } = parting;
+  // Of ours and one of the harness's own, ours is what came, went or moved.
+  const pieces = [pieceTo, pieceFrom].flatMap((one) => one ?? []);
+  const piece = (isAlike(pieceFrom, pieceTo) ? pieces[0] : (pieces.find(({ section }) => section !== 'list') ?? pieces[0])) as RequestPiece;
+  const lineObject = objectOfLine(
+    piece,
+    text.length,
+    to.rebuilt.input.pool.map(({ id }) => id),
+  );
+  const [first, last] = [from.rebuilt.proof.step, to.rebuilt.proof.step].sort((x, y) => x - y) as [number, number];
+  const steps = reader.steps.filter(({ seq }) => seq > first && seq <= last);
+  await reader.read(steps);
+  const cause = await causeOf({
+    from: from.rebuilt,
+    to: to.rebuilt,
+    pieceFrom,
+    pieceTo,
+    lineObject,
+    steps,
+    calls: reader.calls,
+    present,
+  });
+  const { section, step } = piece;
+  const object = section === 'chat' ? chatObjectId(reader.session) : (lineObject ?? piece.object);
+  const line = text.split('\n').length;
+  const difference = { byte: before.bytes, byteInPart: bytes, section, line, ...defined({ object, step: step?.seq }) };
+  return { difference, cause };
+}
+
+/** How two requests of a session begin. */
+export async function comparePrefixes(timeline: Timeline, reader: RequestReader, { from, to }: ComparedRequests): Promise<PrefixDiff> {
+  const [a, b] = [from.rebuilt.proof, to.rebuilt.proof];
+  const parting = partingOf(from.pieces, to.pieces);
+  const part = parting?.part ?? from.pieces.length;
+  const equal = sizeOf(textsOf(to.pieces.slice(0, part)));
+  const before = { bytes: equal.bytes + (parting?.bytes ?? 0), tokens: equal.tokens + countTokens(parting?.text ?? '') };
+  const rest = ({ pieces }: Request): readonly string[] => [
+    (pieces[part]?.text ?? '').slice(parting?.text.length ?? 0),
+    ...textsOf(pieces.slice(part + 1)),
+  ];
+  const [restFrom, restTo] = [rest(from), rest(to)];
+  const behind = sizeOf(restFrom).tokens;
+  const isNext = reader.records.indexOf(b) === reader.records.indexOf(a) + 1;
+  return {
+    session: reader.session,
+    from: from.side,
+    to: to.side,
+    isPrefix: parting === undefined,
+    shared: before,
+    written: sizeOf(restTo).tokens,
+    again: parting === undefined ? 0 : repeatedTokens(restTo.join('\n'), restFrom.join('\n')),
+    ...(await differenceOf(timeline, reader, { from, to, parting, before })),
+    answers: answersOf(from, to, parting),
+    cache: isNext ? cacheVerdict(from, to, parting === undefined ? 0 : behind) : undefined,
+  };
 }
 
 /** Comparisons that are made where nobody says how many: both requests of each are made again and counted. */
@@ -351,25 +239,26 @@ export async function askPrefixes(
   timeline: Timeline,
   { name, range, limit = LISTED }: { readonly name: string; readonly range?: string | undefined; readonly limit?: number | undefined },
 ): Promise<PrefixDiffs> {
-  const session = await requireSession(timeline.present, name);
-  const [records, steps] = await Promise.all([timeline.present.assemblies(session), timeline.steps(session)]);
-  const reader = new RequestReader(timeline, { session, records, steps });
+  const reader = await openRequests(timeline, name);
+  const { session, records } = reader;
   const made = { session, tokenizer: TOKENIZER, isCut: false } as const;
   if (range !== undefined) {
     const moments = parseRange(range);
-    const to = await recordAt(timeline, moments.to, { session, records });
-    const from =
-      moments.from === undefined ? records[records.indexOf(to) - 1] : await recordAt(timeline, moments.from, { session, records });
+    const to = await recordAt(timeline, moments.to, reader);
+    const from = moments.from === undefined ? records[records.indexOf(to) - 1] : await recordAt(timeline, moments.from, reader);
     if (from === undefined) throw new HistoryError('beyond-end', `the context at step ${to.step} is the first one of session ${session}`);
     const before = await reader.request(from);
-    return { ...made, compared: [await reader.compare(before, from === to ? before : await reader.request(to))] };
+    return {
+      ...made,
+      compared: [await comparePrefixes(timeline, reader, { from: before, to: from === to ? before : await reader.request(to) })],
+    };
   }
   const some = records.slice(-limit - 1);
   const compared: PrefixDiff[] = [];
   let before: Request | undefined;
   for (const proof of some) {
     const request = await reader.request(proof);
-    if (before !== undefined) compared.unshift(await reader.compare(before, request));
+    if (before !== undefined) compared.unshift(await comparePrefixes(timeline, reader, { from: before, to: request }));
     before = request;
   }
   return { ...made, compared, isCut: some.length < records.length };

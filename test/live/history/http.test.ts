@@ -78,6 +78,22 @@ describe('questions about the past over HTTP', () => {
     expect([unknown.status, await unknown.json()]).toMatchObject([404, { code: 'unknown-session' }]);
     expect(await ask('notes', { session })).toMatchObject({ said: [note] });
     expect(await ask('notes', { session, at: 'turn:1' })).toEqual({ said: [] });
+    expect(await ask('strip', { session })).toMatchObject({
+      session,
+      calls: [{ turn: 2, delivered: 'library', usage: null }],
+      marks: expect.arrayContaining([expect.objectContaining({ kind: 'verb', tool: 'pin' })]),
+    });
+    expect(await ask('request', { session, at: 'turn:2' })).toMatchObject({
+      number: 1,
+      total: 1,
+      previous: null,
+      unequal: null,
+      request: { turn: 2, matches: true },
+    });
+    expect(await ask('changes', { session, range: '2..2' })).toMatchObject({ prefix: { is_prefix: true }, changes: [] });
+    expect(await ask('search', { session, text: 'two' })).toMatchObject({
+      hits: expect.arrayContaining([expect.objectContaining({ kind: 'file', object: made.file, whole: [expect.anything()] })]),
+    });
     expect(await ask('reportList', { session })).toMatchObject({ assemblies: [{ turn: 2, recorded: true }] });
     expect(await ask('reportDetail', { session, at: 'turn:2' })).toMatchObject({
       tokenizer: 'gpt-tokenizer/o200k_base',

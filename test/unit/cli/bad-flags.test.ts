@@ -2,13 +2,15 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Command, CommanderError } from 'commander';
 import { reportFailure } from '../../../src/cli/output.js';
 import { reviewCommands } from '../../../src/cli/review/commands.js';
+import { reviewPageCommand } from '../../../src/cli/review-page.js';
 import { serveCommand } from '../../../src/cli/serve.js';
 import { replayCommand } from '../../../src/lab/cli/replay.js';
 
 /** What is told of a command line that cannot be read. */
 async function toldOf(...argv: readonly string[]): Promise<string> {
   const program = new Command('palimpsest');
-  for (const command of [replayCommand(), serveCommand('0'), ...reviewCommands()]) program.addCommand(command);
+  for (const command of [replayCommand(), serveCommand('0', ''), reviewPageCommand('0', ''), ...reviewCommands()])
+    program.addCommand(command);
   let told = '';
   for (const command of program.commands)
     command.exitOverride().configureOutput({

@@ -1,0 +1,32 @@
+/** Builds the review page: `web/` into one folder, with what its first view loads and what is loaded later apart. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build } from 'vite';
+import { projectRoot } from './bundle.mjs';
+
+/** Kilobytes, as gzip sends them, that the first view may load, and that all of the page may. */
+const MOST_FIRST_KB = 40;
+const MOST_ALL_KB = 100;
+
+/** Builds the page into a folder; returns how large it is. Throws where it has outgrown its limits. */
+export async function buildPage(outDir) {
+  await build({
+    configFile: false,
+    root: join(projectRoot, 'web'),
+    base: '/review/',
+    logLevel: 'warn',
+    publicDir: false,
+    build: { outDir, emptyOutDir: true, target: 'es2022', modulePreload: false, assetsInlineLimit: 0, reportCompressedSize: false },
+  });
+  const size = (name) => gzipSync(readFileSync(join(outDir, name))).length / 1_000;
+  const files = readdirSync(outDir, { recursive: true }).filter((name) => /\.(html|js|css)$/.test(name));
+  const html = readFileSync(join(outDir, 'index.html'), 'utf8');
+  const first = files.filter((name) => name === 'index.html' || html.includes(name)).reduce((sum, name) => sum + size(name), 0);
+  const all = files.reduce((sum, name) => sum + size(name), 0);
+  if (first > MOST_FIRST_KB || all > MOST_ALL_KB)
+    throw new Error(
+      `The review page is too large: ${first.toFixed(1)} of ${MOST_FIRST_KB} kB at first, ${all.toFixed(1)} of ${MOST_ALL_KB} kB in all.`,
+    );
+  return { first, all };
+}

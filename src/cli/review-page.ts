@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Argument, Command, Option } from 'commander';
+import type { LogLevel } from '../host/log.js';
+import { defined } from '../values/defined.js';
+import { collect, dataFlag, wholeBetween } from './flags.js';
+import { reportFailure } from './output.js';
+import { collectOldGarbageSoon } from './young-generation.js';
+
+/** Flags of `review`, as commander hands them over. */
+interface ReviewPageFlags {
+  readonly data?: string;
+  readonly mount?: readonly string[];
+  readonly port: number;
+  readonly logLevel: LogLevel;
+  /** False with `--no-open`. */
+  readonly open: boolean;
+}
+
+/** What opens an address on a system, beside $BROWSER. */
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+  darwin: ['open'],
+  win32: ['cmd', '/c', 'start', ''],
+};
+
+/** How long a browser has to read the file that sends it on, milliseconds. */
+const OPENED_MS = 60_000;
+
+/**
+ * Opens an address in the browser. Other users of the machine see the arguments of programs, and the address lets its first visitor in: the browser is given a file of
+ * this user that leads there.
+ */
+async function openBrowser(address: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'palimpsest-review-'));
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  const file = join(folder, 'open.html');
+  // The address is of our own making: letters, digits and what separates the parts of addresses.
+  await writeFile(file, `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${address}">\n`, { mode: 0o600 });
+  const named = process.env.BROWSER;
+  const [program, ...args] = named === undefined || named === '' ? (OPENERS[process.platform] ?? ['xdg-open']) : [named];
+  const child = spawn(program, [...args, pathToFileURL(file).href], { detached: true, stdio: 'ignore' });
+  child.once('error', () => process.stderr.write(`No browser could be opened (${program}): open the address above.\n`));
+  child.unref();
+  setTimeout(() => void remove().catch(() => undefined), OPENED_MS).unref();
+  process.once('exit', () => void remove().catch(() => undefined));
+}
+
+/** `palimpsest review`: the review page over the data folder, read-only. `web` is the folder of the built page. */
+export function reviewPageCommand(version: string, web: string): Command {
+  const review = async (session: string | undefined, flags: ReviewPageFlags): Promise<void> => {
+    const [{ serverSettings }, { settingsOfPast }, { serveHttp }] = await Promise.all([
+      import('../host/settings.js'),
+      import('../host/past-settings.js'),
+      import('../http/http-server.js'),
+    ]);
+    const { data, mount, port, logLevel, open } = flags;
+    const given = { ...defined({ data, mount }), durability: 'process', shareSessions: true, readOnly: true } as const;
+    const settings = await settingsOfPast(serverSettings(given, { env: process.env, cwd: process.cwd(), version }));
+    const view = session === undefined ? '' : `strip?session=${encodeURIComponent(session)}`;
+    const announce = ({ page }: { readonly page: (view?: string) => string }): void => {
+      process.stdout.write(`The review page is at ${page(view)}\nThe address lets one visitor in, once. Ctrl-C ends it.\n`);
+      if (open) void openBrowser(page(view)).catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
+    };
+    // Nobody is told the token of the server: all that there is to be asked is what the page may ask.
+    await serveHttp(settings, { port, tokenFile: undefined, noToken: false, logLevel, web, reviewsAll: true, announce });
+  };
+  return new Command('review')
+    .description('show sessions in the browser: what the agent was sent, call by call, and why it changed')
+    .addArgument(new Argument('[session]', 'its id or the beginning of it (default: the list of all)'))
+    .addOption(dataFlag())
+    .addOption(
+      new Option(
+        '--mount <mapping>',
+        'show paths as an agent in a sandbox saw them: AGENT=CANONICAL[,FILESYSTEM-ID]; repeatable',
+      ).argParser(collect),
+    )
+    .addOption(new Option('--port <number>', 'port; 0 picks a free one').argParser(wholeBetween(0, 65_535)).default(0))
+    .addOption(new Option('--no-open', 'only print the address'))
+    .addOption(
+      new Option('--log-level <level>', 'what is logged to stderr').choices(['silent', 'error', 'warn', 'info', 'debug']).default('warn'),
+    )
+    .action((session: string | undefined, flags: ReviewPageFlags) => {
+      collectOldGarbageSoon();
+      return reportFailure({}, () => review(session, flags));
+    });
+}

@@ -1,0 +1,262 @@
+import type { ObjectMetadata } from '../../assembly/metadata.js';
+import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
+import type { ObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import { defined } from '../../values/defined.js';
+import { isOfEpoch } from '../rebuild/epoch-chain.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import type { Timeline } from '../rebuild/timeline.js';
+import { comparePrefixes, type PrefixDiff } from './prefix-diff.js';
+import { parseRange } from './reference.js';
+import { type RequestItem, requestItems } from './request-items.js';
+import { openRequests, type Request, type RequestReader, recordAt } from './request-reader.js';
+import { countTokens, TOKENIZER } from './token-count.js';
+
+/**
+ * What became of one thing between two requests: `came` and `left` altogether, `loaded`: a line became its text, `collapsed`: its text became a line, `changed`: it
+ * has another text, `moved`: it stands elsewhere among what stayed.
+ */
+export type ChangeKind = 'came' | 'loaded' | 'changed' | 'moved' | 'collapsed' | 'left';
+
+/**
+ * Who brought a change about: the agent by a call or a message, a person by a message, the window of tool results, the watcher of files, an epoch of contexts that
+ * began, the harness; `rendering`: nobody, it is shown another way because of what else there is.
+ */
+export type Actor = 'agent' | 'person' | 'window' | 'watcher' | 'epoch' | 'harness' | 'rendering';
+
+/** What became of one object, message or section between two requests. */
+export interface CallChange {
+  /** The id of an object, `step:N` of a message, or the name of a section. */
+  readonly key: string;
+  readonly object?: ObjectId;
+  /** Its path, its tool, or the role of its message. */
+  readonly name: string;
+  readonly kind: ChangeKind;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly actor: Actor;
+  /** The step that brought it about, from the beginning of the session. */
+  readonly step?: number;
+  /** One phrase. */
+  readonly why: string;
+}
+
+/** Two requests of a session by what stands in them. */
+export interface CallChanges {
+  readonly tokenizer: typeof TOKENIZER;
+  readonly prefix: PrefixDiff;
+  readonly changes: readonly CallChange[];
+  /** How many things stand in both as they were. */
+  readonly stayed: number;
+}
+
+/** Everything that is said of one thing in one request. */
+interface Stated {
+  readonly key: string;
+  readonly object?: ObjectId;
+  readonly section: string;
+  readonly hasText: boolean;
+  readonly text: string;
+}
+
+const keyOf = ({ object, step, form, section }: RequestItem): string =>
+  form === 'message' && step !== undefined ? `step:${step}` : (object ?? section);
+
+/** What stands in a request by its keys, in the order of the request. */
+function statedIn({ pieces, rebuilt }: Request): ReadonlyMap<string, Stated> {
+  const found = new Map<string, Stated>();
+  for (const item of requestItems(pieces, rebuilt.input.pool)) {
+    const key = keyOf(item);
+    const before = found.get(key);
+    const hasText = before?.hasText === true || item.form !== 'line';
+    const text = `${before?.text ?? ''}${item.text}`;
+    found.set(key, { key, section: item.section, hasText, text, ...defined({ object: item.object }) });
+  }
+  return found;
+}
+
+/** Which of some different numbers are out of order: the fewest whose absence leaves the others rising. */
+export function outOfOrder(numbers: readonly number[]): ReadonlySet<number> {
+  const ends: number[] = [];
+  const before: (number | undefined)[] = [];
+  const places: number[] = [];
+  for (const [i, n] of numbers.entries()) {
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((ends[middle] as number) < n) low = middle + 1;
+      else high = middle;
+    }
+    ends[low] = n;
+    places[low] = i;
+    before[i] = low === 0 ? undefined : places[low - 1];
+  }
+  const rising = new Set<number>();
+  for (let i = places[ends.length - 1]; i !== undefined; i = before[i]) rising.add(numbers[i] as number);
+  return new Set(numbers.filter((n) => !rising.has(n)));
+}
+
+const WRITES: ReadonlySet<ToolKind> = new Set(['write', 'edit', 'patch', 'shell']);
+const VERBS: ReadonlySet<string> = new Set(['activate', 'deactivate', 'pin', 'unpin']);
+const ACTORS: Readonly<Record<string, Actor>> = { user: 'person', assistant: 'agent' };
+
+/** What two requests are compared with. */
+interface Between {
+  readonly from: Request;
+  readonly to: Request;
+  /** The steps between them. */
+  readonly steps: readonly Step[];
+  readonly reader: RequestReader;
+  readonly pool: ReadonlyMap<ObjectId, ObjectMetadata>;
+}
+
+type Told = Pick<CallChange, 'actor' | 'why'> & { readonly step?: number };
+
+const toolOf = ({ call }: Step, { reader }: Between): string | undefined =>
+  call === undefined ? undefined : (reader.calls.get(call.id)?.head.split(' ', 1)[0] ?? 'a call');
+
+/** Of a set of the session that changed between the two. */
+function bySets(object: ObjectId, between: Between): Told | undefined {
+  for (const step of between.steps.toReversed()) {
+    const { activate, deactivate, index } = step.changes;
+    const tool = toolOf(step, between);
+    const named = `${tool ?? `a message of ${step.message?.role ?? 'nobody'}`}, step ${step.seq}`;
+    if (deactivate?.includes(object) === true)
+      return tool === 'deactivate'
+        ? { actor: 'agent', why: `let go of by ${named}`, step: step.seq }
+        : { actor: 'window', why: `collapsed by the window at ${named}`, step: step.seq };
+    if (activate?.includes(object) === true) return { actor: 'agent', why: `made active by ${named}`, step: step.seq };
+    if (index?.includes(object) === true)
+      return { actor: tool === undefined ? 'harness' : 'agent', why: `found by ${named}`, step: step.seq };
+  }
+  return undefined;
+}
+
+/** Of a file whose version is another one: a call that writes, else whoever changed it on the disk. */
+function byVersion(object: ObjectId, between: Between): Told | undefined {
+  const [before, after] = [between.from, between.to].map(({ rebuilt }) => rebuilt.input.pool.find(({ id }) => id === object));
+  if (before?.type !== 'file' || after?.type !== 'file' || before.contentHash === after.contentHash) return undefined;
+  const touches = ({ call }: Step): boolean => {
+    const metadata = call === undefined ? undefined : between.pool.get(call.id);
+    return metadata?.type === 'toolcall' && metadata.fileRefs.includes(object);
+  };
+  const touching = between.steps.filter(touches);
+  const write = touching.findLast((step) => WRITES.has(foreignTool(toolOf(step, between) ?? '').kind));
+  if (write !== undefined) return { actor: 'agent', why: `written by ${toolOf(write, between)}, step ${write.seq}`, step: write.seq };
+  const read = touching.at(-1);
+  const why =
+    read === undefined
+      ? 'changed on the disk, seen by the watcher'
+      : `changed on the disk, seen by ${toolOf(read, between)}, step ${read.seq}`;
+  return { actor: 'watcher', why, ...defined({ step: read?.seq }) };
+}
+
+function byEpoch({ from, to }: Between): Told | undefined {
+  const [a, b] = [from.rebuilt.proof, to.rebuilt.proof];
+  if (!isOfEpoch(b) || (a.epoch?.number === b.epoch.number && a.epoch.border === b.epoch.border)) return undefined;
+  return { actor: 'epoch', why: `epoch ${b.epoch.number} began (${b.epoch.reason})`, step: b.epoch.border };
+}
+
+function ofStep(key: string, { reader }: Between): Told | undefined {
+  const seq = key.startsWith('step:') ? Number(key.slice('step:'.length)) : undefined;
+  const step = reader.steps.find((one) => one.seq === seq);
+  if (step?.message === undefined) return undefined;
+  const { role } = step.message;
+  return { actor: ACTORS[role] ?? 'harness', why: `a message of ${role}, step ${step.seq}`, step: step.seq };
+}
+
+/** Of a verb or call that stands in the request itself. */
+function ownCall(object: ObjectId, between: Between): Told | undefined {
+  const step = between.steps.find(({ call }) => call?.id === object);
+  if (step === undefined) return undefined;
+  const tool = toolOf(step, between) ?? 'a call';
+  return { actor: 'agent', why: `${VERBS.has(tool) ? 'the verb' : 'the call'} ${tool}, step ${step.seq}`, step: step.seq };
+}
+
+const GONE: ReadonlySet<ChangeKind> = new Set(['left', 'collapsed']);
+
+/** Who brought a change about, as far as the session's steps and versions tell it. */
+function toldOf({ key, object }: Stated, kind: ChangeKind, between: Between): Told {
+  const nobody: Told = { actor: 'rendering', why: 'shown another way because of what else there is' };
+  if (object === undefined) {
+    const own = GONE.has(kind) ? undefined : ofStep(key, between);
+    const last = between.steps.at(-1);
+    const chat: Told | undefined =
+      key === 'chat' && last !== undefined
+        ? { actor: 'harness', why: `the chat went on up to step ${last.seq}`, step: last.seq }
+        : undefined;
+    const prompt: Told | undefined = key === 'system' ? { actor: 'harness', why: 'the harness set another system prompt' } : undefined;
+    return own ?? byEpoch(between) ?? chat ?? prompt ?? { actor: 'harness', why: "the harness's own list went on" };
+  }
+  const inSets = bySets(object, between);
+  if (GONE.has(kind)) return inSets ?? byEpoch(between) ?? nobody;
+  return ownCall(object, between) ?? (kind === 'changed' ? byVersion(object, between) : undefined) ?? inSets ?? byEpoch(between) ?? nobody;
+}
+
+function kindOf(before: Stated | undefined, after: Stated | undefined, isMoved: boolean): ChangeKind | undefined {
+  if (before === undefined) return 'came';
+  if (after === undefined) return 'left';
+  if (before.hasText !== after.hasText) return after.hasText ? 'loaded' : 'collapsed';
+  if (before.text !== after.text) return 'changed';
+  return isMoved ? 'moved' : undefined;
+}
+
+function nameOf({ key, object, section }: Stated, { pool, reader }: Between): string {
+  const metadata = object === undefined ? undefined : pool.get(object);
+  if (metadata !== undefined) return metadata.type === 'file' ? metadata.displayPath : metadata.tool;
+  if (object !== undefined) return reader.calls.get(object)?.head.split(' ', 1)[0] ?? object;
+  if (!key.startsWith('step:')) return section;
+  return reader.steps.find(({ seq }) => `step:${seq}` === key)?.message?.role ?? key;
+}
+
+function changesBetween(between: Between): Pick<CallChanges, 'changes' | 'stayed'> {
+  const [before, after] = [statedIn(between.from), statedIn(between.to)];
+  const order = new Map([...before.keys()].map((key, i) => [key, i]));
+  const common = [...after.keys()].flatMap((key) => order.get(key) ?? []);
+  const misplaced = outOfOrder(common);
+  const changes = [...new Set([...before.keys(), ...after.keys()])].flatMap((key): readonly CallChange[] => {
+    const [was, is] = [before.get(key), after.get(key)];
+    const stated = (is ?? was) as Stated;
+    const kind = kindOf(was, is, misplaced.has(order.get(key) ?? -1));
+    if (kind === undefined) return [];
+    const tokens = (one: Stated | undefined): number => (one === undefined ? 0 : countTokens(one.text));
+    const { object } = stated;
+    return [
+      {
+        key,
+        ...defined({ object }),
+        name: nameOf(stated, between),
+        kind,
+        tokensBefore: tokens(was),
+        tokensAfter: tokens(is),
+        ...toldOf(stated, kind, between),
+      },
+    ];
+  });
+  const stayed = common.length - changes.filter(({ kind }) => kind !== 'came' && kind !== 'left').length;
+  return { changes, stayed };
+}
+
+/**
+ * What became of each thing between two requests of a session, each the last one up to its moment; without a range between the newest request and the one before it.
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end` where there is none to compare, and what a rebuild throws
+ */
+export async function askChanges(
+  timeline: Timeline,
+  { name, range = '..now' }: { readonly name: string; readonly range?: string | undefined },
+): Promise<CallChanges> {
+  const reader = await openRequests(timeline, name);
+  const { records, session } = reader;
+  const moments = parseRange(range);
+  const last = await recordAt(timeline, moments.to, reader);
+  const first = moments.from === undefined ? records[records.indexOf(last) - 1] : await recordAt(timeline, moments.from, reader);
+  if (first === undefined) throw new HistoryError('beyond-end', `the context at step ${last.step} is the first one of session ${session}`);
+  const from = await reader.request(first);
+  const to = first === last ? from : await reader.request(last);
+  const prefix = await comparePrefixes(timeline, reader, { from, to });
+  const [low, high] = [first.step, last.step].sort((a, b) => a - b) as [number, number];
+  const steps = reader.steps.filter(({ seq }) => seq > low && seq <= high);
+  await reader.read(steps);
+  const pool = new Map([...from.rebuilt.input.pool, ...to.rebuilt.input.pool].map((one) => [one.id, one]));
+  return { tokenizer: TOKENIZER, prefix, ...changesBetween({ from, to, steps, reader, pool }) };
+}

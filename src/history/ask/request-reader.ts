@@ -1,0 +1,149 @@
+import { setImmediate } from 'node:timers/promises';
+import type { AssemblyProof, BorderReason, Delivery } from '../../objects/assembly-proof.js';
+import type { SessionId, Sha256 } from '../../objects/ids.js';
+import type { ModelUsage, Step } from '../../objects/step.js';
+import { defined } from '../../values/defined.js';
+import { isOfEpoch } from '../rebuild/epoch-chain.js';
+import { requireSession } from '../rebuild/find-session.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import type { Moment } from '../rebuild/moment.js';
+import { AssemblyRebuilder, type RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
+import type { Timeline } from '../rebuild/timeline.js';
+import { type CallTexts, callTexts, listSteps, type RequestPiece, requestPieces } from './request-pieces.js';
+import { countTokens } from './token-count.js';
+
+/** A size of a part of a request, as it is recorded. */
+export interface RequestSize {
+  /** Of UTF-8. */
+  readonly bytes: number;
+  readonly tokens: number;
+}
+
+/** One of two requests that are compared. */
+export interface RequestSide {
+  readonly turn: number;
+  /** The last step that it includes. */
+  readonly step: number;
+  readonly at: Date;
+  readonly delivered: Delivery;
+  readonly layout: string;
+  readonly sha256: Sha256;
+  /** Whether the context was made again byte for byte; where not, its difference may be another one. */
+  readonly matches: boolean;
+  readonly size: RequestSize;
+  readonly epoch?: { readonly number: number; readonly reason: BorderReason };
+  /** What the provider said that the model's call took. */
+  readonly usage?: ModelUsage;
+}
+
+/** A request that was made again. */
+export interface Request {
+  readonly rebuilt: RebuiltAssembly;
+  readonly pieces: readonly RequestPiece[];
+  readonly side: RequestSide;
+}
+
+/** How large some texts are together. */
+export const sizeOf = (texts: readonly string[]): RequestSize => ({
+  bytes: texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0),
+  tokens: texts.reduce((sum, text) => sum + countTokens(text), 0),
+});
+
+/** The texts of some pieces. */
+export const textsOf = (pieces: readonly RequestPiece[]): readonly string[] => pieces.map(({ text }) => text);
+
+/** What the provider said of the answer that came before the next request of a session. */
+export function usageOf(proof: AssemblyProof, { records, steps }: Pick<SessionRequests, 'records' | 'steps'>): ModelUsage | undefined {
+  const next = records[records.indexOf(proof) + 1]?.step ?? Number.POSITIVE_INFINITY;
+  return steps.find(({ seq, message }) => seq > proof.step && seq <= next && message?.role === 'assistant')?.usage;
+}
+
+/** The records of a session's requests and its steps, oldest first. */
+export interface SessionRequests {
+  readonly session: SessionId;
+  readonly records: readonly AssemblyProof[];
+  readonly steps: readonly Step[];
+}
+
+/** Makes the requests of one session again. What never changes is read once. */
+export class RequestReader {
+  readonly #timeline: Timeline;
+  readonly session: SessionId;
+  readonly records: readonly AssemblyProof[];
+  readonly steps: readonly Step[];
+  readonly #rebuilder: AssemblyRebuilder;
+  #calls: CallTexts = new Map();
+
+  constructor(timeline: Timeline, { session, records, steps }: SessionRequests) {
+    this.#timeline = timeline;
+    this.session = session;
+    this.records = records;
+    this.steps = steps;
+    this.#rebuilder = new AssemblyRebuilder(timeline.store, timeline.present);
+    // Those that a fork shares are its parent's.
+    if (steps[0]?.session === session) this.#rebuilder.know(steps);
+  }
+
+  async request(proof: AssemblyProof): Promise<Request> {
+    // Counting keeps the thread busy: other work of this process runs between two requests.
+    await setImmediate();
+    const rebuilt = await this.#rebuilder.rebuild(proof);
+    await this.read(listSteps(rebuilt, this.steps));
+    const pieces = requestPieces(rebuilt, { steps: this.steps, calls: this.#calls, stepOf: (count) => this.#stepOf(proof, count) });
+    const { turn, step, delivered, layout, sha256, epoch } = proof;
+    const side: RequestSide = {
+      turn,
+      step,
+      at: new Date(proof.at),
+      delivered,
+      layout,
+      sha256,
+      matches: rebuilt.equal,
+      size: sizeOf(textsOf(pieces)),
+      ...defined({ epoch: epoch === undefined ? undefined : { number: epoch.number, reason: epoch.reason }, usage: usageOf(proof, this) }),
+    };
+    return { rebuilt, pieces, side };
+  }
+
+  /** The arguments and outputs of the calls that were taken in so far. */
+  get calls(): CallTexts {
+    return this.#calls;
+  }
+
+  #stepOf({ epoch }: AssemblyProof, count: number): number | undefined {
+    return this.records.find((one) => isOfEpoch(one) && one.epoch.border === epoch?.border && one.epoch.list?.count === count)?.step;
+  }
+
+  /** Takes in the texts of the calls of some steps. */
+  async read(steps: readonly Step[]): Promise<void> {
+    const fresh = steps.filter(({ call }) => call !== undefined && !this.#calls.has(call.id));
+    if (fresh.length > 0) this.#calls = new Map([...this.#calls, ...(await callTexts(this.#timeline.present, fresh))]);
+  }
+}
+
+/**
+ * The last record up to a moment.
+ * @throws {HistoryError} `malformed-moment`, `beyond-end` where there is none
+ */
+export async function recordAt(
+  timeline: Timeline,
+  moment: Moment,
+  { session, records }: Pick<SessionRequests, 'session' | 'records'>,
+): Promise<AssemblyProof> {
+  if (moment.kind === 'tx') throw new HistoryError('malformed-moment', 'requests are compared by turn, step or time, not by transaction');
+  const { place, basis } = await timeline.find({ moment }, session);
+  const isThere = ({ step, at }: AssemblyProof): boolean =>
+    place !== undefined ? step <= place.seq : moment.kind === 'now' || at <= basis.validTime.getTime();
+  const found = records.findLast(isThere);
+  if (found !== undefined) return found;
+  const [first] = records;
+  const has = first === undefined ? 'none was kept' : `the first one was handed out at step ${first.step}`;
+  throw new HistoryError('beyond-end', `no context of session ${session} was handed out up to that moment: ${has}`);
+}
+
+/** Opens the requests of a session for reading. */
+export async function openRequests(timeline: Timeline, name: string): Promise<RequestReader> {
+  const session = await requireSession(timeline.present, name);
+  const [records, steps] = await Promise.all([timeline.present.assemblies(session), timeline.steps(session)]);
+  return new RequestReader(timeline, { session, records, steps });
+}

@@ -1,0 +1,104 @@
+import pLimit from 'p-limit';
+import type { ObjectMetadata } from '../../assembly/metadata.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { VersionTimes } from '../../store/queries.js';
+import { defined } from '../../values/defined.js';
+import { NOW } from '../rebuild/moment.js';
+import type { RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
+import type { Timeline } from '../rebuild/timeline.js';
+import { askedMoment, type MomentText, parseReference } from './reference.js';
+import { type RequestItem, requestItems } from './request-items.js';
+import { openRequests, type RequestSide, recordAt } from './request-reader.js';
+import { countTokens, TOKENIZER } from './token-count.js';
+
+/** Which version of an object a request shows. */
+export interface ShownVersion {
+  /** From 1, in the order of valid time, of those that its basis knows. */
+  readonly number: number;
+  readonly validTime: Date;
+  readonly txId: number;
+}
+
+/** A part of a request, named by what it is. */
+export interface ViewedItem extends RequestItem {
+  /** Of an object its path or tool, of a message its role, else the section. */
+  readonly name: string;
+  readonly type?: ObjectMetadata['type'];
+  readonly version?: ShownVersion;
+  readonly tokens: number;
+}
+
+/** A request as it was handed out, part by part. */
+export interface RequestView {
+  readonly session: SessionId;
+  readonly tokenizer: typeof TOKENIZER;
+  readonly request: RequestSide;
+  readonly basis: RebuiltAssembly['basis'];
+  /** How many requests of the session there are, and which of them this is, from 1. */
+  readonly total: number;
+  readonly number: number;
+  /** The steps of the requests before and after it. */
+  readonly previous?: number;
+  readonly next?: number;
+  readonly items: readonly ViewedItem[];
+  readonly proof: AssemblyProof;
+}
+
+const AT_ONCE = 8;
+
+/** The versions of some files that a basis shows. */
+async function versionsAt(
+  { present }: Timeline,
+  files: readonly ObjectId[],
+  { validTime, txId }: RebuiltAssembly['basis'],
+): Promise<ReadonlyMap<ObjectId, ShownVersion>> {
+  const isKnown = (version: VersionTimes): boolean => version.txId <= txId && version.validTime <= validTime;
+  const found = await pLimit(AT_ONCE).map(files, async (id) => {
+    const versions = (await present.versions(id)).filter(isKnown);
+    const last = versions.at(-1);
+    return last === undefined ? [] : [[id, { number: versions.length, validTime: last.validTime, txId: last.txId }] as const];
+  });
+  return new Map(found.flat());
+}
+
+/**
+ * A request of a session, the last one up to a moment, part by part: ours byte for byte as they were handed out, the harness's own messages by their recorded texts.
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end` where none was handed out, and what a rebuild throws
+ */
+export async function askRequest(timeline: Timeline, reference: string, text: MomentText): Promise<RequestView> {
+  const { name, moment } = parseReference(reference);
+  const reader = await openRequests(timeline, name);
+  const { session, records } = reader;
+  const proof = await recordAt(timeline, askedMoment(text, moment).moment ?? NOW, reader);
+  const { rebuilt, pieces, side } = await reader.request(proof);
+  const { pool } = rebuilt.input;
+  const metadata = new Map(pool.map((one) => [one.id, one]));
+  const items = requestItems(pieces, pool);
+  const shown = new Set(items.flatMap(({ object, form }) => (object !== undefined && form !== 'line' ? [object] : [])));
+  const files = [...shown].filter((id) => metadata.get(id)?.type === 'file');
+  const versions = await versionsAt(timeline, files, rebuilt.basis);
+  const steps = new Map(reader.steps.map((step) => [step.seq, step]));
+  const nameOf = ({ object, step, section }: RequestItem): string => {
+    const known = object === undefined ? undefined : metadata.get(object);
+    if (known !== undefined) return known.type === 'file' ? known.displayPath : known.tool;
+    if (object !== undefined) return reader.calls.get(object)?.head.split(' ', 1)[0] ?? object;
+    return (step === undefined ? undefined : steps.get(step)?.message?.role) ?? section;
+  };
+  const at = records.indexOf(proof);
+  return {
+    session,
+    proof,
+    tokenizer: TOKENIZER,
+    request: side,
+    basis: rebuilt.basis,
+    total: records.length,
+    number: at + 1,
+    ...defined({ previous: records[at - 1]?.step, next: records[at + 1]?.step }),
+    items: items.map((item) => {
+      const known = item.object === undefined ? undefined : metadata.get(item.object);
+      const version = item.object === undefined ? undefined : versions.get(item.object);
+      return { ...item, name: nameOf(item), tokens: countTokens(item.text), ...defined({ type: known?.type, version }) };
+    }),
+  };
+}

@@ -1,0 +1,206 @@
+import pLimit from 'p-limit';
+import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
+import type { AssemblyProof, BorderPrice, BorderReason, Delivery } from '../../objects/assembly-proof.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { SetChanges } from '../../objects/sets.js';
+import type { HistoryEventKind, ModelUsage, Step } from '../../objects/step.js';
+import { defined } from '../../values/defined.js';
+import type { Basis } from '../../xtdb/db-snapshot.js';
+import { requireSession } from '../rebuild/find-session.js';
+import { type Point, type Timeline, turnSpans } from '../rebuild/timeline.js';
+import { askedMoment, type MomentText, parseReference } from './reference.js';
+import { usageOf } from './request-reader.js';
+
+/** A column of a strip: a context that was handed out; where a session has none, the end of a turn. */
+export interface StripCall {
+  readonly turn: number;
+  /** The last step that it includes. */
+  readonly step: number;
+  readonly at: Date;
+  readonly delivered?: Delivery;
+  readonly sha256?: string;
+  /** UTF-16 units, as they were handed out; without the messages that a harness sends itself. */
+  readonly chars?: number;
+  readonly sections: readonly { readonly name: string; readonly chars: number }[];
+  /** The epoch of contexts that it belongs to. */
+  readonly epoch?: number;
+  readonly usage?: ModelUsage;
+}
+
+/** Where an object stands from a step on: a line alone, with its text, with its text and pinned. */
+export type BandState = 'line' | 'active' | 'pinned';
+
+/** An object of a session's index and its way through the sets. */
+export interface StripBand {
+  readonly id: ObjectId;
+  readonly type: ObjectMetadata['type'];
+  /** Its path, or the tool's name. */
+  readonly name: string;
+  /** Length of its text as it is now. */
+  readonly chars: number;
+  readonly changes: readonly { readonly step: number; readonly state: BandState }[];
+}
+
+/** What happened at a step, or at a moment between steps. */
+export type StripMark = { readonly step: number; readonly at: Date } & (
+  | { readonly kind: 'epoch'; readonly number: number; readonly reason: BorderReason; readonly price?: BorderPrice }
+  | { readonly kind: 'verb'; readonly tool: string; readonly object: ObjectId }
+  | { readonly kind: 'event'; readonly event: HistoryEventKind }
+  | { readonly kind: 'version'; readonly object: ObjectId; readonly number: number }
+);
+
+/** A session from its first call to its last: what its contexts were made of. */
+export interface SessionStrip {
+  readonly session: SessionId;
+  readonly basis: Basis;
+  readonly calls: readonly StripCall[];
+  readonly bands: readonly StripBand[];
+  readonly marks: readonly StripMark[];
+  readonly lastStep: number;
+}
+
+const VERBS: ReadonlySet<string> = new Set(['activate', 'deactivate', 'pin', 'unpin']);
+/** Files whose versions are read for the marks: those that were made active last. */
+const MOST_WATCHED = 200;
+const AT_ONCE = 8;
+
+function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): StripCall {
+  const { turn, step, at, delivered, sha256, chars, sections, epoch } = proof;
+  const sizes = sections.map((section) => ({ name: section.name, chars: section.chars }));
+  return { turn, step, at: new Date(at), delivered, sha256, chars, sections: sizes, ...defined({ epoch: epoch?.number, usage }) };
+}
+
+const endsOfTurns = (steps: readonly Step[]): readonly StripCall[] =>
+  turnSpans(steps).map(({ turn, last, steps: own }) => ({ turn, step: last, at: new Date(own.at(-1)?.at ?? 0), sections: [] }));
+
+type Ways = ReadonlyMap<ObjectId, readonly { readonly step: number; readonly state: BandState }[]>;
+
+/** The states that a step's changes bring: what was found stands as a line, whatever else is said later in the step wins. */
+const BROUGHT: readonly (readonly [keyof SetChanges, (isActive: boolean) => BandState])[] = [
+  ['index', () => 'line'],
+  ['deactivate', () => 'line'],
+  ['activate', () => 'active'],
+  ['pin', () => 'pinned'],
+  ['unpin', (isActive) => (isActive ? 'active' : 'line')],
+];
+
+/** The way of each object through the sets, in the order in which the session came to know them. */
+export function bandWays(steps: readonly Pick<Step, 'seq' | 'changes'>[]): Ways {
+  const ways = new Map<ObjectId, { step: number; state: BandState }[]>();
+  for (const { seq, changes } of steps) {
+    for (const [name, brought] of BROUGHT) {
+      for (const id of changes[name] ?? []) {
+        const way = ways.get(id) ?? [];
+        ways.set(id, way);
+        const last = way.at(-1);
+        const state = name === 'activate' && last?.state === 'pinned' ? 'pinned' : brought(last?.state !== 'line' && last !== undefined);
+        if (last?.step === seq) last.state = state;
+        else if (last?.state !== state) way.push({ step: seq, state });
+      }
+    }
+  }
+  return ways;
+}
+
+/** What a session's objects are called: from the pages of steps where they hold it, else by one query. */
+async function describe({ present, paths }: Timeline, ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, ObjectMetadata>> {
+  const found = new Map<ObjectId, ObjectMetadata>();
+  const learn = (id: ObjectId, metadata: ObjectMetadata | undefined): void =>
+    void (metadata === undefined ? undefined : found.set(id, metadata));
+  for (const id of ids) {
+    const call = present.knownCall(id);
+    if (call !== undefined) learn(id, metadataOf(call.document, call.marks, paths));
+  }
+  for (const [id, { document, marks }] of await present.heads(ids.filter((id) => !found.has(id)))) {
+    learn(id as ObjectId, metadataOf(document, marks, paths));
+  }
+  return found;
+}
+
+/** The changes of files on their way: every version that became true between the first and the last step, but for the first of each. */
+async function versionMarks({ present }: Timeline, files: readonly ObjectId[], steps: readonly Step[]): Promise<readonly StripMark[]> {
+  const [first, last] = [steps[0]?.at ?? 0, steps.at(-1)?.at ?? 0];
+  const found = await pLimit(AT_ONCE).map(files, async (object) => {
+    const versions = await present.versions(object);
+    return versions.flatMap(({ validTime }, i): readonly StripMark[] => {
+      const at = validTime.getTime();
+      if (i === 0 || at < first || at > last) return [];
+      const step = steps.findLast((one) => one.at <= at)?.seq ?? 0;
+      return [{ kind: 'version', step, at: validTime, object, number: i + 1 }];
+    });
+  });
+  return found.flat();
+}
+
+function stepMarks(steps: readonly Step[], described: ReadonlyMap<ObjectId, ObjectMetadata>): readonly StripMark[] {
+  return steps.flatMap(({ seq, at, call, event }): readonly StripMark[] => {
+    const where = { step: seq, at: new Date(at) };
+    const metadata = call === undefined ? undefined : described.get(call.id);
+    const isVerb = metadata?.type === 'toolcall' && VERBS.has(metadata.tool);
+    return [
+      ...(event === undefined ? [] : [{ ...where, kind: 'event', event: event.kind } as const]),
+      ...(isVerb ? [{ ...where, kind: 'verb', tool: metadata.tool, object: metadata.id } as const] : []),
+    ];
+  });
+}
+
+const epochMarks = (records: readonly AssemblyProof[]): readonly StripMark[] =>
+  records.flatMap(({ step, at, epoch }) =>
+    epoch === undefined || epoch.previous !== undefined
+      ? []
+      : [
+          {
+            kind: 'epoch',
+            step,
+            at: new Date(at),
+            number: epoch.number,
+            reason: epoch.reason,
+            ...defined({ price: epoch.price }),
+          } as const,
+        ],
+  );
+
+/** The last step that a point includes: its own, else the last one that had happened and was known then. */
+async function lastOf({ place, basis, snapshot }: Point, session: SessionId, steps: readonly Step[]): Promise<number> {
+  if (place !== undefined) return place.seq;
+  const lineage = await snapshot.lineage(session);
+  if (lineage === undefined) return 0;
+  const { seq: known } = await snapshot.sets(session);
+  return steps.findLast(({ seq, at }) => seq <= known && at <= basis.validTime.getTime())?.seq ?? 0;
+}
+
+/**
+ * A session up to a moment, call by call, without making any context again: records say how large each was, steps say where each object stood.
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end`
+ */
+export async function sessionStrip(timeline: Timeline, reference: string, text: MomentText): Promise<SessionStrip> {
+  const { name, moment } = parseReference(reference);
+  const session = await requireSession(timeline.present, name);
+  const [point, all, records] = await Promise.all([
+    timeline.find(askedMoment(text, moment), session),
+    timeline.steps(session),
+    timeline.present.assemblies(session, { onDamaged: () => undefined }),
+  ]);
+  const lastStep = await lastOf(point, session, all);
+  const steps = all.filter(({ seq }) => seq <= lastStep);
+  const handed = records.filter(({ step }) => step <= lastStep);
+  const ways = bandWays(steps);
+  const described = await describe(timeline, [...ways.keys()]);
+  const bands = [...ways].flatMap(([id, changes]): readonly StripBand[] => {
+    const metadata = described.get(id);
+    if (metadata === undefined) return [];
+    const { type, charCount: chars } = metadata;
+    return [{ id, type, name: metadata.type === 'file' ? metadata.displayPath : metadata.tool, chars, changes }];
+  });
+  const watched = bands
+    .filter(({ type, changes }) => type === 'file' && changes.some(({ state }) => state !== 'line'))
+    .slice(-MOST_WATCHED);
+  const versions = await versionMarks(
+    timeline,
+    watched.map(({ id }) => id),
+    steps,
+  );
+  const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions].sort((a, b) => a.step - b.step);
+  const calls = handed.length === 0 ? endsOfTurns(steps) : handed.map((proof) => callOf(proof, usageOf(proof, { records, steps: all })));
+  return { session, basis: point.basis, calls, bands, marks, lastStep };
+}

@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { extname, join } from 'node:path';
+import * as z from 'zod';
+import { unlessMissing } from '../process/system-error.js';
+import { ApiError, problemOf, sendProblem } from './problem.js';
+import { bearerOf, jsonBody, type Refusal, readInput, sameSecret } from './request-checks.js';
+
+/** Where the page lies; each of its views has an address below it. */
+const PAGE_PATH = '/review';
+
+const ENTER_PATH = `${PAGE_PATH}/enter`;
+const ASSETS_PATH = `${PAGE_PATH}/assets/`;
+
+/** What the page may do: run and style by its own files alone, ask its own origin alone, and turn no text into code or markup. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const;
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+};
+
+/** The built files of the page by their names; every name is known before a request comes, so none of a request reaches the disk. */
+type Files = ReadonlyMap<string, Buffer>;
+
+/** @throws {ApiError} `not-found` – the page was not built */
+async function readFiles(folder: string): Promise<Files> {
+  const names = await unlessMissing(readdir(folder, { recursive: true }));
+  if (names === undefined) throw new ApiError('not-found', `the review page was not built: there is no ${folder}; npm run build makes it`);
+  const known = names.map((name) => name.split('\\').join('/')).filter((name) => TYPES[extname(name)] !== undefined);
+  return new Map(await Promise.all(known.map(async (name) => [name, await readFile(join(folder, name))] as const)));
+}
+
+const ENTER = z.strictObject({ token: z.string().min(1).max(1_000) });
+const MOST_BODY_BYTES = 4_096;
+
+const pathOf = ({ url = '/' }: Pick<IncomingMessage, 'url'>): string => url.split(/[?#]/, 1)[0] ?? '/';
+
+/**
+ * The review page of a server: its files, which hold nothing of any session, and who may read sessions through it. A link has a token behind its `#`, which
+ * browsers send to nobody; the page hands it in once and is given a secret of its own, which it sends as a bearer token with each question. A cookie would go to
+ * every other server of this machine too, since cookies know no ports.
+ */
+export class ReviewPage {
+  readonly #folder: string;
+  /** What a visitor may hand in at any time: the token of the server. */
+  readonly #token: string | undefined;
+  readonly #secret = randomBytes(32).toString('base64url');
+  readonly #unused = new Set<string>();
+  #files: Promise<Files> | undefined;
+
+  constructor(folder: string, token: string | undefined) {
+    this.#folder = folder;
+    this.#token = token;
+  }
+
+  /** The address of a view of the page on a server; it lets one visitor in, once. `view` is a path below the page, with its parameters. */
+  link(origin: string, view = ''): string {
+    const token = randomBytes(24).toString('base64url');
+    this.#unused.add(token);
+    return `${origin}${PAGE_PATH}/${view}#token=${token}`;
+  }
+
+  /** Whether a request is for the page itself. */
+  owns(request: Pick<IncomingMessage, 'url'>): boolean {
+    const path = pathOf(request);
+    return path === PAGE_PATH || path.startsWith(`${PAGE_PATH}/`);
+  }
+
+  /** Whether a request is a question of somebody who was let in: reading alone, with the secret of the page. */
+  admits({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+    const given = method === 'GET' ? bearerOf(headers) : undefined;
+    return given !== undefined && sameSecret(given, this.#secret);
+  }
+
+  /** Answers a request for the page that the common checks refused. */
+  refuse(response: ServerResponse, { message }: Refusal): void {
+    sendProblem(response, problemOf(new ApiError('forbidden', message)));
+  }
+
+  /** Answers a request for the page; never rejects. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      await (pathOf(request) === ENTER_PATH ? this.#enter(request, response) : this.#file(request, response));
+    } catch (error) {
+      sendProblem(response, problemOf(error), HEADERS);
+    }
+  }
+
+  async #enter(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST') throw new ApiError('method-not-allowed', `${request.method ?? ''} is not allowed here; allowed: POST`);
+    const { token } = readInput(ENTER, await jsonBody(request, MOST_BODY_BYTES), 'field');
+    const link = [...this.#unused].find((one) => sameSecret(one, token));
+    if (link !== undefined) this.#unused.delete(link);
+    else if (this.#token === undefined || !sameSecret(token, this.#token)) {
+      throw new ApiError('unauthorized', 'this address was used already, or its token is another one: palimpsest review gives a new one');
+    }
+    response.writeHead(200, { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' });
+    response.end(JSON.stringify({ secret: this.#secret }));
+  }
+
+  async #file(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      throw new ApiError('method-not-allowed', `${request.method ?? ''} is not allowed here; allowed: GET, HEAD`);
+    }
+    const path = pathOf(request);
+    const isAsset = path.startsWith(ASSETS_PATH);
+    // Every other address is a view, which the page finds by itself.
+    const name = isAsset ? path.slice(PAGE_PATH.length + 1) : 'index.html';
+    const body = (await this.#read()).get(name);
+    if (body === undefined) throw new ApiError('not-found', `the page has no file ${path.slice(0, 200)}`);
+    const kept = isAsset ? 'public, max-age=31536000, immutable' : 'no-cache';
+    response.writeHead(200, {
+      ...HEADERS,
+      'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
+      'content-length': body.length,
+      'cache-control': kept,
+    });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  }
+
+  #read(): Promise<Files> {
+    this.#files ??= readFiles(this.#folder).catch((error: unknown) => {
+      this.#files = undefined;
+      throw error;
+    });
+    return this.#files;
+  }
+}

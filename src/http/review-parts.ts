@@ -1,0 +1,89 @@
+import * as z from 'zod';
+
+/** A number of things. */
+export const count = z.int().nonnegative();
+/** Ids of objects. */
+export const ids = z.array(z.string());
+/** A time of either clock. */
+export const time = z.string().describe('ISO 8601, UTC');
+/** A hash, where there is one. */
+export const digest = z.string().nullable();
+
+/** The moment that an answer holds at. */
+export const basis = z
+  .object({ valid_time: time.nullable(), tx_id: count.nullable(), tx_time: time.nullable() })
+  .describe(
+    'The moment that the answer holds at: what was true then, as it was known after the transaction; without a valid time, the newest versions known after it',
+  );
+/** Both clocks of a version. */
+export const times = {
+  valid_time: time.describe('From when on it is true, as far as is known'),
+  tx_time: time.describe('When the database learned it'),
+  tx_id: count,
+};
+/** A place in a session. */
+export const place = z.object({ session: z.string(), turn: count, step: count.describe('From the beginning of the session') }).nullable();
+
+/** What a call of a model took. */
+export const usage = z
+  .object({ input: count.optional(), output: count.optional(), cache_read: count.optional(), cache_write: count.optional() })
+  .describe("What the provider said that the model's call took, in tokens");
+/** What an epoch costs and saves. */
+export const price = z.object({ written: count, saved_per_call: count }).describe('In tokens, as it was decided by').nullable();
+/** An epoch of contexts. */
+export const epoch = { number: count, reason: z.string().describe('first, saving, cold, pressure, asked, history'), price };
+
+/** One of two requests that are compared. */
+export const request = z.object({
+  turn: count,
+  step: count,
+  at: time,
+  delivered: z.string(),
+  layout: z.string(),
+  sha256: z.string(),
+  matches: z.boolean().describe('Whether the context was made again byte for byte'),
+  bytes: count,
+  tokens: count,
+  epoch: count.nullable(),
+  usage: usage.nullable(),
+});
+
+/** How a request begins, compared with another one. */
+export const prefix = z.object({
+  from: request,
+  to: request,
+  is_prefix: z.boolean().describe('Whether the second begins with the whole first'),
+  shared: z.object({ bytes: count, tokens: count }).describe('The common beginning'),
+  written: count.describe('Tokens of the second behind it'),
+  again: count.describe('Of these, tokens of lines that the first had too'),
+  difference: z
+    .object({
+      byte: count.describe('From the beginning of the request, in UTF-8'),
+      byte_in_part: count,
+      section: z.string().describe("system, pool, chat, active, notes, or list: the harness's own messages"),
+      line: count.describe('Of the part, from 1'),
+      object: z.string().nullable(),
+      step: count.nullable(),
+    })
+    .nullable(),
+  cause: z
+    .object({
+      kind: z.enum(['epoch', 'verb', 'call', 'message', 'version', 'harness', 'rendering']),
+      why: z.string(),
+      step: count.nullable(),
+      object: z.string().nullable(),
+      epoch: z.object(epoch).nullable(),
+      version: z.object({ number: count, valid_time: time, tx_id: count }).nullable(),
+    })
+    .nullable(),
+  answers: z
+    .object({ kept: count, lost: count, left: count })
+    .nullable()
+    .describe(
+      "The model's answers in the first request, which may hold reasoning: still valid, not valid or gone inside their turn, gone with a closed turn",
+    ),
+  cache: z
+    .object({ read: count, expected: count, verdict: z.enum(['agrees', 'read-less', 'read-more']) })
+    .nullable()
+    .describe('What the provider read from its cache, and what it could have by our account, in tokens'),
+});

@@ -1,0 +1,80 @@
+import { describe, expect, test } from '@jest/globals';
+import { outOfOrder } from '../../../src/history/ask/call-changes.js';
+import { requestItems } from '../../../src/history/ask/request-items.js';
+import { callRanges, linesWith } from '../../../src/history/ask/search-session.js';
+import { bandWays } from '../../../src/history/ask/session-strip.js';
+import type { ObjectId } from '../../../src/objects/ids.js';
+
+const id = (name: string) => name as ObjectId;
+
+describe('what changed from call to call', () => {
+  test.each([
+    [[0, 1, 2, 3], []],
+    [[1, 2, 3, 0], [0]],
+    [[3, 0, 1, 2], [3]],
+    [[2, 1], [2]],
+    [[], []],
+  ])('of %j, %j are out of order', (numbers, moved) => expect([...outOfOrder(numbers)]).toEqual(moved));
+
+  test('the pool is taken line by line, and nothing of a request is lost', () => {
+    const pool = [{ id: id('a1') }, { id: id('b2') }] as unknown as Parameters<typeof requestItems>[1];
+    const pieces = [
+      { section: 'system', text: 'You are careful.\n' },
+      { section: 'pool', text: '\nid=a1 type=file\nid=b type=file\nwhat is this\n' },
+      { section: 'active', text: 'text of a', object: id('a1') },
+    ] as const;
+    const items = requestItems(pieces, pool);
+    expect(items.map(({ form, object }) => [form, object])).toEqual([
+      ['plain', undefined],
+      ['plain', undefined],
+      ['line', 'a1'],
+      ['line', 'b2'],
+      ['plain', undefined],
+      ['text', 'a1'],
+    ]);
+    expect(items.map(({ text }) => text).join('')).toBe(pieces.map(({ text }) => text).join(''));
+  });
+});
+
+describe('the way of an object through the sets', () => {
+  const steps = [
+    { seq: 1, changes: { index: [id('f')], activate: [id('f')] } },
+    { seq: 2, changes: { pin: [id('f')] } },
+    { seq: 3, changes: { unpin: [id('f')], deactivate: [id('f')] } },
+    { seq: 4, changes: { index: [id('g')] } },
+  ];
+
+  test('has one state a step, the strongest that the step leaves', () => {
+    const ways = bandWays(steps);
+    expect(ways.get(id('f'))).toEqual([
+      { step: 1, state: 'active' },
+      { step: 2, state: 'pinned' },
+      { step: 3, state: 'line' },
+    ]);
+    expect(ways.get(id('g'))).toEqual([{ step: 4, state: 'line' }]);
+  });
+});
+
+describe('a search', () => {
+  test('finds places with their lines, whatever the case of letters unless it matters', () => {
+    const text = 'One two\nthree ONE\n\none one';
+    expect(linesWith(text, 'one')).toEqual({
+      count: 4,
+      lines: [
+        { line: 1, excerpt: 'One two' },
+        { line: 2, excerpt: 'three ONE' },
+        { line: 4, excerpt: 'one one' },
+      ],
+    });
+    expect(linesWith(text, 'One')).toEqual({ count: 1, lines: [{ line: 1, excerpt: 'One two' }] });
+    expect(linesWith(text, 'four')).toEqual({ count: 0, lines: [] });
+    expect(linesWith(`${'x'.repeat(500)}needle${'y'.repeat(500)}`, 'needle').lines[0]?.excerpt).toHaveLength(166);
+  });
+
+  test('tells calls in a row as ranges', () => {
+    expect(callRanges([2, 4, 7, 9], (step) => step !== 7)).toEqual([
+      { from: 2, to: 4, calls: 2 },
+      { from: 9, to: 9, calls: 1 },
+    ]);
+  });
+});

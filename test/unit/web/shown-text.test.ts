@@ -1,0 +1,63 @@
+import { describe, expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import { addressText, commandLine, linkTo, parseAddress } from '../../../web/address.js';
+import { oneLine, textRows, textRuns } from '../../../web/shown-text.js';
+
+describe('recorded text', () => {
+  test('what cannot be seen, or turns others around, stands by its number', () => {
+    expect(textRuns('a\u202eb\u001b[0m\t\u200b')).toEqual([
+      { text: 'a', isEscape: false },
+      { text: '\\u202e', isEscape: true },
+      { text: 'b', isEscape: false },
+      { text: '\\x1b', isEscape: true },
+      { text: '[0m\t', isEscape: false },
+      { text: '\\u200b', isEscape: true },
+    ]);
+    expect(textRuns('ünï 漢字 🎉')).toEqual([{ text: 'ünï 漢字 🎉', isEscape: false }]);
+    expect(oneLine('a\n\u2066b')).toBe('a⏎\\u2066b');
+    expect(oneLine('x'.repeat(300))).toHaveLength(201);
+  });
+
+  test('rows hold the whole text, in order, and part no pair of surrogates', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 2, max: 9 }), (text, width) => {
+        const rows = textRows(text, width);
+        const lines = new Map<number, string>();
+        for (const { line, from, to } of rows) {
+          expect(to - from).toBeLessThanOrEqual(width);
+          const part = text.slice(from, to);
+          expect(part.isWellFormed()).toBe(true);
+          lines.set(line, (lines.get(line) ?? '') + part);
+        }
+        expect([...lines.values()].join('\n')).toBe(text.endsWith('\n') ? text.slice(0, -1) : text);
+      }),
+    );
+  });
+
+  test('a line of a megabyte is many rows of one line', () => {
+    const rows = textRows('x'.repeat(1_000_000));
+    expect(rows).toHaveLength(6_250);
+    expect(new Set(rows.map(({ line }) => line))).toEqual(new Set([1]));
+  });
+});
+
+describe('addresses', () => {
+  test('are read as they are written', () => {
+    const address = { view: 'changes', of: { session: 'a b', step: '7', tx: '12' } } as const;
+    const [pathname = '', search = ''] = addressText(address).split(/(?=\?)/);
+    expect(parseAddress({ pathname, search })).toEqual(address);
+    expect(parseAddress({ pathname: '/review/__proto__', search: '' })).toEqual({ view: 'sessions', of: {} });
+  });
+
+  test('the next view has the session, the call and the transaction of the one before it', () => {
+    const here = { view: 'strip', of: { session: 'S', step: '7', tx: '12', q: 'x' } } as const;
+    expect(linkTo(here, 'request', { step: 9 })).toBe('/review/request?session=S&tx=12&step=9');
+    expect(linkTo(here, 'sessions')).toBe('/review/');
+  });
+
+  test('a view says what answers the same on the command line', () => {
+    expect(commandLine({ view: 'request', of: { session: 'S', step: '7' } })).toBe('palimpsest context S@step:7');
+    expect(commandLine({ view: 'query', of: { q: "it's" } })).toBe(`palimpsest query 'it'\\''s'`);
+    expect(commandLine({ view: 'changes', of: { session: 'S', step: '7' } })).toBe('palimpsest diff S --prefix');
+  });
+});

@@ -1,0 +1,124 @@
+import { describe, expect, test } from '@jest/globals';
+import { bandRows, columnOf, fillOf, filteredRows, marksByColumn, neighbour, seenRange, usageCurve } from '../../../web/strip-layout.js';
+import { treemap } from '../../../web/treemap.js';
+import type { StripBand, StripCall, StripMark } from '../../../web/wire.js';
+
+const call = (turn: number, step: number, more: Partial<StripCall> = {}): StripCall => ({
+  turn,
+  step,
+  at: '2026-01-01T00:00:00.000Z',
+  delivered: 'library',
+  sha256: 'a',
+  chars: 10,
+  sections: [{ name: 'chat', chars: 10 }],
+  epoch: null,
+  usage: null,
+  ...more,
+});
+const band = (id: string, changes: StripBand['changes'], type: StripBand['type'] = 'file'): StripBand => ({
+  id,
+  type,
+  name: `${id}.ts`,
+  chars: 100,
+  changes,
+});
+const calls = [call(1, 2), call(1, 4), call(2, 7), call(3, 9)];
+
+describe('the layout of a strip', () => {
+  test.each([
+    [1, 0],
+    [2, 0],
+    [3, 1],
+    [4, 1],
+    [8, 3],
+    [10, 4],
+  ])('step %i first counts in column %i', (step, column) => expect(columnOf(calls, step)).toBe(column));
+
+  test('a band stands from the first call that includes its step up to the next change', () => {
+    const changes = [
+      { step: 3, state: 'line' as const },
+      { step: 7, state: 'active' as const },
+      { step: 8, state: 'line' as const },
+    ];
+    const [row] = bandRows([band('a', changes)], calls);
+    expect(row?.spans).toEqual([
+      { from: 1, to: 2, state: 'line' },
+      { from: 2, to: 3, state: 'active' },
+      { from: 3, to: 4, state: 'line' },
+    ]);
+  });
+
+  test('what came and went between two calls stands in none', () => {
+    const changes = [
+      { step: 5, state: 'active' as const },
+      { step: 6, state: 'line' as const },
+    ];
+    expect(bandRows([band('a', changes)], calls)[0]?.spans).toEqual([{ from: 2, to: 4, state: 'line' }]);
+  });
+
+  test('rows are filtered by name and by whether their text was ever shown, files first', () => {
+    const rows = bandRows(
+      [
+        band('call', [{ step: 1, state: 'active' }], 'toolcall'),
+        band('lined', [{ step: 1, state: 'line' }]),
+        band('file', [{ step: 1, state: 'pinned' }]),
+      ],
+      calls,
+    );
+    const names = (filter: Parameters<typeof filteredRows>[1]) => filteredRows(rows, filter).map((row) => row.band.id);
+    expect(names({ name: '', shownOnly: false })).toEqual(['lined', 'file', 'call']);
+    expect(names({ name: '', shownOnly: true })).toEqual(['file', 'call']);
+    expect(names({ name: 'LIN', shownOnly: false })).toEqual(['lined']);
+  });
+
+  test('only what a window shows is laid out, whatever there is', () => {
+    expect(seenRange(5_000, 500, { each: 10, count: 10_000, spare: 4 })).toEqual({ from: 496, to: 554 });
+    expect(seenRange(0, 500, { each: 10, count: 3 })).toEqual({ from: 0, to: 3 });
+  });
+
+  test('calls without a context are as full as what was active then', () => {
+    const ends = [call(1, 2, { chars: null, sections: [] }), call(2, 7, { chars: null, sections: [] })];
+    const rows = bandRows([band('a', [{ step: 3, state: 'active' }])], ends);
+    expect(fillOf(ends, rows).parts).toEqual([[{ name: 'active', size: 0 }], [{ name: 'active', size: 100 }]]);
+    expect(fillOf(calls, rows)).toMatchObject({ most: 10 });
+    expect(usageCurve(calls)).toBeUndefined();
+    expect(usageCurve([call(1, 2, { usage: { input: 3, cache_read: 4 } })])).toEqual({ most: 7, tokens: [7] });
+  });
+
+  test('a mark stands at the first call behind it', () => {
+    const mark: StripMark = {
+      step: 5,
+      at: '',
+      kind: 'event',
+      number: null,
+      reason: null,
+      price: null,
+      tool: null,
+      event: 'compacted',
+      object: null,
+    };
+    expect([...marksByColumn([mark, { ...mark, step: 99 }], calls).keys()]).toEqual([2, 3]);
+  });
+
+  test.each([
+    [4, 'next', 7],
+    [4, 'previous', 2],
+    [2, 'previous', undefined],
+    [2, 'next-turn', 7],
+    [9, 'previous-turn', 7],
+    [7, 'previous-turn', 2],
+    [9, 'next', undefined],
+  ] as const)('from step %i, %s goes to %s', (step, move, to) => expect(neighbour(calls, step, move)?.step).toBe(to));
+});
+
+test('a treemap gives each thing an area in proportion to its size, inside, without a gap', () => {
+  const tiles = treemap([{ size: 6 }, { size: 3 }, { size: 0 }, { size: 2 }, { size: 1 }], 120, 100);
+  expect(tiles).toHaveLength(4);
+  for (const { of, width, height } of tiles) expect(width * height).toBeCloseTo((of.size / 12) * 12_000);
+  for (const { x, y, width, height } of tiles) {
+    expect(Math.min(x, y)).toBeGreaterThanOrEqual(-1e-9);
+    expect(x + width).toBeLessThanOrEqual(120 + 1e-9);
+    expect(y + height).toBeLessThanOrEqual(100 + 1e-9);
+  }
+  expect(treemap([], 10, 10)).toEqual([]);
+});

@@ -1,0 +1,79 @@
+import { useEffect, useState } from 'preact/hooks';
+import { credentials, Refused, refusedBy } from './access.js';
+
+/** The parameters of a question; those that are undefined are left out. */
+export type Parameters = Readonly<Record<string, string | number | undefined>>;
+
+/** Answers that are kept: most are asked again by the next view. */
+const MOST_KEPT = 60;
+/** How often a server that is starting, or busy, is asked again, and how long is waited before, milliseconds. */
+const RETRIES = 30;
+const RETRY_MS = 1_000;
+
+const kept = new Map<string, Promise<unknown>>();
+
+function addressOf(path: string, parameters: Parameters): string {
+  const given = Object.entries(parameters).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]]));
+  const query = new URLSearchParams(given).toString();
+  return query === '' ? path : `${path}?${query}`;
+}
+
+async function fetched(address: string, left = RETRIES): Promise<unknown> {
+  const response = await fetch(address, { headers: credentials() });
+  if (response.ok) return response.json();
+  const refused = await refusedBy(response);
+  if (refused.status !== 503 || left === 0) throw refused;
+  await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  return fetched(address, left - 1);
+}
+
+/** The answer to a question; one that was asked before is answered at once. Throws Refused. */
+export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
+  const address = addressOf(path, parameters);
+  const known = kept.get(address);
+  const answer = known ?? fetched(address);
+  kept.delete(address);
+  kept.set(address, answer);
+  if (known === undefined) answer.catch(() => kept.delete(address));
+  for (const [oldest] of kept) {
+    if (kept.size <= MOST_KEPT) break;
+    kept.delete(oldest);
+  }
+  return answer as Promise<T>;
+}
+
+/** Forgets every answer: what is asked next is asked of the server. */
+export function askAnew(): void {
+  kept.clear();
+}
+
+/** An answer that is there, on its way, or refused. */
+export type Answered<T> =
+  | { readonly state: 'waiting' }
+  | { readonly state: 'there'; readonly value: T }
+  | { readonly state: 'refused'; readonly refused: Refused };
+
+/** Asks a question while a view is shown; undefined asks none. An answer that comes after the question has changed is passed over. */
+export function useAnswer<T>(path: string | undefined, parameters: Parameters = {}): Answered<T> {
+  const address = path === undefined ? undefined : addressOf(path, parameters);
+  const [answered, setAnswered] = useState<{ readonly address: string | undefined; readonly answer: Answered<T> }>();
+  useEffect(() => {
+    if (path === undefined) return undefined;
+    let isWanted = true;
+    const take = (answer: Answered<T>): void => {
+      if (isWanted) setAnswered({ address, answer });
+    };
+    ask<T>(path, parameters).then(
+      (value) => take({ state: 'there', value }),
+      (error: unknown) => {
+        const refused =
+          error instanceof Refused ? error : new Refused('unreachable', 0, 'the server does not answer; is it still running?');
+        take({ state: 'refused', refused });
+      },
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, [address]);
+  return answered?.address === address && answered !== undefined ? answered.answer : { state: 'waiting' };
+}

@@ -1,0 +1,165 @@
+import { useEffect, useState } from 'preact/hooks';
+import { enterWith, type Refused } from './access.js';
+import { VIEWS, type ViewName } from './address.js';
+import { useAnswer } from './ask.js';
+import { move } from './calls.js';
+import { type KeyBinding, listenToKeys } from './keys.js';
+import { Palette } from './palette.js';
+import { from, goTo, place } from './place.js';
+import { oneLine } from './shown-text.js';
+import { ChangesView } from './views/changes.js';
+import { ObjectView } from './views/object.js';
+import { QueryView } from './views/query.js';
+import { RequestPage } from './views/request.js';
+import { SearchView } from './views/search.js';
+import { SessionsView } from './views/sessions.js';
+import { StripView } from './views/strip.js';
+import { TurnsView } from './views/turns.js';
+import type { Strip } from './wire.js';
+
+const SHOWN: Readonly<Record<ViewName, () => preact.JSX.Element>> = {
+  sessions: SessionsView,
+  strip: StripView,
+  turns: TurnsView,
+  request: RequestPage,
+  changes: ChangesView,
+  object: ObjectView,
+  search: SearchView,
+  query: QueryView,
+};
+
+/** Views that show something of a session. */
+const OF_SESSION: ReadonlySet<ViewName> = new Set(['strip', 'turns', 'request', 'changes', 'search']);
+
+function focusSearch(): void {
+  const box = document.querySelector<HTMLInputElement>('main input[type="search"]');
+  if (box !== null) box.focus();
+  else goTo(from('search'));
+}
+
+/** What each key does where a reader is; keys that go from call to call do so in every view of a session. */
+function bindings(strip: Strip | undefined, onHelp: () => void): readonly KeyBinding[] {
+  const calls: readonly KeyBinding[] =
+    strip === undefined
+      ? []
+      : [
+          { key: 'j', does: 'the next call', run: () => move(strip, 'next') },
+          { key: 'k', does: 'the call before', run: () => move(strip, 'previous') },
+          { key: ']', does: 'the next turn', run: () => move(strip, 'next-turn') },
+          { key: '[', does: 'the turn before', run: () => move(strip, 'previous-turn') },
+          { key: 's', does: 'the strip', run: () => goTo(from('strip')) },
+          { key: 'r', does: 'the request of the call', run: () => goTo(from('request')) },
+          { key: 'c', does: 'what changed at the call', run: () => goTo(from('changes')) },
+        ];
+  return [...calls, { key: '/', does: 'search', run: focusSearch }, { key: '?', does: 'the keys', run: onHelp }];
+}
+
+function Keys({ keys, onClose }: { readonly keys: readonly KeyBinding[]; readonly onClose: () => void }) {
+  return (
+    <aside class="keys" aria-label="Keys">
+      <dl>
+        {[...keys, { key: 'Ctrl-K', does: 'every verb' }].map(({ key, does }) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" onClick={onClose}>
+        Close
+      </button>
+    </aside>
+  );
+}
+
+/** Shown to whoever was not let in. */
+function Door({ refused }: { readonly refused: Refused }) {
+  const [told, setTold] = useState(refused.message);
+  const onSubmit = (event: Event): void => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const token = String(new FormData(form).get('token') ?? '');
+    enterWith(token).then(
+      () => location.reload(),
+      (error: unknown) => setTold(error instanceof Error ? error.message : String(error)),
+    );
+  };
+  return (
+    <main class="door">
+      <h1>Palimpsest</h1>
+      <p role="alert">{told}</p>
+      <p>
+        Open the address that <code>palimpsest review</code> printed: it lets one visitor in, once. Of a running{' '}
+        <code>palimpsest serve</code> the token opens this page too.
+      </p>
+      <form onSubmit={onSubmit}>
+        <label>
+          Token <input name="token" type="password" autocomplete="off" required />
+        </label>
+        <button type="submit">Enter</button>
+      </form>
+    </main>
+  );
+}
+
+function Header() {
+  const { view, of } = place.value;
+  const { session, tx } = of;
+  const names = (Object.keys(VIEWS) as ViewName[]).filter((name) => session !== undefined || !OF_SESSION.has(name));
+  return (
+    <header>
+      <nav aria-label="Views">
+        {names
+          .filter((name) => name !== 'object' || view === 'object')
+          .map((name) => (
+            <a
+              key={name}
+              href={from(name, name === 'query' ? {} : { ...(name === 'object' ? of : {}) })}
+              aria-current={name === view ? 'page' : undefined}
+            >
+              {VIEWS[name]}
+            </a>
+          ))}
+      </nav>
+      {session !== undefined && <span class="session">{oneLine(session)}</span>}
+      {tx !== undefined && <span class="basis">as known after transaction {oneLine(tx)}</span>}
+    </header>
+  );
+}
+
+/** The whole page: its views, its keys, and the way in. */
+export function Page({ refused }: { readonly refused: Refused | undefined }) {
+  const [palette, setPalette] = useState(false);
+  const [help, setHelp] = useState(false);
+  const { view, of } = place.value;
+  const strip = useAnswer<Strip>(of.session === undefined || refused !== undefined ? undefined : '/v1/strip', {
+    session: of.session,
+    tx: of.tx,
+  });
+  const door = useAnswer<unknown>(refused === undefined ? '/v1/sessions' : undefined);
+  const keys = bindings(strip.state === 'there' ? strip.value : undefined, () => setHelp(!help));
+  useEffect(() =>
+    listenToKeys(
+      () => keys,
+      () => setPalette(true),
+    ),
+  );
+  useEffect(() => {
+    document.title = `${VIEWS[view]}${of.session === undefined ? '' : ` · ${oneLine(of.session, 60)}`} · Palimpsest`;
+  }, [view, of.session]);
+  if (refused !== undefined && refused.status !== 0) return <Door refused={refused} />;
+  if (door.state === 'refused' && door.refused.status === 401) return <Door refused={door.refused} />;
+  const Shown = SHOWN[view];
+  return (
+    <>
+      <Header />
+      <main>
+        <Shown />
+      </main>
+      {help && <Keys keys={keys} onClose={() => setHelp(false)} />}
+      {palette && <Palette onClose={() => setPalette(false)} />}
+    </>
+  );
+}

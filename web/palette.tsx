@@ -1,0 +1,93 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { commandLine, VIEWS, type ViewName } from './address.js';
+import { askAnew } from './ask.js';
+import { from, goTo, place } from './place.js';
+import { setTheme } from './theme.js';
+
+interface Verb {
+  readonly name: string;
+  readonly told: string;
+  readonly run: () => void;
+}
+
+/** What each view answers, by the verb of the command line that answers it. */
+const TOLD: Readonly<Record<ViewName, string>> = {
+  sessions: 'sessions: all sessions, the latest first',
+  strip: 'report: the session call by call',
+  turns: 'log: messages, calls and changes of the sets, turn by turn',
+  request: 'context: what the call was sent, byte for byte',
+  changes: 'diff: from call to call, by object',
+  object: 'show, cat, who: an object on both clocks',
+  search: 'search: every message and every version',
+  query: 'query: Datalog at the pinned transaction',
+};
+
+/** Asks the present view again, at the newest transaction. */
+function askNewest(): void {
+  askAnew();
+  goTo(from(place.value.view, { ...place.value.of, tx: undefined }));
+}
+
+function verbs(): readonly Verb[] {
+  const command = commandLine(place.value);
+  const views = (Object.keys(VIEWS) as ViewName[]).map((view) => ({ name: VIEWS[view], told: TOLD[view], run: () => goTo(from(view)) }));
+  return [
+    ...views,
+    { name: 'What left', told: 'changes: only what left or became a line', run: () => goTo(from('changes', { kind: 'gone' })) },
+    ...(command === undefined
+      ? []
+      : [{ name: 'Copy the command', told: command, run: () => void navigator.clipboard.writeText(command).catch(() => undefined) }]),
+    {
+      name: 'Newest',
+      told: 'ask again, at the newest transaction',
+      run: askNewest,
+    },
+    { name: 'Light', told: 'colours', run: () => setTheme('light') },
+    { name: 'Dark', told: 'colours', run: () => setTheme('dark') },
+    { name: 'As the system', told: 'colours', run: () => setTheme('system') },
+  ];
+}
+
+/** The list of verbs behind Cmd-K. */
+export function Palette({ onClose }: { readonly onClose: () => void }) {
+  const [wanted, setWanted] = useState('');
+  const [chosen, setChosen] = useState(0);
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const all = useMemo(verbs, []);
+  const found = all.filter(({ name, told }) => `${name} ${told}`.toLowerCase().includes(wanted.toLowerCase()));
+  const run = (verb: Verb | undefined): void => {
+    onClose();
+    verb?.run();
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key === 'ArrowDown') setChosen(Math.min(found.length - 1, chosen + 1));
+    else if (event.key === 'ArrowUp') setChosen(Math.max(0, chosen - 1));
+    else if (event.key === 'Enter') run(found[chosen]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <dialog class="palette" ref={dialog} aria-label="Verbs" onClose={onClose}>
+      <input
+        aria-label="Verb"
+        placeholder="Where to?"
+        value={wanted}
+        onInput={(event) => {
+          setWanted(event.currentTarget.value);
+          setChosen(0);
+        }}
+        onKeyDown={onKey}
+      />
+      <ul>
+        {found.map((verb, i) => (
+          <li key={verb.name}>
+            <button type="button" class={i === chosen ? 'chosen' : ''} onClick={() => run(verb)}>
+              <strong>{verb.name}</strong> <span>{verb.told}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </dialog>
+  );
+}

@@ -1,0 +1,43 @@
+import { computed, signal } from '@preact/signals';
+import { type Address, addressText, BASE, linkTo, parseAddress, type ViewName } from './address.js';
+
+const shown = signal<Address>(parseAddress(location));
+
+/** Where the reader is. */
+export const place = computed(() => shown.value);
+
+/** Goes to an address of the page. `replace`: it takes the place of the present one in the history. */
+export function goTo(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+  if (replace) history.replaceState(null, '', address);
+  else history.pushState(null, '', address);
+  shown.value = parseAddress(location);
+}
+
+/** Changes parameters of the present address. */
+export function refine(
+  of: Readonly<Record<string, string | number | undefined>>,
+  options: { readonly replace?: boolean } = { replace: true },
+): void {
+  const { view, of: before } = place.value;
+  const said = Object.fromEntries(Object.entries(of).map(([name, value]) => [name, value === undefined ? '' : String(value)]));
+  goTo(addressText({ view, of: { ...before, ...said } }), options);
+}
+
+/** The address of another view from here. */
+export function from(view: ViewName, of: Readonly<Record<string, string | number | undefined>> = {}): string {
+  return linkTo(place.value, view, of);
+}
+
+/** Follows the history of the browser, and links of the page without loading it anew. */
+export function followLinks(): void {
+  addEventListener('popstate', () => {
+    shown.value = parseAddress(location);
+  });
+  addEventListener('click', (event) => {
+    const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (!isPlain || link === null || event.defaultPrevented || link.origin !== location.origin || !link.pathname.startsWith(BASE)) return;
+    event.preventDefault();
+    goTo(link.pathname + link.search);
+  });
+}

@@ -1,0 +1,96 @@
+/** A piece of a line as it is shown: text as it stands, or a character that nobody would see, or that would turn others around, by its number. */
+export interface TextRun {
+  readonly text: string;
+  readonly isEscape: boolean;
+}
+
+/** A row on the screen: a line, or a part of one that is too long. */
+export interface TextRow {
+  /** The number of the line, from 1. */
+  readonly line: number;
+  /** Where it begins in the whole text, in UTF-16 units. */
+  readonly from: number;
+  readonly to: number;
+  /** Whether it goes on a line that began above it. */
+  readonly goesOn: boolean;
+}
+
+/** Characters of a row: longer lines go on in the next one. */
+const ROW_CHARS = 160;
+
+/** Control characters, marks of writing direction, what has no width, lone surrogates: the first and the last of each range. */
+const HIDDEN: readonly (readonly [number, number])[] = [
+  [0x00, 0x08],
+  [0x0b, 0x1f],
+  [0x7f, 0x9f],
+  [0xad, 0xad],
+  [0x61c, 0x61c],
+  [0x180e, 0x180e],
+  [0x200b, 0x200f],
+  [0x2028, 0x202e],
+  [0x2060, 0x206f],
+  [0xd800, 0xdfff],
+  [0xfeff, 0xfeff],
+  [0xfff9, 0xfffb],
+];
+
+const isHidden = (code: number): boolean => HIDDEN.some(([first, last]) => code >= first && code <= last);
+
+/** Whether a text may hold something that nobody would see; most hold nothing but ASCII. */
+function mayHide(text: string): boolean {
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 ? code !== 0x09 && code !== 0x0a : code > 0x7e) return true;
+  }
+  return false;
+}
+
+const isLow = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
+
+/** The rows of a text; a pair of surrogates is never parted. */
+export function textRows(text: string, width = ROW_CHARS): readonly TextRow[] {
+  const rows: TextRow[] = [];
+  let line = 1;
+  for (let start = 0; start <= text.length; line += 1) {
+    const found = text.indexOf('\n', start);
+    const end = found < 0 ? text.length : found;
+    // The end of the last line is no line of its own.
+    if (found < 0 && start === text.length && rows.length > 0) break;
+    let from = start;
+    do {
+      let to = Math.min(end, from + width);
+      if (to < end && isLow(text.charCodeAt(to))) to -= 1;
+      rows.push({ line, from, to, goesOn: from !== start });
+      from = to;
+    } while (from < end);
+    start = end + 1;
+  }
+  return rows;
+}
+
+const escaped = (character: string): string => {
+  const code = character.codePointAt(0) ?? 0;
+  return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+};
+
+/** A row in runs: what cannot be seen stands by its number. */
+export function textRuns(text: string): readonly TextRun[] {
+  if (!mayHide(text)) return text === '' ? [] : [{ text, isEscape: false }];
+  const runs: { text: string; isEscape: boolean }[] = [];
+  for (const character of text) {
+    const isEscape = isHidden(character.codePointAt(0) ?? 0);
+    const shown = isEscape ? escaped(character) : character;
+    const last = runs.at(-1);
+    if (last?.isEscape === isEscape) last.text += shown;
+    else runs.push({ text: shown, isEscape });
+  }
+  return runs;
+}
+
+/** A short text in one line, what cannot be seen by its number: for names, of which none is to look like another. */
+export function oneLine(text: string, most = 200): string {
+  const short = text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text;
+  return textRuns(short.replaceAll('\n', '⏎'))
+    .map((run) => run.text)
+    .join('');
+}

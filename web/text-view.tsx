@@ -1,0 +1,54 @@
+import { useMemo } from 'preact/hooks';
+import { textRows, textRuns } from './shown-text.js';
+import { VirtualList } from './virtual-list.js';
+
+const ROW_PX = 18;
+/** Rows that are shown without a list of their own. */
+const PLAIN_ROWS = 60;
+const MOST_PX = 560;
+
+/** Recorded text in one line of the screen; whatever it holds is shown, nothing of it acts. */
+export function Runs({ text }: { readonly text: string }) {
+  return (
+    <bdi class="runs">
+      {textRuns(text).map((run, i) =>
+        run.isEscape ? (
+          <span key={i} class="escape">
+            {run.text}
+          </span>
+        ) : (
+          run.text
+        ),
+      )}
+    </bdi>
+  );
+}
+
+/** A recorded text with the numbers of its lines; long ones scroll by themselves, and only what is seen of them exists. */
+export function TextView({ text, label }: { readonly text: string; readonly label: string }) {
+  const rows = useMemo(() => textRows(text), [text]);
+  const row = (i: number) => {
+    const { line, from, to, goesOn } = rows[i] ?? { line: 0, from: 0, to: 0, goesOn: false };
+    return (
+      <div class="text-row">
+        <span class="gutter" aria-hidden="true">
+          {goesOn ? '↪' : line}
+        </span>
+        <Runs text={text.slice(from, to)} />
+      </div>
+    );
+  };
+  if (rows.length <= PLAIN_ROWS)
+    return (
+      <section class="text" tabIndex={0} aria-label={label}>
+        {rows.map((_, i) => (
+          <div key={i}>{row(i)}</div>
+        ))}
+      </section>
+    );
+  return (
+    <div class="text">
+      <VirtualList label={label} count={rows.length} rowHeight={ROW_PX} height={MOST_PX} row={row} />
+    </div>
+  );
+}

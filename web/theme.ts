@@ -1,0 +1,22 @@
+/** The colours of the page. */
+export type Theme = 'light' | 'dark' | 'system';
+
+const KEPT_AS = 'palimpsest-theme';
+
+function show(theme: string | null): void {
+  const { documentElement: root } = document;
+  if (theme === 'light' || theme === 'dark') root.dataset.theme = theme;
+  else delete root.dataset.theme;
+}
+
+/** Chooses the colours, for later visits too. */
+export function setTheme(theme: Theme): void {
+  if (theme === 'system') localStorage.removeItem(KEPT_AS);
+  else localStorage.setItem(KEPT_AS, theme);
+  show(theme);
+}
+
+/** Shows the colours that were chosen before. */
+export function keptTheme(): void {
+  show(localStorage.getItem(KEPT_AS));
+}

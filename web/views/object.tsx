@@ -1,0 +1,249 @@
+import { useMemo } from 'preact/hooks';
+import { AnswerBox } from '../answer-box.js';
+import { useAnswer } from '../ask.js';
+import { DiffView } from '../diff-view.js';
+import { from, place, refine } from '../place.js';
+import { oneLine } from '../shown-text.js';
+import { TextView } from '../text-view.js';
+import type { Log, LoggedVersion, Show, Strip, Who } from '../wire.js';
+import { counted, rangesOf, shortId, shortTime } from '../words.js';
+
+const MOST_VERSIONS = 1_000;
+
+/** The version that holds at a moment, as it was known after a transaction. */
+function heldAt(versions: readonly LoggedVersion[], validTime: string, txId: number): LoggedVersion | undefined {
+  return versions
+    .filter((version) => version.valid_time <= validTime && version.tx_id <= txId)
+    .toSorted((a, b) => (a.valid_time < b.valid_time ? -1 : 1) || a.tx_id - b.tx_id)
+    .at(-1);
+}
+
+function useVersion(id: string, version: LoggedVersion | undefined) {
+  const asked = version === undefined || version.state === 'removed' ? undefined : '/v1/show';
+  return useAnswer<Show>(asked, { object: id, valid_time: version?.valid_time, tx: version?.tx_id });
+}
+
+function Compared({ id, a, b }: { readonly id: string; readonly a: LoggedVersion; readonly b: LoggedVersion }) {
+  const [before, after] = [useVersion(id, a), useVersion(id, b)];
+  return (
+    <AnswerBox answer={before}>
+      {(was) => (
+        <AnswerBox answer={after}>
+          {(is) => <DiffView before={was.text ?? ''} after={is.text ?? ''} label={`From version ${a.number} to version ${b.number}`} />}
+        </AnswerBox>
+      )}
+    </AnswerBox>
+  );
+}
+
+function Chosen({ id, version }: { readonly id: string; readonly version: LoggedVersion }) {
+  const answer = useVersion(id, version);
+  return (
+    <AnswerBox answer={answer}>
+      {({ text, whole, object }) => (
+        <>
+          <h2>
+            Version {version.number} <small>{`${version.state}, ${counted(version.chars)} characters`}</small>
+          </h2>
+          {text === null ? <p class="note">It has no text.</p> : <TextView text={text} label={`Version ${version.number}`} />}
+          {!whole && <p class="note">Only the head and the tail of the text were kept.</p>}
+          <details>
+            <summary>The document, with its five hashes</summary>
+            <TextView text={JSON.stringify({ ...object, content: undefined }, null, 2)} label="The document" />
+          </details>
+        </>
+      )}
+    </AnswerBox>
+  );
+}
+
+/** A slider over the moments at which something changed on one of the two clocks. */
+function Scrubber({
+  label,
+  moments,
+  at,
+  onMove,
+}: {
+  readonly label: string;
+  readonly moments: readonly string[];
+  readonly at: number;
+  readonly onMove: (at: number) => void;
+}) {
+  return (
+    <label class="scrubber">
+      <span>{label}</span>
+      <input
+        type="range"
+        min={0}
+        max={Math.max(0, moments.length - 1)}
+        value={at}
+        onInput={(event) => onMove(Number(event.currentTarget.value))}
+      />
+      <output>{moments[at] ?? ''}</output>
+    </label>
+  );
+}
+
+/** Turns of this session in which a call was shown a version that was no longer true. */
+function staleTurns(
+  versions: readonly LoggedVersion[],
+  seen: Who['sessions'][number]['versions'][number],
+  strip: Strip | undefined,
+): readonly number[] {
+  if (strip === undefined) return [];
+  const newer = versions.filter((version) => version.valid_time > seen.valid_time && version.state !== 'stub');
+  return seen.turns.filter((turn) => {
+    const last = strip.calls.findLast((call) => call.turn === turn);
+    return last !== undefined && newer.some((version) => version.valid_time <= last.at);
+  });
+}
+
+function Seen({ id, versions }: { readonly id: string; readonly versions: readonly LoggedVersion[] }) {
+  const { session, tx } = place.value.of;
+  const answer = useAnswer<Who>('/v1/who', { object: id });
+  const strip = useAnswer<Strip>(session === undefined ? undefined : '/v1/strip', { session, tx });
+  const numberOf = (txId: number, validTime: string): number | undefined =>
+    versions.find((version) => version.tx_id === txId && version.valid_time === validTime)?.number;
+  return (
+    <section aria-label="Who saw it">
+      <h2>Who saw which version when</h2>
+      <AnswerBox answer={answer}>
+        {({ sessions }) => (
+          <table>
+            <thead>
+              <tr>
+                <th>Session</th>
+                <th>Known from</th>
+                <th>Version</th>
+                <th>In turns</th>
+                <th>Stale in turns</th>
+              </tr>
+            </thead>
+            <tbody>
+              {sessions.flatMap((sighting) => {
+                const shown = sighting.versions.length === 0 ? [undefined] : sighting.versions;
+                return shown.map((seen, i) => {
+                  const stale =
+                    seen === undefined || sighting.session !== session
+                      ? []
+                      : staleTurns(versions, seen, strip.state === 'there' ? strip.value : undefined);
+                  return (
+                    <tr key={`${sighting.session} ${i}`} class={stale.length > 0 ? 'stale' : ''}>
+                      <td>
+                        <a href={from('strip', { session: sighting.session, tx: undefined, step: undefined })}>
+                          {oneLine(sighting.session)}
+                        </a>
+                      </td>
+                      <td>
+                        turn {sighting.known_from.turn}, step {sighting.known_from.step}
+                      </td>
+                      <td>{seen === undefined ? 'a line only' : `version ${numberOf(seen.tx_id, seen.valid_time) ?? '?'}`}</td>
+                      <td>{seen === undefined ? '' : rangesOf(seen.turns)}</td>
+                      <td>{stale.length === 0 ? '' : <span class="bad">{rangesOf(stale)}</span>}</td>
+                    </tr>
+                  );
+                });
+              })}
+            </tbody>
+          </table>
+        )}
+      </AnswerBox>
+    </section>
+  );
+}
+
+function Versions({ id, versions }: { readonly id: string; readonly versions: readonly LoggedVersion[] }) {
+  const { a, b, valid, known } = place.value.of;
+  const oldest = useMemo(() => versions.toReversed(), [versions]);
+  const valids = useMemo(() => [...new Set(versions.map((version) => version.valid_time))].sort(), [versions]);
+  const txs = useMemo(() => [...new Set(versions.map((version) => version.tx_id))].sort((x, y) => x - y), [versions]);
+  const [atValid, atTx] = [
+    Math.min(Number(valid ?? valids.length - 1), valids.length - 1),
+    Math.min(Number(known ?? txs.length - 1), txs.length - 1),
+  ];
+  const chosen = heldAt(oldest, valids[atValid] ?? '', txs[atTx] ?? 0);
+  const [left, right] = [a, b].map((number) => versions.find((version) => String(version.number) === number));
+  return (
+    <>
+      <Scrubber label="True at (valid time)" moments={valids.map(shortTime)} at={atValid} onMove={(at) => refine({ valid: at })} />
+      <Scrubber label="Known after (transaction)" moments={txs.map(String)} at={atTx} onMove={(at) => refine({ known: at })} />
+      <table>
+        <thead>
+          <tr>
+            <th>Version</th>
+            <th>State</th>
+            <th>True from</th>
+            <th>Known since</th>
+            <th class="number">Characters</th>
+            <th>Content</th>
+            <th>Compare</th>
+          </tr>
+        </thead>
+        <tbody>
+          {versions.map((version) => (
+            <tr key={`${version.number} ${version.tx_id}`} class={version === chosen ? 'chosen' : ''}>
+              <td>
+                {version.number}
+                {version === chosen && ' ◀'}
+              </td>
+              <td>{version.state}</td>
+              <td>{shortTime(version.valid_time)}</td>
+              <td>
+                {shortTime(version.tx_time)}, transaction {version.tx_id}
+              </td>
+              <td class="number">{counted(version.chars)}</td>
+              <td>
+                <code>{shortId(version.content_hash ?? '')}</code>
+              </td>
+              <td>
+                <button type="button" aria-pressed={version === left} onClick={() => refine({ a: version.number })}>
+                  from {version.number}
+                </button>{' '}
+                <button type="button" aria-pressed={version === right} onClick={() => refine({ b: version.number })}>
+                  to {version.number}
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {left !== undefined && right !== undefined && (
+        <section aria-label="Difference">
+          <h2>
+            From version {left.number} to version {right.number}
+          </h2>
+          <Compared id={id} a={left} b={right} />
+        </section>
+      )}
+      {chosen === undefined ? <p class="note">There was no version then.</p> : <Chosen id={id} version={chosen} />}
+      <Seen id={id} versions={versions} />
+    </>
+  );
+}
+
+/** An object: its versions on both clocks, the difference between any two, and who saw which. */
+export function ObjectView() {
+  const { id, tx } = place.value.of;
+  const answer = useAnswer<Log>(id === undefined ? undefined : '/v1/log', { object: id, tx, limit: MOST_VERSIONS });
+  return (
+    <>
+      <h1>Object {id === undefined ? '' : <code>{oneLine(id, 80)}</code>}</h1>
+      <form
+        class="filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const wanted = new FormData(event.currentTarget).get('id');
+          refine({ id: String(wanted ?? ''), a: undefined, b: undefined, valid: undefined, known: undefined }, {});
+        }}
+      >
+        <label>
+          Id or path <input type="search" name="id" defaultValue={id ?? ''} />
+        </label>
+        <button type="submit">Show</button>
+      </form>
+      {id !== undefined && (
+        <AnswerBox answer={answer}>{({ versions }) => <Versions key={id} id={id} versions={versions ?? []} />}</AnswerBox>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,25 @@
+import type { AnswerBody } from '../src/http/api-schemas.js';
+import type { ReviewAnswer } from '../src/http/review-schemas.js';
+
+/** The answers of the server, as its schemas have them. */
+export type Strip = ReviewAnswer<'Strip'>;
+export type StripCall = Strip['calls'][number];
+export type StripBand = Strip['bands'][number];
+export type StripMark = Strip['marks'][number];
+export type BandState = StripBand['changes'][number]['state'];
+export type RequestView = ReviewAnswer<'Request'>;
+export type RequestItem = RequestView['items'][number];
+export type Changes = ReviewAnswer<'Changes'>;
+export type Change = Changes['changes'][number];
+export type Search = ReviewAnswer<'Search'>;
+export type SearchHit = Search['hits'][number];
+export type PastContext = ReviewAnswer<'PastContext'>;
+export type ReportDetail = ReviewAnswer<'ReportDetail'>;
+export type Log = ReviewAnswer<'Log'>;
+export type LoggedVersion = NonNullable<Log['versions']>[number];
+export type LoggedTurn = NonNullable<Log['turns']>[number];
+export type Show = ReviewAnswer<'Show'>;
+export type Who = ReviewAnswer<'Who'>;
+export type Query = ReviewAnswer<'Query'>;
+export type Sessions = AnswerBody<'Sessions'>;
+export type SessionRow = Sessions['sessions'][number];
