@@ -103,6 +103,21 @@ describe('floors', () => {
     expect(bad.map(({ path }) => path)).toEqual([]);
   });
 
+  test('the page knows the wire by its types alone, and makes no markup, style or code from text', () => {
+    const page = sourceFiles('web');
+    expect(page.length).toBeGreaterThan(15);
+    const reaching = page.filter(({ text }) => /^import (?!type )[^;]*'(\.\.\/)+src\//m.test(text));
+    expect(reaching.map(({ path }) => path)).toEqual([]);
+    const packages = new Set(
+      page.flatMap(({ text }) => [...text.matchAll(/(?:^import [^;]*?from |\bimport\()'([^'.][^']*)'/gm)].map(([, name = '']) => name)),
+    );
+    expect([...packages].filter((name) => !['preact', 'preact/hooks', '@preact/signals', 'diff'].includes(name))).toEqual([]);
+    const making = page.filter(({ text }) =>
+      /innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|srcdoc|setAttribute/i.test(text),
+    );
+    expect(making.map(({ path }) => path)).toEqual([]);
+  });
+
   test('no test replaces the database or a module', () => {
     const tests = sourceFiles('test');
     expect(tests.length).toBeGreaterThan(20);

@@ -32,7 +32,7 @@ function read(path: string): SourceFile {
 /** Every TypeScript file below a folder of the project. */
 export function sourceFiles(folder: string): readonly SourceFile[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts'))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !entry.name.endsWith('.d.ts'))
     .map((entry) => read(relative(root, join(entry.parentPath, entry.name)).split('\\').join('/')));
 }
 

@@ -7,7 +7,6 @@ import type { Sighting } from '../../history/ask/seen-by.js';
 import type { LoggedCall, LoggedTurn } from '../../history/ask/session-log.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/timeline.js';
-import { sessionsAnswer } from '../../http/api-answers.js';
 import { sessionLockOwners } from '../../lease/session-lock.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
@@ -179,7 +178,10 @@ export async function sessionsAction(flags: ReviewFlags): Promise<void> {
       lines: (colours) =>
         rows.length === 0 ? ['no sessions'] : columns(['session', 'turns', 'steps', 'last activity', ''], rows, colours),
       holds: pointText(point),
-      json: () => ({ ...sessionsAnswer(shown), open: [...owners].map(([session, pid]) => ({ session, pid })) }),
+      json: async () => {
+        const { sessionsAnswer } = await import('../../http/api-answers.js');
+        return { ...sessionsAnswer(shown), open: [...owners].map(([session, pid]) => ({ session, pid })) };
+      },
     };
   });
 }
