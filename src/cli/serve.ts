@@ -70,10 +70,10 @@ export function withServerFlags(command: Command): Command {
 }
 
 async function settingsOf(flags: ServerFlags, version: string): Promise<ServerSettings> {
-  const { serverSettings } = await import('../host/settings.js');
+  const { SECRET_VARIABLES, serverSettings } = await import('../host/settings.js');
   const settings = serverSettings(flags, { env: process.env, cwd: process.cwd(), version });
   // The tool bash gives its commands this environment.
-  delete process.env.XTDB_TOKEN;
+  for (const name of SECRET_VARIABLES) delete process.env[name];
   return settings;
 }
 

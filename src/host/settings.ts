@@ -4,6 +4,7 @@ import { join, posix, resolve } from 'node:path';
 import { type MountSetting, parseMount } from '../filesystem/access/mounts.js';
 import type { EnsureNodeOptions } from '../node/ensure-node.js';
 import { NODE_PROFILES } from '../node/node-state.js';
+import { PASSWORD_VARIABLE } from '../node/shared-log.js';
 import { type CanonicalPath, canonicalPath, type FilesystemId, filesystemId } from '../objects/ids.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../session/step-policy.js';
 import type { ToolOptions } from '../tools/create-tools.js';
@@ -39,7 +40,10 @@ export interface Settings {
   readonly shareSessions: boolean;
 }
 
-/** What a process that serves agents does. */
+/** Variables that may hold a secret: a process that runs commands of agents takes them out of its environment as soon as its settings are read. */
+export const SECRET_VARIABLES = ['XTDB_TOKEN', PASSWORD_VARIABLE, 'PALIMPSEST_LOG', 'PALIMPSEST_DOCUMENTS'] as const;
+
+/** What a process that serves agents does. Its node is started with the environment as it was read, whatever is taken out of the process's own. */
 export interface ServerSettings extends Settings {
   /** The version of this program. */
   readonly version: string;
@@ -187,8 +191,10 @@ export function serverSettings(
   const mounts = readMounts(flags.mount);
   const { agentFilesystem } = flags;
   const agentFilesystemId = agentFilesystem === undefined ? undefined : readGiven(() => filesystemId(agentFilesystem));
+  const settings = readSettings(env, flags);
   return {
-    ...readSettings(env, flags),
+    ...settings,
+    node: { ...settings.node, environment: { ...env, ...settings.node.environment, XTDB_TOKEN: '' } },
     version,
     roots,
     cwd: workingFolder(roots, mounts),

@@ -49,13 +49,21 @@ afterAll(async () => {
 });
 
 describe('a node that someone else runs', () => {
-  test('is used by an agent and by a reviewer behind a path and a token, and on a socket; commands of the agent do not get the token', async () => {
+  test('is used by an agent and by a reviewer behind a path and a token, and on a socket; commands of the agent get no secret', async () => {
     const file = join(folder, 'token');
     await writeFile(file, `${token}\n`);
     const name = uniquePrefix().replace(/\W+$/, '');
-    const agent = await stdioAgent(folder, ['--data', data, '--session', name, '--allow-bash'], { XTDB_URL: url, XTDB_TOKEN: token });
-    const said = await agent.call('bash', { command: 'echo "the token is <$XTDB_TOKEN>"' });
-    expect(said.text).toContain('the token is <>');
+    const agent = await stdioAgent(folder, ['--data', data, '--session', name, '--allow-bash'], {
+      XTDB_URL: url,
+      XTDB_TOKEN: token,
+      PALIMPSEST_PROFILE: 'postgres',
+      PALIMPSEST_LOG: 'postgresql://u:pass-in-log@h/d',
+      PALIMPSEST_DOCUMENTS: 'postgresql://u:pass-in-documents@h/d',
+      PALIMPSEST_DATABASE_PASSWORD: 'pass-in-variable',
+    });
+    const said = await agent.call('bash', { command: 'env' });
+    expect(said.text).toContain(`XTDB_URL=${url}`);
+    for (const secret of [token, 'pass-in-']) expect(said.text).not.toContain(secret);
     await agent.close();
     for (const env of [{ XTDB_URL: `${url}/`, XTDB_TOKEN_FILE: file }, { XTDB_URL: `unix:${socketPath}` }]) {
       const { code, stdout } = await runCli(['log', name, '--data', data, '--json'], env);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { Command } from 'commander';
 import { withServerFlags } from '../../../src/cli/serve.js';
-import { readSettings, type ServerFlags, serverSettings } from '../../../src/host/settings.js';
+import { readSettings, SECRET_VARIABLES, type ServerFlags, serverSettings } from '../../../src/host/settings.js';
 
 describe('where settings come from', () => {
   test('the defaults follow the XDG folders of the user', () => {
@@ -96,6 +96,19 @@ describe('flags of mcp and serve', () => {
       policy: { window: { perTurn: 7, turns: 2 }, pauseMs: 2_500 },
       tools: { bash: true, readOnly: true, strict: true, shortIds: true, maxOutputChars: 10_000 },
     });
+  });
+
+  test('the node gets the environment as it was read: the process that runs commands of agents takes its secrets out of its own', () => {
+    const env: NodeJS.ProcessEnv = { PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_DATABASE_PASSWORD: 'of-the-folder', XTDB_TOKEN: 'unused' };
+    const known = serverSettings({ durability: 'process' }, { env, cwd: '/srv', version: '1' });
+    for (const name of SECRET_VARIABLES) delete env[name];
+    expect(known.node.environment).toMatchObject({
+      PALIMPSEST_PROFILE: 'postgres',
+      PALIMPSEST_DATABASE_PASSWORD: 'of-the-folder',
+      XTDB_TOKEN: '',
+    });
+    const inUrl = settings([], { PALIMPSEST_PROFILE: 'postgres', PALIMPSEST_LOG: 'postgresql://u:in-url@h/d' });
+    expect(inUrl.node.environment).toMatchObject({ HOME: '/home/me', PALIMPSEST_LOG: '', PALIMPSEST_DATABASE_PASSWORD: 'in-url' });
   });
 
   test.each([
