@@ -43,8 +43,8 @@ function brokersOf(text: string): string[] {
   const brokers = text.split(',').map((broker) => broker.trim());
   const wrong = brokers.find((broker) => !(Number(BROKER.exec(broker)?.[1]) <= 65_535));
   if (wrong === undefined) return brokers;
-  // A URL with a password may have been meant.
-  const shown = wrong.includes('@') ? 'one of them' : JSON.stringify(wrong);
+  // A URL with a password may have been meant, and a comma may stand in that.
+  const shown = /@|:\/\//.test(text) ? 'one of them' : JSON.stringify(wrong);
   throw new Error(`The brokers of Kafka must look like HOST:PORT,HOST:PORT; ${shown} does not.`);
 }
 

@@ -92,7 +92,8 @@ export interface NodeHandle {
 async function startOver(folder: DataFolder, options: ChosenStart): Promise<RunningNode> {
   const { log } = options.chosen;
   if (log === undefined) return startNode(folder, options);
-  const before = await readSharedLog(folder.dir).catch(() => undefined);
+  // A folder whose file was damaged has been used with a log: it must not pass for one with a database of its own.
+  const before = await readSharedLog(folder.dir).catch(() => log);
   await writeSharedLog(folder.dir, log);
   try {
     return await startNode(folder, options);

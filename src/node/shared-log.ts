@@ -2,6 +2,8 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { namesIn, parseJson, replaceFile } from '../process/owned-file.js';
+import { unlessMissing } from '../process/system-error.js';
+import { codeOf, messageOf } from '../values/thrown.js';
 import { DATA_FORMAT, type DataFolder } from './data-folder.js';
 import { NodeError } from './errors.js';
 import type { NodeProfile } from './node-state.js';
@@ -45,9 +47,24 @@ export const PASSWORD_VARIABLE = 'PALIMPSEST_DATABASE_PASSWORD';
 /** The file of a data folder that says which log its index is made from; the node reads it as its settings. */
 export const sharedLogFile = (dir: string): string => join(dir, 'shared-log.json');
 
-/** What the data folder says of a shared log; undefined where it has a database of its own, or none yet. */
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    return await unlessMissing(readFile(file, 'utf8'));
+  } catch (cause) {
+    throw new NodeError(
+      'data-unwritable',
+      `${file}, which says what the data folder is used with, cannot be read (${messageOf(cause)}). Give yourself access to it, or name another folder with --data.`,
+      { cause },
+    );
+  }
+}
+
+/**
+ * What the data folder says of a shared log; undefined where it has a database of its own, or none yet.
+ * @throws {NodeError} `data-unwritable` – the file is there and cannot be read; `data-corrupt` – it does not say what it should
+ */
 export async function readSharedLog(dir: string): Promise<SharedLog | undefined> {
-  const text = await readFile(sharedLogFile(dir), 'utf8').catch(() => undefined);
+  const text = await textOf(sharedLogFile(dir));
   if (text === undefined) return undefined;
   const found = parseJson(text, sharedLogSchema);
   if (found !== undefined) return found;
@@ -84,7 +101,8 @@ export interface ChosenLog {
 
 /**
  * The profile and log that a data folder is used with: what is asked for, else what the folder says, else a database of its own.
- * @throws {NodeError} `profile-mismatch` – the folder holds something else; `log-missing` – a shared log is asked for and nothing says where it is
+ * @throws {NodeError} `profile-mismatch` – the folder holds something else; `log-missing` – a shared log is asked for and nothing says where it is;
+ * `data-unwritable` or `data-corrupt` – what the folder says cannot be read, so that nobody takes it for one with a database of its own
  */
 export async function chooseLog(
   folder: DataFolder,
@@ -94,8 +112,8 @@ export async function chooseLog(
     asked.profile === 'memory'
       ? undefined
       : await readSharedLog(folder.dir).catch((error) => {
-          // Whoever names the log anew needs no file that cannot be read.
-          if (asked.log !== undefined) return undefined;
+          // Whoever names the log anew needs no file that is damaged.
+          if (asked.log !== undefined && codeOf(error) === 'data-corrupt') return undefined;
           throw error;
         });
   const profile = asked.profile ?? asked.log?.profile ?? known?.profile ?? 'rocksdb';

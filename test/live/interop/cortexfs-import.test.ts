@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { readProjection } from '../../../src/history/project/read-projection.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { REDACTION } from '../../../src/interop/agent-context/redaction.js';
 import { exportSession } from '../../../src/interop/cortexfs/export-session.js';
 import { ImportClock } from '../../../src/interop/cortexfs/import-clock.js';
 import { importDirectory } from '../../../src/interop/cortexfs/import-session.js';
@@ -171,6 +172,21 @@ describe('a session directory that another program wrote', () => {
     const copy = fresh();
     expect(await bring(folder, copy)).toMatchObject({ outcome: 'created', steps: 0 });
     expect((await projected(copy)).entries).toMatchObject([{ kind: 'system', text: 'Be kind.' }]);
+    expect(await bring(folder, copy)).toMatchObject({ outcome: 'unchanged' });
+  });
+
+  test('what may not be shown is known in another database, too', async () => {
+    const [name, copy] = [fresh(), fresh()];
+    const session = await client.openSession({ id: name });
+    await session.reportMessage({ role: 'user', text: 'the word is hunter2' });
+    await client.closeSession(session);
+    const rule = { type: REDACTION, subject: 'm1', data: { redaction_state: 'masked', exact: ['hunter2'] } };
+    const store = await client.delivered();
+    await store.putRecords([{ kind: 'event', owner: { session: sessionId(name) }, turn: 1, seq: 1, at: 5, basis: null, body: rule }]);
+    const folder = await write(await given(name));
+    await bring(folder, copy);
+    const events = await (await client.store.latest()).records(sessionId(copy), { kinds: ['event'] });
+    expect(events.map(({ body }) => body).filter(({ type }) => type === REDACTION)).toEqual([rule]);
     expect(await bring(folder, copy)).toMatchObject({ outcome: 'unchanged' });
   });
 

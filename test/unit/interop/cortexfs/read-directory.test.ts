@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { planImport, sessionOf } from '../../../../src/interop/cortexfs/plan-import.js';
 import { isSessionDirectory, readDirectory } from '../../../../src/interop/cortexfs/read-directory.js';
 import { sessionDirectory } from '../../../../src/interop/cortexfs/session-directory.js';
+import { hashText } from '../../../../src/objects/hashes.js';
 import { FOREIGN, writeFiles } from '../../../support/session-directories.js';
 import { projectionOf, WORDS } from '../../projection/any-session.js';
 
@@ -105,6 +106,25 @@ describe('a session directory is read', () => {
       ['context/palimpsest.jsonl, line 1', 'format is 2', 'update'],
       () => writeFile(join(folder, 'context/palimpsest.jsonl'), '{"format":2}\n'),
     ],
+    ...(
+      [
+        ['what an import keeps', 'event', { type: 'cortexfs.import', data: {} }],
+        ['that a list began anew', 'event', { type: 'amplifier.cleared', data: {} }],
+        ['a reviewer’s verdict', 'review', { verdict: 'right' }],
+        ['what a target was given', 'injection', { target: 'a' }],
+      ] as const
+    ).map(([what, kind, body]): [string, string, readonly string[], () => Promise<unknown>] => [
+      `a record of ${what}`,
+      'invalid-file',
+      ['context/palimpsest.jsonl, line 2', 'record.kind', 'a directory brings records of approval'],
+      () =>
+        writeFile(
+          join(folder, 'context/palimpsest.jsonl'),
+          [{ format: 1, session: 's', lines: 0, sha256: hashText('') }, { record: { kind, turn: 0, seq: 0, at: 1, basis: null, body } }]
+            .map((line) => `${JSON.stringify(line)}\n`)
+            .join(''),
+        ),
+    ]),
   ])('not with %s', async (_what, code, says, harm) => {
     await harm();
     await refused(code, ...says);

@@ -203,6 +203,12 @@ describe('directories', () => {
   };
   const session = projectionOf(SESSION, WORDS).session;
 
+  test.each(['../out.md', 'context/../../out.md', '/etc/out.md', 'context//a', './a'])('are not written to %j', async (path) => {
+    const files = new Map([...directory(SESSION).files, [path, 'x']]);
+    await expect(writeDirectory(join(root, 'in', 'out'), { session }, files)).rejects.toMatchObject({ code: 'invalid-file' });
+    expect(await readdir(root)).toEqual([]);
+  });
+
   test('is written whole, for its user alone, and brought up to date by what is new', async () => {
     const folder = join(root, 'out');
     const first = await write(SESSION, folder, session);
