@@ -57,9 +57,9 @@ function digestDraft(
   { items, session }: { readonly items: readonly MemoryItem[]; readonly session: string },
 ): unknown {
   const known = items.map(memoryText).join('\n');
-  const found = facts.of(entries);
+  const found = facts.of(entries, withoutSecrets);
   const parts = (Object.keys(TITLES) as (keyof typeof TITLES)[]).flatMap((list) => {
-    const fresh = [...new Set(found[list].map(withoutSecrets))].filter((text) => !known.includes(text));
+    const fresh = [...new Set(found[list])].filter((text) => !known.includes(text));
     return fresh.length === 0 ? [] : [`${TITLES[list]}:`, ...fresh.map((text) => `- ${text}`)];
   });
   if (parts.length === 0) return null;
@@ -76,7 +76,7 @@ const said = (entry: Entry): string => `${entry.kind}: ${entry.text ?? ''}`;
  */
 export async function flushMemory(gone: readonly Entry[], facts: SessionFacts, options: FlushOptions): Promise<Flushed> {
   const { memory, session, at, remember, mayKeep = ({ sensitivity }) => sensitivity !== 'sensitive' } = options;
-  const text = withoutSecrets(gone.map(said).join('\n'));
+  const text = gone.map((entry) => withoutSecrets(said(entry))).join('\n');
   const hash = hashText(`${session}\n${text}`);
   if (gone.length === 0) return { outcome: 'nothing', hash };
   const tag = `preflush:${hash}`;

@@ -1,5 +1,5 @@
 import type { ContextRecord, RecordBody } from '../../objects/context-record.js';
-import type { ApprovalEntry, Entry, UserEntry } from '../../projection/entry.js';
+import type { ApprovalEntry, Entry } from '../../projection/entry.js';
 import type { Projection } from '../../projection/project-session.js';
 import { oneLine, shownLine } from '../../projection/summary.js';
 import type { Checkpoint, CheckpointList } from './checkpoint.js';
@@ -15,9 +15,12 @@ export interface SessionFacts {
   readonly goal: string;
   /** Constraints and decisions that somebody noted or that approvals made: they stand in every checkpoint as far as they fit. */
   readonly obligations: Pick<Checkpoint, 'user_constraints' | 'decisions'>;
-  /** What concerns some entries. */
-  of(entries: readonly Entry[]): KnownFacts;
+  /** What concerns some entries; every text goes through `clean` whole, before anything is taken or cut out of it. */
+  of(entries: readonly Entry[], clean?: Clean): KnownFacts;
 }
+
+type Clean = (text: string) => string;
+const asItIs: Clean = (text) => text;
 
 /** Words with which people say what must hold; in English, as the prompts of agents mostly are. What is said otherwise has notes. */
 const DEMANDS =
@@ -27,7 +30,7 @@ const LONGEST_DEMAND = 240;
 const MOST_DEMANDS = 8;
 
 /** The sentences of a message that say what must hold. */
-function demandsOf({ text }: UserEntry): readonly string[] {
+function demandsOf(text: string): readonly string[] {
   const prose = text.replace(/```[\s\S]*?(?:```|$)/g, '\n');
   const sentences = prose.match(/[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?/g) ?? [];
   return sentences
@@ -39,21 +42,24 @@ function demandsOf({ text }: UserEntry): readonly string[] {
 type NoteKind = RecordBody<'note'>['note'];
 
 /** The last that was noted under each name, less what was closed. */
-function openNotes(records: readonly ContextRecord<'note'>[]): (kind: NoteKind) => readonly string[] {
+function openNotes(records: readonly ContextRecord<'note'>[]): (kind: NoteKind, clean?: Clean) => readonly string[] {
   const byName = new Map<string, RecordBody<'note'>>();
   for (const { body } of records) {
     byName.delete(body.name);
     byName.set(body.name, body);
   }
   const open = [...byName.values()].filter(({ isOpen }) => isOpen !== false);
-  return (kind) => open.flatMap(({ note, text }) => (note === kind ? [oneLine(text)] : []));
+  return (kind, clean = asItIs) => open.flatMap(({ note, text }) => (note === kind ? [oneLine(clean(text))] : []));
 }
 
 const SETTLED: ReadonlySet<RecordBody<'missing'>['status']> = new Set(['resolved', 'declined', 'expired']);
 
-function decisionOf({ approval, state, text, tool, reason }: ApprovalEntry): string {
+function decisionOf({ approval, state, text, tool, reason }: ApprovalEntry, clean: Clean): string {
   const what = tool === undefined ? '' : ` for ${oneLine(tool)}`;
-  return shownLine(`approval ${approval}${what} was ${state}: ${text}${reason === undefined ? '' : ` (${reason})`}`, LONGEST_DEMAND);
+  return shownLine(
+    `approval ${approval}${what} was ${state}: ${clean(text)}${reason === undefined ? '' : ` (${clean(reason)})`}`,
+    LONGEST_DEMAND,
+  );
 }
 
 const LONGEST_GOAL = 600;
@@ -62,27 +68,31 @@ const LONGEST_GOAL = 600;
 export function sessionFacts({ entries, files }: Projection, records: readonly ContextRecord<'note' | 'missing'>[]): SessionFacts {
   const noted = openNotes(records.filter((record) => record.kind === 'note'));
   const paths = new Map(files.map(({ metadata }) => [metadata.id, metadata.displayPath]));
-  const questions = new Map<string, string>();
+  const questions = new Set<string>();
   for (const record of records) {
     if (record.kind !== 'missing') continue;
     const { question, status } = record.body;
     if (SETTLED.has(status)) questions.delete(question);
-    else questions.set(question, oneLine(question));
+    else questions.add(question);
   }
-  const decided = entries.flatMap((entry) => (entry.kind === 'approval' && entry.state !== 'pending' ? [decisionOf(entry)] : []));
+  const decided = (clean: Clean): readonly string[] =>
+    entries.flatMap((entry) => (entry.kind === 'approval' && entry.state !== 'pending' ? [decisionOf(entry, clean)] : []));
   const first = entries.find(({ kind }) => kind === 'user');
   const asked = first?.kind === 'user' ? first.text : '';
   return {
     goal: noted('goal').at(-1) ?? shownLine(asked, LONGEST_GOAL),
-    obligations: { user_constraints: [...noted('constraint')], decisions: [...noted('decision'), ...decided] },
-    of: (some) => ({
-      user_constraints: [...some.flatMap((entry) => (entry.kind === 'user' ? demandsOf(entry) : [])), ...noted('constraint')],
-      decisions: [...decided, ...noted('decision')],
-      pending_work: noted('todo'),
-      unresolved_questions: [...noted('question'), ...questions.values()],
-      discoveries: noted('fact'),
+    obligations: { user_constraints: [...noted('constraint')], decisions: [...noted('decision'), ...decided(asItIs)] },
+    of: (some, clean = asItIs) => ({
+      user_constraints: [
+        ...some.flatMap((entry) => (entry.kind === 'user' ? demandsOf(clean(entry.text)) : [])),
+        ...noted('constraint', clean),
+      ],
+      decisions: [...decided(clean), ...noted('decision', clean)],
+      pending_work: noted('todo', clean),
+      unresolved_questions: [...noted('question', clean), ...[...questions].map((question) => oneLine(clean(question)))],
+      discoveries: noted('fact', clean),
       relevant_files: some.flatMap((entry) => (entry.kind === 'result' ? entry.files.flatMap((id) => paths.get(id) ?? []) : [])),
-      completed_work: noted('done'),
+      completed_work: noted('done', clean),
     }),
   };
 }

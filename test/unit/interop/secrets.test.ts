@@ -24,6 +24,20 @@ const SECRETS: readonly string[] = [
   join('GITHUB_TOKEN', '=', body),
   join('postgres://user:', body, '@host/db'),
   join('ey', 'Jhbgcioi12.', body, '.', body),
+  join('sk', '_live_', body),
+  join('PASSWORD', '="first\n', body, '"'),
+  join('"password"', ': "', body, ' cut off'),
+  join('SECRET_KEY', '=', body),
+  join('STRIPE_SECRET_KEY', '=', body),
+  join('API_KEY_2', '=', body),
+  join('DB_PASSWORD_PROD', '=', body),
+  join('GITHUB_TOKEN_2', '=', body),
+  join('database password', ': ', body),
+  join('the api key', ' := "', body, '"'),
+  join('password', " => '", body, "'"),
+  join('postgres://user:a/', body, '@host/db'),
+  join('postgres://user:a@', body, '@host/db'),
+  join('postgres://user:', body.repeat(20), '@host/db'),
 ];
 
 describe('secrets in a text', () => {
@@ -48,6 +62,47 @@ describe('secrets in a text', () => {
     expect(withoutSecrets(`{"token":"${body}","n":1}`)).toBe('{"token":"[redacted]","n":1}');
   });
 
+  test('in JSON, and in JSON within texts of JSON, are masked so that it is still the same JSON', () => {
+    const nested = (value: unknown, depth: number): string => (depth < 0 ? (value as string) : nested(JSON.stringify(value), depth - 1));
+    const read = (text: string, depth: number): unknown => (depth < 0 ? text : read(JSON.parse(text), depth - 1));
+    const any = fc.stringMatching(/^[a-z"'\\\n ]{0,12}$/);
+    fc.assert(
+      fc.property(
+        any,
+        any,
+        fc.integer({ min: 0, max: 4 }),
+        fc.constantFrom('password', 'api_key_2', 'db secret key'),
+        (a, b, depth, name) => {
+          const text = nested({ n: 1, [name]: `${a}${body}${b}`, [`my ${name}`]: b || 'x', after: 'it stays' }, depth);
+          const masked = withoutSecrets(text);
+          expect(read(masked, depth)).toEqual({ n: 1, [name]: '[redacted]', [`my ${name}`]: '[redacted]', after: 'it stays' });
+          expect(withoutSecrets(masked)).toBe(masked);
+          // However it was cut off.
+          const end = text.indexOf(body) + body.length;
+          expect(withoutSecrets(text.slice(0, end))).not.toContain(body.slice(0, 4));
+        },
+      ),
+      { numRuns: effort(300, 5_000) },
+    );
+  });
+
+  test('whose quote nothing closes are masked to the end of the line, and what follows stays', () => {
+    expect(withoutSecrets(`{"password": "${body} cut\n{"a": 1}`)).toBe('{"password": "[redacted]\n{"a": 1}');
+    expect(withoutSecrets(`password='${body}\nand so on`)).toBe("password='[redacted]\nand so on");
+    expect(withoutSecrets(`PASSWORD="first\n${body}"\nPORT=80`)).toBe('PASSWORD="[redacted]"\nPORT=80');
+    expect(withoutSecrets(`log "PASSWORD=\\"${body}" ok`)).toBe('log "PASSWORD=\\"[redacted]" ok');
+  });
+
+  test('are not seen in what only counts or names things, and in ports and paths of addresses', () => {
+    for (const plain of [
+      'token_count: 500, token_limit=80, tokens: 3, token_type: bearer',
+      'http://localhost:8080/@scope/name and http://[::1]:80/a@b, mail me@example.org',
+      'src/password.ts:12:3 and password.test.ts: failed',
+    ])
+      expect(withoutSecrets(plain)).toBe(plain);
+    expect(withoutSecrets(`https://u:${body}@registry.example/@scope/name`)).toBe('https://u:[redacted]@registry.example/@scope/name');
+  });
+
   test('are masked in values by their name too', () => {
     expect(
       withoutSecretValues({
@@ -57,6 +112,9 @@ describe('secrets in a text', () => {
         has_password: true,
         credentials: { user: 'u', key: ['k'] },
         tokens: '5',
+        'database password': 'tiny',
+        'API keys (old)': ['tiny'],
+        token_count: 5,
         [`password=${body}`]: null,
       }),
     ).toEqual({
@@ -66,6 +124,9 @@ describe('secrets in a text', () => {
       has_password: true,
       credentials: { user: '[redacted]', key: ['[redacted]'] },
       tokens: '5',
+      'database password': '[redacted]',
+      'API keys (old)': ['[redacted]'],
+      token_count: 5,
       'password=[redacted]': null,
     });
   });

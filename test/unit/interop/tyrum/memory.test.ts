@@ -85,6 +85,7 @@ describe('what an agent remembers', () => {
     const items = [
       fact('login', { password: 'tiny', list: [`Bearer ${KEY}`] }),
       fact('db_password', 'tiny'),
+      fact('database password', 'tiny'),
       fact('api_key', { held: ['tiny'] }),
       note(`use ${KEY}`, { title: KEY, tags: [KEY], provenance: { source_kind: 'tool', refs: [`token=${KEY}`] } }),
     ];
@@ -220,6 +221,19 @@ describe('the flush before a compaction', () => {
     expect((await flush(memory, { session: 'other' })).outcome).toBe('nothing');
     expect(memory.changes).toHaveLength(1);
     expect((await flushMemory([], facts, { memory, session: 's', at: AT })).outcome).toBe('nothing');
+  });
+
+  test('keeps no half of a secret that stood where a decision is cut', async () => {
+    for (let left = 180; left < 240; left++) {
+      const memory = new KeptMemory();
+      const decided = projectionOf([
+        { kind: 'user', text: 'go' },
+        { kind: 'approval', text: `${'x'.repeat(left)} ${KEY} and more`, state: 'approved' },
+      ]);
+      await flushMemory(decided.entries, sessionFacts(decided, []), { memory, session: 's', at: AT });
+      expect(memory.changes).toHaveLength(1);
+      expect(JSON.stringify(memory.changes)).not.toContain(KEY.slice(0, 5));
+    }
   });
 
   test('gives a model no secret and takes none from it', async () => {
