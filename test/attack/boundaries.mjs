@@ -22,7 +22,7 @@ export const BOUNDARIES = {
     'unit/lab/recordings/json-document',
     'live/replay/bad-input',
   ],
-  stores: ['live/node/durable', 'long/node/private'],
+  stores: ['long/node/durable', 'long/node/private'],
 };
 
 /** Where the suites lie whose attacks reach a node or server that another session uses as well: what that session waits is measured beside them. */
