@@ -1,17 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { hashText } from '../objects/hashes.js';
-import { HeadHashes } from '../objects/head-hashes.js';
-import { chatObjectId, type SessionId, sessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
+import { chatObjectId, sessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import { isObjectType } from '../objects/object-type.js';
 import type { Step } from '../objects/step.js';
-import { emptySession } from '../session/session-state.js';
-import { marksOf, runningChatHead, runningSessionHead } from '../store/head.js';
 import { fromStepPart, messagePartHash } from '../store/step-part.js';
 import { messageOf } from '../values/thrown.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
 import type { BundleHeader, BundleLine, BundleManifest, BundleTransaction } from './bundle-lines.js';
 import { checkDocument, type DocumentScope, TextCheck } from './check-document.js';
+import { checkSessions } from './check-sessions.js';
 import { neededTexts } from './needed-texts.js';
 import { type BundleLimits, type ReadLine, readBundle } from './read-bundle.js';
 
@@ -54,28 +52,6 @@ export const chained = (before: string, { sha256 }: Pick<ReadLine, 'sha256'>): s
 
 const altered = (why: string): BundleError => new BundleError('altered', `the bundle was altered or damaged: ${why}`);
 
-interface HeadOf {
-  readonly session: SessionId;
-  readonly document: StoredDocument;
-  readonly upto: number;
-}
-
-/** Compares the heads of one session with what its steps make of them. */
-function checkHeads(session: SessionId, heads: readonly HeadOf[], steps: readonly Step[]): void {
-  const hashes = new HeadHashes(session);
-  let state = emptySession(session);
-  for (const { document, upto } of [...heads].sort((a, b) => a.upto - b.upto)) {
-    while (state.seq < upto) {
-      const step = steps[state.seq];
-      if (step === undefined) throw altered(`${JSON.stringify(document['xt/id'])} includes step ${upto}, which is missing`);
-      state = state.after({ ...step, session });
-    }
-    const made = (document.type === 'chat' ? runningChatHead : runningSessionHead)(state, hashes, marksOf(document));
-    if (!isDeepStrictEqual({ ...made }, { ...document }))
-      throw altered(`${JSON.stringify(document['xt/id'])} is not what its ${upto} steps make`);
-  }
-}
-
 /** Takes the lines of a bundle in their order. */
 class BundleCheck {
   #header: BundleHeader | undefined;
@@ -84,7 +60,11 @@ class BundleCheck {
   readonly #transactions: { readonly transaction: BundleTransaction; readonly puts: CheckedPut[]; chain: string }[] = [];
   readonly #contexts: CheckedContext[] = [];
   readonly #steps = new Map<number, Step>();
-  readonly #heads = new Map<SessionId, HeadOf[]>();
+  /** The heads of sessions and chats. */
+  readonly #heads: StoredDocument[] = [];
+  readonly #snapshots: StoredDocument[] = [];
+  /** Files and calls. */
+  readonly #objects = new Set<string>();
   readonly #ids = new Set<string>();
   readonly #counts = new Map<string, number>();
   /** Texts since the last transaction began: a message's stands right before it. */
@@ -185,7 +165,9 @@ class BundleCheck {
     this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
     last.puts.push({ id, type, validTime: validTime.getTime(), sha256 });
     if (type === 'step') this.#step(document);
-    if (type === 'session' || type === 'chat') this.#head(document);
+    if (type === 'session' || type === 'chat') this.#heads.push(document);
+    if (type === 'snapshot') this.#snapshots.push(document);
+    if (type === 'file' || type === 'toolcall') this.#objects.add(id);
     if (type === 'assembly') this.#context(document);
   }
 
@@ -196,13 +178,6 @@ class BundleCheck {
     const step = fromStepPart(part, text);
     if (this.#steps.has(step.seq)) throw altered(`step ${step.seq} is there twice`);
     this.#steps.set(step.seq, step);
-  }
-
-  #head(document: StoredDocument): void {
-    const session = sessionId(String(document['xt/id']).slice(String(document.type).length + 1));
-    const heads = this.#heads.get(session) ?? [];
-    this.#heads.set(session, heads);
-    heads.push({ session, document, upto: marksOf(document).upto ?? 0 });
   }
 
   #context({ seq, body }: StoredDocument): void {
@@ -225,18 +200,13 @@ class BundleCheck {
       for (const id of [...(changes.index ?? []), ...(call === undefined ? [] : [call.id])]) if (!knownFrom.has(id)) knownFrom.set(id, seq);
     const absent = [...knownFrom.keys()].find((id) => !this.#ids.has(id));
     if (absent !== undefined) throw altered(`the session has ${JSON.stringify(absent)}, which is missing`);
-    for (const name of sessions) {
-      const session = sessionId(name);
+    const named = sessions.map((name) => sessionId(name));
+    for (const session of named) {
       const own = [sessionObjectId(session), chatObjectId(session), systemPromptObjectId(session)];
       const lost = own.find((id) => !this.#ids.has(id));
       if (lost !== undefined) throw altered(`${JSON.stringify(lost)} is missing`);
-      for (const type of ['session', 'chat'])
-        checkHeads(
-          session,
-          (this.#heads.get(session) ?? []).filter(({ document }) => document.type === type),
-          steps,
-        );
     }
+    checkSessions({ sessions: named, steps, heads: this.#heads, snapshots: this.#snapshots, objects: this.#objects });
     return knownFrom;
   }
 }

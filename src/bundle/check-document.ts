@@ -24,6 +24,9 @@ export interface DocumentScope {
   readonly step: number;
 }
 
+/** What files are called. */
+const DIGEST = /^[0-9a-f]{64}$/;
+
 const altered = (document: StoredDocument, why: string, cause?: unknown): BundleError =>
   new BundleError('altered', `${JSON.stringify(document['xt/id'])} of the bundle was altered or damaged: ${why}`, { cause });
 
@@ -48,8 +51,14 @@ function checkHead(document: StoredDocument, scope: DocumentScope): void {
   const { type, file_hash, content_hash, metadata_hash, object_hash } = document;
   const hashes = { file_hash, content_hash, metadata_hash } as Parameters<typeof objectHash>[0];
   requireThat(objectHash(hashes) === object_hash, document, 'its object hash is not that of its other hashes');
-  if (type === 'session' || type === 'chat') return void sessionIn(String(document['xt/id']).slice(`${type}:`.length), document, scope);
-  if (type === 'system_prompt') sessionIn(String(document['xt/id']).slice('system_prompt:'.length), document, scope);
+  if (type === 'session' || type === 'chat' || type === 'system_prompt') {
+    const session = sessionIn(String(document['xt/id']).slice(`${type}:`.length), document, scope);
+    requireThat(document['xt/id'] === `${type}:${session}`, document, 'its id is that of another object');
+    if (type !== 'system_prompt') return;
+  }
+  // A file is called by where it lies, which is no call's id.
+  const isPlaced = document.source !== null && document.source !== undefined;
+  requireThat(isPlaced === (type === 'file') && (type === 'file' || !DIGEST.test(document['xt/id'])), document, `it is no ${String(type)}`);
   const elsewhere = contentPartHash(document);
   const inner = { ...hashes, content_hash: null } as Parameters<typeof objectHash>[0];
   fromStored(

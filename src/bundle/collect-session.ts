@@ -47,7 +47,8 @@ async function originsOf(documents: SessionDocuments, session: SessionId): Promi
   return { of, here: (await documents.places(ids)).map(({ txId }) => txId) };
 }
 
-function objectsOf(steps: readonly Step[]): ReadonlySet<string> {
+/** The ids of everything that steps name: the index, the calls, and what their answers show. */
+export function objectsOf(steps: readonly Step[]): ReadonlySet<string> {
   const ids = new Set<string>();
   for (const { changes, call } of steps) {
     for (const id of changes.index ?? []) ids.add(id);

@@ -1,12 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { checkBundle } from '../../../src/bundle/check-bundle.js';
 import { acquireSessionLock } from '../../../src/lease/session-lock.js';
-import { hashText } from '../../../src/objects/hashes.js';
-import type { SessionId } from '../../../src/objects/ids.js';
+import { assignedIdentityHash, hashText, sourcedIdentityHash } from '../../../src/objects/hashes.js';
+import type { ObjectId, SessionId } from '../../../src/objects/ids.js';
+import { partId } from '../../../src/store/part-id.js';
 import { askHere } from '../../support/ask-here.js';
 import { effort } from '../../support/effort.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
@@ -58,6 +59,25 @@ describe('a bundle that is not what it says', () => {
     expect(at).toBeGreaterThanOrEqual(0);
     return lines.map((line, i) => (i === at ? change(structuredClone(line)) : line));
   };
+  /** With one more put behind the last one of its type, or of another one, counted as it ought to be. */
+  const withPut = (behind: string, put: Loose): readonly Line[] => {
+    const at = lines.findLastIndex((line) => line.put?.type === behind);
+    const { type } = put;
+    const count = (counts: Loose) => (type in counts ? { ...counts, [type]: counts[type] + 1 } : counts);
+    const more = lines.map((line) => {
+      if (line.bundle !== undefined) return { bundle: { ...line.bundle, documents: line.bundle.documents + 1 } };
+      if (line.manifest === undefined) return line;
+      const { documents, objects, parts } = line.manifest;
+      return { manifest: { ...line.manifest, documents: documents + 1, objects: count(objects), parts: count(parts) } };
+    });
+    return more.toSpliced(at + 1, 0, { put, valid: lines[at]?.valid });
+  };
+  const putOf = (type: string): Loose => structuredClone(lines.findLast((line) => line.put?.type === type)?.put);
+  const renamed = (put: Loose, id: string): Loose => ({
+    ...put,
+    'xt/id': id,
+    identity_hash: assignedIdentityHash(put.type, id as ObjectId),
+  });
   const isPut = (type: string) => (line: Line) => line.put?.type === type;
 
   beforeAll(async () => {
@@ -75,6 +95,13 @@ describe('a bundle that is not what it says', () => {
 
   test('what was exported is private, checks out, is not written over, and changes nothing where it is there', async () => {
     expect((await stat(path('good.bundle'))).mode & 0o777).toBe(0o600);
+    const mine = ['backup.json.1', 'backup.json.20261101', 'backup.json.new'];
+    for (const file of mine) {
+      await writeFile(path(file), 'mine');
+      await utimes(path(file), 0, 0);
+    }
+    expect((await run('export', `${name}-first`, path('backup.json'))).code).toBe(0);
+    for (const file of mine) expect(await readFile(path(file), 'utf8')).toBe('mine');
     expect(sealed(lines).equals(packed(lines))).toBe(true);
     const { header, manifest } = await checkBundle(path('good.bundle'));
     expect(header).toMatchObject({ session: `${name}-first`, sessions: [`${name}-first`], version: 1 });
@@ -228,6 +255,54 @@ describe('a bundle that is not what it says', () => {
       'an attribute that there is not',
       () => sealed(changed(isPut('toolcall'), (line) => ({ ...line, put: { ...line.put, 'xtdb.api/fn': 1 } }))),
       /altered/,
+    ],
+    [
+      'a prompt under the id of another session',
+      () => sealed(withPut('system_prompt', renamed(putOf('system_prompt'), `session:abcdef${name}-first`))),
+      /altered.*that of another object/,
+    ],
+    [
+      'a call under the id of another session',
+      () => sealed(withPut('toolcall', renamed(putOf('toolcall'), 'session:other'))),
+      /altered.*no step of the session has/,
+    ],
+    [
+      'a call under the id of a file',
+      () => sealed(withPut('toolcall', renamed(putOf('toolcall'), 'a'.repeat(64)))),
+      /altered.*it is no toolcall/,
+    ],
+    [
+      'a file under the id of a call',
+      () => sealed(withPut('file', { ...renamed(putOf('file'), 'call-1'), source: null })),
+      /altered.*it is no file/,
+    ],
+    [
+      'a file that no step has',
+      () => {
+        const { source, ...file } = putOf('file');
+        const other = { ...source, path: `${source.path}.other` };
+        const id = sourcedIdentityHash('file', other);
+        return sealed(withPut('file', { ...file, source: other, 'xt/id': id, identity_hash: id }));
+      },
+      /altered.*no step of the session has/,
+    ],
+    [
+      'heads that continue another session',
+      () => {
+        const parent = { session: 'other', seq: 0 };
+        const isHead = (line: Line) => ['chat', 'session'].includes(line.put?.type);
+        return sealed(lines.map((line) => (isHead(line) ? { ...line, put: { ...line.put, parent } } : line)));
+      },
+      /altered.*continues other/,
+    ],
+    [
+      'a snapshot of other sets',
+      () => {
+        const body = { seq: 2, indexed: [], active: [], pinned: ['forged'] };
+        const id = partId('snapshot', `${name}-first` as SessionId, 2);
+        return sealed(withPut('step', { 'xt/id': id, type: 'snapshot', snapshot_ref: `session:${name}-first`, body }));
+      },
+      /altered.*not what its 2 steps make/,
     ],
     ['more documents than it says', () => packed([{ bundle: { ...lines[0]?.bundle, documents: 3 } }, ...lines.slice(1)]), /too-large/],
     ['a line without an end', () => gzipSync(Buffer.alloc(64 * 1_048_576, 'x')), /too-large/],
