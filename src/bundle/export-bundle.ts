@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { link, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -9,6 +9,7 @@ import type { Timeline } from '../history/rebuild/timeline.js';
 import type { SessionId } from '../objects/ids.js';
 import { draftOf, removeDeadDrafts } from '../process/drafts.js';
 import { systemCode } from '../process/system-error.js';
+import { takeFreeName } from '../process/take-free-name.js';
 import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
 import { messageOf } from '../values/thrown.js';
 import type { StoredDocument } from '../xtdb/documents.js';
@@ -172,11 +173,11 @@ export async function exportBundle(
     manifest = written.manifest();
     yield bundleLine({ manifest });
   }
-  await removeDeadDrafts(dirname(path), { isOurs: (name) => name.startsWith(`${basename(path)}.`) });
+  await removeDeadDrafts(dirname(path), { isOurs: (name) => name.startsWith(`${basename(path)}.`) && name.endsWith('.draft') });
   const draft = await draftOf(join(dirname(path), basename(path)));
   try {
     await pipeline(Readable.from(lines()), createGzip({ level: 6 }), createWriteStream(draft, { mode: 0o600, flags: 'wx', flush: true }));
-    await link(draft, path);
+    await takeFreeName(draft, path);
   } catch (error) {
     const code = systemCode(error);
     if (code === undefined) throw error;

@@ -150,10 +150,12 @@ const DRAFTED_FOLDERS = ['users', 'trackers', 'loops', 'sessions', 'journal'] as
 
 /** Removes what killed processes left half-made in a data folder. Touches nothing that a living process makes, and nothing that is not ours. Never rejects. */
 export async function sweepDataFolder(dir: string): Promise<void> {
-  await removeDeadDrafts(dir, { isOurs: isOwnEntry });
+  await removeDeadDrafts(dir, { isOurs: isOwnEntry, isDataFolder: true });
   const remote = await namesIn(remoteFolders(dir)).catch(() => []);
   const folders = [dir, ...remote.map((name) => join(remoteFolders(dir), name))];
-  await Promise.all(folders.flatMap((folder) => DRAFTED_FOLDERS.map((name) => removeDeadDrafts(join(folder, name)))));
+  await Promise.all(
+    folders.flatMap((folder) => DRAFTED_FOLDERS.map((name) => removeDeadDrafts(join(folder, name), { isDataFolder: true }))),
+  );
 }
 
 /**

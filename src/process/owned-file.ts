@@ -130,7 +130,7 @@ export async function removeDeadFiles<Owner extends ProcessIdentity>(folder: str
     const isDead = name.endsWith('.json') && (await livingOwner(path, schema).catch(() => undefined)) === undefined;
     if (isDead) await rm(path, { force: true });
   }
-  await removeDeadDrafts(folder);
+  await removeDeadDrafts(folder, { isDataFolder: true });
 }
 
 /** Replaces a file in one step, for its user alone; with `flush` what it says outlives a loss of power. Throws what the system throws. */

@@ -1,10 +1,11 @@
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, link, lstat, mkdir, open, rename, rm, unlink } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, rename, rm, unlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { hashBytes } from '../../objects/hashes.js';
 import type { CanonicalPath, Sha256 } from '../../objects/ids.js';
 import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
 import { systemCode, unlessMissing } from '../../process/system-error.js';
+import { takeFreeName } from '../../process/take-free-name.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { entryPath, irregularKind, notRegularError, openFileInside, openFolderInside } from './open-inside.js';
 import { type AllowedRoots, awayError } from './roots.js';
@@ -212,16 +213,5 @@ async function requireExpected(
     if (hashBytes(await handle.readFile()) !== expected) throw changed;
   } finally {
     await handle.close();
-  }
-}
-
-/** Gives the file its name only if that is still free. */
-async function takeFreeName(temporary: string, target: string): Promise<void> {
-  try {
-    await link(temporary, target);
-  } catch (error) {
-    // Filesystems without hard links: the check just made has to do.
-    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(systemCode(error) ?? '')) throw error;
-    await rename(temporary, target);
   }
 }
