@@ -6,6 +6,7 @@ import { hashBytes } from '../../objects/hashes.js';
 import { type CanonicalPath, canonicalPath, type Sha256, sha256 } from '../../objects/ids.js';
 import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
 import { namesIn, parseJson, replaceFile, textOf } from '../../process/owned-file.js';
+import { messageOf } from '../../values/thrown.js';
 import { named, SourceError } from '../access/errors.js';
 import { openFileInside } from '../access/open-inside.js';
 import { AllowedRoots } from '../access/roots.js';
@@ -116,7 +117,7 @@ async function keep(dataDir: string, roots: AllowedRoots, manifest: Manifest): P
 
 /**
  * Gives files other bytes. What stood there is kept in the data folder first, on the disk, so that `undoReplacements` gives it back, also where this process is killed in the middle. Where
- * one cannot be written, those that were are given back. `onKept` is called with the id before anything is changed.
+ * one cannot be written, those that were are given back, but for those that somebody has changed since, which the error names. `onKept` is called with the id before anything is changed.
  * @throws {RestoreError} `changed-since`
  * @throws {SourceError} one cannot be written
  */
@@ -139,19 +140,75 @@ export async function replaceKept(
   const files = replacements.map(({ path, before, after }) => ({ path, before, after }));
   await keep(dataDir, roots, { id, session, turn, step, at: new Date().toISOString(), roots: [...roots.roots], files });
   onKept(id);
+  const written: number[] = [];
   try {
-    for (const { path, before, bytes } of replacements)
+    for (const [i, { path, before, bytes }] of replacements.entries()) {
       await writeSource(roots, path, { content: await bytes(), expected: before ?? 'absent' });
+      written.push(i);
+    }
   } catch (error) {
-    await undoReplacements(dataDir, id);
-    throw error;
+    throw await giveBackWritten(dataDir, { id, written, error });
   }
   return id;
 }
 
+/** Gives back what was written before an error, as far as it can be; resolves to the error, which then names what could not. */
+async function giveBackWritten(
+  dataDir: string,
+  { id, written, error }: { readonly id: string; readonly written: readonly number[]; readonly error: unknown },
+): Promise<unknown> {
+  const manifest = await readManifest(dataDir, id);
+  if (manifest === undefined) return error;
+  const folder = join(folderOf(dataDir), id);
+  const left: string[] = [];
+  for (const i of written) {
+    const files = manifest.files.slice(i, i + 1);
+    await giveBack(folder, { ...manifest, files }, i).catch((cause: unknown) => left.push(messageOf(cause)));
+  }
+  if (left.length > 0)
+    return new RestoreError(
+      'changed-since',
+      `${messageOf(error)}; what was written before is given back, except: ${left.join('; ')}. Then palimpsest restore --undo ${id} gives back the rest`,
+      { cause: error },
+    );
+  await markUndone(folder);
+  return error;
+}
+
+const markUndone = (folder: string): Promise<void> => replaceFile(join(folder, UNDONE), new Date().toISOString(), { flush: true });
+
+/** Gives back the files of a manifest, of which the first is the one of a number; all or, where one was changed since, none. A file that is away is in nobody's way. */
+async function giveBack(folder: string, { roots: folders, files }: Manifest, first = 0): Promise<readonly string[]> {
+  const roots = await AllowedRoots.open(folders);
+  const changed: {
+    readonly kept: string;
+    readonly path: CanonicalPath;
+    readonly before: Sha256 | null;
+    readonly expected: Sha256 | 'absent';
+  }[] = [];
+  for (const [i, file] of files.entries()) {
+    const path = canonicalPath(file.path);
+    const [before, after] = [file.before === null ? null : sha256(file.before), sha256(file.after)];
+    const found = await bytesAt(roots, path);
+    const now = found === undefined ? null : hashBytes(found);
+    if (now === before) continue;
+    if (now !== null && now !== after)
+      throw new RestoreError(
+        'changed-since',
+        `${named(path)} was changed since it was restored, and was not given back: move it away first`,
+      );
+    changed.push({ kept: join(folder, String(first + i)), path, before, expected: now ?? 'absent' });
+  }
+  for (const { kept, path, before, expected } of changed) {
+    if (before !== null) await writeSource(roots, path, { content: await readFile(kept), expected });
+    else if (expected !== 'absent') await removeSource(roots, path, expected);
+  }
+  return changed.map(({ path }) => path);
+}
+
 /**
- * Gives back what stood at the paths before a replacing, and removes what it made; all of it or, where somebody has changed one of them since, nothing. Going on after a kill in the middle is asking
- * again. Resolves to the paths that were given back.
+ * Gives back what stood at the paths before a replacing, and removes what it made; all of it or, where somebody has changed one of them since, nothing. What is away by now is given back too, so that a file
+ * that was changed can be moved away first. Going on after a kill in the middle is asking again. Resolves to the paths that were given back.
  * @throws {RestoreError} `unknown-restore`, `changed-since`
  * @throws {SourceError} one cannot be written
  */
@@ -163,22 +220,7 @@ export async function undoReplacements(dataDir: string, id: string): Promise<rea
     throw new RestoreError('unknown-restore', `there is no restoring ${named(id)} in this data folder: ${hint}`);
   }
   const folder = join(folderOf(dataDir), id);
-  const roots = await AllowedRoots.open(manifest.roots);
-  const changed: { readonly i: number; readonly path: CanonicalPath; readonly before: Sha256 | null; readonly after: Sha256 }[] = [];
-  for (const [i, file] of manifest.files.entries()) {
-    const path = canonicalPath(file.path);
-    const [before, after] = [file.before === null ? null : sha256(file.before), sha256(file.after)];
-    const found = await bytesAt(roots, path);
-    const now = found === undefined ? null : hashBytes(found);
-    if (now === before) continue;
-    if (now !== after)
-      throw new RestoreError('changed-since', `${named(path)} was changed since it was restored: nothing was undone; move it away first`);
-    changed.push({ i, path, before, after });
-  }
-  for (const { i, path, before, after } of changed) {
-    if (before === null) await removeSource(roots, path, after);
-    else await writeSource(roots, path, { content: await readFile(join(folder, String(i))), expected: after });
-  }
-  await replaceFile(join(folder, UNDONE), new Date().toISOString(), { flush: true });
-  return changed.map(({ path }) => path);
+  const paths = await giveBack(folder, manifest);
+  await markUndone(folder);
+  return paths;
 }

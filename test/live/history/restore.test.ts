@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, readdir, readFile, rename, rm, stat, symlink, writ
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
-import { replaceKept, undoReplacements } from '../../../src/filesystem/restore/kept-replacements.js';
+import { keptReplacements, replaceKept, undoReplacements } from '../../../src/filesystem/restore/kept-replacements.js';
 import { RestoreError } from '../../../src/filesystem/restore/restore-error.js';
 import { writeCopies } from '../../../src/filesystem/restore/write-copies.js';
 import { hashText } from '../../../src/objects/hashes.js';
@@ -148,6 +148,27 @@ describe('working from a moment again', () => {
       const failing = { ...replacement('c'), bytes: () => Promise.reject(new RestoreError('not-clean', 'gone')) };
       const half = [replacement('a'), replacement('b'), failing];
       await expect(replaceKept(dataDir, { roots, of, replacements: half })).rejects.toMatchObject({ code: 'not-clean' });
+      expect(await texts()).toEqual(['before a', 'before b', 'before c']);
+      // Somebody changes the last one meanwhile, or also one that was written: what is not theirs is given back, and what happened is told.
+      const meddled = (others: readonly string[]) => ({
+        ...replacement('c'),
+        bytes: async () => {
+          for (const one of others) await writeFile(join(tree, one), `mine ${one}`);
+          return Buffer.from('after c');
+        },
+      });
+      const meddle = (...others: string[]) =>
+        replaceKept(dataDir, { roots, of, replacements: [replacement('a'), replacement('b'), meddled(others)] });
+      await expect(meddle('c')).rejects.toMatchObject({ code: 'changed-underneath' });
+      expect(await texts()).toEqual(['before a', 'before b', 'mine c']);
+      await writeFile(join(tree, 'c'), 'before c');
+      await expect(meddle('a', 'c')).rejects.toThrow(/c.* was changed meanwhile.*a.* was changed since.*restore --undo r/s);
+      expect(await texts()).toEqual(['mine a', 'before b', 'mine c']);
+      const left = (await keptReplacements(dataDir)).at(-1);
+      expect(left?.isUndone).toBe(false);
+      await expect(undoReplacements(dataDir, left?.id ?? '')).rejects.toMatchObject({ code: 'changed-since' });
+      for (const one of ['a', 'c']) await rename(join(tree, one), join(tree, `${one}.mine`));
+      expect(await undoReplacements(dataDir, left?.id ?? '')).toHaveLength(2);
       expect(await texts()).toEqual(['before a', 'before b', 'before c']);
       const id = await replaceKept(dataDir, { roots, of, replacements: names.map(replacement) });
       // As a process that was killed after the first file leaves it.
