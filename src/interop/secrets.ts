@@ -24,8 +24,8 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   // Where words begin: otherwise one that never ends is looked through from each of its hyphens.
   [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, MASK],
   [/\bsecret:[\w./-]+/gi, MASK],
-  [/\b(Bearer\s+)[\w.~+/-]{8,}=*/gi, `$1${MASK}`],
-  [/\b(Authorization\W{1,8}Basic\s+)[\w+/-]{4,}=*/gi, `$1${MASK}`],
+  [/\b(Bearer\s+)[\w.~+/=-]{8,}/gi, `$1${MASK}`],
+  [/\b(Authorization\W{1,8}Basic\s+)[\w+/=-]{4,}/gi, `$1${MASK}`],
   // In an address up to its last `@`, whatever stands between; a port is no password, and what is behind the host is its path. Ends with the next address, which is looked through by itself.
   [/(:\/\/[^\s/:@[]{0,200}:)(?!\d{1,5}[/?#])(?:(?!:\/\/)[^\s"'<>@]){1,4096}(?:@(?:(?!:\/\/)[^\s"'<>@/?#]){0,256}){0,8}(@)/g, `$1${MASK}$2`],
 ];
