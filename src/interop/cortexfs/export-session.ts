@@ -10,6 +10,7 @@ import { readBudget } from './check-file.js';
 import { CortexfsError } from './errors.js';
 import { type KeptImport, keptFiles, keptImports, upTo } from './kept-import.js';
 import { type Pack, packSession } from './pack.js';
+import { IMPORT_KINDS, isCarried } from './palimpsest-file.js';
 import type { OwnSession } from './palimpsest-lines.js';
 import { type DirectoryRecord, packSources, SHOWN_KINDS, sessionDirectory } from './session-directory.js';
 import { type WrittenDirectory, writeDirectory, writePack, writtenBudget } from './write-directory.js';
@@ -54,7 +55,7 @@ async function readSession(timeline: Timeline, { session, when }: WantedSession)
   const moment = await SessionMoment.read(timeline, session, when);
   const { projection, lineage, point } = moment;
   const [records, contents, steps] = await Promise.all([
-    moment.records([...SHOWN_KINDS, 'call', 'event']),
+    moment.records([...IMPORT_KINDS, 'event']),
     contentsOf(point.snapshot, projection),
     timeline.steps(session),
   ]);
@@ -65,7 +66,7 @@ async function readSession(timeline: Timeline, { session, when }: WantedSession)
     own: {
       steps: steps.filter(({ seq }) => seq <= projection.seq),
       contents,
-      records: records.filter((record) => isShown(record) || record.kind === 'call'),
+      records: records.filter(isCarried),
     },
   };
 }

@@ -7,9 +7,6 @@ import { recordId } from '../../store/context-records.js';
 import { CortexfsError } from './errors.js';
 import type { ImportPlan } from './plan-import.js';
 
-/** The kinds of records that an import may write beside what it keeps of the directory. */
-export const IMPORT_KINDS = ['approval', 'note', 'compaction', 'missing', 'call'] as const;
-
 /** Longest arguments of a call that waits: longer ones are told by their length. */
 const LONGEST_ARGUMENTS = 400_000;
 

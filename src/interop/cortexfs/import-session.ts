@@ -10,9 +10,9 @@ import { type Continuation, continueSession, type ExistingSession } from './comp
 import { CortexfsError } from './errors.js';
 import { GivenSteps } from './given-steps.js';
 import type { ImportClock } from './import-clock.js';
-import { IMPORT_KINDS, missingRecords, plannedRecords, recordKey } from './import-records.js';
+import { missingRecords, plannedRecords, recordKey } from './import-records.js';
 import { type KeptImport, keptFiles, keptImports, keptLineOf, keptRecords } from './kept-import.js';
-import { PALIMPSEST_FILE } from './palimpsest-file.js';
+import { IMPORT_KINDS, isCarried, PALIMPSEST_FILE } from './palimpsest-file.js';
 import { type ImportPlan, planImport, sessionOf } from './plan-import.js';
 import { readDirectory } from './read-directory.js';
 import { SHOWN_KINDS } from './session-directory.js';
@@ -72,7 +72,7 @@ async function readThere(client: ContextClient, session: SessionId): Promise<The
     timeline.present.records(session, { kinds: ['event', ...IMPORT_KINDS] }),
   ]);
   const projection = await readProjection(timeline, session);
-  return { steps, projection, kept: keptImports(records.filter(isEvent)), records: records.filter((record) => !isEvent(record)) };
+  return { steps, projection, kept: keptImports(records.filter(isEvent)), records: records.filter(isCarried) };
 }
 
 const turnsOf = (steps: ThereSession['steps']): ((seq: number) => number) => {

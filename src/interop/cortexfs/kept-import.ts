@@ -2,6 +2,8 @@ import * as z from 'zod';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
 import type { SessionId } from '../../objects/ids.js';
+import { fileFindings } from './check-file.js';
+import { isPathWithin } from './session-paths.js';
 
 /** A line as it was imported, with the step that it shows; in two pieces where the JSON text of what the step says stands between them. */
 const keptLine = z.union([z.tuple([z.int(), z.string()]), z.tuple([z.int(), z.string(), z.string()])]);
@@ -82,7 +84,25 @@ export function keptRecords(session: SessionId, kept: KeptImport): readonly Cont
   }));
 }
 
-/** What some events of a session keep of imports, in their order; an import of which a piece is missing was not finished, and counts for nothing. */
+/** An import from its text; undefined where no import of a checked directory can have written it: a bundle brings any record. */
+function readKept(text: string): KeptImport | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const read = keptImport.safeParse(value);
+  if (!read.success) return undefined;
+  const isSound = ([path, file]: readonly [string, string | null]): boolean =>
+    isPathWithin(path) && (file === null || fileFindings(path, file).length === 0);
+  return Object.entries(read.data.files).every(isSound) ? read.data : undefined;
+}
+
+/**
+ * What some events of a session keep of imports, in their order. An import of which a piece is missing was not finished, and counts for nothing; nor does one that names files outside of the
+ * directory, or holds files that break the document.
+ */
 export function keptImports(events: readonly ContextRecord<'event'>[]): readonly KeptImport[] {
   const pieces = new Map<string, z.output<typeof keptPart>[]>();
   for (const { body } of events) {
@@ -98,7 +118,8 @@ export function keptImports(events: readonly ContextRecord<'event'>[]): readonly
       .toSorted((a, b) => a.part - b.part)
       .map((part) => part.text)
       .join('');
-    return found.length === found[0]?.parts && hashText(text) === subject ? [keptImport.parse(JSON.parse(text))] : [];
+    const read = found.length === found[0]?.parts && hashText(text) === subject ? readKept(text) : undefined;
+    return read === undefined ? [] : [read];
   });
   return imports.sort((a, b) => a.number - b.number);
 }

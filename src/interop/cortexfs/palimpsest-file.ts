@@ -1,11 +1,20 @@
 import * as z from 'zod';
 import { ARGS_BOUNDS } from '../../objects/kept-args.js';
+import { isJsonObject } from '../../values/json-object.js';
+import { REDACTION } from '../agent-context/redaction.js';
 import { strictJson } from './strict-json.js';
 
 /** The path of the file that holds what the document has no place for: how the session's sets changed, its files, its records. Derived; without it a session is still whole to a reader of the document. */
 export const PALIMPSEST_FILE = 'context/palimpsest.jsonl';
 /** Of the lines of that file. */
 export const PALIMPSEST_FORMAT = 1;
+
+/** The kinds of records that a directory may bring. All others say what was done by programs or reviewers of the database, which no file can claim. */
+export const IMPORT_KINDS = ['approval', 'note', 'compaction', 'missing', 'call'] as const;
+
+/** Whether our own file carries a record: one of these kinds, or what may not be shown. */
+export const isCarried = ({ kind, body }: { readonly kind: string; readonly body: unknown }): boolean =>
+  (IMPORT_KINDS as readonly string[]).includes(kind) || (kind === 'event' && isJsonObject(body) && body.type === REDACTION);
 
 const count = z.int().nonnegative();
 const id = z.string().min(1).max(1_024);
@@ -82,15 +91,20 @@ const LINES = {
     }),
   }),
   record: z.strictObject({
-    record: z.strictObject({
-      kind: z.string(),
-      turn: count,
-      seq: count,
-      at: count,
-      basis: z.json(),
-      sources: z.json().optional(),
-      body: z.json(),
-    }),
+    record: z
+      .strictObject({
+        kind: z.string(),
+        turn: count,
+        seq: count,
+        at: count,
+        basis: z.json(),
+        sources: z.json().optional(),
+        body: z.json(),
+      })
+      .refine(isCarried, {
+        path: ['kind'],
+        message: `a directory brings records of ${IMPORT_KINDS.join(', ')} and events of type ${REDACTION} alone`,
+      }),
   }),
 } as const;
 

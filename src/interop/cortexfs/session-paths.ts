@@ -39,6 +39,10 @@ const SESSION_SOURCES: ReadonlySet<string> = new Set(SESSION_FILES);
 const CONTEXT_SOURCES: ReadonlySet<string> = new Set(CONTEXT_FILES);
 const NAMED_FOLDERS: ReadonlySet<string> = new Set(['pinned', 'swap', 'dedup']);
 
+/** Whether a path stays within the folder that it is of: relative, and no part empty, `.` or `..`. */
+export const isPathWithin = (path: string): boolean =>
+  !/[\\\0]/.test(path) && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
+
 /** Why a text is no source of a pack; undefined where it is one. A child's own messages never are. */
 export function sourceFault(source: string): string | undefined {
   if (source === '') return 'it is empty';

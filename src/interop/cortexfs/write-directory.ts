@@ -5,6 +5,7 @@ import { unlessMissing } from '../../process/system-error.js';
 import { isJsonObject } from '../../values/json-object.js';
 import { fileFindings, findingText } from './check-file.js';
 import { CortexfsError } from './errors.js';
+import { isPathWithin } from './session-paths.js';
 import { strictJson } from './strict-json.js';
 
 /** The files that only grow; all others are derived and may be written anew. */
@@ -90,6 +91,8 @@ function checkPrefix(path: string, before: Buffer, now: Buffer): void {
  */
 export async function writeDirectory(folder: string, owner: DirectoryOwner, files: ReadonlyMap<string, string>): Promise<WrittenDirectory> {
   for (const [path, text] of files) {
+    if (!isPathWithin(path))
+      throw new CortexfsError('invalid-file', `${JSON.stringify(path)} is no path within a session directory: nothing was written`);
     const [found] = fileFindings(path, text);
     if (found !== undefined)
       throw new CortexfsError('invalid-file', `the session cannot be written as this document has it: ${findingText(found)}`);
