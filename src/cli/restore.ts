@@ -1,6 +1,8 @@
 import { Command, Option } from 'commander';
 import type { AllowedRoots } from '../filesystem/access/roots.js';
+import type { FilesToReplace } from '../history/restore/open-sessions.js';
 import type { PlannedFile, RestorePlan } from '../history/restore/restore-plan.js';
+import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { collect, dataFlag, jsonFlag } from './flags.js';
 import type { Answer, Review, ReviewFlags } from './review/answer.js';
 
@@ -143,20 +145,58 @@ async function copyAnswer({ timeline }: Review, { plan }: MadePlan, folder: stri
 /** Of these what the agent had is written; of the others it stands there, was never known, or is not there to be had. */
 const TO_WRITE: ReadonlySet<PlannedFile['state']> = new Set(['changed', 'missing']);
 
-async function inPlaceAnswer({ clientDir, dataDir }: Review, { plan, roots }: MadePlan): Promise<Answer> {
-  const [{ hindrances, restoredBytes }, { replaceKept }, { RestoreError }, { holderIn }, { escapedText }] = await Promise.all([
+/** Refuses to replace files below an agent that works on them. */
+async function requireClosed(clientDir: string, files: FilesToReplace, openPresent: () => Promise<StoreSnapshot>): Promise<void> {
+  const [{ openOnFiles }, { RestoreError }] = await Promise.all([
+    import('../history/restore/open-sessions.js'),
+    import('../filesystem/restore/restore-error.js'),
+  ]);
+  const open = await openOnFiles(clientDir, files, openPresent);
+  if (open === undefined) return;
+  const { session, holder, path } = open;
+  throw new RestoreError(
+    'session-open',
+    `session ${session} is open in ${holder}${path === undefined ? '' : ` and works on ${path}`}: its agent would lose its files; end it first, or use --to`,
+  );
+}
+
+/** As `requireClosed`, for a restoring that is undone: the database is opened only where sessions are open. */
+async function requireClosedForUndo(
+  flags: RestoreFlags,
+  { dataDir, id }: { readonly dataDir: string; readonly id: string },
+): Promise<void> {
+  const [{ keptReplacements }, { readSettings }, { clientFolder }] = await Promise.all([
+    import('../filesystem/restore/kept-replacements.js'),
+    import('../host/settings.js'),
+    import('../process/data-folder.js'),
+  ]);
+  const kept = (await keptReplacements(dataDir)).find((one) => one.id === id);
+  if (kept === undefined) return;
+  const clientDir = clientFolder(dataDir, readSettings(process.env, flags).nodeUrl);
+  const files = { session: kept.session, paths: kept.files.map(({ path }) => path) };
+  let close = async (): Promise<void> => undefined;
+  try {
+    await requireClosed(clientDir, files, async () => {
+      const { openReview } = await import('./review/answer.js');
+      const review = await openReview(flags);
+      close = review.close;
+      return review.timeline.present;
+    });
+  } finally {
+    await close();
+  }
+}
+
+async function inPlaceAnswer({ clientDir, dataDir, timeline }: Review, { plan, roots }: MadePlan): Promise<Answer> {
+  const [{ hindrances, restoredBytes }, { replaceKept }, { RestoreError }, { escapedText }] = await Promise.all([
     import('../history/restore/restore-plan.js'),
     import('../filesystem/restore/kept-replacements.js'),
     import('../filesystem/restore/restore-error.js'),
-    import('../client/session/open-session.js'),
     import('./output.js'),
   ]);
-  const holder = await holderIn(clientDir, plan.session);
-  if (holder !== undefined)
-    throw new RestoreError(
-      'session-open',
-      `session ${plan.session} is open in ${holder}: its agent would lose its files; end it first, or use --to`,
-    );
+  const replaced = plan.files.filter(({ state }) => TO_WRITE.has(state));
+  const [paths, ids] = [replaced.map(({ source }) => source.path), replaced.map(({ id }) => id)];
+  await requireClosed(clientDir, { session: plan.session, paths, ids }, async () => timeline.present);
   const inTheWay = hindrances(plan);
   if (inTheWay.length > 0)
     throw new RestoreError(
@@ -202,6 +242,7 @@ async function restoreAction(reference: string | undefined, flags: RestoreFlags)
       ]);
       const { dataDir } = readSettings(process.env, flags).node;
       if (wanted.kind === 'undo') {
+        await requireClosedForUndo(flags, { dataDir, id: wanted.id });
         const paths = await undoReplacements(dataDir, wanted.id);
         const lines = [`${wanted.id}: ${paths.length} files are as they were`, ...paths];
         return console.log(flags.json === true ? escapedJson({ undone: wanted.id, paths }) : lines.map(escapedLine).join('\n'));

@@ -6,8 +6,9 @@ import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
 import { keptReplacements, replaceKept, undoReplacements } from '../../../src/filesystem/restore/kept-replacements.js';
 import { RestoreError } from '../../../src/filesystem/restore/restore-error.js';
 import { writeCopies } from '../../../src/filesystem/restore/write-copies.js';
+import { acquireSessionLock } from '../../../src/lease/session-lock.js';
 import { hashText } from '../../../src/objects/hashes.js';
-import { canonicalPath } from '../../../src/objects/ids.js';
+import { canonicalPath, sessionId } from '../../../src/objects/ids.js';
 import { askHere } from '../../support/ask-here.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
@@ -113,6 +114,18 @@ describe('working from a moment again', () => {
     expect((await json('--list')).restores).toContainEqual(
       expect.objectContaining({ id: undo, session: `${name}-first`, isUndone: false }),
     );
+    // Another session of the same folder is open: its agent keeps its files.
+    const lock = await acquireSessionLock(suiteData(), sessionId(`${name}-second`), { what: 'a test' });
+    try {
+      await writeFile(file, 'three\nshared\n');
+      const told = /second is open in process \d+ \(a test\) and works on .*a\.ts/;
+      expect(await refused(`${name}-first@turn:1`, '--apply', '--in-place', ...flags())).toMatch(told);
+      await writeFile(file, 'one\nshared\n');
+      expect(await refused('--undo', undo)).toMatch(told);
+      expect(await readFile(file, 'utf8')).toBe('one\nshared\n');
+    } finally {
+      lock.release();
+    }
     await writeFile(file, 'somebody went on');
     expect(await refused('--undo', undo)).toMatch(/a\.ts.* changed since/);
     await writeFile(file, 'one\nshared\n');

@@ -1,0 +1,55 @@
+import { isWithin } from '../../filesystem/access/mounts.js';
+import { type LockOwner, sessionLockOwners } from '../../lease/session-lock.js';
+import { type SessionId, sessionObjectId } from '../../objects/ids.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+
+/** Files that are about to be replaced, and of which session. */
+export interface FilesToReplace {
+  readonly session: string;
+  readonly paths: readonly string[];
+  /** Their ids, as far as they are known. */
+  readonly ids?: readonly string[];
+}
+
+/** An open session whose agent works on such a file. */
+export interface OpenOnFiles {
+  readonly session: string;
+  /** The process that has it open, in words. */
+  readonly holder: string;
+  /** Undefined where it is the session itself. */
+  readonly path: string | undefined;
+}
+
+async function pathIn(present: StoreSnapshot, session: SessionId, { paths, ids = [] }: FilesToReplace): Promise<string | undefined> {
+  const key = sessionObjectId(session);
+  const head = (await present.heads([key])).get(key);
+  if (head === undefined) return undefined;
+  const below = paths.find((path) => (head.marks.roots ?? []).some((root) => isWithin(path, root.path)));
+  if (below !== undefined || ids.length === 0) return below;
+  const { index } = (await present.sets(session)).sets;
+  const known = new Set<string>(index);
+  return paths[ids.findIndex((id) => known.has(id))];
+}
+
+/**
+ * The first session that a process of a data folder has open and that works on files which are about to be replaced: the session itself, or one that has a file in its index or below its folders. Of a session that the
+ * database does not hold yet nothing is known. `openPresent` is called only where other sessions are open.
+ * @throws {XtdbError}
+ */
+export async function openOnFiles(
+  clientDir: string,
+  files: FilesToReplace,
+  openPresent: () => Promise<StoreSnapshot>,
+): Promise<OpenOnFiles | undefined> {
+  const owners = await sessionLockOwners(clientDir);
+  const holder = ({ pid, what }: LockOwner): string => `process ${pid} (${what})`;
+  const own = owners.find(({ session }) => session === files.session);
+  if (own !== undefined) return { session: own.session, holder: holder(own), path: undefined };
+  if (owners.length === 0) return undefined;
+  const present = await openPresent();
+  for (const owner of owners) {
+    const path = await pathIn(present, owner.session as SessionId, files);
+    if (path !== undefined) return { session: owner.session, holder: holder(owner), path };
+  }
+  return undefined;
+}
