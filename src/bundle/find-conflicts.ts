@@ -8,6 +8,8 @@ import type { CheckedBundle, CheckedPut } from './check-bundle.js';
 /** Which versions of a bundle a database holds already. */
 export interface HeldVersions {
   isThere(put: CheckedPut): boolean;
+  /** Whether it holds anything under an id. */
+  isKnown(id: string): boolean;
   /** Whether it holds all of them. */
   readonly isAll: boolean;
   /** The sessions that it does not hold. */
@@ -101,7 +103,7 @@ export async function compareWithDatabase(
     if (types.get(id) === 'file' && times.length > 0) elsewhere.set(id, times);
   }
   if (missing.length > 0) checkFiles(bundle, elsewhere);
-  return { isThere, isAll: missing.length === 0, newSessions };
+  return { isThere, isKnown: (id) => known.has(id), isAll: missing.length === 0, newSessions };
 }
 
 /** How versions of an import are told from others. */

@@ -84,6 +84,8 @@ class BundleWriter {
   readonly #held: HeldVersions;
   /** This database's transaction of each of the bundle's. */
   readonly #here: number[];
+  /** What this import has put: nobody else may have put it meanwhile, except versions of files, which are everybody's. */
+  readonly #put = new Set<string>();
 
   constructor(store: ObjectStore, session: SessionId, { held, here }: { readonly held: HeldVersions; readonly here: readonly number[] }) {
     this.#store = store;
@@ -99,11 +101,14 @@ class BundleWriter {
     const placed = documents.flatMap((document, i): readonly TxOp[] => {
       const put = puts[i];
       if (put === undefined || this.#held.isThere(put)) return [];
-      return [{ op: 'put', doc: this.#based(document), validTime: new Date(put.validTime) }];
+      const isFree = put.type === 'file' || this.#held.isKnown(put.id) || this.#put.has(put.id);
+      this.#put.add(put.id);
+      const guard = isFree ? [] : [this.#store.guardOp(put.id, null)];
+      return [...guard, { op: 'put', doc: this.#based(document), validTime: new Date(put.validTime) }];
     });
     const origin = { tx, time: Date.parse(time), puts: puts.map(({ id, validTime }) => [id, validTime] as [string, number]) };
-    const said: TxOp = { op: 'put', doc: toTransactionPart(this.#session, number, origin), validTime: ALWAYS };
-    this.#here.push(await this.#commit(importId(this.#session, number), [...rest, ...placed, said]));
+    const said = toTransactionPart(this.#session, number, origin);
+    this.#here.push(await this.#commit(said, [...rest, ...placed, { op: 'put', doc: said, validTime: ALWAYS }]));
   }
 
   /** Texts that the database does not hold: what is too much for one transaction goes ahead, since a text is the same wherever it comes from. */
@@ -127,10 +132,14 @@ class BundleWriter {
   }
 
   /** Commits what a part says has been written; a commit whose answer was lost is looked up. */
-  async #commit(id: string, ops: readonly TxOp[]): Promise<number> {
+  async #commit(said: StoredDocument, ops: readonly TxOp[]): Promise<number> {
+    const id = said['xt/id'];
     const guard = this.#store.guardOp(id, null);
     const { txId } = await this.#store.writes.write('.import', async (attempt) => {
-      const isWritten = attempt > 1 && (await (await this.#store.latest()).documents.newest([id])).size > 0;
+      const there = attempt > 1 ? (await (await this.#store.latest()).documents.newest([id])).get(id) : undefined;
+      const isWritten = there !== undefined && there.text === said.text;
+      if (there !== undefined && !isWritten)
+        throw new BundleError('conflict', `somebody else imports session ${this.#session} at the same time, from another bundle`);
       return { ops: isWritten ? [] : [guard, ...ops], result: undefined };
     });
     if (txId !== undefined) return txId;
@@ -219,7 +228,13 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     const say = (isWhole: boolean): readonly TxOp[] =>
       parts.map(({ name, state: said }) => ({ op: 'put', doc: toImportPart(name, said, isWhole), validTime: ALWAYS }));
     if (!isBegun) {
-      const free = held.newSessions.map((name) => store.guardOp(sessionObjectId(sessionId(name)), null));
+      const ids = owned.map((name) => importId(sessionId(name)));
+      const said = await documents.newest(ids);
+      const free = [
+        ...held.newSessions.map((name) => store.guardOp(sessionObjectId(sessionId(name)), null)),
+        // Locks say nothing of another machine: of two imports at once one is the first.
+        ...ids.map((id) => store.guardOp(id, said.get(id) ?? null)),
+      ];
       await store.writes.write('.import', async (attempt) => {
         const there = attempt > 1 ? await (await store.latest()).documents.importOf(session) : undefined;
         const isSaid = there?.isWhole === false && there.sha256 === manifest.sha256;

@@ -86,6 +86,22 @@ describe('a session that goes from one database to another', () => {
     expect(listed.map(({ id }) => id)).toEqual([`${name}-first`]);
   });
 
+  test('two bundles of one session that two machines take in at once are not mixed', async () => {
+    const session = `${name}-second`;
+    const bundles = [await write(made.client.store, session, 'long.bundle'), await write(made.client.store, session, 'short.bundle', 1)];
+    // Each machine has locks of its own.
+    const dirs = await Promise.all(
+      bundles.map((_, i) => temporaryRoot().then(({ root, remove }) => ({ root: join(root, String(i)), remove }))),
+    );
+    const ended = await Promise.allSettled(bundles.map(({ path }, i) => importBundle(there, path, { clientDir: dirs[i]?.root ?? '' })));
+    await Promise.all(dirs.map(({ remove }) => remove()));
+    const refusals = ended.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+    expect([refusals.length, refusals.join()]).toEqual([1, expect.stringMatching(/conflict|did not hold|another bundle|already/)]);
+    await whole(there, session);
+    const winner = ended.findIndex(({ status }) => status === 'fulfilled');
+    expect((await write(there, session, 'winner.bundle')).bytes.equals(bundles[winner]?.bytes ?? Buffer.alloc(0))).toBe(true);
+  });
+
   test('with the sessions that it was forked from, as far as it shares them, long texts and messages', async () => {
     const { client, root } = made;
     const parent = await client.openSession({ id: `${name}-parent` });
