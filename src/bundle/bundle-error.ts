@@ -4,6 +4,8 @@ import { CodedError } from '../values/coded-error.js';
 export type BundleErrorCode =
   /** The file that was to be written is there already. */
   | 'file-exists'
+  /** It would hold what redaction rules of the session hide. */
+  | 'redacted'
   /** The file cannot be read or written. */
   | 'unusable-file'
   /** It is no bundle. */

@@ -9,6 +9,8 @@ export interface AskedExport extends ReviewedSession {
   readonly folder: string;
   /** Whose memory goes with it; nobody's where undefined. */
   readonly agent: string | undefined;
+  /** Whether what was redacted may go with it. */
+  readonly withRedacted: boolean;
 }
 
 /** What was written, for people and for programs. */
@@ -23,6 +25,22 @@ interface ExportFormat {
   load(): Promise<(asked: AskedExport) => Promise<Exported>>;
 }
 
+/** Refuses a session of which something may not be shown: a bundle holds all of it, since ids and proofs cover every byte. */
+async function requireUnredacted({ timeline: { present }, session }: AskedExport): Promise<void> {
+  const [{ REDACTION }, { BundleError }] = await Promise.all([
+    import('../interop/agent-context/redaction.js'),
+    import('../bundle/bundle-error.js'),
+  ]);
+  const lineage = await present.lineage(session);
+  const events = lineage === undefined ? [] : await present.records(lineage, { kinds: ['event'] });
+  const count = new Set(events.filter(({ body }) => body.type === REDACTION).map(({ body }) => body.subject)).size;
+  if (count === 0) return;
+  throw new BundleError(
+    'redacted',
+    `session ${session} has redaction rules (${count}), and a bundle would hold what they hide: say --with-redacted, or take --format agent-context, which applies them`,
+  );
+}
+
 /** Every format that a session can be exported to. */
 const FORMATS: Readonly<Record<string, ExportFormat>> = {
   bundle: {
@@ -32,7 +50,9 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
         import('../bundle/export-bundle.js'),
         import('../client/session/fork-at.js'),
       ]);
-      return async ({ timeline, session, when, folder }) => {
+      return async (asked) => {
+        const { timeline, session, when, folder, withRedacted } = asked;
+        if (!withRedacted) await requireUnredacted(asked);
         const isPlaced = Object.values(when).some((clock) => clock !== undefined);
         const upto = isPlaced ? await stepAt(timeline, session, { when, holder: async () => undefined }) : undefined;
         const { file, turn, step, manifest } = await exportBundle(timeline, { session, file: folder, upto });
@@ -88,6 +108,7 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
 interface ExportFlags extends ReviewFlags {
   readonly format: string;
   readonly agent?: string;
+  readonly withRedacted?: boolean;
 }
 
 async function exportAction(reference: string, folder: string, flags: ExportFlags): Promise<void> {
@@ -98,7 +119,7 @@ async function exportAction(reference: string, folder: string, flags: ExportFlag
   const { answerSession } = await import('./review/session-answer.js');
   await answerSession(reference, { ...flags, ...defined({ at: flags.at ?? flags.asOf }) }, async (asked) => {
     const run = await loading;
-    const { lines, json } = await run({ ...asked, folder, agent: flags.agent });
+    const { lines, json } = await run({ ...asked, folder, agent: flags.agent, withRedacted: flags.withRedacted ?? false });
     return { lines: () => lines, json: () => json };
   });
 }
@@ -113,6 +134,7 @@ export function exportCommand(): Command {
     .addOption(new Option('--format <format>', 'what is written').choices(Object.keys(FORMATS)).default('bundle'))
     .addOption(new Option('--as-of <moment>', 'the same as --at'))
     .addOption(new Option('--agent <name>', 'agent-context: with the memory of this agent'))
+    .addOption(new Option('--with-redacted', 'bundle: also of a session with redaction rules, whose texts stand in it unmasked'))
     .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)
     .action(exportAction);
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { checkBundle } from '../../../src/bundle/check-bundle.js';
 import { acquireSessionLock } from '../../../src/lease/session-lock.js';
 import { assignedIdentityHash, hashText, sourcedIdentityHash } from '../../../src/objects/hashes.js';
-import type { ObjectId, SessionId } from '../../../src/objects/ids.js';
+import { type ObjectId, type SessionId, sessionId } from '../../../src/objects/ids.js';
 import { partId } from '../../../src/store/part-id.js';
 import { askHere } from '../../support/ask-here.js';
 import { effort } from '../../support/effort.js';
@@ -321,6 +321,18 @@ describe('a bundle that is not what it says', () => {
     expect(await refused(bomb)).toMatch(/^BundleError (too-large|altered): /);
     await writeFile(path('small.bundle'), good);
     await expect(checkBundle(path('small.bundle'), { mostBytes: 1_000 })).rejects.toMatchObject({ code: 'too-large' });
+  });
+
+  test('of a session with redaction rules only where that is said', async () => {
+    const session = sessionId(`${name}-second`);
+    const body = { type: 'context.redaction.applied', subject: made.file, data: { redaction_state: 'removed' } };
+    await (await made.client.delivered()).putRecords([
+      { kind: 'event', owner: { session }, turn: 1, seq: 1, at: Date.now(), basis: null, body },
+    ]);
+    const { code, stderr } = await run('export', session, path('hidden.bundle'));
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/has redaction rules \(1\).*--with-redacted/)]);
+    await expect(stat(path('hidden.bundle'))).rejects.toMatchObject({ code: 'ENOENT' });
+    expect((await run('export', session, path('hidden.bundle'), '--with-redacted')).code).toBe(0);
   });
 
   test('no file, a folder, or a session that somebody has open', async () => {
