@@ -91,7 +91,7 @@ async function importSessionDirectory({ file, flags }: AskedImport) {
   const { plan: planOnly = false, session } = flags;
   const cwd = process.cwd();
   const { client, close } = await openClient(
-    { ...settings, node: { ...settings.node, ...defined({ profile }) }, shareSessions: true },
+    { ...settings, node: { ...settings.node, ...defined({ profile }) } },
     { roots: flags.root ?? [cwd], cwd, track: false, what: 'palimpsest import', clock: clock.now },
   );
   try {

@@ -6,7 +6,7 @@ import type { ResultEntry } from '../../projection/entry.js';
 import type { Projection } from '../../projection/project-session.js';
 import { CortexfsError } from './errors.js';
 import { isImportedCall, isOfChat } from './imported-steps.js';
-import { type KeptImport, wholeLine } from './kept-import.js';
+import { type KeptImport, stepMark, wholeLine } from './kept-import.js';
 import type { ImportPlan } from './plan-import.js';
 import type { PlannedCall, PlannedStep } from './planned-step.js';
 
@@ -48,12 +48,18 @@ function isSameCall({ tool, args, status, content }: PlannedCall, call: Existing
   );
 }
 
+/** The mark of a step that is planned. */
+export const plannedMark = ({ message, call }: PlannedStep): string =>
+  stepMark(message ?? (call === undefined ? undefined : { tool: call.tool, status: call.status, text: storedText(call.content) }));
+
 /** What every step of a session says, as far as it is compared. */
-class SaidSteps {
+export class SaidSteps {
   readonly #calls: ReadonlyMap<number, ExistingCall>;
   readonly #steps: readonly Step[];
+  /** The last step of each call of an import's own, by its id with and without what was put behind it. */
+  readonly #imported = new Map<string, number>();
 
-  constructor({ steps, projection }: ExistingSession) {
+  constructor({ steps, projection }: Pick<ExistingSession, 'steps' | 'projection'>) {
     const entries = projection?.entries ?? [];
     const args = new Map(
       entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map(({ id, argsText }) => [id, argsText] as const) : [])),
@@ -64,6 +70,11 @@ class SaidSteps {
         entry.kind === 'result' ? [[entry.seq, { ...entry, argsText: args.get(entry.call) ?? '{}' }] as const] : [],
       ),
     );
+    for (const [seq, { tool, native }] of this.#calls) {
+      if (!isImportedCall(tool, native)) continue;
+      this.#imported.set(native, seq);
+      for (let end = native.indexOf('~'); end >= 0; end = native.indexOf('~', end + 1)) this.#imported.set(native.slice(0, end), seq);
+    }
   }
 
   /** The text of a step: of its message, or what its call answered. */
@@ -83,6 +94,12 @@ class SaidSteps {
     return planned.call !== undefined && call !== undefined && isSameCall(planned.call, call);
   }
 
+  /** The mark of a step; undefined for one that is not there. */
+  mark(seq: number): string | undefined {
+    const step = this.#steps[seq - 1];
+    return step === undefined ? undefined : stepMark(step.message ?? this.#calls.get(seq));
+  }
+
   /** Whether a step is an import's own. */
   isImported(seq: number): boolean {
     const call = this.#calls.get(seq);
@@ -91,8 +108,9 @@ class SaidSteps {
 
   /** The step of a call that an import has made before; undefined where none says the same. */
   imported({ id = '', ...call }: PlannedCall): number | undefined {
-    const found = [...this.#calls].findLast(([, one]) => one.native === id || one.native.startsWith(`${id}~`));
-    return found !== undefined && isSameCall({ id, ...call }, found[1]) ? found[0] : undefined;
+    const seq = this.#imported.get(id);
+    const found = seq === undefined ? undefined : this.#calls.get(seq);
+    return found !== undefined && isSameCall({ id, ...call }, found) ? seq : undefined;
   }
 }
 
@@ -164,7 +182,12 @@ export function continueSession(plan: ImportPlan, existing: ExistingSession): Co
     known.messages = next === undefined ? plan.messages.length : next - 1;
     known.events = first === undefined ? plan.events.length : plan.eventPlaces.filter((place) => place <= first).length;
   }
-  const isOlder = known.messages > plan.messages.length || known.events > plan.events.length;
+  const [messages, events] = [plan.messages.length - known.messages, plan.events.length - known.events];
+  if (messages > 0 && events < 0)
+    throw conflict('events.jsonl', plan.events.length + 1, `has ${-events} more lines there, and messages.jsonl has new ones`);
+  if (messages < 0 && events > 0)
+    throw conflict('messages.jsonl', plan.messages.length + 1, `has ${-messages} more lines there, and events.jsonl has new ones`);
+  const isOlder = messages < 0 || events < 0;
   // What stands for its files is older, too.
   return { seqs, missing: isOlder ? [] : missing, ...known, isOlder };
 }

@@ -7,8 +7,9 @@ import type { Lineage } from '../../store/lineage.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { readBudget } from './check-file.js';
+import { SaidSteps } from './compare-import.js';
 import { CortexfsError } from './errors.js';
-import { type KeptImport, keptFiles, keptImports, upTo } from './kept-import.js';
+import { type KeptImport, keptFiles, keptImports, keptUpTo } from './kept-import.js';
 import { type Pack, packSession } from './pack.js';
 import { IMPORT_KINDS, isCarried } from './palimpsest-file.js';
 import type { OwnSession } from './palimpsest-lines.js';
@@ -32,14 +33,18 @@ interface ReadSession {
 const isShown = (record: ContextRecord): record is DirectoryRecord => (SHOWN_KINDS as readonly string[]).includes(record.kind);
 const isEvent = (record: ContextRecord): record is ContextRecord<'event'> => record.kind === 'event';
 
-/** What imports kept, of a fork's ancestors up to where it left them. */
-function importsOf(session: SessionId, events: readonly ContextRecord<'event'>[], lineage: Lineage): readonly KeptImport[] {
+/** What imports kept of the steps that are shown, of a fork's ancestors up to where it left them. */
+function importsOf(
+  { session, seq }: Projection,
+  events: readonly ContextRecord<'event'>[],
+  { lineage, said }: { readonly lineage: Lineage; readonly said: SaidSteps },
+): readonly KeptImport[] {
   const leftAt = new Map(lineage.segments.map((segment) => [segment.session, segment.last]));
   const owners = [...new Set(events.map(({ owner }) => ('session' in owner ? owner.session : session)))];
   return owners.flatMap((owner) => {
     const own = events.filter((event) => 'session' in event.owner && event.owner.session === owner);
-    const last = owner === session ? Number.POSITIVE_INFINITY : (leftAt.get(owner) ?? 0);
-    return keptImports(own).flatMap((one) => (one.after > last ? [] : [upTo(one, last)]));
+    const last = owner === session ? seq : Math.min(seq, leftAt.get(owner) ?? 0);
+    return keptImports(own).flatMap((one) => (one.after > last ? [] : (keptUpTo(one, last, (step) => said.mark(step)) ?? [])));
   });
 }
 
@@ -62,7 +67,7 @@ async function readSession(timeline: Timeline, { session, when }: WantedSession)
   return {
     projection,
     records: records.filter(isShown),
-    imports: importsOf(session, records.filter(isEvent), lineage),
+    imports: importsOf(projection, records.filter(isEvent), { lineage, said: new SaidSteps({ steps, projection }) }),
     own: {
       steps: steps.filter(({ seq }) => seq <= projection.seq),
       contents,

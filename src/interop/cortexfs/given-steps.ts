@@ -22,6 +22,17 @@ function observationOf({ source: given, state, at, sha256, content }: ImportedFi
   return { kind: 'read', source, reading: content === null ? { kind: 'binary', ...read } : { kind: 'text', content, ...read } };
 }
 
+/** The place of the first step at a moment or behind it; their count where there is none. */
+function firstFrom(steps: readonly { readonly at: number }[], moment: number): number {
+  let [low, high] = [0, steps.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((steps[middle]?.at ?? 0) < moment) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /**
  * What each step learns of files that the database does not know: at the one that indexed it that a file is there, at the first one behind its version what it holds, so that versions hold
  * from when they did.
@@ -37,12 +48,13 @@ function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<Pla
   const indexedAt = new Map<string, number>();
   for (const [i, { exact }] of plan.steps.entries())
     for (const id of exact?.step.changes.index ?? []) if (!indexedAt.has(id)) indexedAt.set(id, i);
+  // Their moments never fall.
+  const exact = plan.steps.flatMap((step) => (step.exact === undefined ? [] : [{ step, at: step.exact.step.at }]));
   for (const file of plan.files) {
     const id = fileObjectId(parseSource(file.source) as FilesystemSource);
     const first = indexedAt.get(id);
     if (first === undefined || known.has(id)) continue;
-    const steps = plan.steps.slice(first).filter(({ exact }) => exact !== undefined);
-    const holder = steps.find(({ exact }) => (exact?.step.at ?? 0) >= file.at) ?? steps.at(-1);
+    const holder = exact[Math.max(first, firstFrom(exact, file.at))]?.step ?? exact.at(-1)?.step;
     const indexer = plan.steps[first];
     if (holder !== indexer && file.state !== 'stub')
       learn(indexer, {

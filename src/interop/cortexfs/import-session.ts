@@ -6,12 +6,12 @@ import { Timeline } from '../../history/rebuild/timeline.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { type SessionId, sessionId, sessionObjectId } from '../../objects/ids.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
-import { type Continuation, continueSession, type ExistingSession } from './compare-import.js';
+import { type Continuation, continueSession, type ExistingSession, plannedMark, SaidSteps } from './compare-import.js';
 import { CortexfsError } from './errors.js';
 import { GivenSteps } from './given-steps.js';
 import type { ImportClock } from './import-clock.js';
 import { missingRecords, plannedRecords, recordKey } from './import-records.js';
-import { type KeptImport, keptFiles, keptImports, keptLineOf, keptRecords } from './kept-import.js';
+import { type KeptImport, keptFiles, keptImports, keptLineOf, keptRecords, keptUpTo } from './kept-import.js';
 import { IMPORT_KINDS, isCarried, PALIMPSEST_FILE } from './palimpsest-file.js';
 import { type ImportPlan, planImport, sessionOf } from './plan-import.js';
 import { readDirectory } from './read-directory.js';
@@ -72,7 +72,14 @@ async function readThere(client: ContextClient, session: SessionId): Promise<The
     timeline.present.records(session, { kinds: ['event', ...IMPORT_KINDS] }),
   ]);
   const projection = await readProjection(timeline, session);
-  return { steps, projection, kept: keptImports(records.filter(isEvent)), records: records.filter(isCarried) };
+  const said = new SaidSteps({ steps, projection });
+  const kept = keptImports(records.filter(isEvent)).flatMap((one) => {
+    const part = keptUpTo(one, steps.length, (seq) => said.mark(seq));
+    // Where nobody went on since, the next import finishes it.
+    const isLast = steps.length === (part?.upto ?? one.after);
+    return isLast ? one : (part ?? []);
+  });
+  return { steps, projection, kept, records: records.filter(isCarried) };
 }
 
 const turnsOf = (steps: ThereSession['steps']): ((seq: number) => number) => {
@@ -122,6 +129,7 @@ function keptOf(
     number: (before?.number ?? 0) + 1,
     after,
     upto: after + missing.length,
+    steps: missing.flatMap((place) => plan.steps[place] ?? []).map(plannedMark),
     messages: messages.slice(continuation.messages),
     messagesBefore: continuation.messages,
     events: events.slice(continuation.events),

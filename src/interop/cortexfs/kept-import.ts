@@ -1,7 +1,9 @@
 import * as z from 'zod';
+import { canonicalJson } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
 import type { SessionId } from '../../objects/ids.js';
+import { isLargeText } from '../../objects/large-text.js';
 import { fileFindings } from './check-file.js';
 import { isPathWithin } from './session-paths.js';
 
@@ -14,6 +16,8 @@ const keptImport = z.object({
   /** The step that the session stood at before, and the last one that the import brought. */
   after: z.int().nonnegative(),
   upto: z.int().nonnegative(),
+  /** The marks of the steps that it brings: the session has the lines of those alone that it has. */
+  steps: z.array(z.string()),
   /** The lines of `messages.jsonl` and `events.jsonl` behind those that were known. */
   messages: z.array(keptLine),
   events: z.array(keptLine),
@@ -29,7 +33,10 @@ const keptImport = z.object({
 });
 
 /** What is kept of a directory that was imported, so that an export gives it back byte for byte. */
-export type KeptImport = z.output<typeof keptImport>;
+export type KeptImport = z.output<typeof keptImport> & {
+  /** Only its beginning is meant. */
+  readonly isCut?: true;
+};
 /** A line of it. */
 export type KeptLine = z.output<typeof keptLine>;
 
@@ -42,9 +49,21 @@ const LEAST_HOLE = 200;
 
 const keptPart = z.object({ part: z.int().nonnegative(), parts: z.int().positive(), text: z.string() });
 
-/** A line with a hole where its step's text stands, if that is long. */
+/** What a step says: of a call what it answered, as it is stored. */
+export type SaidStep =
+  | { readonly role: string; readonly text: string }
+  | { readonly tool: string; readonly status: string; readonly text: string | null };
+
+/** What tells a step from others by what it says; empty for one that says nothing. */
+export function stepMark(said: SaidStep | undefined): string {
+  if (said === undefined) return '';
+  const who = 'role' in said ? [said.role] : [said.tool, said.status];
+  return hashText(canonicalJson([...who, said.text?.toWellFormed() ?? null])).slice(0, 16);
+}
+
+/** A line with a hole where its step's text stands, if that is long; not if it is so large that the step has it abridged. */
 export function keptLineOf(seq: number, line: string, said: string | null | undefined): KeptLine {
-  if (said === null || said === undefined || said.length < LEAST_HOLE) return [seq, line];
+  if (said === null || said === undefined || said.length < LEAST_HOLE || isLargeText(said)) return [seq, line];
   const hole = JSON.stringify(said);
   const at = line.indexOf(hole);
   return at < 0 ? [seq, line] : [seq, line.slice(0, at), line.slice(at + hole.length)];
@@ -134,9 +153,16 @@ export function keptFiles(imports: readonly KeptImport[]): ReadonlyMap<string, s
   return files;
 }
 
-/** What an import kept of the steps up to one: a fork's parent may have been imported. */
-export function upTo(one: KeptImport, last: number): KeptImport {
-  if (one.upto <= last) return one;
-  const before = ([seq]: KeptLine): boolean => seq <= last;
-  return { ...one, upto: last, messages: one.messages.filter(before), events: one.events.filter(before) };
+/**
+ * What an import kept of the steps that a session has, up to `last`: it may have been broken off and somebody gone on, or a moment of the past is asked for, or a fork left it before its end. Its files
+ * are of its end, and belong to all of it alone. Undefined where the session has nothing of it. `markOf` gives the mark of a step, undefined for one that is not there.
+ */
+export function keptUpTo(one: KeptImport, last: number, markOf: (seq: number) => string | undefined): KeptImport | undefined {
+  const { after, upto, steps } = one;
+  let reach = after;
+  while (reach < Math.min(upto, last) && steps[reach - after] === markOf(reach + 1)) reach++;
+  if (reach === upto) return one;
+  if (reach === after) return undefined;
+  const before = ([seq]: KeptLine): boolean => seq <= reach;
+  return { ...one, upto: reach, messages: one.messages.filter(before), events: one.events.filter(before), files: {}, isCut: true };
 }

@@ -32,13 +32,13 @@ function withKept<Line extends { readonly seq: number }>(
   imports: readonly KeptImport[],
   keptOf: (one: KeptImport) => readonly Line[],
 ): readonly Line[] {
-  const lines: Line[] = [];
   let from = 0;
-  for (const one of imports) {
-    lines.push(...made.filter(({ seq }) => seq > from && seq <= one.after), ...keptOf(one));
+  const parts = imports.map((one) => {
+    const before = made.filter(({ seq }) => seq > from && seq <= one.after);
     from = Math.max(from, one.upto);
-  }
-  return [...lines, ...made.filter(({ seq }) => seq > from)];
+    return [before, keptOf(one)];
+  });
+  return [...parts.flat(2), ...made.filter(({ seq }) => seq > from)];
 }
 
 /** The lines of `messages.jsonl`: as they were imported where they were, otherwise as their entries make them. */

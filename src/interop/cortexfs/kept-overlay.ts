@@ -60,7 +60,7 @@ export function keptSources(imports: readonly KeptImport[]): ReadonlyMap<string,
 /** Whether a directory is still what the last import brought: no step and no record came since. */
 export function isAsImported({ seq }: Projection, records: readonly ContextRecord[], imports: readonly KeptImport[]): boolean {
   const last = imports.at(-1);
-  if (last === undefined || last.upto !== seq) return false;
+  if (last === undefined || last.upto !== seq || last.isCut === true) return false;
   const known = new Set(last.records);
   return records.every((record) => known.has(recordKey(record)));
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { LATEST } from '../../objects/context-record.js';
 import { ARGS_BOUNDS } from '../../objects/kept-args.js';
 import { isJsonObject } from '../../values/json-object.js';
 import { REDACTION } from '../agent-context/redaction.js';
@@ -17,6 +18,7 @@ export const isCarried = ({ kind, body }: { readonly kind: string; readonly body
   (IMPORT_KINDS as readonly string[]).includes(kind) || (kind === 'event' && isJsonObject(body) && body.type === REDACTION);
 
 const count = z.int().nonnegative();
+const moment = count.max(LATEST, `it is later than ${new Date(LATEST).toISOString()}`);
 const id = z.string().min(1).max(1_024);
 const ids = z.array(id);
 const hash = z.string().regex(/^[0-9a-f]{64}$/, 'no SHA-256');
@@ -42,7 +44,7 @@ const answer = z.strictObject({
 const step = z.strictObject({
   seq: z.int().positive(),
   turn: z.int().positive(),
-  at: count,
+  at: moment,
   opens: z.strictObject({ rule: z.enum(['user-message', 'client-turn', 'pause', 'first-step']), ref: z.string().optional() }).optional(),
   message: z.strictObject({ role: z.string(), name: z.string().optional() }).optional(),
   call: z.strictObject({ id, answer: answer.optional(), by: count.optional() }).optional(),
@@ -63,7 +65,7 @@ const step = z.strictObject({
 const source = z.strictObject({ type: z.literal('filesystem'), filesystemId: z.string(), path: z.string() });
 
 const LINES = {
-  head: z.strictObject({ format: z.number(), session: z.string(), lines: count, sha256: hash, prompt_at: count.optional() }),
+  head: z.strictObject({ format: z.number(), session: z.string(), lines: count, sha256: hash, prompt_at: moment.optional() }),
   /**
    * `lines`: of its message, or of its call and the result; from 1. They say what it holds, but where `said` or `made` does: lines that another program wrote, or none.
    */
@@ -85,7 +87,7 @@ const LINES = {
     file: z.strictObject({
       source,
       state: z.enum(['stub', 'indexed', 'not-text', 'deleted']),
-      at: count,
+      at: moment,
       sha256: hash.nullable(),
       content: z.string().nullable(),
     }),

@@ -4,7 +4,10 @@ import { DocumentError } from '../../objects/errors.js';
 import { hashText } from '../../objects/hashes.js';
 import { type ObjectId, type SessionId, sessionId } from '../../objects/ids.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
+import type { Step } from '../../objects/step.js';
 import { nativeId } from '../../projection/measured-entries.js';
+import { SessionError } from '../../session/errors.js';
+import { applyStep, emptySession } from '../../session/session-state.js';
 import { isJsonObject } from '../../values/json-object.js';
 import { linesOf } from './check-file.js';
 import { CortexfsError } from './errors.js';
@@ -141,6 +144,20 @@ function checkObjects({ steps, files }: OwnFile): void {
   }
 }
 
+/** The steps follow each other as those of a session do: turns, moments, and no object in a set that is not in the index. */
+function checkFold(exact: readonly PlannedStep[], { head }: OwnFile): void {
+  const session = (head?.session ?? '') as SessionId;
+  let state = emptySession(session);
+  for (const [i, { exact: own, message }] of exact.entries()) {
+    try {
+      state = applyStep(state, { session, ...own?.step, message } as Step);
+    } catch (error) {
+      if (!(error instanceof SessionError)) throw error;
+      throw refused(i + 2, 'step', error.message);
+    }
+  }
+}
+
 /**
  * Decides what a session directory, or the beginning of one, brings: the steps of our own export as they were, and of what another program wrote the steps that its messages and events
  * tell of. Pure.
@@ -155,6 +172,7 @@ export function planImport(files: ReadonlyMap<string, string>, part: ImportPart 
   const told = eventsIn(events);
   const system = files.get('context/pinned/system.md') ?? '';
   const exact = own.steps.filter(({ step }) => step.seq <= part.step).map((step) => exactStep(step, messages));
+  checkFold(exact, own);
   const covered = Math.min(own.head?.lines ?? 0, messages.length);
   const hasPrompt = system !== '' || covered > 0;
   const read = readMessages(messages.slice(covered), { first: covered + 1, told: toldCalls(told), hasPrompt });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { unlessMissing } from '../../process/system-error.js';
 import { fileFindings, findingText } from './check-file.js';
 import { CortexfsError } from './errors.js';
+import { PALIMPSEST_FILE } from './palimpsest-file.js';
 
 /** A session directory that was read and follows the document. */
 export interface ReadDirectory {
@@ -22,12 +23,21 @@ const LARGEST: Readonly<Record<string, number>> = {
 };
 const LARGEST_OTHER = 16 * MIB;
 const LARGEST_TOGETHER = 768 * MIB;
+/** Characters of everything that is kept, as JSON texts: with a line's number and mark they must fit into one text. */
+const LARGEST_KEPT = 256 * MIB;
 const MOST_FILES = 10_000;
 const DEEPEST = 6;
 /** What a writer that was killed leaves. */
 const DRAFT = /.\.\d{1,10}-[0-9a-f]{16}-[0-9a-f]{16}\.draft$/;
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** How long a text is as a JSON text, at most. */
+function jsonLength(bytes: Buffer): number {
+  let length = bytes.length;
+  for (const byte of bytes) length += byte === 34 || byte === 92 || byte === 10 ? 1 : byte < 32 ? 5 : 0;
+  return length;
+}
 
 function textIn(bytes: Buffer): string | undefined {
   try {
@@ -57,6 +67,7 @@ class DirectoryReader {
   readonly leftOut: string[] = [];
   readonly #folder: string;
   #bytes = 0;
+  #kept = 0;
   #count = 0;
 
   constructor(folder: string) {
@@ -92,7 +103,15 @@ class DirectoryReader {
       throw new CortexfsError('too-large', `${this.#folder} has more than ${LARGEST_TOGETHER} bytes, seen at ${path}: that is no session`);
     if (this.#count > MOST_FILES)
       throw new CortexfsError('too-large', `${this.#folder} has more than ${MOST_FILES} files, seen at ${path}: that is no session`);
-    const text = textIn(await readFile(at));
+    const bytes = await readFile(at);
+    // Our own file is not kept, but made again.
+    if (path !== PALIMPSEST_FILE) this.#kept += jsonLength(bytes);
+    if (this.#kept > LARGEST_KEPT)
+      throw new CortexfsError(
+        'too-large',
+        `${this.#folder} has more than can be kept of one directory, ${LARGEST_KEPT} characters, seen at ${path}`,
+      );
+    const text = textIn(bytes);
     if (text !== undefined) this.files.set(path, text);
     else if (/^context\/child\/[^/]+\/artifact\//.test(path)) this.leftOut.push(path);
     else throw new CortexfsError('invalid-file', `${at} is not UTF-8: the files of a session directory are texts`);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
+import { askedMoment } from '../../../src/history/ask/reference.js';
 import { readProjection } from '../../../src/history/project/read-projection.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { REDACTION } from '../../../src/interop/agent-context/redaction.js';
@@ -49,9 +50,10 @@ describe('a session directory that another program wrote', () => {
   };
   const fresh = (): string => `imported-${randomUUID()}`;
   const bring = (folder: string, session: string, more = {}) => importDirectory(client, folder, { clock, session, ...more });
-  const given = async (session: string): Promise<DirectoryFiles> => {
+  const given = async (session: string, at?: string): Promise<DirectoryFiles> => {
     const folder = place();
-    await exportSession(await Timeline.open(await client.delivered()), folder, { session: sessionId(session) });
+    const when = askedMoment({ at });
+    await exportSession(await Timeline.open(await client.delivered()), folder, { session: sessionId(session), when });
     return filesIn(folder);
   };
   const projected = async (session: string) => readProjection(await Timeline.open(await client.delivered()), sessionId(session));
@@ -175,6 +177,65 @@ describe('a session directory that another program wrote', () => {
     expect(await bring(folder, copy)).toMatchObject({ outcome: 'unchanged' });
   });
 
+  test('what somebody said after an import was broken off is shown, and the import does not go over it', async () => {
+    const [whole, broken] = [fresh(), fresh()];
+    const folder = await write(FOREIGN);
+    await bring(folder, whole);
+    const records = await (await client.store.latest()).records(sessionId(whole), { kinds: ['event'] });
+    const session = await client.openSession({ id: broken });
+    await session.keepRecords(records.map((record) => ({ ...record, owner: { session: sessionId(broken) } })));
+    await session.reportMessage({ role: 'user', text: 'Where is the port set?' });
+    const said = Array.from({ length: 13 }, (_, i) => `Said since: ${i}`);
+    for (const text of said) await session.reportMessage({ role: 'user', text });
+    await client.closeSession(session);
+    const files = await given(broken);
+    const [first, ...others] = (files['messages.jsonl'] ?? '').trim().split('\n').slice(-14);
+    expect(first).toContain('Where is the port set?');
+    expect(others.map((line) => (JSON.parse(line) as { readonly content: string }).content)).toEqual(said);
+    expect(files['context/summary.md']).toBe('');
+    await expect(bring(folder, broken)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await given(broken)).toEqual(files);
+  });
+
+  test('a moment of the past has nothing of the end of its import', async () => {
+    const name = fresh();
+    await bring(await write(FOREIGN), name);
+    const past = await given(name, 'turn:1');
+    expect(FOREIGN['messages.jsonl']?.startsWith(past['messages.jsonl'] ?? 'missing')).toBe(true);
+    expect(past['messages.jsonl']?.split('\n')).toHaveLength(5 + 1);
+    expect(past['context/summary.md']).toBe('');
+    expect(past['context/decisions.jsonl']).toBe('');
+    expect(past['context/child/rev-1/result.md']).toBe(undefined);
+    expect(await given(name)).toEqual(FOREIGN);
+  });
+
+  test('an output over what is kept in one piece comes back, too', async () => {
+    const session = fresh();
+    const large = FOREIGN['messages.jsonl']?.replace('port = 8080', 'x'.repeat(1_100_000)) ?? '';
+    const files = { ...FOREIGN, 'messages.jsonl': large };
+    const folder = await write(files);
+    await bring(folder, session);
+    expect((await given(session))['messages.jsonl'] === large).toBe(true);
+    expect(await bring(folder, session)).toMatchObject({ outcome: 'unchanged' });
+  });
+
+  test('a directory with new messages and fewer events, or the other way round, is refused', async () => {
+    const session = fresh();
+    await bring(await write(FOREIGN), session);
+    const more = (path: string): string => `${FOREIGN[path]}${FOREIGN[path]?.split('\n').at(-2)}\n`;
+    const fewer = (path: string): string => FOREIGN[path]?.replace(/[^\n]*\n$/, '') ?? '';
+    for (const [grown, cut, line] of [
+      ['messages.jsonl', 'events.jsonl', 9],
+      ['events.jsonl', 'messages.jsonl', 9],
+    ] as const) {
+      const folder = await write({ ...FOREIGN, [grown]: more(grown), [cut]: fewer(cut) });
+      await expect(bring(folder, session)).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining(`${cut}, line ${line}: the session has 1 more lines there, and ${grown} has new ones`),
+      });
+    }
+  });
+
   test('what may not be shown is known in another database, too', async () => {
     const [name, copy] = [fresh(), fresh()];
     const session = await client.openSession({ id: name });
@@ -200,6 +261,10 @@ describe('a session directory that another program wrote', () => {
     expect(await ask(folder, '--session', session, '--plan')).toMatchObject({ code: 0, plan: true, outcome: 'created', steps: 12 });
     expect(await ask(folder, '--session', session)).toMatchObject({ code: 0, session, outcome: 'created', steps: 12, records: 6 });
     expect(await ask(folder, '--session', session)).toMatchObject({ code: 0, outcome: 'unchanged' });
+    const others = fresh();
+    await bring(folder, others);
+    await writeFiles(folder, { 'context/summary.md': 'Later.\n' });
+    expect(await ask(folder, '--session', others)).toMatchObject({ code: 1, error: { code: 'other-roots' } });
     const collected = await askHere(['gc', folder, '--json']);
     expect(JSON.parse(collected.stdout)).toMatchObject({
       applied: false,

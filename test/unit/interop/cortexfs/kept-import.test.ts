@@ -6,6 +6,7 @@ const NOTHING: KeptImport = {
   number: 1,
   after: 0,
   upto: 0,
+  steps: [],
   messages: [],
   events: [],
   messagesBefore: 0,

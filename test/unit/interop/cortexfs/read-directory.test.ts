@@ -2,6 +2,7 @@ import { appendFile, mkdir, mkdtemp, rename, rm, symlink, truncate, writeFile } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { fileFindings } from '../../../../src/interop/cortexfs/check-file.js';
 import { planImport, sessionOf } from '../../../../src/interop/cortexfs/plan-import.js';
 import { isSessionDirectory, readDirectory } from '../../../../src/interop/cortexfs/read-directory.js';
 import { sessionDirectory } from '../../../../src/interop/cortexfs/session-directory.js';
@@ -64,6 +65,7 @@ describe('a session directory is read', () => {
     ],
     ['no UTF-8', 'invalid-file', ['latest.md', 'UTF-8'], () => writeFile(join(folder, 'latest.md'), Buffer.from([0xff, 0x0a]))],
     ['a file too large', 'too-large', ['context/summary.md', '16777216'], () => truncate(join(folder, 'context/summary.md'), 16_777_217)],
+    ['more than can be kept', 'too-large', ['268435456', 'messages.jsonl'], () => truncate(join(folder, 'messages.jsonl'), 60_000_000)],
     ['a linked file', 'symbolic-link', ['context/plan.json'], () => symlink('/etc/hostname', join(folder, 'context/plan.json'))],
     ['a linked folder', 'symbolic-link', ['context/dedup'], () => symlink(root, join(folder, 'context/dedup'))],
     [
@@ -138,7 +140,7 @@ describe('a session directory is read', () => {
       ],
       WORDS,
     );
-    const step = { session: projection.session, seq: 1, turn: 1, at: 1, changes: {} } as const;
+    const step = { session: projection.session, seq: 1, turn: 1, at: 1, opens: { rule: 'user-message' }, changes: {} } as const;
     const own = { steps: [{ ...step, message: { role: 'user', text: 'a' } }], contents: new Map(), records: [] };
     const { files } = sessionDirectory(projection, [], { own });
     const changed = (path: string, from: string, to: string) => new Map(files).set(path, (files.get(path) ?? '').replace(from, to));
@@ -146,5 +148,10 @@ describe('a session directory is read', () => {
     expect(() => planImport(changed('messages.jsonl', '"a"', '"c"'))).toThrow('line 1: sha256: it is of other messages');
     expect(() => planImport(changed('context/palimpsest.jsonl', '"seq":1', '"seq":2'))).toThrow('line 2: step.seq');
     expect(() => planImport(changed('context/palimpsest.jsonl', '"changes":{}', '"changes":{"pin":["x"]}'))).toThrow('no object "x"');
+    expect(() => planImport(changed('context/palimpsest.jsonl', '"turn":1', '"turn":7'))).toThrow(
+      /line 2: step: .*opens turn 7/,
+    );
+    const late = changed('context/palimpsest.jsonl', '"at":1,', '"at":253402300800000,').get('context/palimpsest.jsonl') ?? '';
+    expect(fileFindings('context/palimpsest.jsonl', late)).toMatchObject([{ line: 2, field: 'step.at' }]);
   });
 });
