@@ -62,12 +62,15 @@ export class SaidSteps {
   constructor({ steps, projection }: Pick<ExistingSession, 'steps' | 'projection'>) {
     const entries = projection?.entries ?? [];
     const args = new Map(
-      entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map(({ id, argsText }) => [id, argsText] as const) : [])),
+      entries.flatMap((entry) =>
+        // A call that waits may have the id of one that was answered.
+        entry.kind === 'assistant' ? entry.calls.map(({ id, argsText }) => [`${entry.id} ${id}`, argsText] as const) : [],
+      ),
     );
     this.#steps = steps;
     this.#calls = new Map(
       entries.flatMap((entry) =>
-        entry.kind === 'result' ? [[entry.seq, { ...entry, argsText: args.get(entry.call) ?? '{}' }] as const] : [],
+        entry.kind === 'result' ? [[entry.seq, { ...entry, argsText: args.get(`${entry.of} ${entry.call}`) ?? '{}' }] as const] : [],
       ),
     );
     for (const [seq, { tool, native }] of this.#calls) {

@@ -44,10 +44,12 @@ interface MadeCall {
 
 /** The answered calls by their steps. */
 function callsOf({ entries }: Projection): ReadonlyMap<number, MadeCall> {
-  const made = new Map(entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map((call) => [call.id, call] as const) : [])));
+  const made = new Map(
+    entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map((call) => [`${entry.id} ${call.id}`, call] as const) : [])),
+  );
   return new Map(
     entries.flatMap((entry) => {
-      const call = entry.kind === 'result' ? made.get(entry.call) : undefined;
+      const call = entry.kind === 'result' ? made.get(`${entry.of} ${entry.call}`) : undefined;
       return entry.kind !== 'result' || call === undefined ? [] : [[entry.seq, { call, result: entry }] as const];
     }),
   );

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { type KeptImport, keptImports, keptRecords } from '../../../../src/interop/cortexfs/kept-import.js';
+import { type KeptImport, type KeptLine, keptImports, keptRecords } from '../../../../src/interop/cortexfs/kept-import.js';
+import { shownEvents } from '../../../../src/interop/cortexfs/kept-lines.js';
 import { sessionId } from '../../../../src/objects/ids.js';
 
 const NOTHING: KeptImport = {
@@ -18,6 +19,11 @@ const NOTHING: KeptImport = {
 const readBack = (kept: KeptImport) => keptImports(keptRecords(sessionId('s'), kept));
 
 describe('what an import kept', () => {
+  test('is shown whole, however many lines it has', () => {
+    const events = Array.from({ length: 300_000 }, (_, i): KeptLine => [1, `{"type":"e${i}"}`]);
+    expect(shownEvents([], [{ ...NOTHING, upto: 1, steps: [''], events }], 1)).toHaveLength(300_000);
+  });
+
   test('is read as it was written', () => {
     const kept = { ...NOTHING, files: { 'context/pinned/a.md': 'a', cwd: null } };
     expect(readBack(kept)).toEqual([kept]);

@@ -148,9 +148,7 @@ describe('a session directory is read', () => {
     expect(() => planImport(changed('messages.jsonl', '"a"', '"c"'))).toThrow('line 1: sha256: it is of other messages');
     expect(() => planImport(changed('context/palimpsest.jsonl', '"seq":1', '"seq":2'))).toThrow('line 2: step.seq');
     expect(() => planImport(changed('context/palimpsest.jsonl', '"changes":{}', '"changes":{"pin":["x"]}'))).toThrow('no object "x"');
-    expect(() => planImport(changed('context/palimpsest.jsonl', '"turn":1', '"turn":7'))).toThrow(
-      /line 2: step: .*opens turn 7/,
-    );
+    expect(() => planImport(changed('context/palimpsest.jsonl', '"turn":1', '"turn":7'))).toThrow(/line 2: step: .*opens turn 7/);
     const late = changed('context/palimpsest.jsonl', '"at":1,', '"at":253402300800000,').get('context/palimpsest.jsonl') ?? '';
     expect(fileFindings('context/palimpsest.jsonl', late)).toMatchObject([{ line: 2, field: 'step.at' }]);
   });
