@@ -1,5 +1,5 @@
 import { RecordMemory } from '../interop/tyrum/agent-memory.js';
-import { changedMemory } from '../interop/tyrum/change-memory.js';
+import { changedMemory, type MemoryWish } from '../interop/tyrum/change-memory.js';
 import { agentUuid, type MemoryItem } from '../interop/tyrum/memory-item.js';
 import { recallMemory } from '../interop/tyrum/recall-memory.js';
 import { defined } from '../values/defined.js';
@@ -19,13 +19,13 @@ export async function changeTyrumMemory(open: OpenContext, body: RequestBody<'Ty
   const { agent, put = [], forget = [], budget } = body;
   const memory = await memoryOf(open, agent);
   const at = open.client.now();
-  const change = changedMemory(await memory.read(), {
+  const wish: MemoryWish = {
     put,
     forget: forget.map(({ memory_item_id: id, deleted_by: by = 'user', reason }) => ({ id, by, ...defined({ reason }) })),
     budget: budget === undefined ? undefined : { items: budget.max_items, chars: budget.max_chars },
     remembering: { agent, session: open.session.session.id, at },
-  });
-  await memory.change(change, at);
+  };
+  const change = await memory.change((held) => changedMemory(held, wish), at);
   const { items, tombstones } = await memory.read();
   return {
     status: 'ok',

@@ -2,7 +2,8 @@ import type { Json } from '../objects/canonical-json.js';
 import { MASK, mapTexts } from './masking.js';
 
 /** Words of a name whose value is a secret, whatever it looks like. */
-const SECRET_WORD = String.raw`(?:password|passwd|passphrase|secret[ _-]?key|secret|api[ _-]?key|access[ _-]?key|private[ _-]?key|credentials?|(?:auth|access|refresh|session)[ _-]?token)`;
+const SECRET_WORD =
+  '(?:password|passwd|passphrase|secret[ _-]?key|secret|api[ _-]?key|access[ _-]?key|private[ _-]?key|credentials?|(?:auth|access|refresh|session)[ _-]?token)';
 /** What a name says behind such a word: which one of several, and of what. */
 const WHICH = String.raw`\d{0,4}(?:[_-][A-Za-z\d]{1,20}){0,3}`;
 /** A token alone may be one of a language model's: only what says which one follows, so that counts of tokens stay. */

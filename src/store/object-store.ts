@@ -76,12 +76,23 @@ export interface RecordOptions {
   readonly lease?: StoredDocument;
 }
 
-/** How records are written. */
-export interface RecordOptions {
-  /** Texts that the records name by their hashes, each kept under its own. */
-  readonly texts?: readonly string[];
-  /** The head of a session as its writer left it (decision F5): nothing is written once another writer has continued the session. */
-  readonly lease?: StoredDocument;
+/** Records with their ids and the parts that hold them. */
+interface RecordBatch {
+  readonly ids: readonly PartId[];
+  readonly parts: ReadonlyMap<PartId, { readonly record: ContextRecord; readonly part: StoredDocument }>;
+  readonly sessions: ReadonlySet<SessionId>;
+}
+
+function recordBatch(records: readonly ContextRecord[]): RecordBatch {
+  const checked = records.map(contextRecord);
+  const ids = checked.map(recordId);
+  const parts = new Map(checked.map((record, i) => [ids[i] as PartId, { record, part: toRecordPart(record) }]));
+  return { ids, parts, sessions: recordedSessions(checked) };
+}
+
+async function isWritten({ documents }: StoreSnapshot, { parts }: RecordBatch): Promise<boolean> {
+  const known = await documents.dated([...parts.keys()]);
+  return [...parts].every(([id, { part }]) => known.get(id)?.document.text === part.text);
 }
 
 async function requireLease(snapshot: StoreSnapshot, lease: StoredDocument): Promise<void> {
@@ -175,21 +186,27 @@ export class ObjectStore {
   /**
    * Writes records (decision 0016) as one transaction: all or nothing. One that is there already is not written again; an item of a memory stands over its earlier version.
    * Resolves to their ids, in the given order. Whoever holds a session writes its records with `ContextSession.keepRecords`.
+   * A function decides them by what the database holds, and again where another writer changed what they are written over, so that nothing is written over what was not read.
    *
    * @throws {DocumentError} one is not valid: nothing is written
    * @throws {StoreError} `unknown-session`; `conflict`, also where another writer has continued the session of the lease
    */
-  async putRecords(records: readonly ContextRecord[], { texts = [], lease }: RecordOptions = {}): Promise<Written<readonly PartId[]>> {
-    const checked = records.map(contextRecord);
-    const ids = checked.map(recordId);
-    const parts = new Map(checked.map((record, i) => [ids[i] as PartId, { record, part: toRecordPart(record) }]));
-    const sessions = [...recordedSessions(checked)].filter((session) => sessionObjectId(session) !== lease?.['xt/id']);
+  async putRecords(
+    records: readonly ContextRecord[] | ((snapshot: StoreSnapshot) => Promise<readonly ContextRecord[]>),
+    { texts = [], lease }: RecordOptions = {},
+  ): Promise<Written<readonly PartId[]>> {
+    let batch = typeof records === 'function' ? undefined : recordBatch(records);
     const textDocuments = [...new Set(texts)].flatMap((text) => textParts(text, hashText(text)));
     let put: readonly TxOp[] = [];
     const times: number[] = [];
     const written = await this.writes.write('.records', async () => {
       const snapshot = await this.latest();
       if (lease !== undefined) await requireLease(snapshot, lease);
+      // Decided before: written, only its outcome was lost, or refused.
+      if (typeof records === 'function' && !(batch !== undefined && (await isWritten(snapshot, batch))))
+        batch = recordBatch(await records(snapshot));
+      const { ids, parts, sessions: named } = batch ?? recordBatch([]);
+      const sessions = [...named].filter((session) => sessionObjectId(session) !== lease?.['xt/id']);
       if (sessions.length > 0) await requireSessions(snapshot, sessions);
       const known = await snapshot.documents.dated([...parts.keys()]);
       const ops = [...parts].flatMap(([id, { record, part }]): readonly TxOp[] => {

@@ -1,5 +1,6 @@
 import type { ContextRecord } from '../../objects/context-record.js';
 import type { ObjectStore } from '../../store/object-store.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { agentUuid, itemOf, type MemoryItem, type MemoryTombstone, memoryRecord } from './memory-item.js';
 
@@ -30,8 +31,11 @@ export interface MemoryChange {
 export interface MemoryAdapter {
   readonly agent: string;
   read(): Promise<RememberedItems>;
-  /** `at` is when it happened, milliseconds since 1970. */
-  change(change: MemoryChange, at: number): Promise<void>;
+  /**
+   * Changes it as `decide` says of what it holds, all of it or nothing, and resolves to the change that was made. Where somebody else changes in between what is to be changed, it decides again by what is
+   * there then: what was forgotten does not come back, and no correction is lost. `at` is when it happened, milliseconds since 1970. Rejects with what `decide` throws; then nothing was changed.
+   */
+  change(decide: (held: RememberedItems) => MemoryChange, at: number): Promise<MemoryChange>;
 }
 
 /** A memory in records of its agent (decision 0016): items have versions, and what is forgotten leaves a tombstone in the same transaction; the database keeps every earlier version. */
@@ -46,7 +50,20 @@ export class RecordMemory implements MemoryAdapter {
   }
 
   async read(): Promise<RememberedItems> {
-    const records = await (await this.#store.latest()).records({ agent: this.agent }, { kinds: ['memory', 'tombstone'] });
+    return this.#heldAt(await this.#store.latest());
+  }
+
+  async change(decide: (held: RememberedItems) => MemoryChange, at: number): Promise<MemoryChange> {
+    let made: MemoryChange = { put: [], bury: [] };
+    await this.#store.putRecords(async (snapshot) => {
+      made = decide(await this.#heldAt(snapshot));
+      return this.#records(made, at);
+    });
+    return made;
+  }
+
+  async #heldAt(snapshot: StoreSnapshot): Promise<RememberedItems> {
+    const records = await snapshot.records({ agent: this.agent }, { kinds: ['memory', 'tombstone'] });
     const kept = records.flatMap((record) => (record.kind === 'memory' ? [record] : []));
     return {
       items: kept.flatMap((record) => itemOf(record) ?? []),
@@ -55,9 +72,9 @@ export class RecordMemory implements MemoryAdapter {
     };
   }
 
-  async change({ put, bury }: MemoryChange, at: number): Promise<void> {
+  #records({ put, bury }: MemoryChange, at: number): readonly ContextRecord[] {
     const { agent } = this;
-    const records: readonly ContextRecord[] = [
+    return [
       ...put.map((item) => memoryRecord(item, { agent, at })),
       ...bury.flatMap(({ item, by, reason }): readonly ContextRecord[] => [
         memoryRecord(item, { agent, at }, true),
@@ -72,7 +89,6 @@ export class RecordMemory implements MemoryAdapter {
         },
       ]),
     ];
-    if (records.length > 0) await this.#store.putRecords(records);
   }
 
   #tombstone({ at, body }: ContextRecord<'tombstone'>): MemoryTombstone {

@@ -3,7 +3,7 @@ import type { Entry } from '../../projection/entry.js';
 import { messageOf } from '../../values/thrown.js';
 import { unlessAborted } from '../../values/unless-aborted.js';
 import { withoutSecrets } from '../secrets.js';
-import type { MemoryAdapter } from './agent-memory.js';
+import type { MemoryAdapter, MemoryChange } from './agent-memory.js';
 import { type MemoryItem, memoryItem, memoryText } from './memory-item.js';
 import type { SessionFacts } from './session-facts.js';
 
@@ -43,6 +43,7 @@ export interface Flushed {
 /** The tags of what a flush writes; the second names the text that it is of. */
 const FLUSH_TAG = 'pre-compaction-flush';
 const TIMEOUT_MS = 2_500;
+const NOTHING: MemoryChange = { put: [], bury: [] };
 
 const TITLES = {
   user_constraints: 'Constraints and preferences',
@@ -92,12 +93,19 @@ export async function flushMemory(gone: readonly Entry[], facts: SessionFacts, o
     if (held.tags.has(tag)) return { outcome: 'known', hash };
     const draft = remember === undefined ? digestDraft(gone, facts, { items: held.items, session }) : await remember({ text, signal });
     if (draft === null || draft === undefined) return { outcome: 'nothing', hash };
-    const made = memoryItem(draft, { agent: memory.agent, session, at }, (id) => held.items.find((item) => item.memory_item_id === id));
-    const item = { ...made, tags: [...new Set([...made.tags, FLUSH_TAG, tag])] };
-    if (!mayKeep(item)) return { outcome: 'refused', hash, why: `an item that is ${item.sensitivity} is not kept by a flush` };
-    // What comes too late is not written behind the compaction.
-    signal.throwIfAborted();
-    await memory.change({ put: [item], bury: [] }, at);
-    return { outcome: 'written', hash, item };
+    let flushed: Flushed = { outcome: 'known', hash };
+    await memory.change(({ items, tags }) => {
+      // What comes too late is not written behind the compaction.
+      signal.throwIfAborted();
+      flushed = { outcome: 'known', hash };
+      if (tags.has(tag)) return NOTHING;
+      const made = memoryItem(draft, { agent: memory.agent, session, at }, (id) => items.find((item) => item.memory_item_id === id));
+      const item = { ...made, tags: [...new Set([...made.tags, FLUSH_TAG, tag])] };
+      flushed = mayKeep(item)
+        ? { outcome: 'written', hash, item }
+        : { outcome: 'refused', hash, why: `an item that is ${item.sensitivity} is not kept by a flush` };
+      return flushed.outcome === 'written' ? { put: [item], bury: [] } : NOTHING;
+    }, at);
+    return flushed;
   }
 }

@@ -5,12 +5,16 @@ import { runQuery } from '../../../src/history/ask/run-query.js';
 import { readProjection } from '../../../src/history/project/read-projection.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
+import { RecordMemory, type RememberedItems } from '../../../src/interop/tyrum/agent-memory.js';
+import { changedMemory } from '../../../src/interop/tyrum/change-memory.js';
+import { consolidateMemory, type MemoryBudget } from '../../../src/interop/tyrum/consolidate-memory.js';
 import type { ContextRecord, RecordBody, RecordKind, RecordOwner } from '../../../src/objects/context-record.js';
 import { chatObjectId, isPartId, objectId, type SessionId, sessionId, sessionObjectId } from '../../../src/objects/ids.js';
 import { toRecordPart } from '../../../src/store/context-records.js';
-import type { ObjectStore } from '../../../src/store/object-store.js';
+import { ObjectStore } from '../../../src/store/object-store.js';
 import { fromDocument } from '../../../src/xtdb/documents.js';
-import { countRequests } from '../../support/context.js';
+import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { countRequests, testAddress } from '../../support/context.js';
 import { historyOf } from '../../support/object-history.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 import { executeForeign } from '../../support/xtdb.js';
@@ -157,6 +161,66 @@ describe('records of what happened to a context', () => {
     expect(await newest()).toEqual([3]);
     await put(3, at + 60);
     expect(await newest()).toEqual([3]);
+  });
+
+  test('a memory that another writer changed after it was read is decided anew: nothing forgotten comes back, no correction is lost', async () => {
+    const agent = `${name}-two`;
+    const other = new RecordMemory(store, agent);
+    // Of the same database, as another process has it.
+    const elsewhere = new ObjectStore(new XtdbClient(testAddress()));
+    let between: (() => Promise<unknown>) | undefined;
+    const meanwhile = async () => {
+      const work = between;
+      between = undefined;
+      await work?.();
+    };
+    const first = new RecordMemory(
+      {
+        latest: () => elsewhere.latest(),
+        putRecords: async (records) => {
+          if (typeof records === 'function')
+            return elsewhere.putRecords(async (snapshot) => {
+              const decided = await records(snapshot);
+              await meanwhile();
+              return decided;
+            });
+          await meanwhile();
+          return elsewhere.putRecords(records);
+        },
+      },
+      agent,
+    );
+    const remembering = { agent, at };
+    const changed =
+      (put: readonly unknown[], forget: readonly string[] = [], budget?: MemoryBudget) =>
+      (held: RememberedItems) =>
+        changedMemory(held, { put, forget: forget.map((id) => ({ id, by: 'user' as const })), budget, remembering });
+    const roomy = { items: 9, chars: 9_000 };
+    const same = ['123e4567-e89b-42d3-a456-426614174001', '123e4567-e89b-42d3-a456-426614174002'] as const;
+    const putBoth = () =>
+      first.change(changed(same.map((id, i) => ({ kind: 'fact', key: 'port', value: 80, memory_item_id: id, tags: [`t${i}`] }))), at);
+
+    const { put } = await putBoth();
+    // The one that a consolidation would keep, with what the other one is found by.
+    const [kept] = consolidateMemory(put, roomy).put;
+    const id = String(kept?.memory_item_id);
+    between = () => other.change(changed([], [id]), at);
+    const made = await first.change(changed([], [], roomy), at);
+    expect([made.put, made.bury]).toEqual([[], []]);
+    const { items, tombstones } = await other.read();
+    expect([items.map((item) => item.memory_item_id), tombstones.map((one) => one.memory_item_id)]).toEqual([
+      same.filter((one) => one !== id),
+      [id],
+    ]);
+
+    await putBoth();
+    between = () => other.change(changed([{ kind: 'fact', key: 'port', value: 8080, memory_item_id: id }]), at + 5);
+    await first.change(changed([], [], roomy), at + 5);
+    expect((await other.read()).items).toMatchObject([{ memory_item_id: id, value: 8080 }]);
+
+    between = () => other.change(changed([], [id]), at + 6);
+    await expect(first.change(changed([], [id]), at + 7)).rejects.toMatchObject({ code: 'unknown-memory' });
+    await elsewhere.close();
   });
 
   test('what is not valid is refused by its field, and nothing of its batch is written', async () => {

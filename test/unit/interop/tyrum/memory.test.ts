@@ -36,10 +36,12 @@ class KeptMemory implements MemoryAdapter {
     return { items, tombstones: [], tags: new Set(items.flatMap(({ tags }) => tags)) };
   }
 
-  async change(change: MemoryChange): Promise<void> {
-    this.changes.push(change);
+  async change(decide: (held: RememberedItems) => MemoryChange): Promise<MemoryChange> {
+    const change = decide(await this.read());
+    if (change.put.length + change.bury.length > 0) this.changes.push(change);
     for (const item of change.put) this.#items.set(item.memory_item_id, item);
     for (const { item } of change.bury) this.#items.delete(item.memory_item_id);
+    return change;
   }
 }
 
