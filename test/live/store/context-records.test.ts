@@ -167,7 +167,8 @@ describe('records of what happened to a context', () => {
     const agent = `${name}-two`;
     const other = new RecordMemory(store, agent);
     // Of the same database, as another process has it.
-    const elsewhere = new ObjectStore(new XtdbClient(testAddress()));
+    const xtdb = new XtdbClient(testAddress());
+    const elsewhere = new ObjectStore(xtdb);
     let between: (() => Promise<unknown>) | undefined;
     const meanwhile = async () => {
       const work = between;
@@ -221,6 +222,7 @@ describe('records of what happened to a context', () => {
     between = () => other.change(changed([], [id]), at + 6);
     await expect(first.change(changed([], [id]), at + 7)).rejects.toMatchObject({ code: 'unknown-memory' });
     await elsewhere.close();
+    await xtdb.close();
   });
 
   test('what is not valid is refused by its field, and nothing of its batch is written', async () => {
