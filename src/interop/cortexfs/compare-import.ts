@@ -5,6 +5,7 @@ import type { Step } from '../../objects/step.js';
 import type { ResultEntry } from '../../projection/entry.js';
 import type { Projection } from '../../projection/project-session.js';
 import { CortexfsError } from './errors.js';
+import { answeredCalls } from './event-lines.js';
 import { isImportedCall, isOfChat } from './imported-steps.js';
 import { type KeptImport, stepMark, wholeLine } from './kept-import.js';
 import type { ImportPlan } from './plan-import.js';
@@ -61,16 +62,11 @@ export class SaidSteps {
 
   constructor({ steps, projection }: Pick<ExistingSession, 'steps' | 'projection'>) {
     const entries = projection?.entries ?? [];
-    const args = new Map(
-      entries.flatMap((entry) =>
-        // A call that waits may have the id of one that was answered.
-        entry.kind === 'assistant' ? entry.calls.map(({ id, argsText }) => [`${entry.id} ${id}`, argsText] as const) : [],
-      ),
-    );
+    const calls = answeredCalls(entries);
     this.#steps = steps;
     this.#calls = new Map(
       entries.flatMap((entry) =>
-        entry.kind === 'result' ? [[entry.seq, { ...entry, argsText: args.get(`${entry.of} ${entry.call}`) ?? '{}' }] as const] : [],
+        entry.kind === 'result' ? [[entry.seq, { ...entry, argsText: calls.get(entry.id)?.argsText ?? '{}' }] as const] : [],
       ),
     );
     for (const [seq, { tool, native }] of this.#calls) {

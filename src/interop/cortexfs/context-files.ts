@@ -1,11 +1,10 @@
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
-import type { ObjectId } from '../../objects/ids.js';
-import type { Entry, EntryId, ResultEntry } from '../../projection/entry.js';
+import type { EntryId, ResultEntry } from '../../projection/entry.js';
 import type { Projection } from '../../projection/project-session.js';
 import { isJsonObject } from '../../values/json-object.js';
-import { oneLine } from './event-lines.js';
+import { answeredCalls, oneLine } from './event-lines.js';
 import { HANDOFF_TOOL, PINNED_TOOL } from './imported-steps.js';
 import type { MessageLine } from './message-lines.js';
 import { contentName, isName, nameFor } from './session-paths.js';
@@ -146,9 +145,6 @@ function dedupLines({ projection, lineOf }: PlacedSession): string {
   );
 }
 
-const argsByCall = (entries: readonly Entry[]): ReadonlyMap<ObjectId, Json> =>
-  new Map(entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map((call) => [call.id, call.args] as const) : [])));
-
 /** One of the texts among the arguments of a call; empty where there is none. */
 function argument(args: Json | undefined, key: string): string {
   const value = isJsonObject(args) ? args[key] : undefined;
@@ -164,9 +160,9 @@ function pinnedName({ id, tool }: ResultEntry, args: Json | undefined): string {
 /** The prompt, and what is pinned, each in a file of its own. */
 function pinnedFiles({ entries, files }: Projection): readonly (readonly [string, string])[] {
   const prompt = entries.find((entry) => entry.kind === 'system' && entry.isPrompt);
-  const args = argsByCall(entries);
+  const calls = answeredCalls(entries);
   const results = entries.flatMap((entry) =>
-    entry.kind === 'result' && entry.pinned ? [[pinnedName(entry, args.get(entry.call)), entry.text ?? ''] as const] : [],
+    entry.kind === 'result' && entry.pinned ? [[pinnedName(entry, calls.get(entry.id)?.args), entry.text ?? ''] as const] : [],
   );
   const pinned = files.flatMap(({ metadata, pinned, content }) =>
     pinned && typeof content === 'string' ? [[`f-${metadata.id.slice(0, 32)}.md`, content] as const] : [],
@@ -177,10 +173,10 @@ function pinnedFiles({ entries, files }: Projection): readonly (readonly [string
 
 /** The folders of child agents, as the handoffs of the session report them: never their own messages. */
 function childFiles({ entries }: Projection): readonly (readonly [string, string])[] {
-  const args = argsByCall(entries);
+  const calls = answeredCalls(entries);
   return entries.flatMap((entry) => {
     if (entry.kind !== 'result' || entry.tool !== HANDOFF_TOOL) return [];
-    const field = (key: string): string => argument(args.get(entry.call), key);
+    const field = (key: string): string => argument(calls.get(entry.id)?.args, key);
     const folder = `context/child/${nameFor(field('child') === '' ? entry.native : field('child'))}`;
     return [
       [`${folder}/agent`, `${oneLine(field('agent'), field('child'))}\n`] as const,

@@ -1,5 +1,5 @@
 import type { ContextRecord } from '../../objects/context-record.js';
-import type { Entry, EntryId } from '../../projection/entry.js';
+import type { Entry, EntryCall, EntryId } from '../../projection/entry.js';
 import { defined } from '../../values/defined.js';
 import { nameFor } from './session-paths.js';
 
@@ -10,6 +10,19 @@ interface Happened {
   readonly order: number;
   readonly line: object;
   readonly isLater?: boolean;
+}
+
+/** The calls that were answered, by the entries of their results. A call that waits may have the id of one of them. */
+export function answeredCalls(entries: readonly Entry[]): ReadonlyMap<EntryId, EntryCall> {
+  const made = new Map(
+    entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map((call) => [`${entry.id} ${call.id}`, call] as const) : [])),
+  );
+  return new Map(
+    entries.flatMap((entry) => {
+      const call = entry.kind === 'result' ? made.get(`${entry.of} ${entry.call}`) : undefined;
+      return call === undefined ? [] : [[entry.id, call] as const];
+    }),
+  );
 }
 
 /** A line of `events.jsonl`, without its end. */
@@ -72,14 +85,12 @@ export function eventLines(entries: readonly Entry[], { approvals, lineOf, isImp
     happened.push({ seq, order: 1, line: { type: 'start', run: runOf(turn), at: isoTime(at) } });
     before = turn;
   }
-  const argsOf = new Map(
-    entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map((call) => [call.id, call.argsText] as const) : [])),
-  );
+  const calls = answeredCalls(entries);
   for (const entry of entries) {
     if (entry.kind !== 'result') continue;
-    const { turn, seq, at, native, tool, status, sha256, call, id } = entry;
+    const { turn, seq, at, native, tool, status, sha256, id } = entry;
     const common = { run: runOf(turn), id: nameFor(native), name: nameFor(tool) };
-    happened.push({ seq, order: 2, line: { type: 'tool_call', ...common, arguments: argsOf.get(call) ?? '', at: isoTime(at) } });
+    happened.push({ seq, order: 2, line: { type: 'tool_call', ...common, arguments: calls.get(id)?.argsText ?? '', at: isoTime(at) } });
     const message = lineOf.get(id);
     happened.push({ seq, order: 3, line: { type: 'tool_result', ...common, status, entry: id, message, sha256, at: isoTime(at) } });
   }

@@ -6,6 +6,7 @@ import type { Step } from '../../objects/step.js';
 import type { EntryCall, ResultEntry } from '../../projection/entry.js';
 import type { Projection } from '../../projection/project-session.js';
 import { defined } from '../../values/defined.js';
+import { answeredCalls } from './event-lines.js';
 import type { MessageLine } from './message-lines.js';
 import { PALIMPSEST_FORMAT } from './palimpsest-file.js';
 
@@ -44,12 +45,10 @@ interface MadeCall {
 
 /** The answered calls by their steps. */
 function callsOf({ entries }: Projection): ReadonlyMap<number, MadeCall> {
-  const made = new Map(
-    entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map((call) => [`${entry.id} ${call.id}`, call] as const) : [])),
-  );
+  const calls = answeredCalls(entries);
   return new Map(
     entries.flatMap((entry) => {
-      const call = entry.kind === 'result' ? made.get(`${entry.of} ${entry.call}`) : undefined;
+      const call = entry.kind === 'result' ? calls.get(entry.id) : undefined;
       return entry.kind !== 'result' || call === undefined ? [] : [[entry.seq, { call, result: entry }] as const];
     }),
   );

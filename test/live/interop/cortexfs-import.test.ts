@@ -236,6 +236,27 @@ describe('a session directory that another program wrote', () => {
     }
   });
 
+  test('a call that waits under the id of one that was answered changes nothing of that', async () => {
+    const session = fresh();
+    const lines = [
+      { role: 'user', content: 'Look' },
+      { role: 'tool', content: [{ type: 'tool_result', tool_call_id: 'c1', content: 'seen' }] },
+      { role: 'assistant', content: '', tool_calls: [{ id: 'c1', name: 'cat', arguments: { path: 'a' } }] },
+    ];
+    const folder = await write({ 'messages.jsonl': lines.map((line) => `${JSON.stringify(line)}\n`).join('') });
+    await bring(folder, session);
+    expect(await bring(folder, session)).toMatchObject({ outcome: 'unchanged' });
+    const more = await client.openSession({ id: session });
+    await more.reportMessage({ role: 'user', text: 'On' });
+    await client.closeSession(more);
+    const [again, copy] = [fresh(), await write(await given(session))];
+    await bring(copy, again);
+    const asked = async (one: string) =>
+      (await projected(one)).entries.flatMap((entry) => (entry.kind === 'assistant' ? entry.calls.map(({ argsText }) => argsText) : []));
+    expect(await asked(session)).toEqual(['{}', '{"path":"a"}']);
+    expect(await asked(again)).toEqual(await asked(session));
+  });
+
   test('what may not be shown is known in another database, too', async () => {
     const [name, copy] = [fresh(), fresh()];
     const session = await client.openSession({ id: name });
