@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { acquireSessionLock, type SessionLock } from '../lease/session-lock.js';
 import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
 import { type ImportState, importId, toImportPart, toTransactionPart } from '../store/import-parts.js';
@@ -32,6 +33,8 @@ export interface ImportedBundle {
   readonly sessions: readonly string[];
   /** False: the database held all of it already. */
   readonly isNew: boolean;
+  /** Whether folders and filesystems of a session that was there already lie elsewhere from now on. */
+  readonly isRemapped: boolean;
   readonly bundle: CheckedBundle;
 }
 
@@ -170,6 +173,8 @@ async function lockAll(clientDir: string, sessions: readonly string[]): Promise<
   }
 }
 
+const placesOf = (state: ImportState | undefined): object => ({ folders: state?.folders ?? [], filesystems: state?.filesystems ?? [] });
+
 /** What an import that was cut short has written. */
 interface Begun {
   readonly here: readonly number[];
@@ -190,7 +195,8 @@ async function begunImport(store: ObjectStore, session: SessionId): Promise<Begu
 
 /**
  * Takes a bundle into a database. All of it is checked before anything is written. Valid times stay what they were; transactions are this database's, in the order of the bundle's, and each keeps what it was where it was
- * first written (decision 0019). Until the last of them the session is there for nobody; where it is cut short, importing the same file again goes on. A bundle that is there already changes nothing.
+ * first written (decision 0019). Until the last of them the session is there for nobody; where it is cut short, importing the same file again goes on. A bundle that is there already changes nothing but
+ * where its folders and filesystems lie, where that is named anew.
  * @throws {BundleError}
  * @throws {LeaseError} `held` – a process has the session open
  * @throws {StoreError} `conflict`
@@ -215,13 +221,21 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     const held = await compareWithDatabase(bundle, documents, begun.keys);
     const { turn, step, sessions } = header;
     const answer = { session, turn, step, sessions, bundle };
-    if (held.isAll && !isBegun) return { ...answer, isNew: false };
     const state: ImportState = {
       sha256: manifest.sha256,
       transactions: transactions.length,
       folders: [...folders],
       filesystems: [...filesystems],
     };
+    if (held.isAll && !isBegun) {
+      const isRemapped = folders.length + filesystems.length > 0 && !isDeepStrictEqual(placesOf(before), placesOf(state));
+      // Of a session that was never imported nothing but the places is kept.
+      const { sha256, transactions: count } = before ?? { ...state, transactions: 0 };
+      const part = toImportPart(session, { ...state, sha256, transactions: count }, true);
+      if (isRemapped)
+        await store.writes.write('.import', async () => ({ ops: [{ op: 'put', doc: part, validTime: ALWAYS }], result: undefined }));
+      return { ...answer, isNew: false, isRemapped };
+    }
     const owned: string[] = [];
     for (const name of header.sessions) if (isBegun ? await documents.isArriving(name) : held.newSessions.includes(name)) owned.push(name);
     const parts = owned.map((name) => ({ name: sessionId(name), state: name === session ? state : { ...state, transactions: 0 } }));
@@ -248,7 +262,7 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     }
     await store.writes.write('.import', async () => ({ ops: say(true), result: undefined }));
     await store.keepPages(session, { upto: step, ready: async () => undefined });
-    return { ...answer, isNew: true };
+    return { ...answer, isNew: true, isRemapped: false };
   } finally {
     for (const lock of locks) lock.release();
   }

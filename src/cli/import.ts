@@ -58,7 +58,7 @@ async function importBundleFile({ file, flags }: AskedImport) {
   try {
     const clientDir = clientFolder(dataDir, settings.nodeUrl);
     const onProgress = (done: number, total: number): void => line.show(`${done} of ${total} transactions`);
-    const { session, turn, step, sessions, isNew, bundle } = await importBundle(store, file, {
+    const { session, turn, step, sessions, isNew, isRemapped, bundle } = await importBundle(store, file, {
       clientDir,
       folders,
       filesystems,
@@ -67,7 +67,10 @@ async function importBundleFile({ file, flags }: AskedImport) {
     const { documents, texts, transactions } = bundle.manifest;
     const held = `session ${session}, turn ${turn}, step ${step}: ${documents} versions and parts of ${transactions} transactions, ${texts} texts`;
     return {
-      lines: [isNew ? held : `${held}: all of it was there already`, ...(isNew ? [`check it with: palimpsest verify ${session}`] : [])],
+      lines: [
+        isNew ? held : `${held}: all of it was there already${isRemapped ? ', and its files lie where you said now' : ''}`,
+        ...(isNew ? [`check it with: palimpsest verify ${session}`] : []),
+      ],
       json: { format: 'bundle', session, turn, step, sessions, imported: isNew, manifest: bundle.manifest },
     };
   } finally {

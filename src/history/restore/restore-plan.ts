@@ -128,6 +128,17 @@ async function compared(
   return { state: isKept ? 'changed' : 'not-kept', now };
 }
 
+/** Where imports said that recorded folders and filesystems lie: of the session, then of those that it was forked from, the nearest first. */
+async function importedPlaces({ present }: Timeline, session: SessionId) {
+  const lineage = await present.lineage(session);
+  const sessions = new Set([session, ...(lineage?.segments ?? []).map((segment) => segment.session).reverse()]);
+  const imports = await Promise.all([...sessions].map((one) => present.documents.importOf(one)));
+  return {
+    folders: imports.flatMap((one) => one?.folders ?? []),
+    filesystems: imports.flatMap((one) => one?.filesystems ?? []),
+  };
+}
+
 /**
  * Compares the files that a session's agent had at a moment with what lies on disk now. Changes nothing.
  * @throws {HistoryError} `beyond-end`, `not-yet`, `which-session`
@@ -148,7 +159,7 @@ export async function planRestore(
   const last = steps.at(-1);
   const index = [...new Set(steps.flatMap(({ changes }) => changes.index ?? []))];
   const heads = await snapshot.heads(index);
-  const { folders = [], filesystems = [] } = (await timeline.present.documents.importOf(session)) ?? {};
+  const { folders, filesystems } = await importedPlaces(timeline, session);
   const files: PlannedFile[] = [];
   for (const id of index) {
     const head = heads.get(id);

@@ -346,4 +346,14 @@ describe('a bundle that is not what it says', () => {
       lock.release();
     }
   });
+
+  test('places that are named when it is imported again hold from then on, for forks too', async () => {
+    const here = async (session: string) =>
+      JSON.parse((await run('restore', session, '--plan', '--json')).stdout).files.map((one: Loose) => one.here);
+    expect((await run('fork', `${name}-first`, '--id', `${name}-fork`)).code).toBe(0);
+    expect(await here(`${name}-fork`)).toContain(join(made.root, 'a.ts'));
+    const again = await run('import', path('good.bundle'), '--map', `${made.root}=${folder.root}`);
+    expect(again.stdout).toMatch(/there already, and its files lie where you said now/);
+    for (const session of ['first', 'fork']) expect(await here(`${name}-${session}`)).toContain(path('a.ts'));
+  });
 });
