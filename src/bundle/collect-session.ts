@@ -24,8 +24,10 @@ export interface CollectedSession {
   readonly step: number;
   /** Those whose steps make it up, the oldest first. */
   readonly sessions: readonly SessionId[];
-  /** In their order. */
+  /** In their order: those that an import brought, then this database's own; each of the two ascends. */
   readonly transactions: readonly CollectedTransaction[];
+  /** How many of them an import brought. */
+  readonly imported: number;
 }
 
 /** What an import said of the versions that it wrote. */
@@ -65,7 +67,7 @@ interface OpenTransaction extends Omit<CollectedTransaction, 'places'> {
   readonly places: DocumentPlace[];
 }
 
-function transactionsOf(places: readonly DocumentPlace[], { of, here }: Origins): readonly CollectedTransaction[] {
+function transactionsOf(places: readonly DocumentPlace[], { of, here }: Origins): Pick<CollectedSession, 'transactions' | 'imported'> {
   const open = new Map<string, OpenTransaction>();
   for (const place of places) {
     const origin = of.get(keyOf(place.id, place.validTime.getTime()));
@@ -80,7 +82,8 @@ function transactionsOf(places: readonly DocumentPlace[], { of, here }: Origins)
     }
   }
   const rank = ({ isImported }: OpenTransaction): number => (isImported ? 0 : 1);
-  return [...open.values()].sort((a, b) => rank(a) - rank(b) || a.order - b.order);
+  const transactions = [...open.values()].sort((a, b) => rank(a) - rank(b) || a.order - b.order);
+  return { transactions, imported: transactions.filter(({ isImported }) => isImported).length };
 }
 
 /**
@@ -147,17 +150,13 @@ export async function collectSession(
     turn: steps.at(-1)?.turn ?? 0,
     step: last,
     sessions,
-    transactions: transactionsOf(held, origins),
+    ...transactionsOf(held, origins),
   };
 }
 
-/** The number of the last transaction that a transaction of this database includes; 0 for none. */
-export function numberOf({ transactions }: CollectedSession, txId: number): number {
-  let [low, high] = [0, transactions.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((transactions[middle]?.here ?? 0) <= txId) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+/** The number of the last transaction that a transaction of this database includes; 0 for none. What was imported comes first, and none of its contexts had what this database alone knew before. */
+export function numberOf({ transactions, imported }: Pick<CollectedSession, 'transactions' | 'imported'>, txId: number): number {
+  const upTo = (some: readonly CollectedTransaction[]): number => some.filter(({ here }) => here <= txId).length;
+  const [before, own] = [transactions.slice(0, imported), transactions.slice(imported)];
+  return txId <= (before.at(-1)?.here ?? -1) ? upTo(before) : imported + upTo(own);
 }
