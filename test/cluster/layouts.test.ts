@@ -124,13 +124,15 @@ function behaves(profile: 'postgres' | 'kafka', flags: () => readonly string[]):
       code: 1,
       stderr: expect.stringMatching(/index of a node over .*--data/),
     });
-    await rm(join(data(b), 'shared-log.json'));
+    await writeFile(join(data(b), 'shared-log.json'), '{');
     const other = flags().map((word) => word.replace('/log', '/documents').replace(/^log-topic$/, 'other-topic'));
     const refused = await start(b, ['--profile', profile, ...other, '--password-file', join(folder, 'password')]);
     expect(refused).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/The log is empty, and the index in this data folder was made from one that is not/),
     });
+    // Else the next start would take the folder for one with a database of its own.
+    expect(await readFile(join(data(b), 'shared-log.json'), 'utf8')).toContain(`"profile": "${profile}"`);
     expect(await start(b, ['--profile', profile, ...flags(), '--password-file', join(folder, 'password')])).toMatchObject({ code: 0 });
   });
 

@@ -49,6 +49,8 @@ describe('where a shared log is said to be', () => {
     ],
     ['one in the documents', {}, { ...kafka, documents: 'postgresql://u:s3cret@h/d' }, /--documents must have no password/],
     ['a URL as brokers', {}, { ...kafka, log: 'postgresql://u:s3cret@h/d' }, /brokers of Kafka/],
+    ['one whose password has a comma', {}, { ...kafka, log: 'postgresql://u:my-s3cret,rest@h/d' }, /one of them does not/],
+    ['one with no @', {}, { ...kafka, log: 'k1:9092,postgresql://u:p,my-s3cret' }, /one of them does not/],
     ['brokers without a port', {}, { ...kafka, log: 'k1' }, /"k1"/],
     ['no documents', {}, { profile: 'kafka', log: 'k1:1' }, /--documents/],
     ['documents with postgres', {}, { ...postgres, documents: 'postgresql://u@h/d' }, /--documents goes with --profile kafka/],

@@ -58,6 +58,22 @@ describe('which log a data folder is used with', () => {
       expect(await readSharedLog(dir)).toBeUndefined();
     }));
 
+  test('a file that cannot be read is named; the folder is never taken for one with a database of its own', () =>
+    withTemporaryFolder(async (dir) => {
+      const folder = await openDataFolder(join(dir, 'data'));
+      // Not even who may read everything can read a folder as a file.
+      await mkdir(sharedLogFile(folder.dir));
+      const unread = {
+        name: 'NodeError',
+        code: 'data-unwritable',
+        message: expect.stringMatching(/shared-log\.json.*cannot be read.*--data/),
+      };
+      await expect(readSharedLog(folder.dir)).rejects.toMatchObject(unread);
+      await expect(chooseLog(folder, {})).rejects.toMatchObject(unread);
+      await expect(chooseLog(folder, { profile: 'rocksdb' })).rejects.toMatchObject(unread);
+      await expect(chooseLog(folder, { profile: 'postgres', log: postgres })).rejects.toMatchObject(unread);
+    }));
+
   test('it is shown without where its password is', () => {
     expect(describeSharedLog(postgres)).toBe('PostgreSQL u@db:5432/ctx');
     expect(describeSharedLog(kafka)).toBe('Kafka k1:9092,k2:9092, topic palimpsest-log; documents in PostgreSQL u@db:5432/ctx');
