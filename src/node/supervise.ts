@@ -6,7 +6,7 @@ import { dataFolderAt, diskRoom } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { type FrontExit, type FrontProcess, type LaunchPlan, type ReadyLine, startFront } from './launch.js';
 import { type LogFile, openLogFile } from './log-file.js';
-import { type NodeState, type OwnNodeAddress, removeState, startingState, writeState } from './node-state.js';
+import { type NodeProfile, type NodeState, type OwnNodeAddress, removeState, startingState, writeState } from './node-state.js';
 import { lastLines } from './run-process.js';
 import { TIME_LIMITS } from './time-limits.js';
 
@@ -85,6 +85,14 @@ export function judgeFrontExit(exit: FrontExit, context: { readonly wasReady: bo
 /** How long to wait before the n-th start in a row (n from 1): at once after a first crash, then doubling up to 30 s. */
 export function restartDelayMs(crashesInARow: number): number {
   return crashesInARow <= 1 ? 0 : Math.min(TIME_LIMITS.longestRestartMs, TIME_LIMITS.firstRestartMs * 2 ** (crashesInARow - 2));
+}
+
+/**
+ * Whether a start that failed is tried again, for as long as it takes, because the node was ready before: what it shares with others may be away, and not
+ * everything that fails while servers come and go says so.
+ */
+export function outlastsFailure(code: NodeErrorCode, profile: NodeProfile): boolean {
+  return code === 'log-unreachable' || (code === 'start-failed' && (profile === 'postgres' || profile === 'kafka'));
 }
 
 /** Crashes in a row without ever being ready after which another try is pointless. */
@@ -234,7 +242,7 @@ class Supervision {
         if (await this.#untilRoom(stop)) continue;
         return this.#leave();
       }
-      if (wasEverReady && verdict.kind === 'failed' && verdict.error.code === 'log-unreachable') {
+      if (wasEverReady && verdict.kind === 'failed' && outlastsFailure(verdict.error.code, plan.profile)) {
         this.#say(`${verdict.error.message} It is tried again`);
         await this.#set({ phase: 'restarting', jvm: null, indexing: null, frontExit, restarts: this.#state.restarts + 1 });
         await delay(restartDelayMs(crashes), undefined, { signal: stop }).catch(() => undefined);

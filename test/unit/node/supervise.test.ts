@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { judgeFrontExit, restartDelayMs } from '../../../src/node/supervise.js';
+import { judgeFrontExit, outlastsFailure, restartDelayMs } from '../../../src/node/supervise.js';
 
 const starting = { wasReady: false, dataDir: '/data/x' };
 const ready = { wasReady: true, dataDir: '/data/x' };
@@ -52,6 +52,18 @@ describe('the end of the JVM', () => {
 
   test('a killed JVM is started again even if it was not ready', () => {
     expect(judgeFrontExit({ code: null, signal: 'SIGKILL', tail: '' }, starting)).toEqual({ kind: 'crashed', reason: 'signal SIGKILL' });
+  });
+
+  test.each([
+    ['log-unreachable', 'postgres', true],
+    ['start-failed', 'postgres', true],
+    ['start-failed', 'kafka', true],
+    ['start-failed', 'rocksdb', false],
+    ['log-mismatch', 'postgres', false],
+    ['log-denied', 'kafka', false],
+    ['data-corrupt', 'kafka', false],
+  ] as const)('a node that was ready before and fails with %s (%s) is tried again: %s', (code, profile, isTried) => {
+    expect(outlastsFailure(code, profile)).toBe(isTried);
   });
 
   test('the delay grows from nothing to half a minute', () => {
