@@ -13,10 +13,13 @@ import { BUNDLE_FORMAT, BUNDLE_VERSION, type BundleLine, LINES, type LineKind } 
 export interface BundleLimits {
   /** Bytes of all lines together; 8 GiB where absent. */
   readonly mostBytes?: number;
+  /** Bytes of the lines of one transaction with the texts before it, which are held at once; 512 MiB where absent. */
+  readonly mostAtOnce?: number;
 }
 
 const MIB = 1_048_576;
 const MOST_BYTES = 8 * 1024 * MIB;
+const MOST_AT_ONCE = 512 * MIB;
 /** The longest line: a record or a piece of a text of the largest size, of characters that JSON writes with six. */
 const MOST_LINE_BYTES = 16 * MIB;
 /** How much larger than the file its lines may be, beyond what every bundle may have: recorded texts do not shrink as a bomb does. */
@@ -119,11 +122,14 @@ async function openBundle(path: string) {
 }
 
 /**
- * Reads the lines of a bundle, each checked against its schema; what they say together is not checked here. Memory is bounded by the longest line, whatever the file says. Ends behind the last line,
+ * Reads the lines of a bundle, each checked against its schema; what they say together is not checked here. Memory is bounded by the longest line, and what a reader holds of one transaction by `mostAtOnce`, whatever the file says. Ends behind the last line,
  * which is always `manifest`.
  * @throws {BundleError} `unusable-file`, `not-a-bundle`, `newer-version`, `cut-short`, `altered`, `malformed`, `too-large`
  */
-export async function* readBundle(path: string, { mostBytes = MOST_BYTES }: BundleLimits = {}): AsyncGenerator<ReadLine> {
+export async function* readBundle(
+  path: string,
+  { mostBytes = MOST_BYTES, mostAtOnce = MOST_AT_ONCE }: BundleLimits = {},
+): AsyncGenerator<ReadLine> {
   const { handle, size } = await openBundle(path);
   const most = Math.min(mostBytes, ALWAYS_BYTES + MOST_TIMES * size);
   const source = handle.createReadStream({ autoClose: false });
@@ -133,6 +139,7 @@ export async function* readBundle(path: string, { mostBytes = MOST_BYTES }: Bund
   let [number, bytes, isOver] = [0, 0, false];
   let rest: Buffer[] = [];
   let restBytes = 0;
+  let [atOnce, isBehindPut] = [0, false];
   const take = (piece: Buffer): ReadLine => {
     if (isOver) throw malformed(number + 1, 'something stands behind the last line');
     const whole = rest.length === 0 ? piece : Buffer.concat([...rest, piece]);
@@ -140,6 +147,14 @@ export async function* readBundle(path: string, { mostBytes = MOST_BYTES }: Bund
     number += 1;
     const line = lineOf(whole.subarray(0, -1), number);
     isOver = line.kind === 'manifest';
+    if (isBehindPut && line.kind !== 'put') atOnce = 0;
+    isBehindPut = line.kind === 'put';
+    atOnce += whole.length;
+    if (atOnce > mostAtOnce)
+      throw new BundleError(
+        'too-large',
+        `line ${number} of the bundle is of a transaction that has, with its texts, more than ${mostAtOnce} bytes`,
+      );
     const before = isOver ? { before: { sha256: digest.copy().digest('hex'), bytes } } : {};
     digest.update(whole);
     bytes += whole.length;

@@ -8,6 +8,7 @@ import { acquireSessionLock } from '../../../src/lease/session-lock.js';
 import { assignedIdentityHash, hashText, sourcedIdentityHash } from '../../../src/objects/hashes.js';
 import { type ObjectId, type SessionId, sessionId } from '../../../src/objects/ids.js';
 import { partId } from '../../../src/store/part-id.js';
+import { chunkId } from '../../../src/store/texts.js';
 import { askHere } from '../../support/ask-here.js';
 import { effort } from '../../support/effort.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';
@@ -315,10 +316,18 @@ describe('a bundle that is not what it says', () => {
   });
 
   test('a compressed bomb is refused in little memory, whatever it says of itself', async () => {
-    const filler = `${JSON.stringify({ text: { 'xt/id': 'chunk:x~', type: 'chunk', text: ' '.repeat(500_000) } })}\n`;
-    const bomb = gzipSync(`${JSON.stringify(lines[0])}\n${filler.repeat(500)}`);
+    const text = (n: number) => `${n}`.padEnd(500_000, ' ');
+    const filler = (n: number) => `${JSON.stringify({ text: { 'xt/id': chunkId(hashText(text(n))), type: 'chunk', text: text(n) } })}\n`;
+    const bomb = gzipSync(`${JSON.stringify(lines[0])}\n${filler(0).repeat(500)}`);
     expect(bomb.length).toBeLessThan(1_000_000);
-    expect(await refused(bomb)).toMatch(/^BundleError (too-large|altered): /);
+    expect(await refused(bomb)).toMatch(/^BundleError too-large: /);
+    // Texts without a transaction, each what its hash says: no more of them than one transaction may have is held.
+    await writeFile(
+      path('texts.bundle'),
+      gzipSync(`${JSON.stringify(lines[0])}\n${Array.from({ length: 20 }, (_, n) => filler(n)).join('')}`),
+    );
+    const told = { code: 'too-large', message: expect.stringMatching(/line 9 .*more than 4000000 bytes/) };
+    await expect(checkBundle(path('texts.bundle'), { mostAtOnce: 4_000_000 })).rejects.toMatchObject(told);
     await writeFile(path('small.bundle'), good);
     await expect(checkBundle(path('small.bundle'), { mostBytes: 1_000 })).rejects.toMatchObject({ code: 'too-large' });
   });
