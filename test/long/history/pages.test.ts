@@ -16,12 +16,14 @@ import { withoutParent } from '../../../src/store/lineage.js';
 import { pageId } from '../../../src/store/step-page.js';
 import type { StoreSnapshot } from '../../../src/store/store-snapshot.js';
 import { countRequests, openClient, wholeRead } from '../../support/context.js';
+import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { executeForeign } from '../../support/xtdb.js';
 
 /** Enough for two pages and some steps that stand in none. */
 const STEPS = 230;
 
 describe('a long session, whose steps stand in pages too (decision 0015)', () => {
+  let node: OwnNode;
   let root: string;
   let client: ContextClient;
   let session: ContextSession;
@@ -49,6 +51,9 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
   const page = (id: SessionId, last: 100 | 200): string => pageId({ session: id, first: last - 99, last });
 
   beforeAll(async () => {
+    // A page is damaged here, which whoever asks for the newest turns of all sessions would meet.
+    node = await ownNode();
+    process.env.PALIMPSEST_TEST_SOCKET = node.address.kind === 'unix' ? node.address.socketPath : undefined;
     root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-pages-')));
     client = await openClient(root, { dataDir: join(root, 'data'), track: false });
     session = await client.openSession({ id: `paged-${randomUUID()}` });
@@ -56,6 +61,7 @@ describe('a long session, whose steps stand in pages too (decision 0015)', () =>
   });
   afterAll(async () => {
     await client.close();
+    await node.stop();
     await rm(root, { recursive: true, force: true });
   });
 
