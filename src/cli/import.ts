@@ -47,7 +47,7 @@ async function importBundleFile({ file, flags }: AskedImport) {
     import('./output.js'),
   ]);
   const { defined } = await import('../values/defined.js');
-  const folders = readMoved(flags.map).map(({ from, to }) => ({ from, to }));
+  const folders = readMoved(flags.map);
   const filesystems = readRenamed(flags.filesystem);
   const settings = readSettings(process.env, defined({ data: flags.data }));
   const { dataDir } = settings.node;

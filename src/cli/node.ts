@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import type { SharedLogFlags } from '../host/shared-log-settings.js';
 import type { ShownAddress } from '../node/node-state.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import { defined } from '../values/defined.js';
@@ -6,7 +7,7 @@ import { dataFlag, jsonFlag, wholeBetween, wholeNumber } from './flags.js';
 import { reportFailure } from './output.js';
 
 /** Flags of the `node` commands, as commander hands them over. */
-interface NodeFlags {
+interface NodeFlags extends SharedLogFlags {
   readonly data?: string;
   readonly profile?: string;
   readonly json?: boolean;
@@ -15,13 +16,6 @@ interface NodeFlags {
   readonly heap?: number;
   readonly tcp?: boolean;
   readonly lines?: number;
-  readonly log?: string;
-  readonly documents?: string;
-  readonly passwordFile?: string;
-  readonly topic?: string;
-  readonly replication?: number;
-  readonly createTopic?: boolean;
-  readonly kafkaProperties?: string;
 }
 
 async function settingsOf(flags: NodeFlags) {

@@ -103,17 +103,21 @@ export function readMounts(mounts: readonly string[] = []): readonly MountSettin
   return mounts.map((mount) => readGiven(() => parseMount(mount)));
 }
 
+/** Reads values of the form OLD=NEW; `hint` ends the message about one that is none. */
+function readPairs<T>(texts: readonly string[], make: (part: string) => T, hint = ''): readonly { readonly from: T; readonly to: T }[] {
+  return texts.map((text) => {
+    const [from = '', to = '', ...more] = text.split('=');
+    if (from === '' || to === '' || more.length > 0) throw new UsageError(`${JSON.stringify(text)} is not of the form OLD=NEW${hint}.`);
+    return readGiven(() => ({ from: make(from), to: make(to) }));
+  });
+}
+
 /**
  * Reads the values of `--filesystem`: what recorded filesystem ids are here.
  * @throws {UsageError} usage – one is not of the form OLD=NEW
  */
-export function readRenamed(renamed: readonly string[] = []): readonly { readonly from: string; readonly to: string }[] {
-  return renamed.map((text) => {
-    const [from = '', to = '', ...more] = text.split('=');
-    if (from === '' || to === '' || more.length > 0)
-      throw new UsageError(`${JSON.stringify(text)} is not of the form OLD=NEW (--filesystem).`);
-    return readGiven(() => ({ from: filesystemId(from), to: filesystemId(to) }));
-  });
+export function readRenamed(renamed: readonly string[] = []): readonly { readonly from: FilesystemId; readonly to: FilesystemId }[] {
+  return readPairs(renamed, filesystemId, ' (--filesystem)');
 }
 
 /**
@@ -121,11 +125,7 @@ export function readRenamed(renamed: readonly string[] = []): readonly { readonl
  * @throws {UsageError} usage – one is not of the form OLD=NEW with two absolute paths
  */
 export function readMoved(moved: readonly string[] = []): readonly { readonly from: CanonicalPath; readonly to: CanonicalPath }[] {
-  return moved.map((text) => {
-    const [from = '', to = '', ...more] = text.split('=');
-    if (from === '' || to === '' || more.length > 0) throw new UsageError(`${JSON.stringify(text)} is not of the form OLD=NEW.`);
-    return readGiven(() => ({ from: canonicalPath(from), to: canonicalPath(to) }));
-  });
+  return readPairs(moved, canonicalPath);
 }
 
 function textOf(file: string): string {

@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
+import { sharesLog } from '../node/node-state.js';
 import { parseDatabaseUrl } from '../node/postgres-url.js';
 import { PASSWORD_VARIABLE, type SharedDatabase, type SharedLog } from '../node/shared-log.js';
 import { defined } from '../values/defined.js';
@@ -107,8 +108,7 @@ export function readSharedLogSettings(env: Environment, flags: SharedLogFlags, p
   const [logName, log] = given(env, ['--log', flags.log], 'PALIMPSEST_LOG');
   const [documentsName, documents] = given(env, ['--documents', flags.documents], 'PALIMPSEST_DOCUMENTS');
   const passwordFile = fileOf(given(env, ['--password-file', flags.passwordFile], 'PALIMPSEST_DATABASE_PASSWORD_FILE'));
-  const isShared = profile === 'postgres' || profile === 'kafka';
-  if (!isShared) {
+  if (!sharesLog(profile)) {
     const stray =
       OF_LOGS.find(([key]) => flags[key] !== undefined)?.[1] ?? (profile === undefined && log !== undefined ? logName : undefined);
     if (stray !== undefined) throw new Error(`${stray} goes with --profile postgres or --profile kafka (PALIMPSEST_PROFILE).`);

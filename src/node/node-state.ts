@@ -15,6 +15,9 @@ export const NODE_PROFILES = ['memory', 'rocksdb', 'postgres', 'kafka'] as const
  */
 export type NodeProfile = (typeof NODE_PROFILES)[number];
 
+/** The profiles whose log other nodes share. */
+export const sharesLog = (profile: string | undefined): profile is 'postgres' | 'kafka' => profile === 'postgres' || profile === 'kafka';
+
 /** Where a started node stands: `restarting` means it crashed and will be back, `failed` is final. */
 export type NodePhase = 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
 

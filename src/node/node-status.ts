@@ -14,6 +14,7 @@ import {
   readLiveness,
   readState,
   type ShownAddress,
+  sharesLog,
   shownAddress,
 } from './node-state.js';
 import { describeSharedLog, readSharedLog } from './shared-log.js';
@@ -176,7 +177,7 @@ export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
   const { kind, state } = await readLiveness(folder);
   if (kind === 'none') return { running: false, ...place, failure: state?.failure ?? null };
   const { address, phase } = state;
-  const sharedLog = state.profile === 'postgres' || state.profile === 'kafka' ? await readSharedLog(dir).catch(() => undefined) : undefined;
+  const sharedLog = sharesLog(state.profile) ? await readSharedLog(dir).catch(() => undefined) : undefined;
   const answer = phase === 'ready' && address !== null ? await probeNode(address, TIME_LIMITS.statusProbeMs) : undefined;
   return {
     running: true,

@@ -6,7 +6,7 @@ import { dataFolderAt, diskRoom } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { type FrontExit, type FrontProcess, type LaunchPlan, type ReadyLine, startFront } from './launch.js';
 import { type LogFile, openLogFile } from './log-file.js';
-import { type NodeProfile, type NodeState, type OwnNodeAddress, removeState, startingState, writeState } from './node-state.js';
+import { type NodeProfile, type NodeState, type OwnNodeAddress, removeState, sharesLog, startingState, writeState } from './node-state.js';
 import { lastLines } from './run-process.js';
 import { TIME_LIMITS } from './time-limits.js';
 
@@ -92,7 +92,7 @@ export function restartDelayMs(crashesInARow: number): number {
  * everything that fails while servers come and go says so.
  */
 export function outlastsFailure(code: NodeErrorCode, profile: NodeProfile): boolean {
-  return code === 'log-unreachable' || (code === 'start-failed' && (profile === 'postgres' || profile === 'kafka'));
+  return code === 'log-unreachable' || (code === 'start-failed' && sharesLog(profile));
 }
 
 /** Crashes in a row without ever being ready after which another try is pointless. */

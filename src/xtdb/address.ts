@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { addressesIn } from '../values/address-list.js';
 import { XtdbError } from './errors.js';
 
 /**
@@ -59,9 +60,7 @@ export function parseNodeUrl(text: string): NodeAddress {
  * @throws {XtdbError} `bad-request` if one is none
  */
 export function parseNodeUrls(text: string): readonly NodeAddress[] {
-  // A comma may stand in a path.
-  const texts = text.split(/,\s*(?=(?:https?|unix):)/i);
-  const addresses = texts.map((one) => parseNodeUrl(one.trim()));
+  const addresses = addressesIn(text).map((one) => parseNodeUrl(one.trim()));
   return addresses.length === 1 ? addresses : addresses.map((address) => ({ ...address, isListed: true }));
 }
 
