@@ -46,6 +46,7 @@ export class LateAnswers {
   readonly #target: NodeAddress;
   #hold: Hold | undefined;
   #writes: Promise<void> = Promise.resolve();
+  #read: { ahead: number; readonly released: Promise<void>; readonly onCaught: () => void } | undefined;
 
   private constructor(folder: string, target: NodeAddress) {
     this.#socketPath = join(folder, 'late.sock');
@@ -73,6 +74,14 @@ export class LateAnswers {
     return { caught, overtaken, release };
   }
 
+  /** Holds the answer to one query, after so many others from now on that are passed on. */
+  holdRead(after: number): Omit<HeldAnswer, 'overtaken'> {
+    const [released, release] = moment();
+    const [caught, onCaught] = moment();
+    this.#read = { ahead: after, released, onCaught };
+    return { caught, release };
+  }
+
   /** Keeps back what is submitted from now on, until the function that it returns is called; everything else is passed on. */
   holdWrites(): () => void {
     const [released, release] = moment();
@@ -97,6 +106,10 @@ export class LateAnswers {
     const answered = once(passed, 'response') as Promise<[IncomingMessage]>;
     await Promise.all([pipeline(incoming, passed), answered]);
     const [answer] = await answered;
+    if (url.pathname === '/_xtdb/query' && this.#read !== undefined && this.#read.ahead-- === 0) {
+      this.#read.onCaught();
+      await this.#read.released;
+    }
     if (hold !== undefined && txId === hold.txId) {
       hold.onCaught();
       await hold.released;

@@ -130,7 +130,9 @@ async function currentMetadata(environment: SessionEnvironment, snapshot: StoreS
   metadata.setKnown(state.id, { txId, objects: index.length });
   // Another session of this client may have written since the basis was pinned; then only the snapshot itself has what stood then.
   if (txId !== undefined && !index.every((id) => metadata.isAsOf(id, txId))) return metadataAt(environment, snapshot, index);
-  return (id) => metadata.get(id);
+  // Held as it is at this moment: it may write while the contents are waited for.
+  const held = new Map(index.map((id) => [id, metadata.get(id)]));
+  return (id) => held.get(id);
 }
 
 interface Parts {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient, ContextClientOptions } from '../../../src/client/session/context-client.js';
+import { filesystemId } from '../../../src/objects/ids.js';
 import { countRequests, mentions, openClient, wholeRead } from '../../support/context.js';
 import { LateAnswers } from '../../support/late-answers.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
@@ -78,6 +79,39 @@ describe('the answer about a transaction comes after that about a later one', ()
     held.release();
     await Promise.all([mention.applied, read.applied]);
     expect((await other.assemble()).text).toBe(before.text);
+  });
+
+  test('what another session of the client reads while a context waits for an answer is not in it [decision E7]', async () => {
+    const [filesystem, shown] = [filesystemId(`fs-late-${process.pid}`), 'what the active file holds'];
+    const first = await open({ filesystemId: filesystem });
+    const begun = await first.openSession();
+    for (const [name, text] of Object.entries({ 'active.ts': shown, 'known.ts': 'short' })) {
+      await writeFile(join(root, name), text);
+      const reading = { ...(await wholeRead(first, name)), activate: text === shown };
+      await (await begun.recordCall(call({ readings: [reading] }))).applied;
+    }
+    await first.close();
+    let asked = 0;
+    for (let isHeld = true; isHeld; asked += 1) {
+      // One that knows nothing asks for all.
+      const client = await open({ dataDir: join(root, `data-${asked}`), filesystemId: filesystem });
+      const [session, other] = [await client.openSession({ id: begun.id }), await client.openSession()];
+      await client.delivered();
+      const held = proxy.holdRead(asked);
+      const context = session.assemble();
+      isHeld = await Promise.race([held.caught.then(() => true), context.then(() => false)]);
+      await writeFile(join(root, 'known.ts'), 'longer'.repeat(asked + 2));
+      const read = await other.recordCall(call({ readings: [await wholeRead(client, 'known.ts')] }));
+      held.release();
+      const { text, record } = await context;
+      await read.applied;
+      const { validTime, txId } = record.basis ?? {};
+      if (validTime === undefined || txId === undefined) throw new Error('assembled without the database');
+      expect({ asked, text: (await client.contextAsOf(begun.id, { validTime, txId }))?.text }).toEqual({ asked, text });
+      expect(text).toContain(shown);
+      await client.close();
+    }
+    expect(asked).toBeGreaterThan(2);
   });
 
   test('a context needs no look-up of metadata while nobody else writes', async () => {
