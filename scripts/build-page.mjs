@@ -2,12 +2,32 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { build as bundleOne } from 'esbuild';
 import { build } from 'vite';
 import { projectRoot } from './bundle.mjs';
 
 /** Kilobytes, as gzip sends them, that the first view may load, and that all of the page may. */
 const MOST_FIRST_KB = 40;
 const MOST_ALL_KB = 100;
+
+/** Builds the page that holds its session into a folder: one script and one sheet, which an export puts into the file with their hashes. */
+export async function buildPageOfFiles(outDir) {
+  await bundleOne({
+    absWorkingDir: projectRoot,
+    entryPoints: { page: 'web/offline.tsx' },
+    outdir: outDir,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    charset: 'ascii',
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+}
 
 /** Builds the page into a folder; returns how large it is. Throws where it has outgrown its limits. */
 export async function buildPage(outDir) {

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildPage } from './build-page.mjs';
+import { buildPage, buildPageOfFiles } from './build-page.mjs';
 import { bundle, projectRoot as root } from './bundle.mjs';
 
 const entries = {
@@ -78,6 +78,7 @@ for (const verb of verbs) {
   });
 }
 const { first, all } = await buildPage(join(draft, 'web'));
+await buildPageOfFiles(join(draft, 'page'));
 if (process.argv.includes('--sizes')) console.log(`The review page: ${first.toFixed(1)} kB gzip at first, ${all.toFixed(1)} kB in all.`);
 // pi asks for a default export, which nothing in the source has.
 writeFileSync(join(draft, 'pi.js'), "export { palimpsestForPi as default } from './pi-extension.js';\n");

@@ -19,8 +19,26 @@ export interface Address {
   readonly of: Readonly<Record<string, string>>;
 }
 
-/** Where the page lies on its server. */
-export const BASE = '/review/';
+/** What the addresses of the page begin with: its place on a server, or, in a file, what stands behind the file's own address. */
+let base = '/review/';
+/** Parameters that every address has, said or not. */
+let always: Address['of'] = {};
+
+/** Where a browser is. */
+interface Placed {
+  readonly pathname: string;
+  readonly search: string;
+  readonly hash: string;
+}
+
+/** Says where the page lies: `#/` in a file. */
+export function beginAt(where: string, fixed: Address['of'] = {}): void {
+  [base, always] = [where, fixed];
+}
+
+/** Whether an address of the browser is one of the page's own. */
+export const isOwn = ({ pathname, hash }: Pick<Placed, 'pathname' | 'hash'>): boolean =>
+  (base.startsWith('#') ? hash : pathname).startsWith(base);
 
 /** Parameters that one view hands on to the next: whose session, at which call, known after which transaction. */
 const KEPT = ['session', 'tx', 'step'] as const;
@@ -28,17 +46,18 @@ const KEPT = ['session', 'tx', 'step'] as const;
 const isView = (name: string): name is ViewName => Object.hasOwn(VIEWS, name);
 
 /** Reads an address; one that names no view is the list of sessions. */
-export function parseAddress({ pathname, search }: { readonly pathname: string; readonly search: string }): Address {
-  const name = pathname.startsWith(BASE) ? pathname.slice(BASE.length) : '';
+export function parseAddress({ pathname, search, hash }: Placed): Address {
+  const whole = base.startsWith('#') ? hash : `${pathname}${search}`;
+  const [name = '', query = ''] = whole.startsWith(base) ? whole.slice(base.length).split(/\?(.*)/s) : [];
   const view = isView(name) ? name : 'sessions';
-  return { view, of: Object.fromEntries(new URLSearchParams(search)) };
+  return { view, of: { ...always, ...Object.fromEntries(new URLSearchParams(query)) } };
 }
 
 /** Writes an address; parameters that are empty are left out. */
 export function addressText({ view, of }: Address): string {
   const given = Object.entries(of).filter(([, value]) => value !== '');
   const query = new URLSearchParams(given).toString();
-  return `${BASE}${view === 'sessions' ? '' : view}${query === '' ? '' : `?${query}`}`;
+  return `${base}${view === 'sessions' ? '' : view}${query === '' ? '' : `?${query}`}`;
 }
 
 /** The address of another view from where a reader is: the same session, call and transaction, unless `of` says otherwise. */

@@ -10,6 +10,14 @@ const MOST_KEPT = 60;
 const RETRIES = 30;
 const RETRY_MS = 1_000;
 
+/** What answers questions: a server, or a file that has the answers in it. */
+export interface AnswerSource {
+  /** Whether there is a server behind it: what needs one is not offered where there is none. */
+  readonly isServed: boolean;
+  /** The answer as JSON has it. Throws Refused. */
+  ask(path: string, parameters: Parameters): Promise<unknown>;
+}
+
 const kept = new Map<string, Promise<unknown>>();
 
 function addressOf(path: string, parameters: Parameters): string {
@@ -27,11 +35,22 @@ async function fetched(address: string, left = RETRIES): Promise<unknown> {
   return fetched(address, left - 1);
 }
 
+const SERVER: AnswerSource = { isServed: true, ask: (path, parameters) => fetched(addressOf(path, parameters)) };
+let source = SERVER;
+
+/** Says what answers from now on; a server where nobody says it. */
+export function answerFrom(other: AnswerSource): void {
+  source = other;
+}
+
+/** Whether there is a server: without one nothing changes, and only what the file holds is answered. */
+export const isServed = (): boolean => source.isServed;
+
 /** The answer to a question; one that was asked before is answered at once. Throws Refused. */
 export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
   const address = addressOf(path, parameters);
   const known = kept.get(address);
-  const answer = known ?? fetched(address);
+  const answer = known ?? source.ask(path, parameters);
   kept.delete(address);
   kept.set(address, answer);
   if (known === undefined) answer.catch(() => kept.delete(address));

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { enterWith, type Refused } from './access.js';
 import { VIEWS, type ViewName } from './address.js';
-import { useAnswer } from './ask.js';
+import { isServed, useAnswer } from './ask.js';
 import { move } from './calls.js';
 import { type KeyBinding, listenToKeys } from './keys.js';
 import { Palette } from './palette.js';
@@ -17,7 +17,10 @@ import { StripView } from './views/strip.js';
 import { TurnsView } from './views/turns.js';
 import type { Strip } from './wire.js';
 
-const SHOWN: Readonly<Record<ViewName, () => preact.JSX.Element>> = {
+/** What a view is shown by. */
+export type Shown = Readonly<Record<ViewName, () => preact.JSX.Element>>;
+
+const SHOWN: Shown = {
   sessions: SessionsView,
   strip: StripView,
   turns: TurnsView,
@@ -104,7 +107,7 @@ function Door({ refused }: { readonly refused: Refused }) {
   );
 }
 
-function Header() {
+function Header({ named }: { readonly named: Readonly<Record<ViewName, string>> }) {
   const { view, of } = place.value;
   const { session, tx } = of;
   const names = (Object.keys(VIEWS) as ViewName[]).filter((name) => session !== undefined || !OF_SESSION.has(name));
@@ -119,7 +122,7 @@ function Header() {
               href={from(name, name === 'query' ? {} : { ...(name === 'object' ? of : {}) })}
               aria-current={name === view ? 'page' : undefined}
             >
-              {VIEWS[name]}
+              {named[name]}
             </a>
           ))}
       </nav>
@@ -129,8 +132,17 @@ function Header() {
   );
 }
 
+/** What the page is given by its entry. */
+interface PageProps {
+  readonly refused: Refused | undefined;
+  /** Views that are others here, and what they are called. */
+  readonly views?: Partial<Shown>;
+  readonly names?: Partial<Readonly<Record<ViewName, string>>>;
+}
+
 /** The whole page: its views, its keys, and the way in. */
-export function Page({ refused }: { readonly refused: Refused | undefined }) {
+export function Page({ refused, views = {}, names = {} }: PageProps) {
+  const named = { ...VIEWS, ...names };
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
   const { view, of } = place.value;
@@ -138,7 +150,7 @@ export function Page({ refused }: { readonly refused: Refused | undefined }) {
     session: of.session,
     tx: of.tx,
   });
-  const door = useAnswer<unknown>(refused === undefined ? '/v1/sessions' : undefined);
+  const door = useAnswer<unknown>(refused === undefined && isServed() ? '/v1/sessions' : undefined);
   const keys = bindings(strip.state === 'there' ? strip.value : undefined, () => setHelp(!help));
   useEffect(() =>
     listenToKeys(
@@ -147,14 +159,14 @@ export function Page({ refused }: { readonly refused: Refused | undefined }) {
     ),
   );
   useEffect(() => {
-    document.title = `${VIEWS[view]}${of.session === undefined ? '' : ` · ${oneLine(of.session, 60)}`} · Palimpsest`;
+    document.title = `${named[view]}${of.session === undefined ? '' : ` · ${oneLine(of.session, 60)}`} · Palimpsest`;
   }, [view, of.session]);
   if (refused !== undefined && refused.status !== 0) return <Door refused={refused} />;
   if (door.state === 'refused' && door.refused.status === 401) return <Door refused={door.refused} />;
-  const Shown = SHOWN[view];
+  const Shown = views[view] ?? SHOWN[view];
   return (
     <>
-      <Header />
+      <Header named={named} />
       <main>
         <Shown />
       </main>

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { type Address, addressText, BASE, linkTo, parseAddress, type ViewName } from './address.js';
+import { type Address, addressText, isOwn, linkTo, parseAddress, type ViewName } from './address.js';
 
 const shown = signal<Address>(parseAddress(location));
 
@@ -30,14 +30,17 @@ export function from(view: ViewName, of: Readonly<Record<string, string | number
 
 /** Follows the history of the browser, and links of the page without loading it anew. */
 export function followLinks(): void {
-  addEventListener('popstate', () => {
+  const follow = (): void => {
     shown.value = parseAddress(location);
-  });
+  };
+  // Where the page lies may have been said only now.
+  follow();
+  addEventListener('popstate', follow);
   addEventListener('click', (event) => {
     const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
     const link = event.target instanceof Element ? event.target.closest('a') : null;
-    if (!isPlain || link === null || event.defaultPrevented || link.origin !== location.origin || !link.pathname.startsWith(BASE)) return;
+    if (!isPlain || link === null || event.defaultPrevented || link.origin !== location.origin || !isOwn(link)) return;
     event.preventDefault();
-    goTo(link.pathname + link.search);
+    goTo(link.pathname + link.search + link.hash);
   });
 }

@@ -21,5 +21,6 @@ export type LoggedTurn = NonNullable<Log['turns']>[number];
 export type Show = ReviewAnswer<'Show'>;
 export type Who = ReviewAnswer<'Who'>;
 export type Query = ReviewAnswer<'Query'>;
+export type Notes = ReviewAnswer<'Notes'>;
 export type Sessions = AnswerBody<'Sessions'>;
 export type SessionRow = Sessions['sessions'][number];

@@ -1,22 +1,15 @@
 import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { resolve } from 'node:path';
 import { createGzip } from 'node:zlib';
 import type { Timeline } from '../history/rebuild/timeline.js';
 import type { SessionId } from '../objects/ids.js';
-import { draftOf, removeDeadDrafts } from '../process/drafts.js';
-import { systemCode } from '../process/system-error.js';
-import { takeFreeName } from '../process/take-free-name.js';
 import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
-import { messageOf } from '../values/thrown.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
 import { BUNDLE_FORMAT, BUNDLE_VERSION, type BundleManifest, bundleLine } from './bundle-lines.js';
 import { type CollectedSession, type CollectedTransaction, collectSession, numberOf } from './collect-session.js';
 import { neededTexts } from './needed-texts.js';
+import { writeBundleFile } from './write-bundle-file.js';
 
 /** What was written. */
 export interface WrittenBundle {
@@ -173,20 +166,7 @@ export async function exportBundle(
     manifest = written.manifest();
     yield bundleLine({ manifest });
   }
-  await removeDeadDrafts(dirname(path), { isOurs: (name) => name.startsWith(`${basename(path)}.`) && name.endsWith('.draft') });
-  const draft = await draftOf(join(dirname(path), basename(path)));
-  try {
-    await pipeline(Readable.from(lines()), createGzip({ level: 6 }), createWriteStream(draft, { mode: 0o600, flags: 'wx', flush: true }));
-    await takeFreeName(draft, path);
-  } catch (error) {
-    const code = systemCode(error);
-    if (code === undefined) throw error;
-    if (code === 'EEXIST')
-      throw new BundleError('file-exists', `${path} is there already, and nothing is written over: name another file`, { cause: error });
-    throw new BundleError('unusable-file', `${path} cannot be written: ${messageOf(error)}`, { cause: error });
-  } finally {
-    await rm(draft, { force: true });
-  }
+  await writeBundleFile(path, lines(), [createGzip({ level: 6 })]);
   const { turn, step } = collected;
   return { file: path, session, turn, step, manifest: manifest as BundleManifest };
 }

@@ -11,6 +11,8 @@ export interface AskedExport extends ReviewedSession {
   readonly agent: string | undefined;
   /** Whether what was redacted may go with it. */
   readonly withRedacted: boolean;
+  /** The folder of the page for files, as it was built. */
+  readonly web: string;
 }
 
 /** What was written, for people and for programs. */
@@ -37,8 +39,15 @@ async function requireUnredacted({ timeline: { present }, session }: AskedExport
   if (count === 0) return;
   throw new BundleError(
     'redacted',
-    `session ${session} has redaction rules (${count}), and a bundle would hold what they hide: say --with-redacted, or take --format agent-context, which applies them`,
+    `session ${session} has redaction rules (${count}), and a file of it would hold what they hide: say --with-redacted, or take --format agent-context, which applies them`,
   );
+}
+
+/** The last step of the moment that is asked for; undefined for the end of the session. */
+async function lastStep({ timeline, session, when }: AskedExport): Promise<number | undefined> {
+  const { stepAt } = await import('../client/session/fork-at.js');
+  const isPlaced = Object.values(when).some((clock) => clock !== undefined);
+  return isPlaced ? stepAt(timeline, session, { when, holder: async () => undefined }) : undefined;
 }
 
 /** Every format that a session can be exported to. */
@@ -46,16 +55,11 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
   bundle: {
     about: 'one file with everything of it, which palimpsest import takes into any database (docs/bundle.md)',
     load: async () => {
-      const [{ exportBundle }, { stepAt }] = await Promise.all([
-        import('../bundle/export-bundle.js'),
-        import('../client/session/fork-at.js'),
-      ]);
+      const { exportBundle } = await import('../bundle/export-bundle.js');
       return async (asked) => {
-        const { timeline, session, when, folder, withRedacted } = asked;
+        const { timeline, session, folder, withRedacted } = asked;
         if (!withRedacted) await requireUnredacted(asked);
-        const isPlaced = Object.values(when).some((clock) => clock !== undefined);
-        const upto = isPlaced ? await stepAt(timeline, session, { when, holder: async () => undefined }) : undefined;
-        const { file, turn, step, manifest } = await exportBundle(timeline, { session, file: folder, upto });
+        const { file, turn, step, manifest } = await exportBundle(timeline, { session, file: folder, upto: await lastStep(asked) });
         const { documents, texts, transactions } = manifest;
         return {
           lines: [
@@ -63,6 +67,32 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
           ],
           json: { format: 'bundle', session, turn, step, file, manifest },
         };
+      };
+    },
+  },
+  html: {
+    about: 'one page for the browser with the session in it, which needs no server (docs/review-page.md)',
+    load: async () => {
+      const [{ writePage }, { progressLine }] = await Promise.all([import('../http/write-page.js'), import('./output.js')]);
+      return async (asked) => {
+        const { timeline, session, folder, withRedacted, web } = asked;
+        if (!withRedacted) await requireUnredacted(asked);
+        const line = progressLine();
+        const onProgress = (what: string, done: number, total: number): void => line.show(`${done} of ${total} ${what}`);
+        try {
+          const written = await writePage(timeline, { session, file: folder, upto: await lastStep(asked), web, onProgress });
+          const { file, bytes, sha256, manifest } = written;
+          const { turn, step, calls, versions, objects } = manifest;
+          return {
+            lines: [
+              `session ${session}, turn ${turn}, step ${step}: ${calls.length} calls, ${versions} versions of ${objects} objects in ${file} (${bytes} bytes)`,
+              `what it holds has the hash ${sha256}, which the page shows too`,
+            ],
+            json: { format: 'html', session, turn, step, file, bytes, sha256, calls: calls.length, versions, objects },
+          };
+        } finally {
+          line.end();
+        }
       };
     },
   },
@@ -109,32 +139,54 @@ interface ExportFlags extends ReviewFlags {
   readonly format: string;
   readonly agent?: string;
   readonly withRedacted?: boolean;
+  readonly html?: string;
 }
 
-async function exportAction(reference: string, folder: string, flags: ExportFlags): Promise<void> {
-  const format = FORMATS[flags.format];
-  if (format === undefined) throw new Error(`there is no format ${JSON.stringify(flags.format)}`);
+/** What is written and where to, as the path and the flags say it. @throws {UsageError} */
+async function wantedFile(
+  path: string | undefined,
+  { html, format }: ExportFlags,
+): Promise<{ readonly folder: string; readonly format: string }> {
+  const { UsageError } = await import('../host/settings.js');
+  if (html !== undefined && path !== undefined) throw new UsageError(`--html names the file already: leave out ${JSON.stringify(path)}`);
+  const folder = html ?? path;
+  if (folder === undefined) throw new UsageError('say what is written: a path, or --html FILE');
+  return { folder, format: html === undefined ? format : 'html' };
+}
+
+async function runExport(
+  web: string,
+  { reference, path, flags }: { readonly reference: string; readonly path: string | undefined; readonly flags: ExportFlags },
+): Promise<void> {
+  const { folder, format: name } = await wantedFile(path, flags);
+  const format = FORMATS[name];
+  if (format === undefined) throw new Error(`there is no format ${JSON.stringify(name)}`);
   const loading = format.load();
   loading.catch(() => undefined);
   const { answerSession } = await import('./review/session-answer.js');
   await answerSession(reference, { ...flags, ...defined({ at: flags.at ?? flags.asOf }) }, async (asked) => {
     const run = await loading;
-    const { lines, json } = await run({ ...asked, folder, agent: flags.agent, withRedacted: flags.withRedacted ?? false });
+    const { lines, json } = await run({ ...asked, folder, agent: flags.agent, withRedacted: flags.withRedacted ?? false, web });
     return { lines: () => lines, json: () => json };
   });
 }
 
-/** `palimpsest export`: writes a session for another database, or as another program keeps it. Changes nothing in the database. */
-export function exportCommand(): Command {
+/** `palimpsest export`: writes a session for another database, for a browser, or as another program keeps it. Changes nothing in the database. `web` is the folder of the built page for files. */
+export function exportCommand(web: string): Command {
+  const exportAction = async (reference: string, path: string | undefined, flags: ExportFlags): Promise<void> => {
+    const { reportFailure } = await import('./output.js');
+    await reportFailure(flags, () => runExport(web, { reference, path, flags }));
+  };
   const abouts = Object.entries(FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
   return withMoment(new Command('export'))
-    .description('write a session as one file for other databases, or as another program keeps it')
+    .description('write a session as one file for other databases, as a page for the browser, or as another program keeps it')
     .argument('<session>', 'its id or the beginning of it, perhaps with @MOMENT, such as @turn:7')
-    .addArgument(new Argument('<path>', 'the folder that is written; of a bundle the file'))
+    .addArgument(new Argument('[path]', 'the folder that is written; of a bundle or a page the file'))
     .addOption(new Option('--format <format>', 'what is written').choices(Object.keys(FORMATS)).default('bundle'))
+    .addOption(new Option('--html <file>', 'the same as --format html and this file: the review page with the session in it'))
     .addOption(new Option('--as-of <moment>', 'the same as --at'))
     .addOption(new Option('--agent <name>', 'agent-context: with the memory of this agent'))
-    .addOption(new Option('--with-redacted', 'bundle: also of a session with redaction rules, whose texts stand in it unmasked'))
+    .addOption(new Option('--with-redacted', 'bundle, html: also of a session with redaction rules, whose texts stand in it unmasked'))
     .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)
     .action(exportAction);
 }

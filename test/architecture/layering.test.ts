@@ -103,11 +103,15 @@ describe('floors', () => {
     expect(bad.map(({ path }) => path)).toEqual([]);
   });
 
-  test('the page knows the wire by its types alone, and makes no markup, style or code from text', () => {
+  test('the page knows the wire by its types, runs of the house only what imports nothing, and makes no markup, style or code from text', () => {
     const page = sourceFiles('web');
     expect(page.length).toBeGreaterThan(15);
-    const reaching = page.filter(({ text }) => /^import (?!type )[^;]*'(\.\.\/)+src\//m.test(text));
-    expect(reaching.map(({ path }) => path)).toEqual([]);
+    const run = page.flatMap(({ text }) =>
+      [...text.matchAll(/^import (?!type )[^;]*'(?:\.\.\/)+(src\/[^']+)\.js'/gm)].map(([, name = '']) => `${name}.ts`),
+    );
+    const importing = files.filter(({ path, text }) => run.includes(path) && /^import /m.test(text));
+    expect(importing.map(({ path }) => path)).toEqual([]);
+    expect(run.filter((path) => !files.some((file) => file.path === path))).toEqual([]);
     const packages = new Set(
       page.flatMap(({ text }) => [...text.matchAll(/(?:^import [^;]*?from |\bimport\()'([^'.][^']*)'/gm)].map(([, name = '']) => name)),
     );

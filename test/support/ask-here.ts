@@ -1,8 +1,10 @@
+import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
 import { Command } from 'commander';
 // What the commands load when they run: Jest does not link all of it when it is first imported in the middle of a test.
 import '../../src/cli/review/context.js';
 import '../../src/bundle/export-bundle.js';
+import '../../src/http/write-page.js';
 import '../../src/history/ask/review-notes.js';
 import '../../src/bundle/import-bundle.js';
 import '../../src/host/open-store.js';
@@ -48,7 +50,7 @@ export async function askHere(args: readonly string[], env: Readonly<Record<stri
   const program = new Command('palimpsest').exitOverride();
   for (const command of [
     ...reviewCommands(),
-    exportCommand(),
+    exportCommand(fileURLToPath(new URL('../../dist/page', import.meta.url))),
     packCommand(),
     gcCommand(),
     forkCommand(),

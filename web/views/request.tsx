@@ -3,6 +3,7 @@ import { AnswerBox } from '../answer-box.js';
 import { ask, useAnswer } from '../ask.js';
 import { useStrip } from '../calls.js';
 import { from, place } from '../place.js';
+import { sha256 } from '../sha256.js';
 import { oneLine } from '../shown-text.js';
 import { TextView } from '../text-view.js';
 import type { PastContext, RequestItem, RequestView } from '../wire.js';
@@ -15,8 +16,7 @@ type Check =
 
 async function hashed(text: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const bytes = new TextEncoder().encode(text);
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
-  return { bytes: bytes.length, sha256: [...digest].map((byte) => byte.toString(16).padStart(2, '0')).join('') };
+  return { bytes: bytes.length, sha256: await sha256(bytes) };
 }
 
 /** Asks for the whole context and hashes it here, in front of the reader: equal where it is what the record of the call says. */

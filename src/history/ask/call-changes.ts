@@ -252,9 +252,17 @@ export async function askChanges(
   const first = moments.from === undefined ? records[records.indexOf(last) - 1] : await recordAt(timeline, moments.from, reader);
   if (first === undefined) throw new HistoryError('beyond-end', `the context at step ${last.step} is the first one of session ${session}`);
   const from = await reader.request(first);
-  const to = first === last ? from : await reader.request(last);
+  return changesTo(timeline, reader, { from, to: first === last ? from : await reader.request(last) });
+}
+
+/** What became of each thing between two requests that were made again. */
+export async function changesTo(
+  timeline: Timeline,
+  reader: RequestReader,
+  { from, to }: Pick<Between, 'from' | 'to'>,
+): Promise<CallChanges> {
   const prefix = await comparePrefixes(timeline, reader, { from, to });
-  const [low, high] = [first.step, last.step].sort((a, b) => a - b) as [number, number];
+  const [low, high] = [from.side.step, to.side.step].sort((a, b) => a - b) as [number, number];
   const steps = reader.steps.filter(({ seq }) => seq > low && seq <= high);
   await reader.read(steps);
   const pool = new Map([...from.rebuilt.input.pool, ...to.rebuilt.input.pool].map((one) => [one.id, one]));

@@ -95,7 +95,8 @@ export interface ReportedContext {
 /** Contexts that are listed where nobody says how many. */
 const LISTED = 20;
 
-async function withLedger(context: PastContext): Promise<ReportedContext> {
+/** The ledger of a context. */
+export async function withLedger(context: PastContext): Promise<ReportedContext> {
   // Counting keeps the thread busy: other work of this process runs between two contexts.
   await setImmediate();
   return { context, ledger: contextLedger(context.input) };

@@ -9,7 +9,7 @@ import type { RebuiltAssembly } from '../rebuild/rebuild-assembly.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { askedMoment, type MomentText, parseReference } from './reference.js';
 import { type RequestItem, requestItems } from './request-items.js';
-import { openRequests, type RequestSide, recordAt } from './request-reader.js';
+import { openRequests, type Request, type RequestReader, type RequestSide, recordAt } from './request-reader.js';
 import { countTokens, TOKENIZER } from './token-count.js';
 
 /** Which version of an object a request shows. */
@@ -69,9 +69,14 @@ async function versionsAt(
 export async function askRequest(timeline: Timeline, reference: string, text: MomentText): Promise<RequestView> {
   const { name, moment } = parseReference(reference);
   const reader = await openRequests(timeline, name);
-  const { session, records } = reader;
   const proof = await recordAt(timeline, askedMoment(text, moment).moment ?? NOW, reader);
-  const { rebuilt, pieces, side } = await reader.request(proof);
+  return requestView(timeline, reader, await reader.request(proof));
+}
+
+/** A request that was made again, part by part. */
+export async function requestView(timeline: Timeline, reader: RequestReader, { rebuilt, pieces, side }: Request): Promise<RequestView> {
+  const { session, records } = reader;
+  const { proof } = rebuilt;
   const { pool } = rebuilt.input;
   const metadata = new Map(pool.map((one) => [one.id, one]));
   const items = requestItems(pieces, pool);

@@ -7,17 +7,10 @@ import type { HistoryHead } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import type { Timeline } from '../rebuild/timeline.js';
+import { type FoundText, linesWith } from './found-lines.js';
 import { askedMoment, type MomentText, parseReference } from './reference.js';
 import { openRequests } from './request-reader.js';
 import { type BandState, bandWays } from './session-strip.js';
-
-/** A place where a text stands. */
-export interface FoundLine {
-  /** From 1. */
-  readonly line: number;
-  /** The line, or what of it stands around the text. */
-  readonly excerpt: string;
-}
 
 /** Calls of a session in a row, by the steps of the first and the last of them. */
 export interface CallRange {
@@ -27,7 +20,7 @@ export interface CallRange {
 }
 
 /** A text that holds what is looked for: a message, or a version of an object. */
-export interface SearchHit {
+export interface SearchHit extends FoundText {
   readonly kind: 'message' | 'toolcall' | 'file';
   readonly name: string;
   readonly object?: ObjectId;
@@ -35,10 +28,6 @@ export interface SearchHit {
   readonly step?: number;
   readonly turn?: number;
   readonly version?: { readonly number: number; readonly validTime: Date; readonly txId: number };
-  /** How often it stands there. */
-  readonly count: number;
-  /** The first of these. */
-  readonly lines: readonly FoundLine[];
   /** The calls in whose context it stood whole, and those where its object was a line alone. */
   readonly whole: readonly CallRange[];
   readonly asLine: readonly CallRange[];
@@ -57,35 +46,10 @@ export interface SearchAnswer {
 }
 
 const LISTED = 100;
-const MOST_LINES = 5;
 /** UTF-16 units that one search looks through. */
 const MOST_CHARS = 100_000_000;
-const AROUND = 80;
 /** Objects whose versions are read at once. */
 const BATCH = 64;
-
-/** Whether and where a text holds another one; letters match whatever their case where the one that is looked for has no capital. */
-export function linesWith(text: string, wanted: string): Pick<SearchHit, 'count' | 'lines'> {
-  const anyCase = wanted === wanted.toLowerCase();
-  // Lower case of some letters is longer: then places would be others.
-  const lowered = anyCase ? text.toLowerCase() : text;
-  const searched = lowered.length === text.length ? lowered : text;
-  const lines: FoundLine[] = [];
-  let [count, line, counted] = [0, 1, 0];
-  for (let at = searched.indexOf(wanted); at >= 0; at = searched.indexOf(wanted, at + wanted.length)) {
-    count += 1;
-    if (lines.length >= MOST_LINES) continue;
-    for (let end = text.indexOf('\n', counted); end >= 0 && end < at; end = text.indexOf('\n', end + 1)) {
-      line += 1;
-      counted = end + 1;
-    }
-    const start = Math.max(text.lastIndexOf('\n', at - 1) + 1, at - AROUND);
-    const stop = text.indexOf('\n', at + wanted.length);
-    const excerpt = text.slice(at === 0 ? 0 : start, Math.min(stop < 0 ? text.length : stop, at + wanted.length + AROUND));
-    if (lines.at(-1)?.line !== line) lines.push({ line, excerpt: excerpt.toWellFormed() });
-  }
-  return { count, lines };
-}
 
 /** Calls that follow one another, as ranges. */
 export function callRanges(calls: readonly number[], isIn: (step: number) => boolean): readonly CallRange[] {
@@ -135,14 +99,12 @@ function inContexts(
 }
 
 /** A message stands in every context from its step on. */
-function messageHits({ steps, records }: Searched, wanted: string): readonly SearchHit[] {
+function messageTexts({ steps, records }: Searched): readonly SearchedText[] {
   const calls = records.map(({ step }) => step);
-  return steps.flatMap(({ seq, turn, message }): readonly SearchHit[] => {
+  return steps.flatMap(({ seq, turn, message }): readonly SearchedText[] => {
     if (message === undefined) return [];
-    const found = linesWith(message.text, wanted);
-    if (found.count === 0) return [];
-    const whole = callRanges(calls, (step) => step >= seq);
-    return [{ kind: 'message', name: message.role, step: seq, turn, ...found, whole, asLine: [] }];
+    const place = { kind: 'message', name: message.role, step: seq, turn } as const;
+    return [{ text: message.text, about: () => ({ ...place, whole: callRanges(calls, (step) => step >= seq), asLine: [] }) }];
   });
 }
 
@@ -162,59 +124,89 @@ function nameOf({ document }: HistoryHead, { paths }: Timeline): string {
   return source === null ? String(document?.tool ?? document?.type) : paths.display(source);
 }
 
+/** A message or a version that is looked through, and what is said of it where it holds what is looked for. */
+export interface SearchedText {
+  readonly text: string;
+  about(): Omit<SearchHit, keyof FoundText>;
+}
+
+/** What a session is searched in: its basis, and its texts in batches, the messages first, then the objects, the latest first. */
+export interface SearchedSession {
+  readonly session: SessionId;
+  readonly basis: Basis;
+  batches(): AsyncGenerator<readonly SearchedText[]>;
+}
+
 /**
- * Looks through every message of a session and every version of every object of its index, and says of each that holds a text in which contexts it stood: by the sets
- * and versions of each call, as the layouts of §4.1 show them (a context of an epoch keeps what it began with until the next one).
+ * Every message of a session and every version of every object of its index, each with the contexts in which it stood: by the sets and versions of each call, as the layouts of §4.1 show them (a context of
+ * an epoch keeps what it began with until the next one).
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`
+ */
+export async function searchedSession(
+  timeline: Timeline,
+  { session: reference, ...when }: MomentText & { readonly session: string },
+): Promise<SearchedSession> {
+  const { name, moment } = parseReference(reference);
+  const { session, records, steps } = await openRequests(timeline, name);
+  const { basis } = await timeline.find(askedMoment(when, moment), session);
+  const searched: Searched = { records, steps, ways: bandWays(steps) };
+  const byCall = new Map(steps.flatMap((step) => (step.call === undefined ? [] : [[step.call.id, step] as const])));
+  const objects = [...searched.ways.keys()].toReversed();
+  async function* batches(): AsyncGenerator<readonly SearchedText[]> {
+    yield messageTexts(searched);
+    for (let place = 0; place < objects.length; place += BATCH) {
+      const batch = objects.slice(place, place + BATCH);
+      const histories = await Promise.all(batch.map(async (object) => ({ object, heads: await timeline.present.historyOfHeads(object) })));
+      const textOf = await textsOf(
+        timeline,
+        histories.flatMap(({ heads }) => heads),
+      );
+      yield histories.flatMap(({ object, heads }) =>
+        heads.flatMap((head, i): readonly SearchedText[] => {
+          const text = textOf(head);
+          if (text === undefined || head.txId > (basis.txId ?? Number.POSITIVE_INFINITY)) return [];
+          const step = byCall.get(object);
+          const { number, validTime, txId } = head;
+          const about = (): ReturnType<SearchedText['about']> => ({
+            kind: head.document?.type === 'file' ? 'file' : 'toolcall',
+            name: nameOf(head, timeline),
+            object,
+            ...defined({ step: step?.seq, turn: step?.turn }),
+            version: { number, validTime, txId },
+            ...inContexts(searched, { object, heads, place: i }),
+          });
+          return [{ text, about }];
+        }),
+      );
+    }
+  }
+  return { session, basis, batches };
+}
+
+/**
+ * Looks through the texts of a session, and says of each that holds a text in which contexts it stood.
  * @throws {HistoryError} `unknown-session`, `malformed-moment`
  */
 export async function askSearch(
   timeline: Timeline,
   {
-    session: reference,
-    text,
+    text: wanted,
     limit = LISTED,
-    ...when
+    ...asked
   }: MomentText & { readonly session: string; readonly text: string; readonly limit?: number | undefined },
 ): Promise<SearchAnswer> {
-  const { name, moment } = parseReference(reference);
-  const reader = await openRequests(timeline, name);
-  const { session, records, steps } = reader;
-  const { basis } = await timeline.find(askedMoment(when, moment), session);
-  const searched: Searched = { records, steps, ways: bandWays(steps) };
-  const hits: SearchHit[] = [...messageHits(searched, text)];
-  let [texts, chars] = [steps.length, steps.reduce((sum, { message }) => sum + (message?.text.length ?? 0), 0)];
-  const byCall = new Map(steps.flatMap((step) => (step.call === undefined ? [] : [[step.call.id, step] as const])));
-  const objects = [...searched.ways.keys()].toReversed();
-  let place = 0;
-  for (; place < objects.length && hits.length < limit && chars < MOST_CHARS; place += BATCH) {
-    const batch = objects.slice(place, place + BATCH);
-    const histories = await Promise.all(batch.map(async (object) => ({ object, heads: await timeline.present.historyOfHeads(object) })));
-    const textOf = await textsOf(
-      timeline,
-      histories.flatMap(({ heads }) => heads),
-    );
-    for (const { object, heads } of histories) {
-      for (const [i, head] of heads.entries()) {
-        const whole = textOf(head);
-        if (whole === undefined || head.txId > (basis.txId ?? Number.POSITIVE_INFINITY)) continue;
-        texts += 1;
-        chars += whole.length;
-        const found = linesWith(whole, text);
-        if (found.count === 0) continue;
-        const step = byCall.get(object);
-        const { number, validTime, txId } = head;
-        hits.push({
-          kind: head.document?.type === 'file' ? 'file' : 'toolcall',
-          name: nameOf(head, timeline),
-          object,
-          ...defined({ step: step?.seq, turn: step?.turn }),
-          version: { number, validTime, txId },
-          ...found,
-          ...inContexts(searched, { object, heads, place: i }),
-        });
-      }
+  const { session, basis, batches } = await searchedSession(timeline, asked);
+  const hits: SearchHit[] = [];
+  let [texts, chars, isCut] = [0, 0, false];
+  for await (const batch of batches()) {
+    isCut = (hits.length >= limit || chars >= MOST_CHARS) && batch.length > 0;
+    if (isCut) break;
+    for (const { text, about } of batch) {
+      texts += 1;
+      chars += text.length;
+      const found = linesWith(text, wanted);
+      if (found.count > 0) hits.push({ ...about(), ...found });
     }
   }
-  const isCut = place < objects.length || hits.length > limit;
-  return { session, basis, hits: hits.slice(0, limit), texts, chars, isCut };
+  return { session, basis, hits: hits.slice(0, limit), texts, chars, isCut: isCut || hits.length > limit };
 }

@@ -128,6 +128,15 @@ async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | 
   return { session, known, ...activity, versions: shown };
 }
 
+const byFirst = (a: Sighting, b: Sighting): number => a.known.at.getTime() - b.known.at.getTime();
+
+/** Which of some sessions have an object in their index, as `seenBy` says it. */
+export async function seenIn(timeline: Timeline, object: ObjectId, sessions: readonly SessionId[]): Promise<readonly Sighting[]> {
+  const versions = await timeline.present.versions(object);
+  const found = await pLimit(AT_ONCE).map(sessions, (id) => sightingIn({ timeline, object, versions }, id));
+  return found.filter((sighting) => sighting !== undefined).sort(byFirst);
+}
+
 /** Which sessions have an object in their index, since when, and in which turns they had it in context; the one that had it first comes first. */
 export async function seenBy(timeline: Timeline, object: ObjectId): Promise<readonly Sighting[]> {
   const { present } = timeline;
@@ -142,5 +151,5 @@ export async function seenBy(timeline: Timeline, object: ObjectId): Promise<read
       }),
     ),
   );
-  return found.filter((sighting) => sighting !== undefined).sort((a, b) => a.known.at.getTime() - b.known.at.getTime());
+  return found.filter((sighting) => sighting !== undefined).sort(byFirst);
 }

@@ -7,7 +7,7 @@ import type { Basis } from '../../xtdb/db-snapshot.js';
 import { ContextReader } from './context-reader.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment } from './moment.js';
-import { AssemblyRebuilder, assembliesAt, shownPaths } from './rebuild-assembly.js';
+import { AssemblyRebuilder, assembliesAt, type RebuiltAssembly, shownPaths } from './rebuild-assembly.js';
 import type { Point, Timeline, When } from './timeline.js';
 
 /** A context of the past: that of a record that was kept when it was handed out (decision E7), or one assembled now as of a moment. */
@@ -26,6 +26,14 @@ export interface PastContext {
   readonly text: string;
   /** What it is made of. */
   readonly input: AssemblyInput;
+}
+
+/** The context of a record that was made again. */
+export function pastContextOf({ proof, rendered, input, equal, basis }: RebuiltAssembly): PastContext {
+  const { session, turn, step, delivered, options } = proof;
+  const { record, whole } = rendered;
+  const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input: { ...input, options } };
+  return { session, turn, step, source: 'record', delivered, basis, matches: equal, ...how };
 }
 
 const LITERAL = { strict: false, shortIds: false } as const;
@@ -68,11 +76,7 @@ export class PastContexts {
 
   /** The context of a record, made again. */
   async ofRecord(proof: AssemblyProof): Promise<PastContext> {
-    const { rendered, input, equal, basis } = await this.#rebuilder.rebuild(proof);
-    const { session, turn, step, delivered, options } = proof;
-    const { record, whole } = rendered;
-    const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input: { ...input, options } };
-    return { session, turn, step, source: 'record', delivered, basis, matches: equal, ...how };
+    return pastContextOf(await this.#rebuilder.rebuild(proof));
   }
 
   /** The records of a session, oldest first. */

@@ -119,6 +119,12 @@ export class Timeline {
     return new Timeline(store, paths, await store.latest());
   }
 
+  /** The same store at an earlier transaction: of what came later nothing is in any answer. Undefined for one that this timeline does not reach. */
+  upTo(txId: number): Timeline | undefined {
+    const present = this.present.earlier({ validTime: this.present.basis.validTime, txId });
+    return present === undefined ? undefined : new Timeline(this.store, this.paths, present);
+  }
+
   /** The steps of a session as they are known now; they never change. None for an unknown session. */
   steps(session: SessionId): Promise<readonly Step[]> {
     const known = this.#steps.get(session) ?? this.present.steps(session);

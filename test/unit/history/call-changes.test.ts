@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { outOfOrder } from '../../../src/history/ask/call-changes.js';
+import { linesWith } from '../../../src/history/ask/found-lines.js';
 import { requestItems } from '../../../src/history/ask/request-items.js';
-import { callRanges, linesWith } from '../../../src/history/ask/search-session.js';
+import { callRanges } from '../../../src/history/ask/search-session.js';
 import { bandWays } from '../../../src/history/ask/session-strip.js';
 import type { ObjectId } from '../../../src/objects/ids.js';
 

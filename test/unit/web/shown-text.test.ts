@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { addressText, commandLine, linkTo, parseAddress } from '../../../web/address.js';
+import { addressText, beginAt, commandLine, isOwn, linkTo, parseAddress } from '../../../web/address.js';
 import { oneLine, textRows, textRuns } from '../../../web/shown-text.js';
 
 describe('recorded text', () => {
@@ -45,8 +45,22 @@ describe('addresses', () => {
   test('are read as they are written', () => {
     const address = { view: 'changes', of: { session: 'a b', step: '7', tx: '12' } } as const;
     const [pathname = '', search = ''] = addressText(address).split(/(?=\?)/);
-    expect(parseAddress({ pathname, search })).toEqual(address);
-    expect(parseAddress({ pathname: '/review/__proto__', search: '' })).toEqual({ view: 'sessions', of: {} });
+    expect(parseAddress({ pathname, search, hash: '' })).toEqual(address);
+    expect(parseAddress({ pathname: '/review/__proto__', search: '', hash: '' })).toEqual({ view: 'sessions', of: {} });
+  });
+
+  test('in a file they stand behind its own, and name its session', () => {
+    beginAt('#/', { session: 'S' });
+    const address = { view: 'object', of: { session: 'S', id: 'a?b#c', tx: '12' } } as const;
+    const hash = addressText(address);
+    expect(hash).toMatch(/^#\/object\?/);
+    expect(parseAddress({ pathname: '/home/me/S.html', search: '', hash })).toEqual(address);
+    expect(parseAddress({ pathname: '/review/strip', search: '?session=other', hash: '' })).toEqual({
+      view: 'sessions',
+      of: { session: 'S' },
+    });
+    expect([isOwn({ pathname: '/home/me/S.html', hash }), isOwn({ pathname: '/review/', hash: '' })]).toEqual([true, false]);
+    beginAt('/review/');
   });
 
   test('the next view has the session, the call and the transaction of the one before it', () => {

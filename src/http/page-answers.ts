@@ -1,0 +1,186 @@
+import pLimit from 'p-limit';
+import { type CollectedSession, objectsOf } from '../bundle/collect-session.js';
+import { askTurns } from '../history/ask/ask.js';
+import { changesTo } from '../history/ask/call-changes.js';
+import { withLedger } from '../history/ask/context-report.js';
+import { objectLog } from '../history/ask/object-log.js';
+import { viewAt } from '../history/ask/object-view.js';
+import { openRequests, type Request } from '../history/ask/request-reader.js';
+import { requestView } from '../history/ask/request-view.js';
+import { askNotes } from '../history/ask/review-notes.js';
+import { searchedSession } from '../history/ask/search-session.js';
+import { seenIn } from '../history/ask/seen-by.js';
+import { sessionStrip } from '../history/ask/session-strip.js';
+import { PastContexts, pastContextOf } from '../history/rebuild/past-context.js';
+import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
+import type { Timeline } from '../history/rebuild/timeline.js';
+import { verifyAssembly } from '../history/verify/verify-assembly.js';
+import { type ObjectId, type SessionId, systemPromptObjectId } from '../objects/ids.js';
+import type { AnswerParameters, PageScope } from './page-format.js';
+import {
+  changesAnswer,
+  logAnswer,
+  notesAnswer,
+  pastContextAnswer,
+  reportDetailAnswer,
+  requestAnswer,
+  searchAnswer,
+  showAnswer,
+  stripAnswer,
+  whoAnswer,
+} from './review-answers.js';
+
+/** An answer of `/v1` that goes into a page. */
+export interface PageAnswer {
+  readonly path: string;
+  readonly parameters: AnswerParameters;
+  readonly body: object;
+}
+
+/** What a page is made of: everything that belongs to a session up to a step, read where nothing later is known. */
+export interface PagedSession {
+  readonly timeline: Timeline;
+  readonly collected: CollectedSession;
+  /** The last step where it is not the end of the session. */
+  readonly upto: number | undefined;
+  readonly onProgress?: ((what: 'calls' | 'objects', done: number, total: number) => void) | undefined;
+}
+
+/** The answers of a page, and what they were all read at. */
+export interface PageAnswers {
+  readonly scope: PageScope;
+  readonly objects: number;
+  answers(): AsyncGenerator<PageAnswer>;
+}
+
+/** Objects that are asked about at once. */
+const AT_ONCE = 8;
+/** Versions of one object; the page asks for no more. */
+const MOST_VERSIONS = 1_000;
+
+/** The objects of a session with the valid times of their versions that belong to it. */
+async function objectsIn({ timeline, collected, upto }: PagedSession): Promise<ReadonlyMap<ObjectId, ReadonlySet<number>>> {
+  const { session, sessions, transactions } = collected;
+  const named = objectsOf((await timeline.steps(session)).slice(0, upto));
+  const prompts = new Set<string>(sessions.map(systemPromptObjectId));
+  const found = new Map<ObjectId, Set<number>>();
+  for (const { id, validTime } of transactions.flatMap(({ places }) => places)) {
+    if (!named.has(id) && !prompts.has(id)) continue;
+    const times = found.get(id as ObjectId) ?? new Set();
+    found.set(id as ObjectId, times.add(validTime.getTime()));
+  }
+  return found;
+}
+
+/** Requests, contexts, ledgers and changes of each call. */
+async function* callAnswers({ timeline, onProgress }: PagedSession, { session, calls }: PageScope): AsyncGenerator<PageAnswer> {
+  const reader = await openRequests(timeline, session);
+  const contexts = new PastContexts(timeline);
+  const { records } = reader;
+  let before: Request | undefined;
+  for (const [done, step] of calls.entries()) {
+    onProgress?.('calls', done, calls.length);
+    const parameters = { session, at: `step:${step}` };
+    const at = records.findLastIndex((record) => record.step <= step);
+    const [proof, last] = [records[at], records[at - 1]];
+    const request = proof === undefined ? undefined : await reader.request(proof);
+    const context =
+      request === undefined
+        ? await contexts.at(session as SessionId, { moment: { kind: 'step', seq: step } })
+        : pastContextOf(request.rebuilt);
+    // What has a hash comes before what repeats it.
+    yield { path: '/v1/context', parameters, body: pastContextAnswer(context) };
+    if (proof !== undefined && request !== undefined) {
+      const unequal = request.side.matches
+        ? undefined
+        : await verifyAssembly(new AssemblyRebuilder(timeline.store, timeline.present), proof, timeline.present);
+      yield { path: '/v1/request', parameters, body: requestAnswer(await requestView(timeline, reader, request), unequal) };
+      if (last !== undefined) {
+        const from = before?.rebuilt.proof === last ? before : await reader.request(last);
+        const changes = await changesTo(timeline, reader, { from, to: request });
+        yield { path: '/v1/changes', parameters: { session, range: `..step:${step}` }, body: changesAnswer(changes) };
+      }
+    }
+    yield { path: '/v1/report/detail', parameters, body: reportDetailAnswer(await withLedger(context)) };
+    before = request;
+  }
+}
+
+/** The versions of an object that belong to the session, each as it stands, and who of its sessions saw which. */
+async function objectAnswers(
+  { timeline, collected }: PagedSession,
+  [id, times]: readonly [ObjectId, ReadonlySet<number>],
+): Promise<readonly PageAnswer[]> {
+  const { present } = timeline;
+  const isOurs = ({ validTime }: { readonly validTime: Date }): boolean => times.has(validTime.getTime());
+  const versions = (await objectLog(present, id, MOST_VERSIONS)).filter(isOurs);
+  const shown = versions.filter(({ state }) => state !== 'removed');
+  const views = await Promise.all(
+    shown.map(async ({ validTime, txId }): Promise<PageAnswer> => {
+      const view = await viewAt(timeline, id, await timeline.find({ validTime, tx: txId }, undefined));
+      const parameters = { object: id, valid_time: validTime.toISOString(), tx: txId };
+      return { path: '/v1/show', parameters, body: showAnswer(view, await view.text(), timeline.paths) };
+    }),
+  );
+  const log: PageAnswer = { path: '/v1/log', parameters: { object: id }, body: logAnswer(present.basis, { versions }) };
+  if (id.startsWith('system_prompt:')) return [...views, log];
+  const sightings = await seenIn(timeline, id, collected.sessions);
+  return [...views, log, { path: '/v1/who', parameters: { object: id }, body: whoAnswer(present.basis, id, sightings) }];
+}
+
+/** What a search looks through: each text with what is said of it where it is found. */
+async function corpusAnswer(
+  { timeline }: PagedSession,
+  {
+    session,
+    at,
+    held,
+  }: { readonly session: string; readonly at: string | undefined; readonly held: ReadonlyMap<ObjectId, ReadonlySet<number>> },
+): Promise<object> {
+  const { basis, batches, session: id } = await searchedSession(timeline, { session, at });
+  const hits: Parameters<typeof searchAnswer>[0]['hits'][number][] = [];
+  const texts: string[] = [];
+  for await (const batch of batches()) {
+    for (const { text, about } of batch) {
+      const hit = about();
+      const isOurs = hit.object === undefined || held.get(hit.object)?.has(hit.version?.validTime.getTime() ?? Number.NaN) === true;
+      if (!isOurs) continue;
+      hits.push({ ...hit, count: 1, lines: [] });
+      texts.push(text);
+    }
+  }
+  return { found: searchAnswer({ session: id, basis, hits, texts: hits.length, chars: 0, isCut: false }), texts };
+}
+
+/**
+ * The answers to what the review page asks of one session, made by what answers a server's questions. Nothing that the database knows beyond the session is in them: no later version of its files, no other session.
+ * @throws {HistoryError}
+ * @throws {StoreError}
+ * @throws {XtdbError}
+ */
+export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
+  const { collected, upto, onProgress } = paged;
+  const last = Math.max(0, ...collected.transactions.map(({ here }) => here));
+  const timeline = paged.timeline.upTo(last) ?? paged.timeline;
+  const own = { ...paged, timeline };
+  const { session } = collected;
+  const at = upto === undefined ? undefined : `step:${upto}`;
+  const strip = stripAnswer(await sessionStrip(timeline, session, { at }));
+  const scope: PageScope = { session, tx: strip.basis.tx_id, calls: [...new Set(strip.calls.map(({ step }) => step))] };
+  const held = await objectsIn(own);
+  async function* answers(): AsyncGenerator<PageAnswer> {
+    const parameters = { session };
+    yield { path: '/v1/strip', parameters, body: strip };
+    const { point, turns } = await askTurns(timeline, { session, at });
+    yield { path: '/v1/log', parameters, body: logAnswer(point.basis, { turns }) };
+    yield { path: '/v1/notes', parameters, body: notesAnswer((await askNotes(timeline, { session, at })).notes) };
+    yield* callAnswers(own, scope);
+    const objects = [...held];
+    for (let i = 0; i < objects.length; i += AT_ONCE) {
+      onProgress?.('objects', i, objects.length);
+      for (const some of await pLimit(AT_ONCE).map(objects.slice(i, i + AT_ONCE), (object) => objectAnswers(own, object))) yield* some;
+    }
+    yield { path: '/v1/search', parameters, body: await corpusAnswer(own, { session, at, held }) };
+  }
+  return { scope, objects: held.size, answers };
+}

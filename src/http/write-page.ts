@@ -1,0 +1,153 @@
+import { hash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { BundleError } from '../bundle/bundle-error.js';
+import { collectSession } from '../bundle/collect-session.js';
+import { writeBundleFile } from '../bundle/write-bundle-file.js';
+import type { Timeline } from '../history/rebuild/timeline.js';
+import type { SessionId } from '../objects/ids.js';
+import { unlessMissing } from '../process/system-error.js';
+import { AnswerPack, type WrittenBlock } from './answer-pack.js';
+import { type PageAnswer, type PagedSession, pageAnswers } from './page-answers.js';
+import { answerKey, BLOCK_ID, MANIFEST_ID, PAGE_FORMAT, PAGE_VERSION, type Packed, type PageManifest } from './page-format.js';
+
+/** Hides what may not be shown, in every text of every answer. */
+export interface AnswerMask {
+  /** How many texts were masked so far. */
+  readonly count: number;
+  masked(answer: PageAnswer): PageAnswer;
+}
+
+/** What is written, and where to. */
+export interface PageFile extends Pick<PagedSession, 'upto' | 'onProgress'> {
+  readonly session: SessionId;
+  readonly file: string;
+  /** The folder of the page as it was built for files. */
+  readonly web: string;
+  readonly mask?: AnswerMask | undefined;
+}
+
+/** What was written. */
+export interface WrittenPage {
+  readonly file: string;
+  readonly bytes: number;
+  /** Of the manifest, which has the hashes of everything else that it holds: the page shows it too. */
+  readonly sha256: string;
+  readonly manifest: PageManifest;
+}
+
+const digest = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`;
+
+/** What the page may do: run this one script and look as this one sheet says; it asks nobody anything. */
+const policyOf = (script: string, style: string): string =>
+  [
+    "default-src 'none'",
+    `script-src ${digest(script)}`,
+    `style-src ${digest(style)}`,
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ');
+
+/** A text that HTML has no other meaning for, so that it can stand in an element as it is. */
+function inElement(text: string, name: 'script' | 'style'): string {
+  if (new RegExp(`</${name}|<!--`, 'i').test(text)) throw new Error(`BUG: the ${name} of the page would end before its end`);
+  return text;
+}
+
+async function builtPage(web: string): Promise<{ readonly script: string; readonly style: string }> {
+  const read = (name: string): Promise<string | undefined> => unlessMissing(readFile(join(web, name), 'utf8'));
+  const [script, style] = await Promise.all([read('page.js'), read('page.css')]);
+  if (script === undefined || style === undefined)
+    throw new BundleError('unusable-file', `the page for files was not built: there is no ${join(web, 'page.js')}; npm run build makes it`);
+  return { script: inElement(script, 'script'), style: inElement(style, 'style') };
+}
+
+/** Data in an element that no browser runs; base64 has no character that ends one. */
+const dataElement = (id: string, base64: string): string => `<script type="application/octet-stream" id="${id}">${base64}</script>\n`;
+
+/** The parts of the file in their order; blocks as they become full, so that little more than one of them is held. */
+async function* partsOf(paged: PagedSession, { mask, web }: PageFile, written: { manifest?: PageManifest; sha256?: string }) {
+  const { script, style } = await builtPage(web);
+  const full: WrittenBlock[] = [];
+  const pack = new AnswerPack((block) => full.push(block));
+  const blocks: PageManifest['blocks'][number][] = [];
+  function* drained(): Generator<string> {
+    for (const { base64, ...block } of full.splice(0)) {
+      yield dataElement(`${BLOCK_ID}${blocks.length}`, base64);
+      blocks.push(block);
+    }
+  }
+  yield [
+    '<!doctype html>',
+    '<html lang="en">',
+    '<head>',
+    '<meta charset="utf-8">',
+    `<meta http-equiv="content-security-policy" content="${policyOf(script, style)}">`,
+    '<meta name="referrer" content="no-referrer">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark">',
+    '<title>Palimpsest</title>',
+    '<link rel="icon" href="data:,">',
+    `<style>${style}</style>`,
+    '</head>',
+    '<body>',
+    '<div id="page"></div>',
+    '',
+  ].join('\n');
+  const { scope, objects, answers } = await pageAnswers(paged);
+  const known = new Map<string, Packed>();
+  let versions = 0;
+  for await (const answer of answers()) {
+    const { path, parameters, body } = mask?.masked(answer) ?? answer;
+    known.set(answerKey(path, parameters, scope), pack.add(body));
+    if (path === '/v1/show') versions += 1;
+    yield* drained();
+  }
+  const index = pack.members(known);
+  pack.end();
+  yield* drained();
+  const { turn, step } = paged.collected;
+  const manifest: PageManifest = {
+    format: PAGE_FORMAT,
+    version: PAGE_VERSION,
+    ...scope,
+    turn,
+    step,
+    objects,
+    versions,
+    masked: mask?.count ?? null,
+    blocks,
+    answers: index,
+  };
+  const json = JSON.stringify(manifest);
+  Object.assign(written, { manifest, sha256: hash('sha256', json) });
+  yield dataElement(MANIFEST_ID, Buffer.from(json).toString('base64'));
+  yield `<script type="module">${script}</script>\n</body>\n</html>\n`;
+}
+
+/**
+ * Writes a session as one page that needs no server: the review page with its answers in it. The file appears whole, for its user alone, and never over another one; the same session gives the same bytes.
+ * @throws {BundleError} `file-exists`, `unusable-file`
+ * @throws {HistoryError}
+ * @throws {StoreError}
+ * @throws {XtdbError}
+ */
+export async function writePage(timeline: Timeline, page: PageFile): Promise<WrittenPage> {
+  const path = resolve(page.file);
+  const { session, upto, onProgress } = page;
+  const steps = (await timeline.steps(session)).slice(0, upto);
+  const collected = await collectSession({ present: timeline.present, steps }, session);
+  const written: { manifest?: PageManifest; sha256?: string } = {};
+  let bytes = 0;
+  async function* counted(): AsyncGenerator<string> {
+    for await (const part of partsOf({ timeline, collected, upto, onProgress }, page, written)) {
+      bytes += Buffer.byteLength(part);
+      yield part;
+    }
+  }
+  await writeBundleFile(path, counted());
+  return { file: path, bytes, sha256: written.sha256 as string, manifest: written.manifest as PageManifest };
+}

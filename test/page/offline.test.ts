@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Browser, BrowserContext } from 'playwright-core';
+import { askHere } from '../support/ask-here.js';
+import { suiteData } from '../support/mcp-clients.js';
+import { expectQuiet, openBrowser, type WatchedPage, watchedPage } from './browser.js';
+import { type RecordedSession, recordedSession } from './recorded-session.js';
+
+/** Where pictures of the views are put; none are taken where it is not set. */
+const PICTURES = process.env.PALIMPSEST_PICTURES;
+
+describe('a session in one file', () => {
+  let made: RecordedSession;
+  let file: string;
+  let browser: Browser;
+  let context: BrowserContext;
+
+  const run = (...args: string[]) => askHere([...args, '--data', suiteData()]);
+
+  beforeAll(async () => {
+    made = await recordedSession(`file${randomUUID().slice(0, 8)}`);
+    expect(
+      (await run('note', `${made.session}@turn:2`, '--verdict', 'wrong', '--text', 'It <b>did</b> not look.', '--by', 'ann')).code,
+    ).toBe(0);
+    file = join(made.root, 'session.html');
+    const { code, stderr } = await run('export', made.session, '--html', file);
+    expect([code, stderr]).toEqual([0, '']);
+    browser = await openBrowser();
+    context = await browser.newContext({ colorScheme: 'dark', viewport: { width: 1_100, height: 720 }, offline: true });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await made?.close();
+  });
+
+  async function open(view: string, path = file): Promise<WatchedPage> {
+    const address = pathToFileURL(path).href;
+    const watched = await watchedPage(context, address);
+    await watched.page.goto(`${address}#/${view}`);
+    await watched.settled();
+    return watched;
+  }
+
+  const views: readonly (readonly [string, () => string, RegExp])[] = [
+    ['file', () => '', /file/],
+    ['strip', () => 'strip?all=1', /Context strip/],
+    ['turns', () => 'turns', /Turns/],
+    ['request', () => 'request', /Request/],
+    ['changes', () => 'changes', /From call to call/],
+    ['object', () => `object?id=${made.file}&a=1&b=2`, /Object/],
+    ['search', () => 'search?q=script', /Search/],
+    ['query', () => 'query', /Query/],
+  ];
+
+  test.each(views)('%s is shown from the disk, without a network, to everybody', async (name, address, title) => {
+    const watched = await open(address());
+    const { page } = watched;
+    expect(await page.locator('h1').first().textContent()).toMatch(title);
+    expect(await page.locator('[role=alert]').allTextContents()).toEqual([]);
+    expectQuiet(watched);
+    expect(await watched.barriers()).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'light' });
+    expect(await watched.barriers()).toEqual([]);
+    if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `file-${name}.png`) });
+    await page.close();
+  });
+
+  test('every call has its request, hashed by the browser, and its changes; hostile texts stay texts', async () => {
+    const watched = await open('strip');
+    const { page } = watched;
+    const steps = await page.evaluate(
+      () => JSON.parse(atob(document.querySelector('#palimpsest-manifest')?.textContent ?? '')).calls as number[],
+    );
+    expect(steps).toHaveLength(made.contexts);
+    for (const [i, step] of steps.entries()) {
+      await page.goto(`${pathToFileURL(file).href}#/request?step=${step}`);
+      await watched.settled();
+      await page.getByRole('status', { name: 'Check' }).getByText('Made again, byte for byte').waitFor();
+      if (i === 0) continue;
+      await page.goto(`${pathToFileURL(file).href}#/changes?step=${step}`);
+      await watched.settled();
+      expect(await page.locator('[role=alert]').allTextContents()).toEqual([]);
+    }
+    await page.goto(`${pathToFileURL(file).href}#/request?step=${steps.at(-1)}`);
+    await watched.settled();
+    const told = await page.locator('main').innerText();
+    expect(told).toContain('<script>alert("ran")</script>');
+    expect(told).toContain('\\u202e');
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('the reader has all of it hashed, and sees what reviewers said', async () => {
+    const watched = await open('');
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Verify' }).click();
+    const told = page.getByRole('status', { name: 'Verification' });
+    await told.getByText('✓ All of it is what it says').waitFor();
+    expect(await told.innerText()).toContain(`${made.contexts} contexts byte for byte what was handed out`);
+    const notes = page.getByRole('region', { name: 'Notes' });
+    expect(await notes.innerText()).toMatch(/wrong.*turn 2.*ann[\s\S]*It <b>did<\/b> not look\./);
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('what was altered or cut out is found', async () => {
+    const whole = await readFile(file, 'utf8');
+    const blocks = [...whole.matchAll(/id="palimpsest-block-(\d+)">([^<]*)</g)];
+    expect(blocks.length).toBeGreaterThan(0);
+    const [, number = '', base64 = ''] = blocks.at(-1) ?? [];
+    const altered = join(made.root, 'altered.html');
+    const bytes = Buffer.from(base64, 'base64');
+    bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 0x20;
+    await writeFile(altered, whole.replace(base64, bytes.toString('base64')));
+    const watched = await open('', altered);
+    await watched.page.getByRole('button', { name: 'Verify' }).click();
+    await watched.page.getByText(/✗/).waitFor();
+    expect(await watched.page.getByRole('status', { name: 'Verification' }).innerText()).toMatch(new RegExp(`block ${number}`));
+    await watched.page.close();
+    const short = join(made.root, 'short.html');
+    await writeFile(
+      short,
+      whole.replace(
+        /<script type="application\/octet-stream" id="palimpsest-manifest">[^<]*</,
+        '<script type="application/octet-stream" id="palimpsest-manifest"><',
+      ),
+    );
+    const { page } = await open('', short);
+    await page.getByRole('alert').getByText('altered or cut short').waitFor();
+    await page.close();
+  });
+
+  test('an object has its versions on both clocks, and a long one few rows', async () => {
+    const watched = await open(`object?id=${made.file}`);
+    const { page } = watched;
+    await page.getByRole('button', { name: 'from 1' }).click();
+    await page.getByRole('button', { name: 'to 2' }).click();
+    await page.locator('.diff .added').getByText('const two = 2;').waitFor();
+    await page.getByLabel('True at (valid time)').fill('0');
+    await page.getByRole('heading', { name: /Version 1/ }).waitFor();
+    await page.goto(`${pathToFileURL(file).href}#/object?id=${made.long}`);
+    await page.getByText('long line long line').first().waitFor();
+    expect(await page.locator('.virtual-row').count()).toBeLessThan(200);
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('the keys go from call to call, every place is an address, and nothing is offered that needs a server', async () => {
+    const watched = await open('strip');
+    const { page } = watched;
+    const chosen = () => page.locator('.chosen-call strong').innerText();
+    const last = await chosen();
+    await page.keyboard.press('k');
+    await expect(chosen()).resolves.not.toBe(last);
+    const [before, address] = [await chosen(), page.url()];
+    expect(address).toContain('#/strip?');
+    await page.keyboard.press('r');
+    await page.getByRole('heading', { name: 'Request', exact: true }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').getByLabel('Verb').fill('turns');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Turns' }).waitFor();
+    await page.keyboard.press('/');
+    await page.getByLabel('Text').fill('two');
+    await page.keyboard.press('Enter');
+    await page.getByText('Stood whole in the context at').first().waitFor();
+    await page.goBack();
+    await page.goto(address);
+    await watched.settled();
+    expect(await chosen()).toBe(before);
+    await page.goto(`${pathToFileURL(file).href}#/query`);
+    await page.getByText('A query asks a database').waitFor();
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('is private, the same for the same session, and never written over another file', async () => {
+    const again = await run('export', made.session, '--html', join(made.root, 'again.html'), '--json');
+    expect(again.code).toBe(0);
+    expect((await readFile(join(made.root, 'again.html'))).equals(await readFile(file))).toBe(true);
+    const over = await run('export', made.session, '--html', file);
+    expect([over.code, over.stderr]).toEqual([1, expect.stringContaining('nothing is written over')]);
+  });
+});

@@ -1,0 +1,171 @@
+import { linesWith } from '../src/history/ask/found-lines.js';
+import {
+  type AnswerParameters,
+  answerKey,
+  BLOCK_ID,
+  MANIFEST_ID,
+  PAGE_FORMAT,
+  PAGE_VERSION,
+  type Packed,
+  type PageManifest,
+} from '../src/http/page-format.js';
+import { Refused } from './access.js';
+import type { AnswerSource } from './ask.js';
+import { sha256 } from './sha256.js';
+import { unpackedValue } from './unpacked-value.js';
+import type { Log, Notes, Search } from './wire.js';
+
+function bytesOf(id: string): Uint8Array<ArrayBuffer> {
+  const text = atob(document.querySelector(`#${id}`)?.textContent ?? '');
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+async function unpacked(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Uint8Array(await new Response(plain).arrayBuffer());
+}
+
+const broken = (why: string): Refused => new Refused('altered', 0, `this file was altered or cut short: ${why}`);
+
+/** What a search looks through. */
+interface Corpus {
+  readonly found: Search;
+  readonly texts: readonly string[];
+}
+
+/** What a question is answered from what the file holds; the parameters are those of `/v1`. */
+type Special = (file: EmbeddedSession, parameters: AnswerParameters) => Promise<unknown>;
+
+/** What is asked of the file in another form than it holds it. */
+const SPECIAL: Readonly<Record<string, Special>> = {
+  '/v1/search': async (file, { session, tx, text, limit }) => {
+    const { found, texts } = (await file.answer('/v1/search', { session, tx })) as Corpus;
+    const hits = found.hits.flatMap((hit, i) => {
+      const lines = linesWith(texts[i] ?? '', String(text));
+      return lines.count === 0 ? [] : [{ ...hit, ...lines }];
+    });
+    const most = Number(limit ?? 100);
+    const chars = texts.reduce((sum, one) => sum + one.length, 0);
+    return { ...found, hits: hits.slice(0, most), texts: texts.length, chars, is_cut: hits.length > most };
+  },
+  '/v1/log': async (file, parameters) => {
+    const { limit, ...others } = parameters;
+    const answer = (await file.answer('/v1/log', parameters)) as Log;
+    return others.object === undefined ? { ...answer, turns: answer.turns?.slice(0, Number(limit ?? 100)) } : answer;
+  },
+  '/v1/notes': async (file, { object, ...parameters }) => {
+    const answer = (await file.answer('/v1/notes', parameters)) as Notes;
+    return object === undefined ? answer : { ...answer, said: answer.said.filter((note) => note.object === object) };
+  },
+  '/v1/query': async () => {
+    throw new Refused('not-in-file', 0, 'a query asks a database, and this file holds answers: import the session and ask there');
+  },
+};
+
+/** The session that this very file holds: its answers, read block by block as they are asked for. */
+export class EmbeddedSession implements AnswerSource {
+  readonly isServed = false;
+  readonly manifest: PageManifest;
+  /** SHA-256 of the manifest, which has those of all blocks in it. */
+  readonly sha256: string;
+  readonly #blocks = new Map<number, Promise<void>>();
+  readonly #nodes = new Map<number, Packed>();
+
+  private constructor(manifest: PageManifest, digest: string) {
+    this.manifest = manifest;
+    this.sha256 = digest;
+  }
+
+  /** @throws {Refused} `altered`, `newer-version` */
+  static async open(): Promise<EmbeddedSession> {
+    const bytes = bytesOf(MANIFEST_ID);
+    let manifest: PageManifest;
+    try {
+      manifest = JSON.parse(new TextDecoder().decode(bytes)) as PageManifest;
+    } catch {
+      throw broken('it does not say what it holds');
+    }
+    if (manifest.format !== PAGE_FORMAT) throw broken('it holds something else');
+    if (manifest.version > PAGE_VERSION) throw new Refused('newer-version', 0, 'what this file holds is of a later version than its page');
+    return new EmbeddedSession(manifest, await sha256(bytes));
+  }
+
+  /** @throws {Refused} `not-in-file` – the file has no answer to it */
+  ask(path: string, parameters: AnswerParameters): Promise<unknown> {
+    return (SPECIAL[path] ?? ((file, asked) => file.answer(path, asked)))(this, parameters);
+  }
+
+  /** The answer that the file holds. */
+  async answer(path: string, parameters: AnswerParameters): Promise<unknown> {
+    const key = answerKey(path, parameters, this.manifest);
+    const index = (await this.#node(this.manifest.answers)) as Readonly<Record<string, Packed>>;
+    if (!Object.hasOwn(index, key))
+      throw new Refused('not-in-file', 0, `this file holds one session as it was at one moment, and no answer to this: ${key}`);
+    return this.#value(index[key] as Packed);
+  }
+
+  /** The keys of all answers. */
+  async keys(): Promise<readonly string[]> {
+    return Object.keys((await this.#node(this.manifest.answers)) as object);
+  }
+
+  /** The answer of a key. */
+  async byKey(key: string): Promise<unknown> {
+    return this.#value(((await this.#node(this.manifest.answers)) as Readonly<Record<string, Packed>>)[key] as Packed);
+  }
+
+  /** Whether a block is what the manifest says of it. */
+  async isWhole(number: number): Promise<boolean> {
+    const said = this.manifest.blocks[number];
+    const bytes = await unpacked(bytesOf(`${BLOCK_ID}${number}`)).catch(() => undefined);
+    return bytes !== undefined && said !== undefined && bytes.length === said.bytes && (await sha256(bytes)) === said.sha256;
+  }
+
+  async #node(node: number): Promise<Packed> {
+    await this.#load(node);
+    const found = this.#nodes.get(node);
+    if (found === undefined) throw broken(`part ${node} is missing`);
+    return found;
+  }
+
+  /** Reads the block that holds a node. */
+  #load(node: number): Promise<void> {
+    let first = 0;
+    const { blocks } = this.manifest;
+    for (const [number, { nodes }] of blocks.entries()) {
+      if (node < first + nodes) {
+        const known = this.#blocks.get(number) ?? this.#read(number, first);
+        this.#blocks.set(number, known);
+        return known;
+      }
+      first += nodes;
+    }
+    return Promise.reject(broken(`part ${node} is missing`));
+  }
+
+  async #read(number: number, first: number): Promise<void> {
+    let nodes: readonly Packed[];
+    try {
+      nodes = JSON.parse(new TextDecoder().decode(await unpacked(bytesOf(`${BLOCK_ID}${number}`)))) as readonly Packed[];
+    } catch {
+      throw broken(`block ${number} cannot be read`);
+    }
+    for (const [i, node] of nodes.entries()) this.#nodes.set(first + i, node);
+  }
+
+  /** A value; blocks that it needs are read until all of them are there. */
+  async #value(packed: Packed): Promise<unknown> {
+    for (;;) {
+      const missing = new Set<number>();
+      const value = unpackedValue(packed, (node) => {
+        const known = this.#nodes.get(node);
+        if (known === undefined) missing.add(node);
+        return known;
+      });
+      if (missing.size === 0) return value;
+      for (const node of missing) await this.#load(node);
+    }
+  }
+}

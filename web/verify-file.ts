@@ -1,0 +1,64 @@
+import type { EmbeddedSession } from './embedded.js';
+import { sha256 } from './sha256.js';
+import type { PastContext, Show } from './wire.js';
+
+/** What was found of a file so far. */
+export interface Verified {
+  /** Of how many things that are looked at, all together. */
+  readonly done: number;
+  readonly total: number;
+  /** Blocks of data that are what the manifest says. */
+  readonly blocks: number;
+  /** Contexts whose text has the hash that was recorded when it was handed out. */
+  readonly contexts: number;
+  /** Contexts of which no record was kept: there is nothing to compare them with. */
+  readonly unrecorded: number;
+  /** Versions whose text has the hash that they carry. */
+  readonly versions: number;
+  /** Contexts and versions in which something was masked: they have hashes of their own, and what they were is not told. */
+  readonly masked: number;
+  /** What is not what it says. */
+  readonly wrong: readonly string[];
+}
+
+const utf8 = new TextEncoder();
+
+/** Whether an answer says that something in it was masked. */
+const isMasked = (answer: unknown): boolean => (answer as { readonly redacted?: boolean }).redacted === true;
+
+/** Hashes everything that a file holds, here in front of the reader, and compares. Tells how far it is. */
+export async function verifyFile(file: EmbeddedSession, onProgress: (found: Verified) => void): Promise<Verified> {
+  const { blocks } = file.manifest;
+  const [blocksToDo, keys] = [blocks.length, await file.keys()];
+  const contexts = keys.filter((key) => key.startsWith('/v1/context '));
+  const versions = keys.filter((key) => key.startsWith('/v1/show '));
+  const total = blocksToDo + contexts.length + versions.length;
+  let found: Verified = { done: 0, total, blocks: 0, contexts: 0, unrecorded: 0, versions: 0, masked: 0, wrong: [] };
+  const say = (more: Partial<Verified>): void => {
+    found = { ...found, ...more, done: found.done + 1 };
+    onProgress(found);
+  };
+  const wrong = (what: string): void => say({ wrong: [...found.wrong, what] });
+  for (const number of blocks.keys()) {
+    if (await file.isWhole(number)) say({ blocks: found.blocks + 1 });
+    else wrong(`block ${number} is not what the manifest says`);
+  }
+  for (const key of contexts) {
+    const answer = (await file.byKey(key)) as PastContext;
+    const isSame = (await sha256(utf8.encode(answer.text))) === answer.sha256;
+    if (!isSame || answer.matches === false) wrong(`the context at ${key.split('at=')[1]} is not what was handed out`);
+    else if (isMasked(answer)) say({ masked: found.masked + 1 });
+    else if (answer.matches === null) say({ unrecorded: found.unrecorded + 1 });
+    else say({ contexts: found.contexts + 1 });
+  }
+  for (const key of versions) {
+    const { object, ...rest } = (await file.byKey(key)) as Show;
+    const said = object.content_hash;
+    const { content } = object;
+    if (typeof said === 'string' && typeof content === 'string' && (await sha256(utf8.encode(content))) !== said)
+      wrong(`${key} is not what its hash says`);
+    else if (isMasked(rest)) say({ masked: found.masked + 1 });
+    else say({ versions: found.versions + 1 });
+  }
+  return found;
+}

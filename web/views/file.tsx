@@ -1,0 +1,135 @@
+import { useState } from 'preact/hooks';
+import { AnswerBox } from '../answer-box.js';
+import { useAnswer } from '../ask.js';
+import type { EmbeddedSession } from '../embedded.js';
+import { from } from '../place.js';
+import { oneLine } from '../shown-text.js';
+import { TextView } from '../text-view.js';
+import { type Verified, verifyFile } from '../verify-file.js';
+import type { Notes } from '../wire.js';
+import { counted, shortTime } from '../words.js';
+
+type Check =
+  | { readonly state: 'unasked' }
+  | { readonly state: 'running' | 'done'; readonly found: Verified | undefined }
+  | { readonly state: 'failed'; readonly why: string };
+
+function Found({ found, isDone }: { readonly found: Verified; readonly isDone: boolean }) {
+  const { done, total, blocks, contexts, unrecorded, versions, masked, wrong } = found;
+  if (!isDone)
+    return (
+      <>
+        {counted(done)} of {counted(total)} hashed…
+      </>
+    );
+  return (
+    <>
+      {wrong.length === 0 ? '✓ All of it is what it says. ' : `✗ ${counted(wrong.length)} of ${counted(total)} are not what they say. `}
+      {counted(blocks)} blocks as the manifest has them; {counted(contexts)} contexts byte for byte what was handed out; {counted(versions)}{' '}
+      versions with the hashes that they carry
+      {unrecorded > 0 && `; ${counted(unrecorded)} contexts of which no record was kept`}
+      {masked > 0 && `; ${counted(masked)} contexts and versions in which something was masked, with hashes of their own`}.
+      {wrong.length > 0 && (
+        <ul>
+          {wrong.slice(0, 20).map((one) => (
+            <li key={one}>{oneLine(one)}</li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function Verify({ file }: { readonly file: EmbeddedSession }) {
+  const [check, setCheck] = useState<Check>({ state: 'unasked' });
+  const run = (): void => {
+    setCheck({ state: 'running', found: undefined });
+    verifyFile(file, (found) => setCheck({ state: 'running', found })).then(
+      (found) => setCheck({ state: 'done', found }),
+      (error: unknown) => setCheck({ state: 'failed', why: error instanceof Error ? error.message : String(error) }),
+    );
+  };
+  const isWrong = check.state === 'failed' || (check.state === 'done' && check.found?.wrong.length !== 0);
+  return (
+    <section aria-label="Verification">
+      <h2>Is it what was recorded?</h2>
+      <p>
+        Every context and every version is hashed here, by this browser, and compared with the hash that was recorded. Whoever sent the file
+        was told this hash of all of it: <code class="digest">{file.sha256}</code>
+      </p>
+      <button type="button" onClick={run} disabled={check.state === 'running'}>
+        Verify
+      </button>
+      {check.state !== 'unasked' && (
+        <div class={`check ${isWrong ? 'unequal' : check.state === 'done' ? 'equal' : 'checking'}`} role="status" aria-label="Verification">
+          {check.state === 'failed' && `✗ ${check.why}`}
+          {check.state !== 'failed' && check.found !== undefined && <Found found={check.found} isDone={check.state === 'done'} />}
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Said() {
+  const answer = useAnswer<Notes>('/v1/notes', {});
+  return (
+    <section aria-label="Notes">
+      <h2>What reviewers said</h2>
+      <AnswerBox answer={answer}>
+        {({ said }) =>
+          said.length === 0 ? (
+            <p class="note">Nobody has said anything.</p>
+          ) : (
+            <ol class="notes">
+              {said.map(({ turn, step, at, object, verdict, text, by }, i) => (
+                <li key={i}>
+                  <p>
+                    {verdict !== null && <strong>{verdict}</strong>} <a href={from('request', { step })}>{`turn ${turn}, step ${step}`}</a>
+                    {object !== null && (
+                      <>
+                        , <a href={from('object', { id: object })}>{oneLine(object, 60)}</a>
+                      </>
+                    )}{' '}
+                    <small>{`${by === null ? '' : `${oneLine(by)}, `}${shortTime(at)}`}</small>
+                  </p>
+                  {text !== null && <TextView text={text} label={`Note ${i + 1}`} />}
+                </li>
+              ))}
+            </ol>
+          )
+        }
+      </AnswerBox>
+    </section>
+  );
+}
+
+/** What a file holds, whether it is what was recorded, and what was said of it. */
+export function FileView({ file }: { readonly file: EmbeddedSession }) {
+  const { session, turn, step, calls, objects, versions, tx, masked } = file.manifest;
+  return (
+    <>
+      <h1>{oneLine(session)}</h1>
+      <dl class="facts">
+        <dt>Up to</dt>
+        <dd>
+          turn {counted(turn)}, step {counted(step)}, as known after transaction {tx ?? 'none'}
+        </dd>
+        <dt>In this file</dt>
+        <dd>
+          {counted(calls.length)} calls, {counted(versions)} versions of {counted(objects)} objects
+        </dd>
+        {masked !== null && (
+          <>
+            <dt>Redacted</dt>
+            <dd>{counted(masked)} texts were masked before it was written; what they held is not in it</dd>
+          </>
+        )}
+      </dl>
+      <p class="note">
+        This file needs no server and asks none. <a href={from('strip')}>The context strip</a> shows the session call by call.
+      </p>
+      <Verify file={file} />
+      <Said />
+    </>
+  );
+}
