@@ -12,7 +12,7 @@ import { interleave } from '../interleave.js';
 import { median, quantile } from '../quantile.js';
 import type { CaseResult, Sample } from '../results.js';
 import type { Workshop } from '../workshop.js';
-import { measureProjecting, UNCHANGED_VIEW } from './projecting.js';
+import { EXPORTS, measureProjecting, UNCHANGED_VIEW } from './projecting.js';
 import { measureReviewing } from './reviewing.js';
 import { measureVerbs } from './verbs.js';
 
@@ -204,6 +204,12 @@ export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
         bar: 50,
         unit: 'ms',
       },
+      ...Object.values(EXPORTS).map((name) => ({
+        what: `the session as ${name}, p95`,
+        measured: p95(projected.samples, name),
+        bar: 3_000,
+        unit: 'ms',
+      })),
       { what: 'rebuild of any turn, nothing known, p95', measured: p95(samples, names.any), bar: 150, unit: 'ms' },
     ],
   };

@@ -13,6 +13,9 @@ import type { Workshop } from '../workshop.js';
 /** The sample of a view that goes on from the one before it. */
 export const UNCHANGED_VIEW = 'view, nothing changed';
 
+/** The samples of a whole session as the files of another program. */
+export const EXPORTS = { cortexfs: 'session directory of CortexFS', agentContext: 'bundle of Agent Context' } as const;
+
 /** A share of the session, so that turns have to go. */
 const SHARE = 0.2;
 
@@ -64,10 +67,8 @@ export async function measureProjecting(
         name: UNCHANGED_VIEW,
         prepare: async () => async () => ({ bytes: budgetedView(projection, budget, state).items.length }),
       },
-      writing('session directory of CortexFS', async (folder) =>
-        exportSession(await Timeline.open(await client.delivered()), folder, { session }),
-      ),
-      writing('bundle of Agent Context', async (folder) =>
+      writing(EXPORTS.cortexfs, async (folder) => exportSession(await Timeline.open(await client.delivered()), folder, { session })),
+      writing(EXPORTS.agentContext, async (folder) =>
         exportBundle({ timeline: await Timeline.open(await client.delivered()), session, when: {} }, folder),
       ),
     ],

@@ -43,6 +43,7 @@ const segment = z.strictObject({
  * - `approval`: that an approval was asked for, or decided
  * - `review`: what a reviewer says of the session at a step, or of an object; never shown to a model
  * - `call`: that the model made a call whose result has not come
+ * - `import`: a piece of what another program wrote of the session, as it was brought in
  */
 const BODIES = {
   budget: z.strictObject({
@@ -151,6 +152,8 @@ const BODIES = {
     extra,
   }),
   call: z.strictObject({ native: word, tool: word, args: json, by: count, extra }),
+  /** `whole` is the SHA-256 of all pieces together; `part` counts them from 0. */
+  import: z.strictObject({ format: word, whole: sha256, part: count, parts: z.int().positive(), text: z.string() }),
 };
 
 /** A kind of record. */

@@ -124,22 +124,34 @@ interface OpenTurn {
 const beginningOf = ({ seq, calls }: ChatRow): number => seq ?? calls[0]?.seq ?? 0;
 const isModels = ({ message }: ChatRow): boolean => MODEL_ROLES.has(message.role);
 
+/** Values by a number, each list in their order. */
+function grouped<Value>(values: readonly Value[], numberOf: (value: Value) => number): ReadonlyMap<number, readonly Value[]> {
+  const groups = new Map<number, Value[]>();
+  for (const value of values) {
+    const number = numberOf(value);
+    const group = groups.get(number);
+    if (group === undefined) groups.set(number, [value]);
+    else group.push(value);
+  }
+  return groups;
+}
+
 /** The rows of a turn with the pending calls of its messages; a call whose message is not known stands in a row of its own. */
 function openRows(rows: readonly ChatRow[], pending: readonly PendingCall[]): readonly OpenRow[] {
-  const waiting = new Set(pending);
+  const waiting = new Map(grouped(pending, ({ by }) => by));
+  const places = new Map(pending.map((one, place) => [one, place]));
+  const placeOf = (one: PendingCall): number => places.get(one) ?? 0;
+  const take = (seq: number | undefined): readonly PendingCall[] => {
+    const own = seq === undefined ? undefined : waiting.get(seq);
+    if (own !== undefined) waiting.delete(seq as number);
+    return own ?? [];
+  };
   const open = rows.map((row): OpenRow => {
-    const own = isModels(row) ? pending.filter(({ by }) => by === row.seq || row.calls.some(({ seq }) => seq === by)) : [];
-    for (const one of own) waiting.delete(one);
-    return { ...row, from: beginningOf(row), pending: own };
+    const own = isModels(row) ? [row.seq, ...row.calls.map(({ seq }) => seq)].flatMap(take) : [];
+    return { ...row, from: beginningOf(row), pending: own.toSorted((a, b) => placeOf(a) - placeOf(b)) };
   });
-  const alone = [...new Set([...waiting].map(({ by }) => by))].map(
-    (by): OpenRow => ({
-      message: { role: 'assistant', text: '' },
-      seq: undefined,
-      calls: [],
-      from: by,
-      pending: [...waiting].filter((one) => one.by === by),
-    }),
+  const alone = [...waiting].map(
+    ([by, own]): OpenRow => ({ message: { role: 'assistant', text: '' }, seq: undefined, calls: [], from: by, pending: own }),
   );
   // Sorting is stable: what is not known to be earlier stands behind.
   return [...open, ...alone].sort((a, b) => a.from - b.from);
@@ -257,17 +269,6 @@ function digestOf(entries: readonly Entry[]): Sha256 {
   return hashText(JSON.stringify(entries.map((entry) => [entry.id, entry.kind, entry.sha256, ...callsOf(entry).map(({ id }) => id)])));
 }
 
-/** The steps of each turn, in order. */
-function stepsByTurn(steps: readonly Step[]): ReadonlyMap<number, readonly Step[]> {
-  const turns = new Map<number, Step[]>();
-  for (const step of steps) {
-    const own = turns.get(step.turn);
-    if (own === undefined) turns.set(step.turn, [step]);
-    else own.push(step);
-  }
-  return turns;
-}
-
 /**
  * The ordered entries of a session: messages in their order, results directly behind the message that made their calls and in the order of the calls, approvals
  * behind what they were asked after. A result never stands without its call. A pure function; takes as long as counting the tokens of all texts does.
@@ -279,20 +280,12 @@ export function projectSession(source: ProjectionSource, counter: TokenCounter):
   const last = steps.at(-1);
   const builder = new EntryBuilder(source, counter);
   builder.prompt();
-  const turns = stepsByTurn(steps);
-  for (const [turn, own] of turns) {
-    const [first, end] = [own[0]?.seq ?? 0, own.at(-1)?.seq ?? 0];
-    const isLast = turn === last?.turn;
-    // What is from before the first step stands in the first turn.
-    const isIn = (seq: number): boolean => (seq >= first || own[0] === steps[0]) && (isLast || seq <= end);
-    const rows = openRows(
-      chatRows(own),
-      pending.filter(({ by }) => isIn(by)),
-    );
-    builder.turn(
-      { turn, rows },
-      approvals.filter(({ seq }) => isIn(seq)),
-    );
+  // What is from before the first step stands in the first turn.
+  const turnAt = (seq: number): number => steps[Math.min(Math.max(seq, 1), steps.length) - 1]?.turn ?? 0;
+  const [waiting, asked] = [grouped(pending, ({ by }) => turnAt(by)), grouped(approvals, ({ seq }) => turnAt(seq))];
+  for (const [turn, own] of grouped(steps, (step) => step.turn)) {
+    const rows = openRows(chatRows(own), waiting.get(turn) ?? []);
+    builder.turn({ turn, rows }, asked.get(turn) ?? []);
   }
   const { entries, open } = builder;
   const turn = last?.turn ?? 0;

@@ -2,6 +2,7 @@ import type { AssemblyInput } from '../../assembly/layout.js';
 import { RENDERERS, type RendererName } from '../../assembly/renderers.js';
 import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
 import type { SessionId, Sha256 } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { ContextReader } from './context-reader.js';
@@ -67,11 +68,16 @@ export class PastContexts {
         moment?.kind === 'turn' && moment.step === undefined ? defined({ first: span?.first, last: span?.last }) : { step: seq };
       const [proof] = (await assembliesAt(this.timeline.present, session, { turn, ...wanted })).slice(-1);
       if (proof !== undefined) {
-        if (proof.session === session) this.#rebuilder.know(await this.timeline.steps(session));
+        if (proof.session === session) this.know(await this.timeline.steps(session));
         return this.ofRecord(proof);
       }
     }
     return this.#assembled(session, point);
+  }
+
+  /** Takes in the steps of one session, from its first on, so that they need not be read again. */
+  know(steps: readonly Step[]): void {
+    this.#rebuilder.know(steps);
   }
 
   /** The context of a record, made again. */

@@ -86,6 +86,7 @@ async function readBundleSource(timeline: Timeline, session: SessionId, { when, 
   const proofs = found.filter((proof) => scope === 'session' || proof.turn === turn);
   const contexts = new PastContexts(timeline);
   const last = proofs.at(-1);
+  if (last?.session === session) contexts.know(steps);
   const delivered: DeliveredContext[] = [];
   for (const proof of proofs) delivered.push({ id: assemblyId(proof), proof, ...(proof === last ? await inputOf(contexts, proof) : {}) });
   return {

@@ -225,7 +225,15 @@ export class ItemTable {
       title: tool,
       sources: [source, ...files.flatMap((file) => this.fileSource(file) ?? [])],
       visibility: MODEL,
-      metadata: { ...common.metadata, tool, tool_call_id: native, call_item: of, pinned: pinned ? true : undefined },
+      // Of a whole that was too large to be kept the source has the hash.
+      metadata: {
+        ...common.metadata,
+        tool,
+        tool_call_id: native,
+        call_item: of,
+        pinned: pinned ? true : undefined,
+        kept: entry.whole === undefined ? undefined : 'head and tail',
+      },
     });
   }
 

@@ -1,6 +1,7 @@
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
+import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { EntryId, ResultEntry } from '../../projection/entry.js';
 import type { Projection } from '../../projection/project-session.js';
 import { isJsonObject } from '../../values/json-object.js';
@@ -20,6 +21,8 @@ export interface PlacedSession {
   /** The last one. */
   readonly lineOf: ReadonlyMap<EntryId, number>;
   readonly records: readonly ShownRecord[];
+  /** The texts of its files, as far as they were read. */
+  readonly contents: ReadonlyMap<ObjectId, string | null>;
 }
 
 /** Texts that are shorter are not worth a reference. */
@@ -34,6 +37,9 @@ function shortLine(text: string): string {
   const line = oneLine(text);
   return line.length <= LONGEST_SUMMARY ? line : `${line.slice(0, LONGEST_SUMMARY).toWellFormed()} …`;
 }
+
+/** What a file is called in the context area. */
+const fileName = (id: ObjectId): string => `f-${id.slice(0, 32)}`;
 
 const resultsOf = ({ entries }: Projection): readonly ResultEntry[] => entries.flatMap((entry) => (entry.kind === 'result' ? [entry] : []));
 
@@ -114,7 +120,7 @@ function swappedRange({ projection, firstLineOf, lineOf, lines, records }: Place
 
 function refLines({ projection, lineOf }: PlacedSession): string {
   const files = projection.files.map(({ metadata, source, active }) => ({
-    id: `f-${metadata.id.slice(0, 32)}`,
+    id: fileName(metadata.id),
     path: source.path,
     kind: 'file',
     summary: active ? 'in context' : 'known, not in context',
@@ -128,20 +134,44 @@ function refLines({ projection, lineOf }: PlacedSession): string {
   return jsonLines([...files, ...outputs]);
 }
 
-/** Texts of results that stand more than once in `messages.jsonl`. */
-function dedupLines({ projection, lineOf }: PlacedSession): string {
-  const places = new Map<string, { readonly result: ResultEntry; readonly refs: string[] }>();
+/** A text with the places where it stands. */
+interface SharedText {
+  readonly text: string;
+  readonly tokens: number | undefined;
+  readonly refs: string[];
+}
+
+/** Texts that stand more than once: outputs in `messages.jsonl`, files of the index, and what is pinned of both. */
+function dedupLines({ projection, lineOf, contents }: PlacedSession): string {
+  const shared = new Map<Sha256, SharedText>();
+  const add = (
+    ref: string,
+    text: string | null | undefined,
+    { sha256, tokens }: { sha256?: Sha256 | null; tokens?: number } = {},
+  ): void => {
+    if (typeof text !== 'string' || text.length < LEAST_SHARED) return;
+    const hash = sha256 ?? hashText(text);
+    const known = shared.get(hash);
+    if (known === undefined) shared.set(hash, { text, tokens, refs: [ref] });
+    else known.refs.push(ref);
+  };
   for (const result of resultsOf(projection)) {
     const at = lineOf.get(result.id);
-    if (at === undefined || (result.text ?? '').length < LEAST_SHARED) continue;
-    const known = places.get(result.sha256);
-    if (known === undefined) places.set(result.sha256, { result, refs: [`messages:${at}`] });
-    else known.refs.push(`messages:${at}`);
+    if (at !== undefined) add(`messages:${at}`, result.text, result);
   }
+  for (const { metadata } of projection.files)
+    add(`file:${fileName(metadata.id)}`, contents.get(metadata.id), { sha256: metadata.contentHash });
+  for (const [path, text] of pinnedFiles(projection)) add(`pinned:${path.slice(PINNED.length)}`, text);
   return jsonLines(
-    [...places.values()].flatMap(({ result: { sha256, text, tokens }, refs }) =>
-      refs.length < 2 ? [] : [{ hash: contentName(sha256), refs, bytes: Buffer.byteLength(text ?? ''), tokens, sha256 }],
-    ),
+    [...shared]
+      .filter(([, { refs }]) => refs.length > 1)
+      .map(([sha256, { text, tokens = projection.counter.count(text), refs }]) => ({
+        hash: contentName(sha256),
+        refs,
+        bytes: Buffer.byteLength(text),
+        tokens,
+        sha256,
+      })),
   );
 }
 
@@ -157,6 +187,8 @@ function pinnedName({ id, tool }: ResultEntry, args: Json | undefined): string {
   return isName(name) ? name : `${id}.md`;
 }
 
+const PINNED = 'context/pinned/';
+
 /** The prompt, and what is pinned, each in a file of its own. */
 function pinnedFiles({ entries, files }: Projection): readonly (readonly [string, string])[] {
   const prompt = entries.find((entry) => entry.kind === 'system' && entry.isPrompt);
@@ -165,10 +197,10 @@ function pinnedFiles({ entries, files }: Projection): readonly (readonly [string
     entry.kind === 'result' && entry.pinned ? [[pinnedName(entry, calls.get(entry.id)?.args), entry.text ?? ''] as const] : [],
   );
   const pinned = files.flatMap(({ metadata, pinned, content }) =>
-    pinned && typeof content === 'string' ? [[`f-${metadata.id.slice(0, 32)}.md`, content] as const] : [],
+    pinned && typeof content === 'string' ? [[`${fileName(metadata.id)}.md`, content] as const] : [],
   );
   const system = prompt?.kind === 'system' ? [['system.md', prompt.text] as const] : [];
-  return [...system, ...results, ...pinned].map(([name, text]) => [`context/pinned/${name}`, text] as const);
+  return [...system, ...results, ...pinned].map(([name, text]) => [`${PINNED}${name}`, text] as const);
 }
 
 /** The folders of child agents, as the handoffs of the session report them: never their own messages. */

@@ -9,7 +9,7 @@ import { defined } from '../../values/defined.js';
 import { readBudget } from './check-file.js';
 import { SaidSteps } from './compare-import.js';
 import { CortexfsError } from './errors.js';
-import { type KeptImport, keptFiles, keptImports, keptUpTo } from './kept-import.js';
+import { isKeptRecord, KEPT_KINDS, type KeptImport, type KeptRecord, keptFiles, keptImports, keptUpTo } from './kept-import.js';
 import { type Pack, packSession } from './pack.js';
 import { IMPORT_KINDS, isCarried } from './palimpsest-file.js';
 import type { OwnSession } from './palimpsest-lines.js';
@@ -31,18 +31,17 @@ interface ReadSession {
 }
 
 const isShown = (record: ContextRecord): record is DirectoryRecord => (SHOWN_KINDS as readonly string[]).includes(record.kind);
-const isEvent = (record: ContextRecord): record is ContextRecord<'event'> => record.kind === 'event';
 
 /** What imports kept of the steps that are shown, of a fork's ancestors up to where it left them. */
 function importsOf(
   { session, seq }: Projection,
-  events: readonly ContextRecord<'event'>[],
+  records: readonly KeptRecord[],
   { lineage, said }: { readonly lineage: Lineage; readonly said: SaidSteps },
 ): readonly KeptImport[] {
   const leftAt = new Map(lineage.segments.map((segment) => [segment.session, segment.last]));
-  const owners = [...new Set(events.map(({ owner }) => ('session' in owner ? owner.session : session)))];
+  const owners = [...new Set(records.map(({ owner }) => ('session' in owner ? owner.session : session)))];
   return owners.flatMap((owner) => {
-    const own = events.filter((event) => 'session' in event.owner && event.owner.session === owner);
+    const own = records.filter((record) => 'session' in record.owner && record.owner.session === owner);
     const last = owner === session ? seq : Math.min(seq, leftAt.get(owner) ?? 0);
     return keptImports(own).flatMap((one) => (one.after > last ? [] : (keptUpTo(one, last, (step) => said.mark(step)) ?? [])));
   });
@@ -60,14 +59,14 @@ async function readSession(timeline: Timeline, { session, when }: WantedSession)
   const moment = await SessionMoment.read(timeline, session, when);
   const { projection, lineage, point } = moment;
   const [records, contents, steps] = await Promise.all([
-    moment.records([...IMPORT_KINDS, 'event']),
+    moment.records([...IMPORT_KINDS, ...KEPT_KINDS]),
     contentsOf(point.snapshot, projection),
     timeline.steps(session),
   ]);
   return {
     projection,
     records: records.filter(isShown),
-    imports: importsOf(projection, records.filter(isEvent), { lineage, said: new SaidSteps({ steps, projection }) }),
+    imports: importsOf(projection, records.filter(isKeptRecord), { lineage, said: new SaidSteps({ steps, projection }) }),
     own: {
       steps: steps.filter(({ seq }) => seq <= projection.seq),
       contents,
@@ -113,7 +112,7 @@ export async function packInto(
   { budget, ...wanted }: WantedSession & { readonly budget: number },
 ): Promise<{ readonly pack: Pack; readonly paths: readonly string[] }> {
   const { projection, records, imports } = await readSession(timeline, wanted);
-  const pack = packSession(packSources(projection, records, imports), projection.counter, budget);
+  const pack = packSession(packSources(projection, records, { imports }), projection.counter, budget);
   const owner = { session: projection.session, ...defined({ meta: keptFiles(imports).get('meta.json') }) };
   return { pack, paths: await writePack(folder, owner, pack) };
 }

@@ -11,7 +11,7 @@ import { CortexfsError } from './errors.js';
 import { GivenSteps } from './given-steps.js';
 import type { ImportClock } from './import-clock.js';
 import { missingRecords, plannedRecords, recordKey } from './import-records.js';
-import { type KeptImport, keptFiles, keptImports, keptLineOf, keptRecords, keptUpTo } from './kept-import.js';
+import { isKeptRecord, KEPT_KINDS, type KeptImport, keptFiles, keptImports, keptLineOf, keptRecords, keptUpTo } from './kept-import.js';
 import { IMPORT_KINDS, isCarried, PALIMPSEST_FILE } from './palimpsest-file.js';
 import { type ImportPlan, planImport, sessionOf } from './plan-import.js';
 import { readDirectory } from './read-directory.js';
@@ -61,19 +61,17 @@ interface Work {
   readonly kept: KeptImport | undefined;
 }
 
-const isEvent = (record: ContextRecord): record is ContextRecord<'event'> => record.kind === 'event';
-
 async function readThere(client: ContextClient, session: SessionId): Promise<ThereSession> {
   const timeline = await Timeline.open(await client.delivered());
   const isThere = (await timeline.present.existing([sessionObjectId(session)])).length > 0;
   if (!isThere) return { steps: [], projection: undefined, kept: [], records: [] };
   const [steps, records] = await Promise.all([
     timeline.steps(session),
-    timeline.present.records(session, { kinds: ['event', ...IMPORT_KINDS] }),
+    timeline.present.records(session, { kinds: [...KEPT_KINDS, ...IMPORT_KINDS] }),
   ]);
   const projection = await readProjection(timeline, session);
   const said = new SaidSteps({ steps, projection });
-  const kept = keptImports(records.filter(isEvent)).flatMap((one) => {
+  const kept = keptImports(records.filter(isKeptRecord)).flatMap((one) => {
     const part = keptUpTo(one, steps.length, (seq) => said.mark(seq));
     // Where nobody went on since, the next import finishes it.
     const isLast = steps.length === (part?.upto ?? one.after);

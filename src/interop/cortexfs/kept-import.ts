@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { canonicalJson } from '../../objects/canonical-json.js';
-import type { ContextRecord } from '../../objects/context-record.js';
+import type { ContextRecord, RecordKind } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
 import type { SessionId } from '../../objects/ids.js';
 import { isLargeText } from '../../objects/large-text.js';
@@ -40,14 +40,19 @@ export type KeptImport = z.output<typeof keptImport> & {
 /** A line of it. */
 export type KeptLine = z.output<typeof keptLine>;
 
-/** The type of the events that hold it. */
-const TYPE = 'cortexfs.import';
+const FORMAT = 'cortexfs';
+/** The kinds of records that hold it: earlier versions wrote events, whose readers had to load what was imported. */
+export const KEPT_KINDS = ['import', 'event'] as const satisfies readonly RecordKind[];
+/** A record that may hold a piece of it. */
+export type KeptRecord = ContextRecord<(typeof KEPT_KINDS)[number]>;
+/** The type of the events that earlier versions kept it in. */
+const EVENT_TYPE = 'cortexfs.import';
 /** Of its JSON text: half of what a record takes, since quotes in it are written in two. */
 const PIECE_UNITS = 200_000;
 /** Texts that are shorter are kept with their line. */
 const LEAST_HOLE = 200;
 
-const keptPart = z.object({ part: z.int().nonnegative(), parts: z.int().positive(), text: z.string() });
+const eventPart = z.object({ part: z.int().nonnegative(), parts: z.int().positive(), text: z.string() });
 
 /** What a step says: of a call what it answered, as it is stored. */
 export type SaidStep =
@@ -83,7 +88,7 @@ function pieceEnd(text: string, from: number): number {
 }
 
 /** The records that keep an import; the same for the same import. */
-export function keptRecords(session: SessionId, kept: KeptImport): readonly ContextRecord<'event'>[] {
+export function keptRecords(session: SessionId, kept: KeptImport): readonly ContextRecord<'import'>[] {
   const text = JSON.stringify(kept);
   const pieces: string[] = [];
   for (let from = 0; from < text.length; ) {
@@ -91,15 +96,15 @@ export function keptRecords(session: SessionId, kept: KeptImport): readonly Cont
     pieces.push(text.slice(from, end));
     from = end;
   }
-  const subject = hashText(text);
+  const whole = hashText(text);
   return pieces.map((piece, part) => ({
-    kind: 'event',
+    kind: 'import',
     owner: { session },
     turn: 0,
     seq: kept.after,
     at: kept.number,
     basis: null,
-    body: { type: TYPE, subject, data: { part, parts: pieces.length, text: piece } },
+    body: { format: FORMAT, whole, part, parts: pieces.length, text: piece },
   }));
 }
 
@@ -118,30 +123,43 @@ function readKept(text: string): KeptImport | undefined {
   return Object.entries(read.data.files).every(isSound) ? read.data : undefined;
 }
 
+/** The piece that a record holds, with the hash of the whole; undefined of one that holds none. */
+function pieceOf(record: KeptRecord): { readonly whole: string; readonly part: z.output<typeof eventPart> } | undefined {
+  if (record.kind === 'import') {
+    const { format, whole, ...part } = record.body;
+    return format === FORMAT ? { whole, part } : undefined;
+  }
+  const { type, subject: whole = '', data } = record.body;
+  const part = type === EVENT_TYPE ? eventPart.safeParse(data) : undefined;
+  return part?.success === true ? { whole, part: part.data } : undefined;
+}
+
 /**
- * What some events of a session keep of imports, in their order. An import of which a piece is missing was not finished, and counts for nothing; nor does one that names files outside of the
+ * What some records of a session keep of imports, in their order. An import of which a piece is missing was not finished, and counts for nothing; nor does one that names files outside of the
  * directory, or holds files that break the document.
  */
-export function keptImports(events: readonly ContextRecord<'event'>[]): readonly KeptImport[] {
-  const pieces = new Map<string, z.output<typeof keptPart>[]>();
-  for (const { body } of events) {
-    const { type, subject = '', data } = body;
-    const part = type === TYPE ? keptPart.safeParse(data) : undefined;
-    if (part?.success !== true) continue;
-    const known = pieces.get(subject);
-    if (known === undefined) pieces.set(subject, [part.data]);
-    else known.push(part.data);
+export function keptImports(records: readonly KeptRecord[]): readonly KeptImport[] {
+  const pieces = new Map<string, z.output<typeof eventPart>[]>();
+  for (const record of records) {
+    const piece = pieceOf(record);
+    if (piece === undefined) continue;
+    const known = pieces.get(piece.whole);
+    if (known === undefined) pieces.set(piece.whole, [piece.part]);
+    else known.push(piece.part);
   }
-  const imports = [...pieces].flatMap(([subject, found]): readonly KeptImport[] => {
+  const imports = [...pieces].flatMap(([whole, found]): readonly KeptImport[] => {
     const text = found
       .toSorted((a, b) => a.part - b.part)
       .map((part) => part.text)
       .join('');
-    const read = found.length === found[0]?.parts && hashText(text) === subject ? readKept(text) : undefined;
+    const read = found.length === found[0]?.parts && hashText(text) === whole ? readKept(text) : undefined;
     return read === undefined ? [] : [read];
   });
   return imports.sort((a, b) => a.number - b.number);
 }
+
+/** Whether a record may hold a piece of an import. */
+export const isKeptRecord = (record: ContextRecord): record is KeptRecord => (KEPT_KINDS as readonly string[]).includes(record.kind);
 
 /** All files of some imports but for those that only grow, as the last of them has each. */
 export function keptFiles(imports: readonly KeptImport[]): ReadonlyMap<string, string> {

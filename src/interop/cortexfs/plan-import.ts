@@ -132,6 +132,18 @@ export interface ImportPart {
   readonly step: number;
 }
 
+/** Calls without a result that a directory may have: each becomes a record that is read with the session from then on. */
+const MOST_OPEN = 10_000;
+
+/** @throws {CortexfsError} `too-large` */
+function requireFew(open: readonly AnnouncedCall[]): readonly AnnouncedCall[] {
+  if (open.length <= MOST_OPEN) return open;
+  throw new CortexfsError(
+    'too-large',
+    `${open.length} calls of the directory have no result in messages.jsonl or a child's result.md, and at most ${MOST_OPEN} can wait: write the results there, or leave out the calls that nobody waits for; nothing was changed`,
+  );
+}
+
 const WHOLE: ImportPart = { messages: Number.POSITIVE_INFINITY, events: Number.POSITIVE_INFINITY, step: Number.POSITIVE_INFINITY };
 
 /** Every object that the sets of our own export name is there: a call of a step, or a file. */
@@ -161,7 +173,7 @@ function checkFold(exact: readonly PlannedStep[], { head }: OwnFile): void {
 /**
  * Decides what a session directory, or the beginning of one, brings: the steps of our own export as they were, and of what another program wrote the steps that its messages and events
  * tell of. Pure.
- * @throws {CortexfsError} `invalid-file`
+ * @throws {CortexfsError} `invalid-file`; `too-large` – more calls wait than can be kept
  */
 export function planImport(files: ReadonlyMap<string, string>, part: ImportPart = WHOLE): ImportPlan {
   const all = linesOf(files.get('messages.jsonl') ?? '');
@@ -196,7 +208,7 @@ export function planImport(files: ReadonlyMap<string, string>, part: ImportPart 
     // Our own records have them already, with their times.
     approvals: hasOwn ? [] : toldApprovals(told, eventPlaces),
     notes: readNotes(files, own.records),
-    open: [...read.open.map((call) => ({ ...call, behind: (call.behind ?? 0) + exact.length })), ...openHandoffs(files)],
+    open: requireFew([...read.open.map((call) => ({ ...call, behind: (call.behind ?? 0) + exact.length })), ...openHandoffs(files)]),
     derived,
     hasOwn,
   };

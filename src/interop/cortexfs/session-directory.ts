@@ -27,12 +27,22 @@ export interface SessionDirectory {
 /** A record that the directory shows. */
 export type DirectoryRecord = ContextRecord<(typeof SHOWN_KINDS)[number]>;
 
-function place(projection: Projection, records: readonly DirectoryRecord[], imports: readonly KeptImport[]): PlacedSession {
+/** What of a session is known beside its projection and records. */
+type KnownBeside = Partial<Pick<PlacedSession, 'contents'>> & {
+  /** What imports kept of it. */
+  readonly imports?: readonly KeptImport[];
+};
+
+function place(
+  projection: Projection,
+  records: readonly DirectoryRecord[],
+  { imports = [], contents = new Map() }: KnownBeside,
+): PlacedSession {
   const lines = shownMessages(projection.entries, imports, projection.seq);
   const lineOf = new Map(lines.map(({ entry }, i) => [entry, i + 1] as const));
   const firstLineOf = new Map(lines.map(({ entry }, i) => [entry, i + 1] as const).reverse());
   const shown = records.filter((record): record is ShownRecord => record.kind !== 'approval');
-  return { projection, lines, firstLineOf, lineOf, records: shown };
+  return { projection, lines, firstLineOf, lineOf, records: shown, contents };
 }
 
 function metaText({ session, basis, turn, seq, counter, digest }: Projection): string {
@@ -46,9 +56,10 @@ function metaText({ session, basis, turn, seq, counter, digest }: Projection): s
 export function packSources(
   projection: Projection,
   records: readonly DirectoryRecord[],
-  imports: readonly KeptImport[] = [],
+  beside: KnownBeside = {},
 ): PackSources & { readonly placed: PlacedSession } {
-  const placed = place(projection, records, imports);
+  const { imports = [] } = beside;
+  const placed = place(projection, records, beside);
   const made = contextFiles(placed);
   const files = imports.length === 0 ? made : overKept(made, keptSources(imports));
   return { session: nameFor(projection.session), files, lines: placed.lines, placed };
@@ -75,7 +86,7 @@ export function sessionDirectory(
   records: readonly DirectoryRecord[],
   { budget = '', limit, imports = [], own }: DirectoryOptions = {},
 ): SessionDirectory {
-  const { placed, ...sources } = packSources(projection, records, imports);
+  const { placed, ...sources } = packSources(projection, records, { imports, ...defined({ contents: own?.contents }) });
   const { entries, seq } = projection;
   const approvals = records.filter((record) => record.kind === 'approval');
   const known = new Set(imports.flatMap((one) => one.records));

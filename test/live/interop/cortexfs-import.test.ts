@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -13,7 +13,8 @@ import { exportSession } from '../../../src/interop/cortexfs/export-session.js';
 import { ImportClock } from '../../../src/interop/cortexfs/import-clock.js';
 import { importDirectory } from '../../../src/interop/cortexfs/import-session.js';
 import { PALIMPSEST_FILE } from '../../../src/interop/cortexfs/palimpsest-file.js';
-import { sessionId } from '../../../src/objects/ids.js';
+import { RECORD_KINDS, type RecordKind } from '../../../src/objects/context-record.js';
+import { sessionId, sessionObjectId } from '../../../src/objects/ids.js';
 import { askHere } from '../../support/ask-here.js';
 import { openClient } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
@@ -56,6 +57,8 @@ describe('a session directory that another program wrote', () => {
     await exportSession(await Timeline.open(await client.delivered()), folder, { session: sessionId(session), when });
     return filesIn(folder);
   };
+  const recorded = async <Kind extends RecordKind>(session: string, kinds: readonly Kind[]) =>
+    (await client.store.latest()).records(sessionId(session), { kinds });
   const projected = async (session: string) => readProjection(await Timeline.open(await client.delivered()), sessionId(session));
 
   test('comes back byte for byte, and is a session like any other in between', async () => {
@@ -80,7 +83,9 @@ describe('a session directory that another program wrote', () => {
       ['import-child-rev-1', 'agent.handoff', 'ok', false],
     ]);
     expect(entries.find((entry) => entry.kind === 'system')).toMatchObject({ isPrompt: true, text: 'You are terse.' });
-    const notes = await (await client.store.latest()).records(sessionId(session), { kinds: ['note', 'approval'] });
+    // Whoever reads what happened to a session does not read what was brought in with it.
+    expect(await recorded(session, ['event'])).toEqual([]);
+    const notes = await recorded(session, ['note', 'approval']);
     expect(notes.map(({ body }) => ('note' in body ? `${body.note} ${body.text}` : body.state)).sort()).toEqual([
       'approved',
       'decision Leave it.',
@@ -181,7 +186,7 @@ describe('a session directory that another program wrote', () => {
     const [whole, broken] = [fresh(), fresh()];
     const folder = await write(FOREIGN);
     await bring(folder, whole);
-    const records = await (await client.store.latest()).records(sessionId(whole), { kinds: ['event'] });
+    const records = await recorded(whole, ['import']);
     const session = await client.openSession({ id: broken });
     await session.keepRecords(records.map((record) => ({ ...record, owner: { session: sessionId(broken) } })));
     await session.reportMessage({ role: 'user', text: 'Where is the port set?' });
@@ -197,6 +202,26 @@ describe('a session directory that another program wrote', () => {
     // Others write to the database meanwhile: its newest transaction need not be the same.
     const still = ({ 'meta.json': meta, ...rest }: Readonly<Record<string, string>>) => [rest, meta?.replace(/"tx_id": \d+/, '')];
     expect(still(await given(broken))).toEqual(still(files));
+  });
+
+  test('what an earlier version kept as events is read, and its broken import finished', async () => {
+    const [whole, old] = [fresh(), fresh()];
+    const folder = await write(FOREIGN);
+    await bring(folder, whole);
+    const session = await client.openSession({ id: old });
+    await session.keepRecords(
+      (await recorded(whole, ['import'])).map(({ body: { whole: subject, part, parts, text }, ...record }) => ({
+        ...record,
+        kind: 'event',
+        owner: { session: sessionId(old) },
+        body: { type: 'cortexfs.import', subject, data: { part, parts, text } },
+      })),
+    );
+    await client.closeSession(session);
+    expect(await bring(folder, old)).toMatchObject({ outcome: 'extended', messages: 5, calls: 7 });
+    expect(await recorded(old, ['import'])).toEqual([]);
+    expect(await given(old)).toEqual(FOREIGN);
+    expect(await bring(folder, old)).toMatchObject({ outcome: 'unchanged' });
   });
 
   test('a moment of the past has nothing of the end of its import', async () => {
@@ -269,9 +294,36 @@ describe('a session directory that another program wrote', () => {
     await store.putRecords([{ kind: 'event', owner: { session: sessionId(name) }, turn: 1, seq: 1, at: 5, basis: null, body: rule }]);
     const folder = await write(await given(name));
     await bring(folder, copy);
-    const events = await (await client.store.latest()).records(sessionId(copy), { kinds: ['event'] });
-    expect(events.map(({ body }) => body).filter(({ type }) => type === REDACTION)).toEqual([rule]);
+    const events = await recorded(copy, ['event']);
+    expect(events.map(({ body }) => body)).toEqual([rule]);
     expect(await bring(folder, copy)).toMatchObject({ outcome: 'unchanged' });
+  });
+
+  test.each<readonly [string, string, (folder: string) => Promise<unknown>]>([
+    ['a cut last line', 'invalid-file', (folder) => appendFile(join(folder, 'events.jsonl'), '{"type":"done","run":"r2"')],
+    ['a malformed line', 'invalid-file', (folder) => appendFile(join(folder, 'context/facts.jsonl'), '{"id":"f2"}\n')],
+    ['a linked file', 'symbolic-link', (folder) => symlink('/etc/hostname', join(folder, 'AGENTS.md'))],
+    ['a file over its limit', 'too-large', (folder) => truncate(join(folder, 'context/todo.md'), 16_777_217)],
+    ['an unknown version', 'invalid-file', (folder) => writeFile(join(folder, PALIMPSEST_FILE), '{"format":9}\n')],
+    ['a foreign session', 'foreign-session', (folder) => writeFiles(folder, { 'session/s2/messages.jsonl': '' })],
+    [
+      'more calls without a result than can wait',
+      'too-large',
+      (folder) =>
+        writeFile(
+          join(folder, 'messages.jsonl'),
+          Array.from({ length: 10_001 }, (_, n) => `{"role":"assistant","content":"","tool_calls":[{"id":"c${n}","name":"ls"}]}\n`).join(
+            '',
+          ),
+        ),
+    ],
+  ])('%s is refused, and nothing of the directory is there', async (_what, code, harm) => {
+    const [session, folder] = [fresh(), await write(FOREIGN)];
+    await harm(folder);
+    await expect(bring(folder, session)).rejects.toMatchObject({ code });
+    expect(await (await client.store.latest()).existing([sessionObjectId(sessionId(session))])).toEqual([]);
+    expect(await recorded(session, RECORD_KINDS)).toEqual([]);
+    await rm(folder, { recursive: true });
   });
 
   test('on the command line: what would be done, what was done, and why not', async () => {

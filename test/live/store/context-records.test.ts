@@ -54,6 +54,7 @@ const BODIES: { readonly [Kind in RecordKind]: RecordBody<Kind> } = {
   approval: { approval: 'ask-1', state: 'pending', text: 'rm -r build', tool: 'bash' },
   review: { object: 'call_9', verdict: 'wrong', text: 'It ran in another folder', by: 'me' },
   call: { native: 'call_9', tool: 'bash', args: { command: 'make' }, by: 9 },
+  import: { format: 'cortexfs', whole: SHA, part: 0, parts: 2, text: '{"files"' },
 };
 const KINDS = Object.keys(BODIES) as RecordKind[];
 

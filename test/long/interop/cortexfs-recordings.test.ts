@@ -6,6 +6,7 @@ import { ContextClient } from '../../../src/client/session/context-client.js';
 import { readProjection } from '../../../src/history/project/read-projection.js';
 import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { BUNDLE_PARTS, PART_NAMES } from '../../../src/interop/agent-context/bundle-parts.js';
 import { exportBundle } from '../../../src/interop/agent-context/export-bundle.js';
 import { exportSession } from '../../../src/interop/cortexfs/export-session.js';
 import { ImportClock } from '../../../src/interop/cortexfs/import-clock.js';
@@ -17,6 +18,7 @@ import { openReplayDatabase, type ReplayDatabase } from '../../../src/lab/replay
 import { replayFile } from '../../../src/lab/report/replay-file.js';
 import { callSuffix, filesystemId, type SessionId, sessionId } from '../../../src/objects/ids.js';
 import { nativeId } from '../../../src/projection/measured-entries.js';
+import { publishedValidators } from '../../support/agent-context-schemas.js';
 import { config, fixtures } from '../../support/replays.js';
 import { filesIn } from '../../support/session-directories.js';
 
@@ -31,6 +33,21 @@ async function recordings(): Promise<readonly (readonly [string, string])[]> {
     ),
   );
   return own;
+}
+
+const validators = publishedValidators();
+
+/** The objects of a written bundle that the published schemas refuse. */
+function publishedFindings(files: Readonly<Record<string, string>>): readonly string[] {
+  const names = PART_NAMES.map((part) => BUNDLE_PARTS[part]);
+  expect(Object.keys(files)).toEqual(names.map(({ file }) => file).sort());
+  return names.flatMap(({ file, shape }) => {
+    const validate = validators.get(shape);
+    return (files[file] ?? '')
+      .split('\n')
+      .filter((line) => line !== '' && validate !== undefined && !validate(JSON.parse(line)))
+      .map((line) => `${file}: ${line.slice(0, 200)}`);
+  });
 }
 
 const cases = await recordings();
@@ -84,6 +101,7 @@ describe('a recording goes out and comes back from a session directory', () => {
       const [folder, again, bundle] = ['out', 'again', 'bundle'].map((what) => join(root, `${name}-${what}`)) as [string, string, string];
       await exportSession(before.timeline, folder, { session });
       await exportBundle({ timeline: before.timeline, session, when: {}, agent: undefined }, bundle);
+      expect(publishedFindings(await filesIn(bundle))).toEqual([]);
       expect(await importDirectory(there as ContextClient, folder, { clock })).toMatchObject({ session, outcome: 'created' });
       const after = await seen(there, session);
       // The calls that a fork has of its parent have the harness's ids there: no id names a session that its call is not of (divergence B2).

@@ -8,8 +8,8 @@ import { hashText } from '../../../src/objects/hashes.js';
 import { ProjectionError } from '../../../src/projection/errors.js';
 import { type PairedItem, pairFindings } from '../../../src/projection/pair-check.js';
 import { NO_VIEW } from '../../../src/projection/shrink-view.js';
+import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../../support/any-session.js';
 import { effort } from '../../support/effort.js';
-import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../projection/any-session.js';
 
 const NOTHING: KeptShapes = { bySeq: new Map(), prompts: [], from: 0 };
 

@@ -10,8 +10,8 @@ import { NO_VIEW } from '../../../src/projection/shrink-view.js';
 import { summarisedView } from '../../../src/projection/summarised-view.js';
 import type { ViewBudget } from '../../../src/projection/view-budget.js';
 import { viewRecords, viewStateOf } from '../../../src/projection/view-records.js';
+import { BYTES, type Happening, happenings, projectionOf, sourceOf, WORDS } from '../../support/any-session.js';
 import { effort } from '../../support/effort.js';
-import { BYTES, type Happening, happenings, projectionOf, sourceOf, WORDS } from './any-session.js';
 
 const long = (word: string): string => `${word} `.repeat(40).trim();
 const turn = (n: number, output = long(`out${n}`)): readonly Happening[] => [

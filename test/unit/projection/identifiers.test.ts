@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { cutText } from '../../../src/projection/cut-text.js';
 import { criticalIdentifiers, identifiersIn, MOST_IDENTIFIERS } from '../../../src/projection/identifiers.js';
+import { BYTES, projectionOf, WORDS } from '../../support/any-session.js';
 import { anyText } from '../../support/any-text.js';
-import { BYTES, projectionOf, WORDS } from './any-session.js';
 
 describe('critical identifiers', () => {
   test.each([

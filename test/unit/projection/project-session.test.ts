@@ -4,7 +4,7 @@ import { objectId } from '../../../src/objects/ids.js';
 import { nativeId } from '../../../src/projection/measured-entries.js';
 import { entryFindings } from '../../../src/projection/pair-check.js';
 import { projectSession } from '../../../src/projection/project-session.js';
-import { BYTES, type Happening, happenings, projectionOf, sourceOf } from './any-session.js';
+import { BYTES, type Happening, happenings, projectionOf, sourceOf } from '../../support/any-session.js';
 
 const user = (text: string): Happening => ({ kind: 'user', text });
 const said = (text: string): Happening => ({ kind: 'said', text });
@@ -62,6 +62,25 @@ describe('a session as ordered entries', () => {
     expect(entries[2]).toMatchObject({ calls: [{ state: 'answered' }] });
     const later = projectSession({ ...source, pending: [{ native: 'call_2_0', tool: 'bash', args: {}, by: 3, at: 1 }] }, BYTES);
     expect(later.running?.calls).toHaveLength(1);
+  });
+
+  test('however many calls and messages a turn has, each call is looked at a few times', () => {
+    const count = 300;
+    const source = sourceOf(Array.from({ length: count }, () => calls('now')));
+    let looks = 0;
+    const pending = Array.from({ length: count }, (_, i) => ({
+      native: `waits_${i}`,
+      tool: 'bash',
+      args: {},
+      at: 1,
+      get by() {
+        looks += 1;
+        return 2 * i + 1;
+      },
+    }));
+    const { running } = projectSession({ ...source, pending }, BYTES);
+    expect(running?.calls.map(({ native }) => native)).toEqual(pending.map(({ native }) => native));
+    expect(looks).toBeLessThanOrEqual(5 * count);
   });
 
   test.each([

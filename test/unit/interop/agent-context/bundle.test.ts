@@ -9,8 +9,9 @@ import { bundleFindings, checkBundle } from '../../../../src/interop/agent-conte
 import { statusFindings, withoutStatus } from '../../../../src/interop/agent-context/status-scan.js';
 import { bundleFiles, writeBundle } from '../../../../src/interop/agent-context/write-bundle.js';
 import type { ContextRecord } from '../../../../src/objects/context-record.js';
+import { hashText } from '../../../../src/objects/hashes.js';
 import type { Projection } from '../../../../src/projection/project-session.js';
-import { happenings, projectionOf } from '../../projection/any-session.js';
+import { happenings, projectionOf } from '../../../support/any-session.js';
 
 const bundleOf = (
   projection: Projection,
@@ -47,6 +48,17 @@ describe('bundles of any session', () => {
       }),
       { numRuns: 25 },
     );
+  });
+
+  test('say of an output whose middle was not kept that it is head and tail, and have the digest of the whole', () => {
+    const projection = projectionOf([{ kind: 'calls', text: '', calls: [{ output: 'head and tail of it', args: {}, when: 'now' }] }]);
+    const whole = hashText('the whole of it');
+    const entries = projection.entries.map((entry) => (entry.kind === 'result' ? { ...entry, whole } : entry));
+    const { items, sources } = bundleOf({ ...projection, entries });
+    const item = items.find(({ context_kind }) => context_kind === 'tool_result');
+    expect(item?.metadata).toMatchObject({ kept: 'head and tail' });
+    expect(sources.find(({ source_id }) => source_id === item?.source_refs?.[0])?.digest).toBe(`sha256:${whole}`);
+    expect(JSON.stringify(bundleOf(projection).items)).not.toContain('"kept"');
   });
 
   test('have nothing of what was redacted, however badly the redaction is written', () => {

@@ -7,8 +7,8 @@ import { planImport, sessionOf } from '../../../../src/interop/cortexfs/plan-imp
 import { isSessionDirectory, readDirectory } from '../../../../src/interop/cortexfs/read-directory.js';
 import { sessionDirectory } from '../../../../src/interop/cortexfs/session-directory.js';
 import { hashText } from '../../../../src/objects/hashes.js';
+import { projectionOf, WORDS } from '../../../support/any-session.js';
 import { FOREIGN, writeFiles } from '../../../support/session-directories.js';
-import { projectionOf, WORDS } from '../../projection/any-session.js';
 
 describe('a session directory is read', () => {
   let root = '';
@@ -110,7 +110,8 @@ describe('a session directory is read', () => {
     ],
     ...(
       [
-        ['what an import keeps', 'event', { type: 'cortexfs.import', data: {} }],
+        ['what an import keeps', 'import', { format: 'cortexfs', whole: hashText(''), part: 0, parts: 1, text: '' }],
+        ['what an import kept before', 'event', { type: 'cortexfs.import', data: {} }],
         ['that a list began anew', 'event', { type: 'amplifier.cleared', data: {} }],
         ['a reviewer’s verdict', 'review', { verdict: 'right' }],
         ['what a target was given', 'injection', { target: 'a' }],
@@ -151,5 +152,18 @@ describe('a session directory is read', () => {
     expect(() => planImport(changed('context/palimpsest.jsonl', '"turn":1', '"turn":7'))).toThrow(/line 2: step: .*opens turn 7/);
     const late = changed('context/palimpsest.jsonl', '"at":1,', '"at":253402300800000,').get('context/palimpsest.jsonl') ?? '';
     expect(fileFindings('context/palimpsest.jsonl', late)).toMatchObject([{ line: 2, field: 'step.at' }]);
+  });
+
+  test('has at most 10,000 calls that wait for their results', () => {
+    const call = (n: number): string =>
+      `${JSON.stringify({ role: 'assistant', content: '', tool_calls: [{ id: `c${n}`, name: 'ls', arguments: {} }] })}\n`;
+    const waiting = (count: number) => planImport(new Map([['messages.jsonl', Array.from({ length: count }, (_, n) => call(n)).join('')]]));
+    expect(waiting(10_000).open).toHaveLength(10_000);
+    expect(() => waiting(10_001)).toThrow(
+      expect.objectContaining({
+        code: 'too-large',
+        message: expect.stringMatching(/^10001 calls .* at most 10000 .*leave out.*nothing was changed$/),
+      }),
+    );
   });
 });

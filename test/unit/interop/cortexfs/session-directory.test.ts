@@ -9,10 +9,12 @@ import { type PackSources, packSession } from '../../../../src/interop/cortexfs/
 import { sessionDirectory } from '../../../../src/interop/cortexfs/session-directory.js';
 import { writeDirectory, writePack } from '../../../../src/interop/cortexfs/write-directory.js';
 import type { ContextRecord } from '../../../../src/objects/context-record.js';
+import { hashText } from '../../../../src/objects/hashes.js';
+import { canonicalPath, filesystemId, objectId } from '../../../../src/objects/ids.js';
 import { type PairedItem, pairFindings } from '../../../../src/projection/pair-check.js';
-import type { Projection } from '../../../../src/projection/project-session.js';
+import type { ProjectedFile, Projection } from '../../../../src/projection/project-session.js';
+import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../../../support/any-session.js';
 import { effort } from '../../../support/effort.js';
-import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../../projection/any-session.js';
 
 const directory = (all: readonly Happening[], budget?: number) =>
   sessionDirectory(projectionOf(all, WORDS), [], budget === undefined ? {} : { limit: budget });
@@ -85,6 +87,36 @@ describe('the files of a session', () => {
   test('an output that stands twice has one line in the index of what is shared', () => {
     const [line = ''] = linesOf(directory(SESSION).files.get('context/dedup/index.jsonl') ?? '');
     expect(JSON.parse(line)).toMatchObject({ refs: ['messages:4', 'messages:9'], bytes: 2_000 });
+  });
+
+  test('a file whose text is an output too, or is pinned, is in that index with all its places', () => {
+    const text = 'x'.repeat(2_000);
+    const projection = projectionOf([user('find it'), calls(text), calls('z'.repeat(2_000))], WORDS);
+    const file = (name: string, content: string, pinned: boolean): ProjectedFile => ({
+      source: { type: 'filesystem', filesystemId: filesystemId('none'), path: canonicalPath(`/${name}`) },
+      metadata: {
+        type: 'file',
+        id: objectId(name.repeat(40)),
+        displayPath: name,
+        fileType: 'ts',
+        charCount: content.length,
+        contentHash: hashText(content),
+        fileHash: hashText(content),
+        state: 'indexed',
+      },
+      active: false,
+      pinned,
+      content: pinned ? content : undefined,
+    });
+    const files = [file('a', text, false), file('b', 'pinned '.repeat(200), true), file('c', 'alone '.repeat(200), false)];
+    const contents = new Map(files.map(({ metadata: { id } }, i) => [id, [text, 'pinned '.repeat(200), 'alone '.repeat(200)][i] ?? null]));
+    const own = { steps: [], contents, records: [] };
+    const index = sessionDirectory({ ...projection, files }, [], { own }).files.get('context/dedup/index.jsonl') ?? '';
+    expect(linesOf(index).map((line) => JSON.parse(line) as object)).toMatchObject([
+      { refs: ['messages:4', `file:f-${'a'.repeat(32)}`], bytes: 2_000 },
+      { refs: [`file:f-${'b'.repeat(32)}`, `pinned:f-${'b'.repeat(32)}.md`], bytes: 1_400, tokens: 200 },
+    ]);
+    expect(fileFindings('context/dedup/index.jsonl', index)).toEqual([]);
   });
 
   test('notes become facts, decisions and open work; a later one of a name stands behind', () => {

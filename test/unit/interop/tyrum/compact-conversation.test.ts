@@ -17,9 +17,9 @@ import { ProjectionError } from '../../../../src/projection/errors.js';
 import { entryFindings } from '../../../../src/projection/pair-check.js';
 import { NO_VIEW } from '../../../../src/projection/shrink-view.js';
 import { viewStateOf } from '../../../../src/projection/view-records.js';
+import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../../../support/any-session.js';
 import { effort } from '../../../support/effort.js';
 import { tyrumFindings } from '../../../support/tyrum-schemas.js';
-import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../../projection/any-session.js';
 
 const AT = 9_000;
 const turn = (n: number): readonly Happening[] => [

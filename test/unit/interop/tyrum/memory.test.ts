@@ -8,10 +8,10 @@ import { itemOf, type MemoryItem, memoryItem, memoryRecord, memoryText } from '.
 import { recallMemory } from '../../../../src/interop/tyrum/recall-memory.js';
 import { sessionFacts } from '../../../../src/interop/tyrum/session-facts.js';
 import { contextRecord } from '../../../../src/objects/context-record.js';
+import { projectionOf } from '../../../support/any-session.js';
 import { anyText } from '../../../support/any-text.js';
 import { effort } from '../../../support/effort.js';
 import { tyrumFindings } from '../../../support/tyrum-schemas.js';
-import { projectionOf } from '../../projection/any-session.js';
 
 const AT = Date.UTC(2026, 0, 2);
 const DAY = 86_400_000;

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { type PrunedEntries, pruneEntries } from '../../../../src/interop/tyrum/prune-entries.js';
 import type { Entry } from '../../../../src/projection/entry.js';
 import { entryFindings } from '../../../../src/projection/pair-check.js';
+import { type Happening, happenings, projectionOf } from '../../../support/any-session.js';
 import { effort } from '../../../support/effort.js';
-import { type Happening, happenings, projectionOf } from '../../projection/any-session.js';
 
 const turn = (n: number): readonly Happening[] => [
   { kind: 'user', text: `ask ${n}` },

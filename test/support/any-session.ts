@@ -1,19 +1,19 @@
 import fc, { type Arbitrary } from 'fast-check';
-import type { Json } from '../../../src/objects/canonical-json.js';
-import { hashText } from '../../../src/objects/hashes.js';
-import { type ObjectId, objectId, sessionId } from '../../../src/objects/ids.js';
-import type { Step } from '../../../src/objects/step.js';
-import type { TokenCounter } from '../../../src/projection/entry.js';
-import type { StoredCall } from '../../../src/projection/measured-entries.js';
+import type { Json } from '../../src/objects/canonical-json.js';
+import { hashText } from '../../src/objects/hashes.js';
+import { type ObjectId, objectId, sessionId } from '../../src/objects/ids.js';
+import type { Step } from '../../src/objects/step.js';
+import type { TokenCounter } from '../../src/projection/entry.js';
+import type { StoredCall } from '../../src/projection/measured-entries.js';
 import {
   type ApprovalNote,
   type PendingCall,
   type Projection,
   type ProjectionSource,
   projectSession,
-} from '../../../src/projection/project-session.js';
-import { applyStep, emptySession } from '../../../src/session/session-state.js';
-import { anyText } from '../../support/any-text.js';
+} from '../../src/projection/project-session.js';
+import { applyStep, emptySession } from '../../src/session/session-state.js';
+import { anyText } from './any-text.js';
 
 /** What happens in a session, one after the other. */
 export type Happening =
