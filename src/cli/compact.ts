@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
 import { Command, Option } from 'commander';
 import type { CheckpointWriter } from '../interop/tyrum/checkpoint-writer.js';
-import type { CompactionWish } from '../interop/tyrum/compact-conversation.js';
+import type { CompactedConversation, CompactionWish } from '../interop/tyrum/compact-conversation.js';
 import type { PromptMessage } from '../interop/tyrum/visible-prompt.js';
+import type { SessionLock } from '../lease/session-lock.js';
+import type { ContextRecord } from '../objects/context-record.js';
+import type { SessionId } from '../objects/ids.js';
 import type { Entry } from '../projection/entry.js';
 import { defined } from '../values/defined.js';
 import { numberBetween, wholeBetween } from './flags.js';
@@ -46,6 +49,28 @@ function programWriter(command: string, messagesOf: (entries: readonly Entry[]) 
   };
 }
 
+/**
+ * A session while nobody else has it: a compaction is recorded by whoever holds it, as all records of a session are.
+ * @throws {SessionError} `lease-held` – another process has it open
+ */
+async function heldSession(clientDir: string, session: SessionId): Promise<SessionLock> {
+  const [{ holderIn, lockSession }, { SessionError }] = await Promise.all([
+    import('../client/session/open-session.js'),
+    import('../session/errors.js'),
+  ]);
+  try {
+    return await lockSession({ dataDir: clientDir, what: 'palimpsest compact' }, session, false);
+  } catch (cause) {
+    if (!(cause instanceof SessionError)) throw cause;
+    const holder = (await holderIn(clientDir, session)) ?? 'another process';
+    throw new SessionError(
+      'lease-held',
+      `session ${session} is open in ${holder}, which alone records what becomes of it: ask palimpsest serve there (POST /v1/sessions/${session}/tyrum/compact), or end it and try again; --preview shows what would be`,
+      { cause },
+    );
+  }
+}
+
 async function compactAction(reference: string, flags: CompactFlags): Promise<void> {
   const [{ answerReview }, { requireSession }, { compactedAnswer }, { compactConversation, compactionRecords }, tyrum] = await Promise.all([
     import('./review/answer.js'),
@@ -56,9 +81,11 @@ async function compactAction(reference: string, flags: CompactFlags): Promise<vo
       import('../interop/tyrum/conversation.js'),
       import('../interop/tyrum/visible-prompt.js'),
       import('../history/project/session-moment.js'),
+      import('../history/rebuild/timeline.js'),
+      import('../objects/ids.js'),
     ]),
   ]);
-  const [{ conversationAt }, { messagesOf }, { SessionMoment }] = tyrum;
+  const [{ conversationAt }, { messagesOf }, { SessionMoment }, { Timeline }, { sessionObjectId }] = tyrum;
   const { budget, reserve: reserved = 0, reason, target, writer: command, preview } = flags;
   const writer =
     command === undefined
@@ -66,14 +93,24 @@ async function compactAction(reference: string, flags: CompactFlags): Promise<vo
       : programWriter(command, (entries) =>
           messagesOf(entries.map((entry) => ({ kind: 'entry', entry, form: 'full', text: entry.text ?? '', tokens: entry.tokens }))),
         );
-  await answerReview(flags, async ({ timeline }) => {
+  await answerReview(flags, async ({ timeline, clientDir }) => {
     const session = await requireSession(timeline.present, reference);
-    const conversation = await conversationAt(await SessionMoment.read(timeline, session));
-    const wish: CompactionWish = { tokens: budget, reserved, reason, ...defined({ target }) };
-    const at = Date.now();
-    const compacted = await compactConversation(conversation, wish, { writer, rewrite: true, at });
-    const records = preview === true ? [] : compactionRecords(conversation.projection, compacted, { wish, at });
-    if (records.length > 0) await timeline.store.putRecords(records);
+    const lock = preview === true ? undefined : await heldSession(clientDir, session);
+    let compacted: CompactedConversation;
+    let records: readonly ContextRecord[];
+    try {
+      // What the holder before wrote last may have come after the question.
+      const now = await Timeline.open(timeline.store, timeline.paths);
+      const lease = (await now.present.heads([sessionObjectId(session)])).get(sessionObjectId(session))?.document;
+      const conversation = await conversationAt(await SessionMoment.read(now, session));
+      const wish: CompactionWish = { tokens: budget, reserved, reason, ...defined({ target }) };
+      const at = Date.now();
+      compacted = await compactConversation(conversation, wish, { writer, rewrite: true, at });
+      records = preview === true ? [] : compactionRecords(conversation.projection, compacted, { wish, at });
+      if (records.length > 0) await timeline.store.putRecords(records, defined({ lease }));
+    } finally {
+      lock?.release();
+    }
     const answer = compactedAnswer(compacted, { recorded: records.length > 0, reserved });
     const { tokens, before_tokens: before, limit, state, checkpoint_by: by, refused } = answer;
     return {
@@ -115,6 +152,6 @@ export function compactCommand(): Command {
         'a shell command that is given the messages as JSON and writes the checkpoint as JSON; it has two tries of 120 s',
       ),
     )
-    .addOption(new Option('--preview', 'show what would be, and record nothing'))
+    .addOption(new Option('--preview', 'show what would be, and record nothing; works while another process has the session open'))
     .action(compactAction);
 }

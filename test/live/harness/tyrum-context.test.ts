@@ -261,8 +261,29 @@ describe('compaction', () => {
     const last = await api.call('compactTyrumConversation', id, { ...send.body, preview: true, last_try: true });
     expect([last.checkpoint_by, last.refused]).toEqual(['digest', [expect.stringContaining('not valid')]]);
     const command = `cat > /dev/null; echo '${JSON.stringify(written)}'`;
-    const answered = await askHere(['compact', id, '--budget', '900', '--writer', command, '--json', '--data', suiteData()], {});
-    expect(JSON.parse(answered.stdout)).toMatchObject({ recorded: true, checkpoint_by: 'program' });
+    const compact = async (...more: string[]) => {
+      const { code, stdout } = await askHere([
+        'compact',
+        id,
+        '--budget',
+        '900',
+        '--writer',
+        command,
+        ...more,
+        '--json',
+        '--data',
+        suiteData(),
+      ]);
+      return { code, ...(JSON.parse(stdout) as object) };
+    };
+    // Whoever has the session records what becomes of it.
+    const message = expect.stringMatching(/is open in process \d+ \(palimpsest.*\/tyrum\/compact.*--preview/);
+    expect(await compact()).toMatchObject({ code: 1, error: { code: 'lease-held', message } });
+    expect(await compact('--preview')).toMatchObject({ code: 0, recorded: false, checkpoint_by: 'program' });
+    expect((await stateOf(id)).checkpoint).toBeNull();
+    await api.call('closeSession', id, {});
+    expect(await compact()).toMatchObject({ code: 0, recorded: true, checkpoint_by: 'program' });
+    await api.call('openSession', undefined, { id });
     expect((await stateOf(id)).checkpoint).toMatchObject({ goal: 'answer', user_constraints: ['Never deploy on Fridays'] });
     const better = { goal: 'answer better', handoff_md: written.handoff_md };
     const anew = await api.call('compactTyrumConversation', id, { ...wish, checkpoint: better, writer: 'big-model' });
