@@ -74,6 +74,24 @@ async def test_contract_2_needs_no_compaction_from_outside():
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("version", ["0.9.4", "unknown"])
+async def test_a_kernel_before_the_contract_is_refused_and_no_session_is_opened(version, monkeypatch, tmp_path):
+    package = tmp_path / f"amplifier_core-{version}.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text(f"Metadata-Version: 2.1\nName: amplifier-core\nVersion: {version}\n")
+    name = f"module-{uuid.uuid4()}"
+    coordinator = Coordinator()
+    with monkeypatch.context() as patched:
+        patched.syspath_prepend(tmp_path)
+        with pytest.raises(RuntimeError, match=rf"needs amplifier-core 1\.0 or later, and this is {version}; update amplifier-core"):
+            await mount(coordinator, {"session_id": name})
+    assert coordinator.get("context") is None
+    context, cleanup = await mounted(session_id=name)
+    assert await context.get_messages() == []
+    await cleanup()
+
+
+@pytest.mark.asyncio
 async def test_whole_lists_and_what_is_no_message():
     context, cleanup = await mounted()
     transcript = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
