@@ -1,13 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
+import type { SessionFate } from '../client/delivery/left-sessions.js';
+import type { AdoptionPlan, LeftJournal } from '../host/adopt-journals.js';
 import { damageText } from './doctor.js';
 import { dataFlag, jsonFlag } from './flags.js';
 import { escapedJson, escapedLine, progressLine, reportFailure } from './output.js';
 
 const WHAT = 'palimpsest journal';
 
-/** Flags of `palimpsest journal salvage`, as commander hands them over. */
-interface SalvageFlags {
+/** Flags of `palimpsest journal salvage` and `adopt`, as commander hands them over. */
+interface JournalFlags {
   readonly data?: string;
   readonly apply?: boolean;
   readonly json?: boolean;
@@ -32,7 +34,7 @@ async function planOf(folder: string): Promise<readonly string[]> {
 /** A database that takes not one record of a journal in so long a time is not working on it, milliseconds. */
 const STUCK_MS = 60_000;
 
-async function salvage(flags: SalvageFlags): Promise<void> {
+async function salvage(flags: JournalFlags): Promise<void> {
   const [{ readSettings }, { clientFolder }] = await Promise.all([import('../host/settings.js'), import('../process/data-folder.js')]);
   const settings = readSettings(process.env, flags);
   const folder = clientFolder(settings.node.dataDir, settings.nodeUrl);
@@ -63,6 +65,71 @@ async function salvage(flags: SalvageFlags): Promise<void> {
   }
 }
 
+function writerText({ writer, holder, hasEnded }: LeftJournal): string {
+  if (writer === undefined) return 'of a process that nothing tells of: this host cannot see whether it lives';
+  const who = `of process ${writer.pid} (${writer.what}, since ${writer.since})`;
+  if (holder !== undefined) return `${who}, which LIVES and delivers it itself`;
+  return hasEnded
+    ? `${who}, which has ended`
+    : `${who}, which ran elsewhere or before this host was started last: this host cannot see whether it lives`;
+}
+
+/** What a delivery does with a session, after `steps X to Y`. */
+const FATES: Readonly<Record<SessionFate, string>> = {
+  stored: 'all of it is in the database',
+  begins: 'the session begins with them',
+  continues: 'the session goes on with them',
+  forks: 'somebody else went on with the session',
+  unknown: 'they follow steps that the database does not have: it is ANOTHER DATABASE',
+};
+
+function adoptionLines({ folder, usedWith, deliversTo, journals, sessions }: AdoptionPlan): readonly string[] {
+  const differs = usedWith !== undefined && usedWith !== deliversTo;
+  return [
+    `folder    ${folder}${usedWith === undefined ? '' : `, used with ${usedWith}`}`,
+    `database  ${deliversTo}${differs ? '; go on only if that is the same one' : ''}`,
+    ...journals.flatMap((journal) => [
+      `journal   ${journal.owner} ${writerText(journal)}: ${journal.pending} records are not marked as delivered`,
+      ...(journal.state === 'corrupt' ? [`          DAMAGED: ${damageText(journal)}. What can be read is delivered`] : []),
+      ...(journal.reason === undefined ? [] : [`          cannot be read: ${journal.reason}`]),
+    ]),
+    ...sessions.map(({ session, fate, records, stored, steps, fork }) => {
+      const what = steps === undefined ? 'no steps' : `steps ${steps[0]} to ${steps[1]}`;
+      const kept = fork === undefined ? '' : `; from step ${fork.first} on they are kept in the fork ${fork.id}`;
+      return `session   ${session}: ${what}; ${stored} of ${records} records are in the database; ${FATES[fate]}${kept}`;
+    }),
+  ];
+}
+
+async function adopt(folder: string, flags: JournalFlags): Promise<void> {
+  const [{ readSettings }, { adoptJournals, planAdoption, undelivered }, { resolve }] = await Promise.all([
+    import('../host/settings.js'),
+    import('../host/adopt-journals.js'),
+    import('node:path'),
+  ]);
+  const settings = readSettings(process.env, flags);
+  const notices: string[] = [];
+  const line = progressLine();
+  const options = {
+    what: WHAT,
+    stuckMs: STUCK_MS,
+    onNotice: (notice: string): void => void notices.push(notice),
+    onWaiting: (records: number): void => line.show(`${records} records wait`),
+  };
+  const path = resolve(folder);
+  const work = flags.apply === true ? adoptJournals(path, settings, options) : planAdoption(path, settings);
+  const plan = await work.finally(() => line.end());
+  const left = undelivered(plan);
+  if (flags.json === true) return console.log(escapedJson({ ...plan, undelivered: left, applied: flags.apply === true, notices }));
+  const rest =
+    flags.apply === true || left === 0
+      ? [`All of it is in the database. ${folder} was not changed: remove it when you like.`]
+      : [
+          `Nothing was changed. Deliver the ${left} records with --apply; the folder is only read. Its process may live: then it and this deliver the same, once.`,
+        ];
+  console.log([...adoptionLines(plan), ...notices.map((notice) => `note      ${notice}`), ...rest].map(escapedLine).join('\n'));
+}
+
 /** How often a delivery looks whether the node that it waits for is ready, milliseconds. */
 const READY_LOOK_MS = 50;
 
@@ -88,7 +155,7 @@ async function deliver({ data }: { readonly data: string }): Promise<void> {
   await deliverJournals(settings, { what: WHAT, stuckMs: STUCK_MS, onNotice: (line) => console.error(line) });
 }
 
-/** `palimpsest journal`: what can be done with damaged journals. */
+/** `palimpsest journal`: what can be done with damaged journals, and with those of a host that is gone. */
 export function journalCommand(): Command {
   const journal = new Command('journal').description('look after the journals of acknowledged steps');
   journal
@@ -99,7 +166,16 @@ export function journalCommand(): Command {
     .addOption(dataFlag())
     .addOption(new Option('--apply', 'do it; damaged files are moved to journal/settled and never removed'))
     .addOption(jsonFlag())
-    .action((flags: SalvageFlags) => reportFailure(flags, () => salvage(flags)));
+    .action((flags: JournalFlags) => reportFailure(flags, () => salvage(flags)));
+  journal
+    .command('adopt <folder>')
+    .description(
+      'show what the journals of another host hold that is gone, whose data folder was copied or mounted here, and what is in the database already; with --apply deliver it, once and in order',
+    )
+    .addOption(dataFlag())
+    .addOption(new Option('--apply', 'do it; the folder is only read'))
+    .addOption(jsonFlag())
+    .action((folder: string, flags: JournalFlags) => reportFailure(flags, () => adopt(folder, flags)));
   journal
     .command('deliver', { hidden: true })
     .requiredOption('--data <folder>')

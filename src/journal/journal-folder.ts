@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { draftOf } from '../process/drafts.js';
 import { acquireLock, type LockFile, livingLockOwner, lockFilesAmong } from '../process/lock.js';
-import { namesIn, type OwnedFile } from '../process/owned-file.js';
+import { namesIn, type OwnedFile, parseJson, textOf } from '../process/owned-file.js';
 import { identifySelf, processIdentitySchema } from '../process/process-identity.js';
 import { systemCode } from '../process/system-error.js';
 import { journalFailure } from './errors.js';
@@ -130,6 +130,16 @@ export function livingWriter(owner: string, { locks }: FolderListing): Promise<J
     locks.filter(({ name }) => name === owner),
     writerSchema,
   );
+}
+
+/** The process that wrote a journal last, whether it lives or not; undefined where no lock names one. */
+export async function lastWriter(owner: string, { locks }: FolderListing): Promise<JournalWriter | undefined> {
+  for (const { path } of locks.filter(({ name }) => name === owner).toReversed()) {
+    const text = await textOf(path);
+    const writer = text === undefined ? undefined : parseJson(text, writerSchema);
+    if (writer !== undefined) return writer;
+  }
+  return undefined;
 }
 
 /**

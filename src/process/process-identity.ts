@@ -71,6 +71,14 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return now !== undefined && now.started === identity.started;
 }
 
+/**
+ * Whether a process was one of this machine since it was started last, so that `isAlive` has the last word on it. False for one that may run on another
+ * host, and where the system tells no boot from another.
+ */
+export async function ranHere({ started }: ProcessIdentity): Promise<boolean> {
+  return process.platform === 'linux' && started.startsWith(`${await readBootId()}:`);
+}
+
 /** Sends a signal to exactly this process; nothing happens when it has gone. */
 export async function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): Promise<void> {
   if (!(await isAlive(identity))) return;

@@ -87,8 +87,7 @@ describe('a client of several nodes over one log', () => {
     try {
       const env = { XTDB_URL: proxy.url };
       const agent = await stdioAgent(join(folder, 'project'), ['--data', data('client'), '--session', 'proxied'], env);
-      await work(agent, 'proxied', [0, 10]);
-      await agent.close();
+      await work(agent, 'proxied', [0, 10]).finally(() => agent.close());
       expect(await runCli(['verify', 'proxied', '--data', data('client')], env)).toMatchObject({ code: 0 });
       expect(Math.min(...proxy.counts)).toBeGreaterThan(20);
     } finally {
@@ -125,14 +124,17 @@ describe('a client of several nodes over one log', () => {
   test('goes on with the other one when a node is killed in the middle of its calls; nothing acknowledged is lost or doubled', async () => {
     const env = { XTDB_URL: sockets.map((socket) => `unix:${socket}`).join(',') };
     const agent = await stdioAgent(join(folder, 'project'), ['--data', data('client'), '--session', 'listed'], env);
-    await work(agent, 'listed', [0, 5]);
-    const working = work(agent, 'listed', [5, 15]);
-    const status = await nodeStatus(data('a'));
-    if (!status.running || status.pid === null) throw new Error('node a does not run');
-    process.kill(status.supervisorPid, 'SIGKILL');
-    process.kill(status.pid, 'SIGKILL');
-    await working;
-    await agent.close();
+    try {
+      await work(agent, 'listed', [0, 5]);
+      const working = work(agent, 'listed', [5, 15]);
+      const status = await nodeStatus(data('a'));
+      if (!status.running || status.pid === null) throw new Error('node a does not run');
+      process.kill(status.supervisorPid, 'SIGKILL');
+      process.kill(status.pid, 'SIGKILL');
+      await working;
+    } finally {
+      await agent.close();
+    }
     const verified = await runCli(['verify', 'listed', '--data', data('client')], env);
     // Three calls, fifteen times.
     expect(verified).toMatchObject({ code: 0, stdout: expect.stringMatching(/answers {3}\d+ of 45 made again/) });

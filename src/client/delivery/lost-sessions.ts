@@ -28,6 +28,10 @@ type Rename = (id: ObjectId) => ObjectId;
 const forkName = (session: SessionId, lease: StoredDocument | null | undefined): string =>
   `${session.slice(0, 150)}.fork-${Number(lease?.epoch ?? 1)}-`;
 
+/** The fork that keeps a step of a session that another writer took over, and those after it. */
+export const forkFrom = (session: SessionId, lease: SessionWrite['lease'] | undefined, seq: number): SessionId =>
+  sessionId(`${forkName(session, lease)}${seq}`);
+
 function renamed(changes: SetChanges, rename: Rename): SetChanges {
   return Object.fromEntries(Object.entries(changes).map(([what, ids]) => [what, (ids as readonly ObjectId[]).map(rename)]));
 }
@@ -129,7 +133,7 @@ export class LostSessions {
   /** Makes the fork at the step before the first one that is rescued; an earlier process may have made it already. */
   async #beginFork({ session, lease, step }: SessionWrite): Promise<Rescue> {
     if (step === undefined) throw new Error('BUG: only a step is rescued');
-    const fork = sessionId(`${forkName(session, lease)}${step.seq}`);
+    const fork = forkFrom(session, lease, step.seq);
     try {
       await forkSession({ store: this.#store, clock: Date.now }, session, { id: fork, at: step.seq - 1 });
     } catch (error) {

@@ -80,6 +80,8 @@ export class Outbox {
   readonly #lost: LostSessions;
   readonly #listeners = new Set<AppliedListener>();
   readonly #backpressure = new Backpressure();
+  /** Acknowledged writes that are neither in the database nor where they are kept instead, with their lanes. */
+  readonly #unsettled = new Set<{ readonly lane: string; readonly settled: Promise<void> }>();
   readonly #bridges = new WeakMap<DamagedJournal, StepBridge>();
   /** Holds deliveries back while a model waits. */
   readonly gate = new DeliveryGate();
@@ -135,8 +137,7 @@ export class Outbox {
       return this.#adopt(write, { seen: false, journaled: true }, () => journal.markDone(sequence));
     }
     if (writer.acknowledgesAtOnce) return this.#adopt(write, { seen: false, journaled: false });
-    const applied = await this.#deliver(write, { persistent: false, seen: false, journaled: false });
-    return { applied: Promise.resolve(applied) };
+    return { applied: Promise.resolve(await this.#deliverNow(write, false)) };
   }
 
   /**
@@ -153,7 +154,7 @@ export class Outbox {
    * lost with this process can be read again. Where steps outlive an outage, so does this; otherwise it rejects.
    */
   index(files: readonly FileObservation[], at: number): Promise<AppliedWrite> {
-    return this.#deliver({ session: FILES_LANE, files, heads: [], at }, { persistent: this.isDurable, seen: false, journaled: false });
+    return this.#deliverNow({ session: FILES_LANE, files, heads: [], at }, this.isDurable);
   }
 
   /** Takes over what dead processes of the data folder left (decision F6). Resolves when all is handed over, not when it is delivered. */
@@ -185,10 +186,10 @@ export class Outbox {
   drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
     const { store, writer } = this.#parts;
     const lane = session === undefined ? undefined : writer.laneOf(session);
-    return endsWithin(
-      this.gate.openFor(() => store.writes.flush(lane)),
-      limitMs,
-    );
+    const accepted = [...this.#unsettled].filter((one) => lane === undefined || one.lane === lane);
+    // A write that its session refused has left its lane, and is on its way into a fork.
+    const settled = () => Promise.all([store.writes.flush(lane), ...accepted.map((one) => one.settled)]);
+    return endsWithin(this.gate.openFor(settled), limitMs);
   }
 
   /** Waits until at most so many writes are on their way; false when that takes longer than the limit. */
@@ -210,8 +211,10 @@ export class Outbox {
 
   /** Delivers a write that is acknowledged already. */
   #adopt(write: SessionWrite, how: Omit<Delivery, 'persistent'>, done: () => void = () => undefined): AcceptedWrite {
+    this.#backpressure.enter();
     const applied: Promise<AppliedWrite> = this.#deliver(write, { ...how, persistent: true })
       .catch((error: unknown) => this.#lost.keep(write, error, settled))
+      .finally(() => this.#backpressure.leave())
       .then((result) => {
         done();
         if (result instanceof Error) throw result;
@@ -222,6 +225,10 @@ export class Outbox {
       () => undefined,
       (error: unknown) => this.#lost.fail(write.session, error),
     );
+    const { writer } = this.#parts;
+    const one = { lane: writer.laneOf(laneOf(write)), settled };
+    this.#unsettled.add(one);
+    void settled.then(() => this.#unsettled.delete(one));
     return { applied };
   }
 
@@ -229,7 +236,6 @@ export class Outbox {
     const { store, metadata, versions, writer } = this.#parts;
     const own = how.persistent ? localVersions(write, metadata) : [];
     versions.acknowledge(own, how.journaled);
-    this.#backpressure.enter();
     let onItsWay = true;
     const settle = (): void => {
       if (onItsWay) versions.settle(own, how.journaled);
@@ -250,6 +256,15 @@ export class Outbox {
       return { ...result, txId };
     } finally {
       settle();
+    }
+  }
+
+  /** Delivers a write that its caller waits for. */
+  async #deliverNow(write: SessionWrite, persistent: boolean): Promise<AppliedWrite> {
+    this.#backpressure.enter();
+    try {
+      return await this.#deliver(write, { persistent, seen: false, journaled: false });
+    } finally {
       this.#backpressure.leave();
     }
   }

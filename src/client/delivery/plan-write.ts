@@ -139,8 +139,11 @@ async function isApplied(store: ObjectStore, snapshot: StoreSnapshot, { step, he
   return there !== undefined && same(there, step);
 }
 
-/** After an aborted or lost attempt: whether the write is there already; throws when another writer holds the session or has the call's id. */
-async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
+/**
+ * After an aborted or lost attempt: whether the write is there already.
+ * @throws {SessionError} `taken-over` – another writer holds the session or has the call's id
+ */
+export async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
   // Files alone are decided by their hashes: what is written already comes out as unchanged.
   if (write.lease === undefined) return false;
   if (await isApplied(store, snapshot, write)) return true;

@@ -1,0 +1,182 @@
+import { realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type LeftSession, leftSessions } from '../client/delivery/left-sessions.js';
+import { copyJournal, writerOf } from '../journal/copy-journal.js';
+import type { JournalWriter } from '../journal/journal-folder.js';
+import { type InspectedJournal, inspectJournals } from '../journal/journals.js';
+import { describeSharedLog, readSharedLog } from '../node/shared-log.js';
+import { clientFolder, remoteFolders } from '../process/data-folder.js';
+import { namesIn } from '../process/owned-file.js';
+import { ranHere } from '../process/process-identity.js';
+import { unlessMissing } from '../process/system-error.js';
+import { CodedError } from '../values/coded-error.js';
+import { type DeliveryOptions, deliverJournals } from './deliver-journals.js';
+import { openStore } from './open-store.js';
+import { isDurable, type Settings } from './settings.js';
+
+/**
+ * Why journals of another host are not delivered here. `no-journals`: the folder holds none; `own-folder`: it is the one in use here; `owner-lives`: their process runs on this host
+ * and delivers them itself; `other-database`: they belong to another database; `unreadable`: a later version wrote them, or they cannot be read; `incomplete`: not all of it arrived.
+ */
+export type AdoptionErrorCode = 'no-journals' | 'own-folder' | 'owner-lives' | 'other-database' | 'unreadable' | 'incomplete';
+
+/** Thrown when journals of another host cannot be adopted. Nothing was changed, but with `incomplete`. */
+class AdoptionError extends CodedError<AdoptionErrorCode> {
+  override readonly name = 'AdoptionError';
+}
+
+/** A journal of another host's folder. */
+export interface LeftJournal extends InspectedJournal {
+  /** The process that wrote it last; undefined where nothing says so. */
+  readonly writer: JournalWriter | undefined;
+  /** Whether this host knows that the writer has ended; false where it may live on another one. */
+  readonly hasEnded: boolean;
+}
+
+/** What the journals of a folder hold, and what a delivery would make of it. */
+export interface AdoptionPlan {
+  readonly folder: string;
+  /** The shared log that the folder was used with, in words; undefined where it does not say. */
+  readonly usedWith: string | undefined;
+  /** Where this delivers to, in words. */
+  readonly deliversTo: string;
+  readonly journals: readonly LeftJournal[];
+  readonly sessions: readonly LeftSession[];
+}
+
+/** Records that are still to be delivered. */
+export const undelivered = ({ sessions }: Pick<AdoptionPlan, 'sessions'>): number =>
+  sessions.reduce((sum, { records, stored }) => sum + records - stored, 0);
+
+async function journalsOf(folder: string): Promise<readonly LeftJournal[]> {
+  return Promise.all(
+    (await inspectJournals(folder)).map(async (journal) => {
+      const writer = journal.holder ?? (await writerOf(folder, journal.owner));
+      const hasEnded = journal.holder === undefined && writer !== undefined && (await ranHere(writer));
+      return { ...journal, writer, hasEnded };
+    }),
+  );
+}
+
+/** Refuses a folder whose journals cannot be those of another host over this database. */
+async function requireForeign(folder: string, settings: Settings): Promise<void> {
+  const real = await unlessMissing(realpath(folder));
+  if (real === undefined) throw new AdoptionError('no-journals', `there is no folder ${folder}`);
+  const own = clientFolder(settings.node.dataDir, settings.nodeUrl);
+  if (real === (await realpath(own).catch(() => own)))
+    throw new AdoptionError(
+      'own-folder',
+      `${folder} is in use here: what dead processes left in it is delivered without a command (palimpsest journal salvage shows what is damaged)`,
+    );
+  const names = await namesIn(folder);
+  if (names.includes('golden')) {
+    throw new AdoptionError(
+      'other-database',
+      `${folder} holds a database of its own, which its journals belong to. Start it where it lies: palimpsest node start --data ${folder}`,
+    );
+  }
+  if (!isDurable(settings))
+    throw new AdoptionError(
+      'other-database',
+      'a database of profile memory forgets what is delivered to it. Name another one with --data or XTDB_URL.',
+    );
+}
+
+/** Where the settings' database is, in words, and whether other hosts may use it, too. */
+async function targetOf({ node, nodeUrl }: Settings): Promise<{ readonly words: string; readonly isShared: boolean }> {
+  if (nodeUrl !== undefined) return { words: nodeUrl, isShared: true };
+  const log = node.log ?? (await readSharedLog(node.dataDir));
+  return log === undefined
+    ? { words: `the database of ${node.dataDir} alone`, isShared: false }
+    : { words: describeSharedLog(log), isShared: true };
+}
+
+/**
+ * Shows what the journals of another host's data folder hold, and what a delivery would make of them. The folder may be a copy, or mounted to be read only. Changes nothing; the
+ * node is found or started first.
+ * @throws {AdoptionError} every code but `incomplete`
+ * @throws {NodeError} every code – the node cannot be started
+ * @throws {XtdbError} every code – the database does not answer
+ */
+export async function planAdoption(folder: string, settings: Settings): Promise<AdoptionPlan> {
+  await requireForeign(folder, settings);
+  const journals = await journalsOf(folder);
+  if (journals.length === 0) {
+    const others = await namesIn(remoteFolders(folder));
+    const there = others.map((name) => join(remoteFolders(folder), name)).join(', ');
+    const hint =
+      others.length === 0 ? 'name the data folder of the other host' : `for nodes that somebody else ran it has ${there}: name that`;
+    throw new AdoptionError('no-journals', `there is no journal in ${folder}; ${hint}`);
+  }
+  const usedWith = await readSharedLog(folder);
+  const target = await targetOf(settings);
+  if (usedWith !== undefined && !target.isShared) {
+    throw new AdoptionError(
+      'other-database',
+      `${folder} was used with ${describeSharedLog(usedWith)}, and this would deliver to ${target.words}. Name a data folder over that log with --data, or a node over it with XTDB_URL.`,
+    );
+  }
+  const { store, close } = await openStore(settings, () => undefined);
+  try {
+    const sessions = await leftSessions(store, folder);
+    const log = usedWith === undefined ? undefined : describeSharedLog(usedWith);
+    return { folder, usedWith: log, deliversTo: target.words, journals, sessions };
+  } finally {
+    await close();
+  }
+}
+
+/** Refuses a plan that must not be carried out. */
+function requireDeliverable({ folder, journals, sessions, deliversTo }: AdoptionPlan): void {
+  const living = journals.find(({ holder }) => holder !== undefined);
+  if (living?.holder !== undefined)
+    throw new AdoptionError(
+      'owner-lives',
+      `process ${living.holder.pid} of this host (${living.holder.what}) has the journal ${living.owner} of ${folder} and delivers it itself. End it first, if it is not to.`,
+    );
+  const unread = journals.find(({ state }) => state === 'newer-format' || state === 'unreadable');
+  if (unread !== undefined)
+    throw new AdoptionError('unreadable', `the journal ${unread.owner} of ${folder} cannot be read: ${unread.reason ?? unread.state}`);
+  const unknown = sessions.filter(({ fate }) => fate === 'unknown').map(({ session }) => session);
+  if (unknown.length > 0)
+    throw new AdoptionError(
+      'other-database',
+      `the steps of ${unknown.join(', ')} follow others that ${deliversTo} does not have: the journals of ${folder} belong to another database`,
+    );
+}
+
+/** How often it is looked whether another process of this data folder has delivered what it took up, milliseconds. */
+const LOOK_MS = 200;
+
+/**
+ * Delivers the journals of another host's data folder: copies them into the one of the settings, where they are delivered as those of a dead process are, in order and
+ * once, also when it is repeated, killed in the middle, or done while their own process delivers them. The folder itself is only read. Gives what there is of it afterwards.
+ * @throws {AdoptionError} every code; with `incomplete` the rest is delivered by whoever uses the data folder of the settings next, or by this again
+ * @throws {JournalError} unwritable, no-space, io, newer-format
+ * @throws {SessionError} `node-unavailable`
+ * @throws {NodeError} every code
+ * @throws {XtdbError} every code
+ */
+export async function adoptJournals(folder: string, settings: Settings, options: DeliveryOptions): Promise<AdoptionPlan> {
+  let plan = await planAdoption(folder, settings);
+  requireDeliverable(plan);
+  const to = clientFolder(settings.node.dataDir, settings.nodeUrl);
+  let lastProgress = performance.now();
+  while (undelivered(plan) > 0) {
+    for (const { owner, pending } of plan.journals) if (pending > 0) await copyJournal(folder, owner, { to, what: options.what });
+    await deliverJournals(settings, options);
+    const before = undelivered(plan);
+    plan = await planAdoption(folder, settings);
+    if (undelivered(plan) < before) lastProgress = performance.now();
+    else if (performance.now() - lastProgress > options.stuckMs) {
+      throw new AdoptionError(
+        'incomplete',
+        `${undelivered(plan)} records of ${folder} are not in the database yet; look at palimpsest doctor, then do this again`,
+      );
+    }
+    // The node's supervisor may have taken up what was copied.
+    if (undelivered(plan) > 0) await delay(LOOK_MS);
+  }
+  return plan;
+}
