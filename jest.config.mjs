@@ -28,7 +28,7 @@ export default {
   maxWorkers: Math.min(8, availableParallelism() + 1),
   // The modules of a finished suite are not given back by Node's vm modules; a worker that has grown is replaced.
   workerIdleMemoryLimit: '1GB',
-  testSequencer: '<rootDir>/test/support/live-first.mjs',
+  testSequencer: '<rootDir>/test/support/longest-first.mjs',
   reporters: ['default', '<rootDir>/test/support/attack-table.mjs', '<rootDir>/test/support/closing-line.mjs'],
   // Only what never happens may take so long: a wait that has a limit of its own says what it waited for.
   testTimeout: 300_000,

@@ -23,6 +23,7 @@ export default {
   testMatch: ['<rootDir>/test/long/**/*.test.ts', ...scaled],
   maxWorkers: base.maxWorkers,
   workerIdleMemoryLimit: base.workerIdleMemoryLimit,
+  testSequencer: base.testSequencer,
   reporters: base.reporters,
   testTimeout: 1_800_000,
 };
