@@ -46,7 +46,8 @@ export default class LongestFirst extends Sequencer {
   sort(tasks) {
     const longest = LONGEST[process.env.PALIMPSEST_TEST_LONG === '1' ? 'long' : 'short'];
     const missing = longest.find((name) => !existsSync(join(tests, `${name}.test.ts`)));
-    if (missing !== undefined) throw new Error(`test/support/longest-first.mjs names ${missing}.test.ts, which is not there: name it as it is now`);
+    if (missing !== undefined)
+      throw new Error(`test/support/longest-first.mjs names ${missing}.test.ts, which is not there: name it as it is now`);
     const place = ({ path, context }) => {
       const at = longest.indexOf(relative(tests, path).replace(/\.test\.ts$/, ''));
       if (at >= 0) return at;
