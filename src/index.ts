@@ -19,9 +19,10 @@ export type {
   VerbFailure,
   VerbPlan,
 } from './client/session/call-report.js';
-export { ContextClient, type ContextClientOptions, type OpenSessionOptions } from './client/session/context-client.js';
+export { ContextClient, type ContextClientOptions } from './client/session/context-client.js';
 export { ContextSession } from './client/session/context-session.js';
 export type { LoadedObject, PoolEntry } from './client/session/find-object.js';
+export type { OpenSessionOptions } from './client/session/open-session.js';
 export type { TrackingOptions, TrackingStatus } from './client/tracking/tracking.js';
 export { SourceError, type SourceErrorCode } from './filesystem/access/errors.js';
 export { localFilesystemId } from './filesystem/access/filesystem-id.js';

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { Finding } from '../host/findings.js';
 import type { InspectedFolder } from '../host/inspect-data-folder.js';
 import { placesText } from '../journal/errors.js';
 import type { InspectedJournal, JournalState } from '../journal/journals.js';
@@ -95,28 +96,54 @@ function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
   );
 }
 
+/** Each finding: what it means, what to do, and where the runbook says more. */
+function findingLines(findings: readonly Finding[]): readonly string[] {
+  return findings.flatMap(({ code, weight, means, next, detail }) => [
+    `${weight === 'repair' ? 'REPAIR   ' : 'look     '} ${code}: ${means}`,
+    ...(detail === undefined ? [] : [`          ${detail}`]),
+    `          To do: ${next} (docs/operations.md#${code})`,
+  ]);
+}
+
 async function examine(flags: DoctorFlags): Promise<void> {
-  const [{ inspectDataFolder }, { logText, writeTrouble }, { readSettings }] = await Promise.all([
+  const [{ findingsOf }, { inspectDataFolder }, { logText, writeTrouble }, { readSettings }] = await Promise.all([
+    import('../host/findings.js'),
     import('../host/inspect-data-folder.js'),
     import('../node/node-status.js'),
     import('../host/settings.js'),
   ]);
   const { dataDir } = readSettings(process.env, flags).node;
-  const { node, own, remote, loops, formatTrouble, healthy } = await inspectDataFolder(dataDir);
+  const inspected = await inspectDataFolder(dataDir);
+  const now = Date.now();
+  const findings = findingsOf(inspected, now);
+  const { node, own, remote, loops, formatTrouble } = inspected;
+  const healthy = findings.every(({ weight }) => weight !== 'repair');
   if (flags.json) {
     const all = [own, ...remote];
     const journals = all.flatMap((folder) => folder.journals);
     const aside = all.flatMap((folder) => folder.aside);
     const sessions = all.flatMap((folder) => folder.sessions);
     const trackers = all.flatMap((folder) => folder.trackers);
-    console.log(escapedJson({ dataDir, healthy, formatTrouble, node, journals, aside, sessions, trackers, loops }));
+    console.log(
+      escapedJson({
+        dataDir,
+        healthy,
+        findings,
+        formatTrouble: formatTrouble?.message ?? null,
+        node,
+        journals,
+        aside,
+        sessions,
+        trackers,
+        loops,
+      }),
+    );
   } else {
-    const now = Date.now();
     const foreign = remote.flatMap((folder) => [
       `remote    ${folder.path}, for a node that someone else runs`,
       ...folderLines(folder, now),
     ]);
-    const format = formatTrouble === null ? [] : [`          NOT USED: ${formatTrouble}`];
+    const format = formatTrouble === null ? [] : [`          NOT USED: ${formatTrouble.message}`];
     const lines = [
       `data      ${dataDir}`,
       ...format,
@@ -124,6 +151,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
       ...folderLines(own, now),
       ...loopLines(loops),
       ...foreign,
+      ...findingLines(findings),
     ];
     console.log(lines.map(escapedLine).join('\n'));
   }
@@ -134,7 +162,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description(
-      'show what is waiting, open or broken in a data folder; changes nothing; exit code 1 when its format is not known, or the node or a journal has to be repaired',
+      'show what is waiting, open or broken in a data folder, and what to do about it; changes nothing; exit code 1 when something has to be repaired: the node, its log or disk, a journal, or a format that is not known',
     )
     .addOption(dataFlag())
     .addOption(jsonFlag())

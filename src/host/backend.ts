@@ -2,6 +2,7 @@ import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { BorrowedSession } from '../client/session/session-registry.js';
 import { withinLimit } from '../process/within-limit.js';
+import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
 import { defined } from '../values/defined.js';
 import type { Logger } from './log.js';
 import type { OpenClient } from './open-client.js';
@@ -43,6 +44,8 @@ export function resumeProgress(
  * Whoever creates it closes it.
  */
 export class Backend {
+  /** Whom the server tells what it does. */
+  readonly telemetry: Telemetry;
   readonly #settings: ServerSettings;
   readonly #log: Logger;
   readonly #listeners = new Set<(message: string) => void>();
@@ -55,7 +58,8 @@ export class Backend {
   #startedAt = 0;
   #progress = 'starting the database';
 
-  constructor(settings: ServerSettings, log: Logger) {
+  constructor(settings: ServerSettings, log: Logger, telemetry: Telemetry = NO_TELEMETRY) {
+    this.telemetry = telemetry;
     this.#settings = settings;
     this.#log = log;
   }
@@ -164,6 +168,7 @@ export class Backend {
       policy,
       durability,
       what: 'palimpsest',
+      telemetry: this.telemetry,
       onNotice: (line) => this.#log.warn(line),
       onProgress: (message) => this.#report(message),
       signal: this.#stop.signal,

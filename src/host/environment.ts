@@ -9,6 +9,11 @@ export function variable(env: Environment, name: string): string | undefined {
   return env[name] === '' ? undefined : env[name];
 }
 
+/** What an environment says in OpenTelemetry's own variables. */
+export function telemetryEnvironment(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('OTEL_')));
+}
+
 /** The data folder that an environment names: PALIMPSEST_DATA, else `palimpsest` in the XDG data folder. */
 export function dataFolder(env: Environment): string {
   return variable(env, 'PALIMPSEST_DATA') ?? join(variable(env, 'XDG_DATA_HOME') ?? join(homedir(), '.local', 'share'), 'palimpsest');

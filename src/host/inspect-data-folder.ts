@@ -1,12 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type AsideFile, asideFiles, type InspectedJournal, inspectJournals, isBrokenJournal } from '../journal/journals.js';
+import { type AsideFile, asideFiles, type InspectedJournal, inspectJournals } from '../journal/journals.js';
 import { type LockOwner, sessionLockOwners } from '../lease/session-lock.js';
 import { checkDataFormat } from '../node/data-folder.js';
-import { hasFailedWrites, type NodeStatusReport, nodeStatus } from '../node/node-status.js';
+import { type NodeStatusReport, nodeLogs, nodeStatus } from '../node/node-status.js';
 import { remoteFolders } from '../process/data-folder.js';
 import { type LoopTrouble, loopTroubles, type TrackerReport, trackerReports } from '../process/process-reports.js';
-import { messageOf } from '../values/thrown.js';
+import { codeOf, messageOf } from '../values/thrown.js';
 import { UsageError } from './settings.js';
 
 /** What the clients of one database keep in a folder. */
@@ -29,9 +29,17 @@ export interface InspectedDataFolder {
   /** What harnesses with our context in their loop had to do without it. */
   readonly loops: readonly LoopTrouble[];
   /** Why this version must not use the folder: its format is newer, or nothing says which one it is; null where it may. */
-  readonly formatTrouble: string | null;
-  /** False when the format is not known, the node takes no more writes, runs on a full disk, unsupervised or away from its shared log, or a journal is damaged or cannot be read. */
-  readonly healthy: boolean;
+  readonly formatTrouble: { readonly code: string; readonly message: string } | null;
+  /** Whether the node has stopped because the database lacks documents that its log names, as its own log says. */
+  readonly lacksDocuments: boolean;
+}
+
+/** Lines of the node's log that are looked through for why its indexer stopped. */
+const LINES_LOOKED_AT = 2_000;
+
+async function saysMissingDocuments(dataDir: string): Promise<boolean> {
+  const logs = await nodeLogs(dataDir, LINES_LOOKED_AT);
+  return /\bmissing docs:/.test(logs?.text ?? '');
 }
 
 async function inspectFolder(path: string): Promise<InspectedFolder> {
@@ -58,13 +66,17 @@ export async function inspectDataFolder(dataDir: string): Promise<InspectedDataF
   const found = await stat(dataDir).catch(() => undefined);
   if (found?.isDirectory() === false) throw new UsageError(`${dataDir} is a file; name the data folder`);
   const [formatTrouble, node, own, remote, loops] = await Promise.all([
-    found === undefined ? null : checkDataFormat(dataDir).then(() => null, messageOf),
+    found === undefined
+      ? null
+      : checkDataFormat(dataDir).then(
+          () => null,
+          (error: unknown) => ({ code: codeOf(error) ?? 'data-corrupt', message: messageOf(error) }),
+        ),
     nodeStatus(dataDir),
     inspectFolder(dataDir),
     inspectRemote(dataDir),
     loopTroubles(dataDir),
   ]);
-  const isBroken = [own, ...remote].some(({ journals, aside }) => aside.length > 0 || journals.some(isBrokenJournal));
-  const isNodeBroken = node.running && (hasFailedWrites(node) || node.isDiskFull || !node.supervised || node.log?.reachable === false);
-  return { node, own, remote, loops, formatTrouble, healthy: formatTrouble === null && !isBroken && !isNodeBroken };
+  const lacksDocuments = node.running && node.ingesterFailed && (await saysMissingDocuments(dataDir));
+  return { node, own, remote, loops, formatTrouble, lacksDocuments };
 }

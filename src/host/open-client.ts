@@ -24,7 +24,7 @@ export interface OpenClientOptions
 export async function openClient(settings: Settings, { signal, onProgress, ...options }: OpenClientOptions): Promise<OpenClient> {
   const { node, nodeUrl, shareSessions } = settings;
   await protectDataFolder(node.dataDir);
-  const use = new NodeUse({ ...node, ...defined({ signal, onProgress }) }, settings);
+  const use = new NodeUse({ ...node, ...defined({ signal, onProgress }) }, settings, options.telemetry);
   const client = await ContextClient.create({
     ...options,
     shareSessions,

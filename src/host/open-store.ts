@@ -1,5 +1,6 @@
 import { type EnsureNodeOptions, ensureNode, type NodeHandle } from '../node/ensure-node.js';
 import { ObjectStore } from '../store/object-store.js';
+import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
 import { defined } from '../values/defined.js';
 import { isListed, type NodeAddress, parseNodeUrls } from '../xtdb/address.js';
 import { NodeList } from '../xtdb/node-list.js';
@@ -11,10 +12,12 @@ export class NodeUse {
   readonly #options: EnsureNodeOptions;
   readonly #stop = new AbortController();
   readonly #nodes: NodeList | undefined;
+  readonly #telemetry: Telemetry;
   #handle: NodeHandle | undefined;
 
-  constructor(options: EnsureNodeOptions, remote?: Pick<Settings, 'nodeUrl' | 'nodeToken'>) {
+  constructor(options: EnsureNodeOptions, remote?: Pick<Settings, 'nodeUrl' | 'nodeToken'>, telemetry = NO_TELEMETRY) {
     this.#options = options;
+    this.#telemetry = telemetry;
     const { nodeUrl, nodeToken } = remote ?? {};
     if (nodeUrl === undefined) return;
     this.#nodes = new NodeList(() => parseNodeUrls(nodeUrl).map((address) => ({ ...address, ...defined({ token: nodeToken?.() }) })));
@@ -26,7 +29,8 @@ export class NodeUse {
     const { signal } = this.#options;
     const both = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
     const before = this.#handle;
-    this.#handle = await ensureNode({ ...this.#options, signal: both });
+    const facts = defined({ 'palimpsest.node.profile': this.#options.profile });
+    this.#handle = await this.#telemetry.observe({ activity: 'node start', facts }, () => ensureNode({ ...this.#options, signal: both }));
     await before?.release();
     return this.#handle.address;
   }

@@ -12,7 +12,7 @@ import { CodedError } from '../values/coded-error.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { parseNodeUrls, parseToken } from '../xtdb/address.js';
-import { dataFolder, type Environment, variable } from './environment.js';
+import { dataFolder, type Environment, telemetryEnvironment, variable } from './environment.js';
 import { readSharedLogSettings, type SharedLogFlags } from './shared-log-settings.js';
 
 /** A flag or an environment variable cannot be used; the message names it and says what can. */
@@ -41,7 +41,15 @@ export interface Settings {
 }
 
 /** Variables that may hold a secret: a process that runs commands of agents takes them out of its environment as soon as its settings are read. */
-export const SECRET_VARIABLES = ['XTDB_TOKEN', PASSWORD_VARIABLE, 'PALIMPSEST_LOG', 'PALIMPSEST_DOCUMENTS'] as const;
+export const SECRET_VARIABLES = [
+  'XTDB_TOKEN',
+  PASSWORD_VARIABLE,
+  'PALIMPSEST_LOG',
+  'PALIMPSEST_DOCUMENTS',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
+  'OTEL_EXPORTER_OTLP_METRICS_HEADERS',
+] as const;
 
 /** What a process that serves agents does. Its node is started with the environment as it was read, whatever is taken out of the process's own. */
 export interface ServerSettings extends Settings {
@@ -62,6 +70,8 @@ export interface ServerSettings extends Settings {
   readonly durability: 'process' | 'power';
   readonly policy: StepPolicy;
   readonly tools: ToolOptions;
+  /** OpenTelemetry's own variables (`OTEL_…`), headers with their secrets among them. */
+  readonly telemetry: Environment;
 }
 
 /** The flags that choose a database, as the command line has them. */
@@ -200,6 +210,7 @@ export function serverSettings(
     cwd: workingFolder(roots, mounts),
     mounts,
     ...defined({ agentFilesystemId }),
+    telemetry: telemetryEnvironment(env),
     session: flags.session,
     takeOver: flags.takeOver ?? false,
     durability: flags.durability,

@@ -5,6 +5,8 @@ import type { Backend } from '../host/backend.js';
 import type { Logger } from '../host/log.js';
 import type { ServerSettings } from '../host/settings.js';
 import type { Verb } from '../session/verb-outcome.js';
+import type { Tell } from '../telemetry/telemetry.js';
+import { parseTraceparent } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
 import {
   addAmplifierMessages,
@@ -176,11 +178,13 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes, reviewsAl
   const sessions = new ApiSessions(backend, { strict, shortIds });
   const questions = { short: new QuestionQueue(QUESTION_CAPACITY.short), long: new QuestionQueue(QUESTION_CAPACITY.long) };
 
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const answer = async (request: IncomingMessage, response: ServerResponse, tell: Tell): Promise<void> => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
+    if (pathname === OPENAPI_PATH) tell({ 'http.route': pathname });
     if (pathname === OPENAPI_PATH && request.method === 'GET') return sendJson(response, 200, openApiDocument(settings.version));
     const question = reviewOperationAt(pathname);
     if (question !== undefined) {
+      tell({ 'http.route': question.operation.path });
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
       for (const [name, value] of Object.entries(question.inPath)) searchParams.append(name, value);
       const ask = async () =>
@@ -194,6 +198,7 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes, reviewsAl
     if (match === undefined) {
       return sendNotAllowed(response, request.method, there.map(({ operation }) => operation.method).join(', '));
     }
+    tell({ 'http.route': match.operation.path });
     readParameters(NO_PARAMETERS, searchParams);
     const body = match.operation.request === undefined ? undefined : await jsonBody(request, mostBodyBytes);
     const work = () => HANDLERS[match.id]({ sessions, id: match.session, body });
@@ -202,6 +207,8 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes, reviewsAl
       ? work()
       : questions[kind].run<Awaited<ReturnType<typeof work>>>(work, goneSignal(response)));
     if (answered === undefined) return;
+    // Only now it is known to be the id of a session.
+    if (match.session !== '') tell({ 'gen_ai.conversation.id': match.session });
     sendJson(response, answered.status ?? 200, answered.body);
   };
 
@@ -211,15 +218,21 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes, reviewsAl
       const code = status === 401 ? 'unauthorized' : 'forbidden';
       sendProblem(response, problemOf(new ApiError(code, message)), status === 401 ? { 'www-authenticate': 'Bearer' } : {});
     },
-    handle: async (request, response) => {
-      try {
-        await answer(request, response);
-      } catch (error) {
-        const problem = problemOf(error);
-        if (problem.status >= 500) log.error({ err: error, url: request.url }, 'a request failed');
-        if (response.headersSent) response.end();
-        else sendProblem(response, problem, problem.status === 413 ? { connection: 'close' } : {});
-      }
+    handle: (request, response) => {
+      const facts = defined({ 'http.request.method': request.method });
+      const parent = parseTraceparent(request.headers.traceparent);
+      return backend.telemetry.observe({ activity: 'request', facts, parent }, async (tell) => {
+        try {
+          await answer(request, response, tell);
+        } catch (error) {
+          const problem = problemOf(error);
+          tell({ 'error.type': problem.code });
+          if (problem.status >= 500) log.error({ err: error, url: request.url }, 'a request failed');
+          if (response.headersSent) response.end();
+          else sendProblem(response, problem, problem.status === 413 ? { connection: 'close' } : {});
+        }
+        tell({ 'http.response.status_code': response.statusCode });
+      });
     },
     forgetIdle: (idleMs) => sessions.forgetIdle(idleMs),
     close: () => sessions.closeAll(),

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Backend } from '../host/backend.js';
-import { createLog, type LogLevel } from '../host/log.js';
+import { createLog, type Logger, type LogLevel } from '../host/log.js';
 import type { ServerSettings } from '../host/settings.js';
+import { openTelemetry } from '../host/telemetry.js';
 import { openConnection } from '../mcp/connection.js';
 import { HttpEndpoint, type HttpEndpointOptions } from '../mcp/http-endpoint.js';
 import { defined } from '../values/defined.js';
@@ -23,6 +24,8 @@ export interface HttpServerOptions extends Omit<HttpEndpointOptions, 'mostBodyBy
   readonly routes?: HarnessRoutes;
   /** The review page, whose visitors may ask what `routes` answer to a GET; left out: there is none. */
   readonly page?: ReviewPage;
+  /** What `GET /metrics` answers, as Prometheus reads it; left out: there is no such place. */
+  readonly metrics?: () => Promise<string>;
   /** Milliseconds after which a client that does nothing is forgotten; an hour if left out. */
   readonly idleMs?: number;
 }
@@ -64,9 +67,27 @@ const HOUR_MS = 3_600_000;
 /** How long closing may take before the process ends without it. */
 const LAST_MS = 8_000;
 
+/** Whether Prometheus, or who asks as it does, wants the metrics. */
+const isScrape = ({ method, url = '/' }: IncomingMessage): boolean => method === 'GET' && /^\/metrics(\?|$)/.test(url);
+
+/** Answers with the metrics; never rejects. */
+async function sendMetrics(
+  response: ServerResponse,
+  { metrics, log }: { readonly metrics: () => Promise<string>; readonly log: Logger },
+): Promise<void> {
+  try {
+    const text = await metrics();
+    response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
+    response.end(text);
+  } catch (error) {
+    log.error({ err: error }, 'the metrics could not be read');
+    response.writeHead(500).end();
+  }
+}
+
 /** Serves MCP at `/mcp` and, with `routes`, the interface for harnesses on the loopback address. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { connect, events, log, port, token, routes, page, idleMs = HOUR_MS } = options;
+  const { connect, events, log, port, token, routes, page, metrics, idleMs = HOUR_MS } = options;
   const mcp = new HttpEndpoint({ connect, events, log, mostBodyBytes: MOST_BODY_BYTES });
   const server = createServer((request, response) => {
     const ofPage = page?.owns(request) === true;
@@ -74,6 +95,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const handler = ofPage ? page : isQuestion ? routes : mcp;
     const needsNone = ofPage || (isQuestion && page?.admits(request) === true);
     const refused = refusal(request, needsNone ? undefined : token);
+    if (refused === undefined && metrics !== undefined && isScrape(request)) return void sendMetrics(response, { metrics, log });
     if (refused === undefined) void handler.handle(request, response);
     else handler.refuse(response, refused);
   });
@@ -115,11 +137,17 @@ async function tokenOf({ tokenFile, noToken }: ServeOptions): Promise<string | u
 export async function serveHttp(settings: ServerSettings, options: ServeOptions): Promise<void> {
   const log = createLog(options.logLevel);
   const token = await tokenOf(options);
-  const backend = new Backend(settings, log);
+  const { telemetry, prometheus, close } = await openTelemetry({
+    log,
+    env: settings.telemetry,
+    version: settings.version,
+    isScraped: true,
+  });
+  const backend = new Backend(settings, log, telemetry);
   const routes = harnessRoutes({ backend, settings, log, mostBodyBytes: MOST_BODY_BYTES, ...defined({ reviewsAll: options.reviewsAll }) });
   const page = new ReviewPage(options.web, token);
   const connect = () => openConnection(backend, settings, log);
-  const server = await startHttpServer({ port: options.port, token, log, routes, page, connect });
+  const server = await startHttpServer({ port: options.port, token, log, routes, page, connect, ...defined({ metrics: prometheus }) });
   // Whoever reads the announcement may end the server at once. The listeners stay: a file that is just being written has one of its own, which ends the
   // process by the signal when it is the only one.
   const stopped = new Promise<void>((resolve) => {
@@ -135,4 +163,5 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
   setTimeout(() => process.exit(1), LAST_MS).unref();
   await server.close();
   await backend.close();
+  await close();
 }

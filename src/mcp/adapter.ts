@@ -14,6 +14,8 @@ import {
   type Tool as ToolDefinition,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Logger } from '../host/log.js';
+import { NO_TELEMETRY, type Telemetry, type Tell } from '../telemetry/telemetry.js';
+import { parseTraceparent, type TraceContext } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
 import { isDeeperThan } from '../values/json-depth.js';
 
@@ -39,6 +41,8 @@ export interface Exchange {
   readonly meta: Readonly<Record<string, unknown>>;
   /** Notifies the client that the call is still running; undefined when the client did not ask for progress. */
   readonly progress: ((message: string, done?: number, total?: number) => Promise<void>) | undefined;
+  /** Adds what is known of the call to what is told of it. */
+  readonly tell: Tell;
   /** The SDK's own view of the request. */
   readonly request: RequestHandlerExtra<ServerRequest, ServerNotification>;
 }
@@ -58,6 +62,8 @@ export interface AdapterOptions {
   /** Capabilities other than tools. */
   readonly capabilities?: ServerCapabilities;
   readonly log: Logger;
+  /** Whom it tells of its calls; nobody if left out. */
+  readonly telemetry?: Telemetry;
 }
 
 /** A failure of the protocol itself: an unknown tool or a malformed request. Everything else is a result with `isError`. */
@@ -87,7 +93,11 @@ function withinLine(result: CallToolResult, name: string): CallToolResult {
   );
 }
 
-function exchangeOf(meta: Readonly<Record<string, unknown>>, request: Exchange['request'], log: Logger): Exchange {
+function exchangeOf(
+  { _meta: meta = {} }: CallToolRequest['params'],
+  request: Exchange['request'],
+  { log, tell }: { readonly log: Logger; readonly tell: Tell },
+): Exchange {
   const token = request._meta?.progressToken;
   let steps = 0;
   const progress = async (message: string, done?: number, total?: number): Promise<void> => {
@@ -97,7 +107,12 @@ function exchangeOf(meta: Readonly<Record<string, unknown>>, request: Exchange['
       .sendNotification({ method: 'notifications/progress', params })
       .catch((error: unknown) => log.debug({ err: error }, 'progress was not delivered'));
   };
-  return { signal: request.signal, meta, progress: token === undefined ? undefined : progress, request };
+  return { signal: request.signal, meta, progress: token === undefined ? undefined : progress, tell, request };
+}
+
+/** The place in a trace that a client calls from: as the call says, else as its request over HTTP does. */
+function callerOf({ _meta }: CallToolRequest['params'], { requestInfo }: Exchange['request']): TraceContext | undefined {
+  return parseTraceparent(_meta?.traceparent) ?? parseTraceparent(requestInfo?.headers.traceparent);
 }
 
 /** A server and what is under way in it. */
@@ -132,7 +147,7 @@ class Running {
  * The SDK's low-level server is used because it passes our JSON Schemas on as they are and lets an unknown tool be a protocol error.
  */
 export function createProtocolServer(options: AdapterOptions): ProtocolServer {
-  const { info, instructions, log } = options;
+  const { info, instructions, log, telemetry = NO_TELEMETRY } = options;
   let loading: Promise<readonly ServedTool[]> | undefined;
   const tools = (): Promise<readonly ServedTool[]> => {
     loading ??= options.tools();
@@ -149,15 +164,19 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
       const names = offered.map(({ definition }) => definition.name).join(', ');
       throw new RequestFailure(ErrorCode.InvalidParams, `Unknown tool: ${params.name.slice(0, 100)}. Known tools: ${names}`);
     }
-    const started = performance.now();
-    try {
-      const result = await tool.call(params.arguments ?? {}, exchangeOf(params._meta ?? {}, request, log));
-      log.debug({ tool: params.name, ms: Math.round(performance.now() - started), failed: result.isError === true }, 'call');
-      return withinLine(result, params.name);
-    } catch (error) {
-      log.error({ err: error, tool: params.name }, 'a call failed inside');
-      return failedCall(`Error: ${params.name} failed inside: ${error instanceof Error ? error.message.slice(0, 500) : 'unknown failure'}`);
-    }
+    const perform = async (tell: Tell): Promise<CallToolResult> => {
+      try {
+        return withinLine(await tool.call(params.arguments ?? {}, exchangeOf(params, request, { log, tell })), params.name);
+      } catch (error) {
+        log.error({ err: error, tool: params.name }, 'a call failed inside');
+        tell({ 'error.type': 'inside' });
+        return failedCall(
+          `Error: ${params.name} failed inside: ${error instanceof Error ? error.message.slice(0, 500) : 'unknown failure'}`,
+        );
+      }
+    };
+    const facts = { 'mcp.method.name': 'tools/call', 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': params.name } as const;
+    return telemetry.observe({ activity: 'call', facts, parent: callerOf(params, request) }, perform);
   };
   const running = new Running();
   server.setRequestHandler(ListToolsRequestSchema, () => running.track(list()));

@@ -8,7 +8,7 @@ import { withinLimit } from '../process/within-limit.js';
 import { SessionError } from '../session/errors.js';
 import type { Tool } from '../tools/tool.js';
 import { defined } from '../values/defined.js';
-import { messageOf } from '../values/thrown.js';
+import { codeOf, messageOf } from '../values/thrown.js';
 import { createProtocolServer, type Exchange, failedCall, type ServedTool } from './adapter.js';
 import { type CallSession, CallSessions, callHints, sessionOfCall } from './call-session.js';
 
@@ -66,20 +66,23 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
   const sessions = new CallSessions(backend);
   let closing: Promise<void> | undefined;
 
-  const call = async (tool: Tool, args: unknown, exchange: Exchange): Promise<CallToolResult> => {
+  const perform = async (tool: Tool, args: unknown, exchange: Exchange): Promise<CallToolResult> => {
     const hints = callHints(exchange.meta);
     let client: ContextClient | undefined;
     let used: CallSession;
     const name = settings.session ?? sessionOfCall(args, hints);
     try {
       client = await waitForDatabase(backend, exchange, sessions.isNew(name));
-      if (client === undefined)
+      if (client === undefined) {
+        exchange.tell({ 'error.type': 'starting' });
         return failedCall(
           'Error: the database is still starting; nothing was done.\nCall again in a few seconds. The very first start builds it, which takes about a minute.',
         );
+      }
       used = await sessions.get(name, (message) => void exchange.progress?.(message));
     } catch (error) {
       log.error({ reason: String(error), tool: tool.name }, 'a call could not begin');
+      exchange.tell({ 'error.type': codeOf(error) ?? 'not-begun' });
       return failedCall(
         `Error: ${tool.name} could not begin: ${messageOf(error).slice(0, 1_500)}\nNothing was done. Tell the user if it happens again.`,
       );
@@ -89,6 +92,12 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     const answer = await tool
       .run(args, { client, session, signal: exchange.signal, ...defined({ callId, turnRef }) })
       .finally(() => used.done());
+    const { call: recorded } = answer.meta;
+    exchange.tell({
+      'gen_ai.conversation.id': session.id,
+      ...(typeof recorded === 'string' ? { 'gen_ai.tool.call.id': recorded } : {}),
+      ...(answer.isError ? { 'error.type': answer.failure ?? 'failed' } : {}),
+    });
     if (answer.unrecorded instanceof SessionError && answer.unrecorded.code === 'taken-over') await used.lost();
     return {
       content: [{ type: 'text', text: answer.text }],
@@ -108,7 +117,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
       },
       annotations: tool.annotations,
     },
-    call: (args, exchange) => call(tool, args, exchange),
+    call: (args, exchange) => perform(tool, args, exchange),
   });
 
   const { server, idle } = createProtocolServer({
@@ -116,6 +125,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     instructions: INSTRUCTIONS,
     tools: async () => (await import('../tools/create-tools.js')).createTools(settings.tools).map(served),
     log,
+    telemetry: backend.telemetry,
   });
   return {
     server,

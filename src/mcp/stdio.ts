@@ -1,6 +1,7 @@
 import { Backend } from '../host/backend.js';
 import { createLog, type LogLevel } from '../host/log.js';
 import type { ServerSettings } from '../host/settings.js';
+import { openTelemetry } from '../host/telemetry.js';
 import { withinLimit } from '../process/within-limit.js';
 import { openConnection } from './connection.js';
 import { StdioTransport } from './stdio-transport.js';
@@ -16,7 +17,8 @@ const LAST_MS = 20_000;
  */
 export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): Promise<void> {
   const log = createLog(logLevel);
-  const backend = new Backend(settings, log);
+  const { telemetry, close } = await openTelemetry({ log, env: settings.telemetry, version: settings.version });
+  const backend = new Backend(settings, log, telemetry);
   const connection = openConnection(backend, settings, log);
   const transport = new StdioTransport(process.stdin, process.stdout);
   const ended = new Promise<keyof typeof DRAIN_MS>((resolve) => {
@@ -37,4 +39,5 @@ export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): 
   setTimeout(() => process.exit(1), LAST_MS).unref();
   await connection.close();
   await backend.close();
+  await close();
 }

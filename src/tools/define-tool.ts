@@ -2,6 +2,7 @@ import type { CallReport, RecordedCall } from '../client/session/call-report.js'
 import { assertPlainJson, type Json } from '../objects/canonical-json.js';
 import type { ObjectId } from '../objects/ids.js';
 import { defined } from '../values/defined.js';
+import { codeOf } from '../values/thrown.js';
 import { type ArgumentShape, inputSchema, type ParsedArguments, parseArguments } from './arguments.js';
 import { describeFailure } from './describe-failure.js';
 import { frame, withinLimits } from './framing.js';
@@ -31,6 +32,8 @@ export interface Performed extends Pick<CallReport, 'readings' | 'mentions' | 'p
   readonly show: (callId: ObjectId) => string;
   /** Data about the answer for programs. */
   readonly meta?: { readonly [key: string]: Json };
+  /** Why it failed, as a code. */
+  readonly failure?: string;
   /** What has happened outside the database and stays so even if the call cannot be recorded. */
   readonly effect?: string;
 }
@@ -70,6 +73,7 @@ function answerOf(performed: Performed, recorded: RecordedCall): ToolAnswer {
   return {
     text: recorded.answer,
     isError: performed.status === 'fail',
+    ...defined({ failure: performed.failure }),
     meta: {
       ...performed.meta,
       call: recorded.callId,
@@ -85,6 +89,7 @@ async function unrecorded(error: unknown, performed: Performed, work: Work): Pro
   return {
     text: failureText(`the call could not be recorded: ${message}`, `${effect}${next === undefined ? '' : ` ${next}`}`),
     isError: true,
+    failure: codeOf(error) ?? 'unrecorded',
     meta: {},
     unrecorded: error,
   };
@@ -109,7 +114,8 @@ export function defineTool<Shape extends ArgumentShape>(definition: ToolDefiniti
       } catch (error) {
         const { message, next } = await describeFailure(error, work);
         const text = failureText(message, next);
-        performed = { content: text, status: 'fail', show: () => text, ...(error instanceof ToolError ? error.learned : {}) };
+        const failure = defined({ failure: codeOf(error) });
+        performed = { content: text, status: 'fail', show: () => text, ...failure, ...(error instanceof ToolError ? error.learned : {}) };
       }
       const { content, status = 'ok', show, readings, mentions, plan } = performed;
       try {

@@ -36,6 +36,8 @@ export interface ToolAnswer {
   readonly text: string;
   readonly isError: boolean;
   readonly meta: { readonly [key: string]: Json };
+  /** Why it failed, as a code; absent where it did not, or where no code says so. */
+  readonly failure?: string;
   /** Why the call could not be recorded; such an answer is an error. */
   readonly unrecorded?: unknown;
 }

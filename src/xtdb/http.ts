@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { setTimeout } from 'node:timers/promises';
 import type { Dispatcher, Pool } from 'undici';
 import type { EdnValue } from '../edn/values.js';
+import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
 import { codeOf } from '../values/thrown.js';
 import { unlessAborted } from '../values/unless-aborted.js';
 import { describeAddress, isListed, mayMove, type NodeAddress, prefixOf } from './address.js';
@@ -37,6 +38,8 @@ export interface HttpOptions {
   readonly maxAnswerBytes: number;
   /** For a look at whether a node is well: what it answers first counts, also that it is busy. */
   readonly isProbe?: boolean;
+  /** Whom it tells what it asks; nobody when absent. */
+  readonly telemetry?: Telemetry;
 }
 
 type Ending = 'timeout' | 'aborted' | 'closed';
@@ -122,7 +125,13 @@ export class XtdbHttp {
    *
    * @throws {XtdbError}
    */
-  async send(request: HttpRequest): Promise<EdnValue | undefined> {
+  send(request: HttpRequest): Promise<EdnValue | undefined> {
+    const { telemetry = NO_TELEMETRY } = this.#options;
+    const facts = { 'db.system.name': 'xtdb', 'db.operation.name': request.path.slice(1) } as const;
+    return telemetry.observe({ activity: 'query', facts }, () => this.#send(request));
+  }
+
+  async #send(request: HttpRequest): Promise<EdnValue | undefined> {
     const what = `${request.method} /_xtdb${request.path}`;
     const body = request.body === undefined ? undefined : Buffer.from(request.body.text, 'utf8');
     if (body !== undefined && body.length > this.#options.maxRequestBytes) {

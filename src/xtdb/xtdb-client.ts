@@ -1,4 +1,6 @@
 import { EdnMap, type EdnValue } from '../edn/values.js';
+import type { Telemetry } from '../telemetry/telemetry.js';
+import { defined } from '../values/defined.js';
 import type { NodeAddress } from './address.js';
 import { type Basis, DbSnapshot } from './db-snapshot.js';
 import { XtdbError } from './errors.js';
@@ -17,6 +19,8 @@ export interface XtdbClientOptions {
   readonly maxRequestBytes?: number;
   /** The largest answer, in bytes (256 MiB). */
   readonly maxAnswerBytes?: number;
+  /** Whom it tells what it asks; nobody when absent. */
+  readonly telemetry?: Telemetry;
 }
 
 /** How a transaction is executed. */
@@ -49,6 +53,7 @@ export class XtdbClient {
       connections: options.connections ?? 8,
       maxRequestBytes: options.maxRequestBytes ?? 64 * MIB,
       maxAnswerBytes: options.maxAnswerBytes ?? 256 * MIB,
+      ...defined({ telemetry: options.telemetry }),
     });
     this.log = new TransactionLog(this.#http, this.#timeoutMs);
   }

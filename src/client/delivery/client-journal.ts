@@ -83,6 +83,16 @@ export class ClientJournal {
     return [this.#own, ...this.#adopted].reduce((sum, { status }) => sum + status.pending, 0);
   }
 
+  /** Bytes of those records, and when the oldest of them was acknowledged; undefined when there is none. */
+  get backlog(): { readonly bytes: number; readonly oldestAt: number | undefined } {
+    const all = [this.#own, ...this.#adopted].map(({ status }) => status);
+    const moments = all.flatMap(({ oldestAt }) => oldestAt ?? []);
+    return {
+      bytes: all.reduce((sum, { pendingBytes }) => sum + pendingBytes, 0),
+      oldestAt: moments.length === 0 ? undefined : Math.min(...moments),
+    };
+  }
+
   /** Makes a write durable and gives its number; rejects, with nothing written, when it cannot. */
   append(write: SessionWrite): Promise<number> {
     return this.#own.append(encodePayload(encodeWrite(write)));

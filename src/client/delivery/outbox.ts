@@ -1,9 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FileObservation } from '../../indexing/decide-file.js';
 import type { SessionId } from '../../objects/ids.js';
+import type { ModelUsage } from '../../objects/step.js';
 import { endsWithin, withinLimit } from '../../process/within-limit.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { Plan } from '../../store/write-path.js';
+import type { Gauges, Telemetry, Tell } from '../../telemetry/telemetry.js';
+import { currentTrace, parseTraceparent, traceparentOf } from '../../telemetry/trace.js';
+import { defined } from '../../values/defined.js';
 import type { XtdbError } from '../../xtdb/errors.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
@@ -13,7 +17,7 @@ import type { DamagedJournal } from './damaged-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
 import { LostSessions } from './lost-sessions.js';
 import { laneOf, mayShare, planAssembly, planWrite, standsAlone } from './plan-write.js';
-import { localVersions, type SessionWrite, type WriteResult } from './session-write.js';
+import { localVersions, type SessionWrite, type WriteResult, writeFacts } from './session-write.js';
 import { StepBridge } from './step-bridge.js';
 import type { PlannedWrite, Writer, WrittenOne } from './writers.js';
 
@@ -50,6 +54,7 @@ export interface OutboxParts {
   readonly writer: Writer;
   /** Undefined for a client that acknowledges a write when it is committed. */
   readonly journal?: ClientJournal | undefined;
+  readonly telemetry: Telemetry;
 }
 
 /** How a write is delivered. */
@@ -66,6 +71,21 @@ interface Delivery {
 
 /** The lane of writes that belong to no session; no session can have this id. */
 const FILES_LANE = '.files' as SessionId;
+
+/** Tells what a call of a model took. A cache's tokens are a part of its input, by the conventions for these names. */
+function tellUsage(telemetry: Telemetry, { input, output, cacheRead, cacheWrite }: ModelUsage): void {
+  const chat = { 'gen_ai.operation.name': 'chat' } as const;
+  const read = input === undefined ? undefined : input + (cacheRead ?? 0) + (cacheWrite ?? 0);
+  const facts = defined({
+    'gen_ai.usage.input_tokens': read,
+    'gen_ai.usage.output_tokens': output,
+    'gen_ai.usage.cache_read.input_tokens': cacheRead,
+    'gen_ai.usage.cache_creation.input_tokens': cacheWrite,
+  });
+  void telemetry.observe({ activity: 'model call', facts: { ...chat, ...facts } }, async () => undefined);
+  if (read !== undefined) telemetry.add('gen_ai.client.token.usage', read, { ...chat, 'gen_ai.token.type': 'input' });
+  if (output !== undefined) telemetry.add('gen_ai.client.token.usage', output, { ...chat, 'gen_ai.token.type': 'output' });
+}
 
 /** How many writes may be on their way before a caller waits for the database to take some of them. */
 const MOST_AHEAD = 500;
@@ -128,8 +148,28 @@ export class Outbox {
     return () => this.#listeners.delete(listener);
   }
 
+  /** What waits, since when, and whether the database takes it. */
+  gauges(): Gauges {
+    const { bytes = 0, oldestAt } = this.#parts.journal?.backlog ?? {};
+    return {
+      'palimpsest.delivery.waiting': this.#backpressure.count,
+      'palimpsest.delivery.oldest.age': oldestAt === undefined ? 0 : Math.max(0, Date.now() - oldestAt) / 1_000,
+      'palimpsest.delivery.outage': this.#outage === undefined ? 0 : 1,
+      'palimpsest.journal.size': bytes,
+    };
+  }
+
   /** Acknowledges a write. Rejects, with nothing acknowledged, when it could not be made durable. */
   async accept(write: SessionWrite): Promise<AcceptedWrite> {
+    const { telemetry } = this.#parts;
+    const trace = currentTrace();
+    const accepted = await this.#accept(trace === undefined ? write : { ...write, trace: traceparentOf(trace) });
+    if (write.step !== undefined) telemetry.add('palimpsest.steps.acknowledged', 1);
+    if (write.step?.usage !== undefined) tellUsage(telemetry, write.step.usage);
+    return accepted;
+  }
+
+  async #accept(write: SessionWrite): Promise<AcceptedWrite> {
     const { journal, writer } = this.#parts;
     if (journal !== undefined) {
       await this.#keepPace();
@@ -232,7 +272,12 @@ export class Outbox {
     return { applied };
   }
 
-  async #deliver(write: SessionWrite, how: Delivery): Promise<AppliedWrite> {
+  #deliver(write: SessionWrite, how: Delivery): Promise<AppliedWrite> {
+    const watched = { activity: 'delivery', facts: writeFacts(write), parent: parseTraceparent(write.trace) } as const;
+    return this.#parts.telemetry.observe(watched, (tell) => this.#bring(write, how, tell));
+  }
+
+  async #bring(write: SessionWrite, how: Delivery, tell: Tell): Promise<AppliedWrite> {
     const { store, metadata, versions, writer } = this.#parts;
     const own = how.persistent ? localVersions(write, metadata) : [];
     versions.acknowledge(own, how.journaled);
@@ -247,6 +292,9 @@ export class Outbox {
     try {
       const { result, txId, together } = await writer.write(this.#planned(write, how), { persistent: how.persistent, onOutage });
       this.#outage = undefined;
+      const writes = together.length === 0 ? undefined : together.length;
+      tell(defined({ 'palimpsest.transaction.id': txId, 'palimpsest.transaction.writes': writes }));
+      if (write.step !== undefined) this.#parts.telemetry.add('palimpsest.steps.delivered', 1);
       store.markStored(result.ops);
       settle();
       versions.committed(result, txId);

@@ -5,6 +5,7 @@ import type { ObjectVersion } from '../../objects/seal.js';
 import type { Step } from '../../objects/step.js';
 import type { HeadMarks } from '../../store/head.js';
 import type { StoredPut } from '../../store/object-store.js';
+import type { Facts } from '../../telemetry/facts.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { TxOp } from '../../xtdb/transactions.js';
@@ -50,6 +51,8 @@ export interface SessionWrite {
   readonly assembly?: AssemblyProof;
   /** Moment of acknowledgement, milliseconds since 1970. */
   readonly at: number;
+  /** The `traceparent` of what caused it, where that has a trace: kept in the journal alone, so that whichever process delivers it goes on with the trace. */
+  readonly trace?: string;
 }
 
 /** What became of a write once the database has it. */
@@ -57,6 +60,17 @@ export interface WriteResult extends WrittenObjects {
   /** What indexing did to each file [§5.6]. */
   readonly outcomes: ReadonlyMap<ObjectId, IndexOutcome>;
   readonly ops: readonly TxOp[];
+}
+
+/** What may be told of a write. */
+export function writeFacts({ session, step, call, assembly, lease }: SessionWrite): Facts {
+  const kind = step !== undefined ? 'step' : assembly !== undefined ? 'context' : lease !== undefined ? 'heads' : 'files';
+  return {
+    'palimpsest.write': kind,
+    ...(kind === 'files' ? {} : { 'gen_ai.conversation.id': session }),
+    ...(step === undefined ? {} : { 'palimpsest.step': step.seq }),
+    ...(call === undefined ? {} : { 'gen_ai.tool.call.id': call.version['xt/id'] }),
+  };
 }
 
 /** The result of a write that changed no object. */

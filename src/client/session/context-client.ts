@@ -6,6 +6,7 @@ import { DEFAULT_POLICY, type StepPolicy } from '../../session/step-policy.js';
 import { type AskedBasis, ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { TextCache } from '../../store/texts.js';
+import { NO_TELEMETRY, type Telemetry } from '../../telemetry/telemetry.js';
 import { defined } from '../../values/defined.js';
 import type { NodeAddress } from '../../xtdb/address.js';
 import { XtdbClient } from '../../xtdb/xtdb-client.js';
@@ -38,6 +39,7 @@ import {
   type LeaseSettings,
   listSessions,
   lockSession,
+  type OpenSessionOptions,
   openSession,
   type SessionSummary,
 } from './open-session.js';
@@ -84,18 +86,10 @@ export interface ContextClientOptions extends FileAccessOptions {
   readonly soleWriter?: boolean;
   /** How much text a client keeps at hand, in UTF-16 units for each of two caches: recent versions, and texts by their hash; 8 Mi where absent. */
   readonly keptUnits?: number;
+  /** Whom it tells what it does; nobody when absent. */
+  readonly telemetry?: Telemetry;
   /** Milliseconds since 1970; the machine's clock when absent. */
   readonly clock?: () => number;
-}
-
-/** How a session is opened. */
-export interface OpenSessionOptions {
-  /** The id of an existing session, or of a new one; a fresh id when absent. */
-  readonly id?: string;
-  /** Moves a session here that another process has open. */
-  readonly takeOver?: boolean;
-  /** Called with how many of the session's sources have been read, of how many [§3.6]; also after it was opened, while the rest goes on. */
-  readonly onProgress?: (done: number, total: number) => void;
 }
 
 const WHAT = 'a program that uses Palimpsest';
@@ -115,10 +109,12 @@ export class ContextClient {
   readonly #journal: ClientJournal | undefined;
   readonly #publisher: TrackingPublisher | undefined;
   readonly #pages: PageKeeper;
+  readonly #unwatch: () => void;
   #closing: Promise<CloseReport> | undefined;
 
   private constructor(files: FileAccess, journal: ClientJournal | undefined, options: ContextClientOptions) {
-    const xtdb = new XtdbClient(options.address);
+    const { telemetry = NO_TELEMETRY } = options;
+    const xtdb = new XtdbClient(options.address, { telemetry });
     this.#xtdb = xtdb;
     this.#journal = journal;
     this.#lease = options.dataDir === undefined ? undefined : { dataDir: options.dataDir, what: options.what ?? WHAT };
@@ -130,7 +126,7 @@ export class ContextClient {
     const isSole = options.soleWriter === true;
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
     const writer = isSole ? new SoleWriter(store.writes, { pipelined: journal === undefined }) : new SharedWriter(store);
-    const outbox = new Outbox({ store, metadata, versions, writer, journal });
+    const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry });
     this.#pages = new PageKeeper(store, outbox);
     const clock = options.clock ?? Date.now;
     const { track, dataDir, what = WHAT, onNotice } = options;
@@ -147,8 +143,10 @@ export class ContextClient {
       shareSessions: options.shareSessions ?? false,
       strict: options.strict ?? false,
       shortIds: options.shortIds ?? false,
+      telemetry,
       clock,
     };
+    this.#unwatch = telemetry.watch(() => ({ ...outbox.gauges(), 'palimpsest.sessions.open': this.#sessions.size }));
   }
 
   /**
@@ -384,6 +382,7 @@ export class ContextClient {
     const [closed] = await Promise.allSettled([this.#sessions.closeAll()]);
     await this.#environment.tracking?.close();
     await this.#publisher?.close();
+    this.#unwatch();
     await this.#environment.outbox.drained(undefined, TIME_LIMITS.close);
     const stored = this.store.close();
     await this.#xtdb.close();

@@ -272,6 +272,7 @@ export class ContextSession {
 
   /** Says what was handed out, for retention by use: how many tokens the request has, and whether a new base was rendered, which shows nothing that is not active. */
   async handedOut({ tokens, isBase }: { readonly tokens: number; readonly isBase: boolean }): Promise<void> {
+    this.#environment.telemetry.add('palimpsest.context.tokens', tokens);
     const uses = await this.#useLedger();
     if (uses === undefined) return;
     uses.handedOut(tokens);

@@ -14,6 +14,16 @@ import { type HeadPosition, headsAt } from '../delivery/session-heads.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { requireRoots, rootsWith } from './session-roots.js';
 
+/** How a session is opened. */
+export interface OpenSessionOptions {
+  /** The id of an existing session, or of a new one; a fresh id when absent. */
+  readonly id?: string;
+  /** Moves a session here that another process has open. */
+  readonly takeOver?: boolean;
+  /** Called with how many of the session's sources have been read, of how many [§3.6]; also after it was opened, while the rest goes on. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
 /** Where this process keeps its leases, and what it is called there. */
 export interface LeaseSettings {
   readonly dataDir: string;

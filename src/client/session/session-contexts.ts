@@ -77,7 +77,12 @@ export class SessionContexts {
   }
 
   /** Assembles the context of the session as it stands [§4]. */
-  async assemble(options: AssembleOptions): Promise<SessionAssembly> {
+  assemble(options: AssembleOptions): Promise<SessionAssembly> {
+    const facts = { 'gen_ai.conversation.id': this.#loaded().state.id };
+    return this.#environment.telemetry.observe({ activity: 'assembly', facts }, () => this.#assembled(options));
+  }
+
+  async #assembled(options: AssembleOptions): Promise<SessionAssembly> {
     const environment = this.#environment;
     if (options.optimistic === true) {
       this.#followed ??= this.#follow();
@@ -88,7 +93,19 @@ export class SessionContexts {
   }
 
   /** Keeps the record of a context that is handed out; see `ContextSession.deliver`. */
-  async deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
+  deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
+    const { telemetry } = this.#environment;
+    const facts = {
+      'gen_ai.conversation.id': record.session,
+      'palimpsest.step': record.step,
+      'palimpsest.context.characters': record.chars,
+      'palimpsest.context.local': record.basis === undefined,
+    };
+    telemetry.add('palimpsest.context.characters', record.chars);
+    return telemetry.observe({ activity: 'handout', facts }, () => this.#deliver(record, how));
+  }
+
+  async #deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     const { clock, files, metadata, outbox } = this.#environment;
     const { state, promptAt, lease } = this.#loaded();
     // Nothing is handed out before what it holds.

@@ -1,5 +1,6 @@
 import type { StepPolicy } from '../../session/step-policy.js';
 import type { ObjectStore } from '../../store/object-store.js';
+import type { Telemetry } from '../../telemetry/telemetry.js';
 import type { Outbox } from '../delivery/outbox.js';
 import type { FileAccess } from '../file-access.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
@@ -22,6 +23,7 @@ export interface SessionEnvironment {
   readonly strict: boolean;
   /** Renders the shortest unique prefixes instead of full ids (decision D6). */
   readonly shortIds: boolean;
+  readonly telemetry: Telemetry;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }

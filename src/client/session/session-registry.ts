@@ -33,6 +33,11 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
     this.#openSession = openSession;
   }
 
+  /** How many sessions are open or being opened. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
   has(id: Id): boolean {
     return this.#entries.has(id);
   }

@@ -70,6 +70,7 @@ describe('sessions that harnesses have open over HTTP', () => {
       mounts: [],
       session: undefined,
       takeOver: false,
+      telemetry: {},
       shareSessions: false,
       durability: 'process' as const,
       policy: DEFAULT_POLICY,

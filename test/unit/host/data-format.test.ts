@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { findingsOf } from '../../../src/host/findings.js';
 import { inspectDataFolder } from '../../../src/host/inspect-data-folder.js';
 import { createContextClient, openClient } from '../../../src/host/open-client.js';
 import { readSettings } from '../../../src/host/settings.js';
@@ -33,13 +34,18 @@ describe.each([
   });
 
   test('is not healthy to a doctor, who says why', async () => {
-    expect(await inspectDataFolder(dataDir)).toMatchObject({ healthy: false, formatTrouble: expect.stringContaining(said) });
+    const inspected = await inspectDataFolder(dataDir);
+    expect(inspected).toMatchObject({ formatTrouble: { message: expect.stringContaining(said) } });
+    expect(findingsOf(inspected, Date.now())).toMatchObject([{ code: inspected.formatTrouble?.code, weight: 'repair' }]);
   });
 });
 
 test('a data folder that is not there, or holds no database yet, is healthy', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-format-'));
-  expect(await inspectDataFolder(dataDir)).toMatchObject({ healthy: true, formatTrouble: null });
-  expect(await inspectDataFolder(join(dataDir, 'none'))).toMatchObject({ healthy: true, formatTrouble: null });
+  for (const folder of [dataDir, join(dataDir, 'none')]) {
+    const inspected = await inspectDataFolder(folder);
+    expect(inspected.formatTrouble).toBeNull();
+    expect(findingsOf(inspected, Date.now())).toEqual([]);
+  }
   await rm(dataDir, { recursive: true });
 });

@@ -43,6 +43,7 @@
   (when make-token
     (token/make! token-file))
   {:node node
+   :data (:data flags)
    :gate (access/gate {:tcp? (some? port), :token (some-> token-file token/read!)})
    :activity (activity/start)
    :slots (slots/open (:max-queries flags) (:query-timeout flags))

@@ -3,6 +3,7 @@
   (:require [front.edn :as edn]
             [front.endpoints.basis :as basis]
             [front.endpoints.entity :as entity]
+            [front.endpoints.metrics :as metrics]
             [front.endpoints.node :as node]
             [front.endpoints.query :as query]
             [front.endpoints.transactions :as transactions]
@@ -64,7 +65,9 @@
    "/slowest-queries" {:get (read-route query/slowest {} :json query-states)}})
 
 (def ^:private by-path
-  (update-keys table #(str "/_xtdb" %)))
+  (assoc (update-keys table #(str "/_xtdb" %))
+         ;; Where Prometheus looks unless it is told otherwise; of all answers a text, whatever is accepted.
+         "/metrics" {:get (read-route metrics/metrics {} :lane :here :always? true :always "application/edn")}))
 
 (defn find-route
   "The route, or :unknown-path, or :wrong-method."

@@ -1,0 +1,85 @@
+import type { Telemetry } from '../telemetry/telemetry.js';
+import { type Environment, variable } from './environment.js';
+import type { Logger } from './log.js';
+import { ServerTelemetry } from './server-telemetry.js';
+
+/** What of OpenTelemetry is switched on. */
+export interface ExportSettings {
+  readonly traces: boolean;
+  readonly metrics: boolean;
+  /** What was asked for and is not offered, for the log. */
+  readonly notices: readonly string[];
+}
+
+/** The variables of each signal. */
+const EXPORTERS = {
+  traces: {
+    variable: 'OTEL_TRACES_EXPORTER',
+    endpoint: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    protocol: 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
+  },
+  metrics: {
+    variable: 'OTEL_METRICS_EXPORTER',
+    endpoint: 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+    protocol: 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
+  },
+} as const;
+
+/**
+ * Reads OpenTelemetry's own variables. A signal is on where its exporter is `otlp`, or where an endpoint is named and its exporter is not `none`; nothing is on by
+ * default, and nothing at all with OTEL_SDK_DISABLED=true. The exporter `console` is not offered: stdout belongs to the protocol.
+ */
+export function exportSettings(env: Environment): ExportSettings {
+  if (variable(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return { traces: false, metrics: false, notices: [] };
+  const notices: string[] = [];
+  const isOn = (signal: keyof typeof EXPORTERS): boolean => {
+    const names = EXPORTERS[signal];
+    const exporter = variable(env, names.variable)?.trim();
+    const isNamed = [names.endpoint, 'OTEL_EXPORTER_OTLP_ENDPOINT'].some((name) => variable(env, name) !== undefined);
+    if (exporter === 'none' || (exporter === undefined && !isNamed)) return false;
+    const protocol = variable(env, names.protocol) ?? variable(env, 'OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf';
+    if (exporter !== undefined && exporter !== 'otlp')
+      notices.push(`${names.variable}=${exporter} is not offered: no ${signal} are exported; set it to otlp or none`);
+    else if (protocol !== 'http/protobuf')
+      notices.push(
+        `the OTLP protocol ${protocol} is not offered: no ${signal} are exported; set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf`,
+      );
+    else return true;
+    return false;
+  };
+  return { traces: isOn('traces'), metrics: isOn('metrics'), notices };
+}
+
+/** What a server's telemetry is opened with. */
+export interface TelemetryOptions {
+  readonly log: Logger;
+  readonly env: Environment;
+  /** The version of this program. */
+  readonly version: string;
+  /** Whether metrics are asked for by Prometheus, whatever is exported. */
+  readonly isScraped?: boolean;
+}
+
+/** Whom a server tells what it does, and how to end that. */
+export interface OpenTelemetry {
+  readonly telemetry: Telemetry;
+  /** All metrics as Prometheus reads them; undefined where nobody may ask. */
+  readonly prometheus: (() => Promise<string>) | undefined;
+  /** Sends what has not left yet. Idempotent, never rejects. */
+  close(): Promise<void>;
+}
+
+/** Opens the telemetry of a server. The packages of OpenTelemetry are loaded only where something is to leave the process. */
+export async function openTelemetry({ log, env, version, isScraped = false }: TelemetryOptions): Promise<OpenTelemetry> {
+  const { traces, metrics, notices } = exportSettings(env);
+  for (const notice of notices) log.warn(notice);
+  if (!traces && !metrics && !isScraped)
+    return { telemetry: new ServerTelemetry(log), prometheus: undefined, close: async () => undefined };
+  const { openInstruments } = await import('./otel-instruments.js');
+  const instruments = await openInstruments({ traces, metrics, isScraped, version, env, onProblem: (message) => log.warn(message) });
+  return {
+    telemetry: new ServerTelemetry(log, instruments),
+    prometheus: isScraped ? () => instruments.prometheus() : undefined,
+    close: () => instruments.close(),
+  };
+}

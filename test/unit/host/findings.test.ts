@@ -1,0 +1,101 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { FINDINGS, findingsOf } from '../../../src/host/findings.js';
+import { type InspectedDataFolder, inspectDataFolder } from '../../../src/host/inspect-data-folder.js';
+import { writeState } from '../../../src/node/node-state.js';
+import { identifySelf } from '../../../src/process/process-identity.js';
+
+describe('findings', () => {
+  let dataDir: string;
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-findings-'));
+    await writeFile(join(dataDir, 'palimpsest.json'), '{"format":1}');
+  });
+  afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+  const running = {
+    running: true,
+    isDiskFull: false,
+    leastRoom: 0,
+    phase: 'ready',
+    pid: 1,
+    supervisorPid: 1,
+    supervised: true,
+    address: null,
+    profile: 'postgres',
+    version: '1.24.3',
+    startedAt: '2026-11-22T00:00:00.000Z',
+    restarts: 0,
+    frontExit: null,
+    users: 1,
+    answers: true,
+    ingesterFailed: false,
+    storeFailed: false,
+    sharedLog: 'postgresql://db.example/palimpsest',
+    log: { name: 'l', reachable: true, submitted: 5_000, completed: 5_000 },
+    indexing: null,
+  } as const;
+  const codesOf = async (node: Readonly<Record<string, unknown>>, more: Partial<InspectedDataFolder> = {}) => {
+    const inspected = await inspectDataFolder(dataDir);
+    const looked = { ...inspected, ...more, node: { ...running, dataDir, ...node } } as InspectedDataFolder;
+    return findingsOf(looked, Date.now()).map(({ code }) => code);
+  };
+
+  test('each trouble of a node has its own; one that is well has none', async () => {
+    expect(await codesOf({})).toEqual([]);
+    expect(await codesOf({ ingesterFailed: true })).toEqual(['ingester-failed']);
+    expect(await codesOf({ ingesterFailed: true }, { lacksDocuments: true })).toEqual(['documents-missing']);
+    expect(await codesOf({ storeFailed: true, isDiskFull: true })).toEqual(['disk-full', 'store-failed']);
+    expect(await codesOf({ log: { ...running.log, reachable: false } })).toEqual(['log-unreachable']);
+    expect(await codesOf({ log: { ...running.log, completed: 3_999 } })).toEqual(['log-behind']);
+    expect(await codesOf({ log: { ...running.log, completed: 4_000 } })).toEqual([]);
+    expect(await codesOf({ answers: false, supervised: false })).toEqual(['node-unsupervised', 'node-silent']);
+  });
+
+  test.each(['log-missing', 'log-denied', 'log-unreachable', 'data-newer', 'no-space'] as const)(
+    'a start that failed with %s is explained with what was said',
+    async (code) => {
+      const failure = { code, message: `what was said of ${code}` };
+      const found = findingsOf(
+        { ...(await inspectDataFolder(dataDir)), node: { dataDir, running: false, isDiskFull: false, leastRoom: 0, failure } },
+        0,
+      );
+      expect(found).toMatchObject([{ code, detail: failure.message, weight: 'repair', next: FINDINGS[code].next }]);
+    },
+  );
+
+  test('a failure that this version does not know is a start that failed', async () => {
+    const self = await identifySelf();
+    await writeState(join(dataDir, 'node.json'), {
+      format: 1,
+      phase: 'failed',
+      supervisor: { ...self, pid: 4_194_304 },
+      jvm: null,
+      address: null,
+      profile: 'rocksdb',
+      version: null,
+      startedAt: new Date().toISOString(),
+      restarts: 0,
+      frontExit: null,
+      failure: { code: 'never-heard-of', message: 'of another version' },
+    });
+    expect(findingsOf(await inspectDataFolder(dataDir), 0)).toMatchObject([{ code: 'start-failed', detail: 'of another version' }]);
+  });
+
+  test('the runbook has an entry for each finding and no other, and every alarm leads to entries', async () => {
+    const page = await readFile('docs/operations.md', 'utf8');
+    const runbook = page.slice(page.indexOf('\n## Runbook\n'), page.indexOf('\n## Versions\n'));
+    const entries = [...runbook.matchAll(/^### (\S+)\n\n(.+)$/gm)];
+    expect(entries.map(([, code = '']) => code).sort()).toEqual(Object.keys(FINDINGS).sort());
+    const alarms = page.slice(page.indexOf('\n## Alarms\n'), page.indexOf('\n## Runbook\n'));
+    const rows = alarms.split('\n').filter((line) => line.startsWith('| `'));
+    expect(rows.length).toBeGreaterThan(10);
+    for (const row of rows) {
+      const named = [...row.matchAll(/\(#([\w-]+)\)/g)].map(([, code]) => code);
+      expect(named.length).toBeGreaterThan(0);
+      for (const code of named) expect(Object.keys(FINDINGS)).toContain(code);
+    }
+  });
+});
