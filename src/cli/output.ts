@@ -39,11 +39,15 @@ export function pagerCommand({ isTerminal, pager, env }: Target): string | undef
   return command === '' || command === 'cat' ? undefined : command;
 }
 
-/** Writes text as it is: no line end is added and nothing is escaped. Resolves when it is written, or when the reader has gone. */
+/** Writes text as it is: no line end is added and nothing is escaped. Resolves when it is written, or when the reader has gone; rejects where it could not be written, as on a full disk. */
 export function writeExactly(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? resolve() : reject(error)));
-    process.stdout.write(text, () => resolve());
+    const ended = (error?: NodeJS.ErrnoException | null): void => {
+      if (error === undefined || error === null || error.code === 'EPIPE') resolve();
+      else reject(error);
+    };
+    process.stdout.once('error', ended);
+    process.stdout.write(text, ended);
   });
 }
 

@@ -1,6 +1,7 @@
 import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
+import { type Moment, NOW } from '../rebuild/moment.js';
 import { type PastContext, PastContexts } from '../rebuild/past-context.js';
 import type { Point, Timeline } from '../rebuild/timeline.js';
 import { askedSession } from './asked-session.js';
@@ -47,10 +48,13 @@ export async function askTurns(
   const point = await timeline.find(askedMoment(text, moment), session);
   const latest = point.basis.validTime.getTime();
   const wanted = point.place === undefined ? { until: latest } : { upto: point.place.seq };
+  // What the database learned later was not there, however it is dated.
+  const { txId } = point.basis;
+  const known = txId === undefined || txId === timeline.present.basis.txId ? timeline : (timeline.upTo(txId) ?? timeline);
   const turns =
     session === undefined
-      ? await latestTurns(timeline, limit ?? LATEST, latest)
-      : await sessionLog(timeline, session, { object: id, limit, ...wanted });
+      ? await latestTurns(known, { limit: limit ?? LATEST, until: latest, then: point.snapshot })
+      : await sessionLog(known, session, { object: id, limit, ...wanted });
   return { point, turns };
 }
 
@@ -80,15 +84,22 @@ export async function askObject(timeline: Timeline, question: ObjectQuestion): P
 /** How an object or a session changed. */
 export type AskedDiff = { readonly kind: 'object'; readonly diff: ObjectDiff } | { readonly kind: 'session'; readonly diff: SessionDiff };
 
+/** The moment that a session is compared with where none is named: the end of the turn before its last one, and before its first step where it has one turn only. */
+async function momentBefore(timeline: Timeline, session: SessionId): Promise<Moment> {
+  const previous = (await timeline.turns(session)).at(-2);
+  if (previous !== undefined) return { kind: 'turn', turn: previous.turn };
+  const { basis } = await timeline.find({ moment: { kind: 'step', seq: 1 } }, session);
+  return { kind: 'tx', txId: Math.max(0, (basis.txId ?? 0) - 1) };
+}
+
 async function diffOfSession(timeline: Timeline, session: SessionId, range: string | undefined): Promise<AskedDiff> {
-  const previous = (await timeline.turns(session)).at(-2)?.turn ?? 1;
-  const { from, to } = parseRange(range ?? `turn:${previous}..`);
+  const { from, to } = range === undefined ? { from: await momentBefore(timeline, session), to: NOW } : parseRange(range);
   if (from === undefined) throw new HistoryError('malformed-moment', 'a session has no moment before: write A..B, such as 3..7');
   const [before, after] = await Promise.all([timeline.find({ moment: from }, session), timeline.find({ moment: to }, session)]);
   return { kind: 'session', diff: await diffSession(timeline, session, { from: before, to: after }) };
 }
 
-/** How an object changed from one moment to another, by default since the version before; or a session, by default since the turn before. */
+/** How an object changed from one moment to another, by default since the version before; or a session, by default since the turn before, or since its beginning. */
 export async function askDiff(
   timeline: Timeline,
   {

@@ -4,6 +4,7 @@ import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/id
 import type { SetChanges } from '../../objects/sets.js';
 import type { ModelUsage, Step, TurnRule } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { begins, type Timeline, type TurnSpan, turnSpans } from '../rebuild/timeline.js';
 
@@ -71,7 +72,7 @@ export interface LogOptions {
   readonly limit?: number | undefined;
   /** Up to this step, from the beginning of the session. */
   readonly upto?: number | undefined;
-  /** Only turns that had begun by then, milliseconds since 1970. */
+  /** Only what was there by then, milliseconds since 1970. */
   readonly until?: number | undefined;
 }
 
@@ -180,13 +181,16 @@ async function detailed(
   return spans.map((span) => loggedTurn({ session, span }, { calls, epochs, times }));
 }
 
-/** The turns that are wanted, whatever they touched, oldest first. */
+/** The turns that are wanted, whatever they touched, oldest first; of the last one no step that is later than what is asked for. */
 async function wantedTurns(timeline: Timeline, session: SessionId, options: LogOptions): Promise<readonly TurnSpan[]> {
   const { object, limit = Number.POSITIVE_INFINITY, upto = Number.POSITIVE_INFINITY, until = Number.POSITIVE_INFINITY } = options;
   const readsFew = object === undefined && limit < MANY_TURNS && upto === Number.POSITIVE_INFINITY;
-  if (readsFew) return newestTurns(timeline, session, { count: limit, until });
-  const turns = (await timeline.turns(session)).filter((span) => span.first <= upto && begins(span) <= until);
-  return object === undefined && limit < turns.length ? turns.slice(-limit) : turns;
+  const turns = readsFew ? await newestTurns(timeline, session, { count: limit, until }) : await timeline.turns(session);
+  const isWanted = ({ seq, at }: Step): boolean => seq <= upto && at <= until;
+  const wanted = turns.every(({ steps }) => steps.every(isWanted))
+    ? turns
+    : turnSpans(turns.flatMap(({ steps }) => steps.filter(isWanted)));
+  return object === undefined && limit < wanted.length ? wanted.slice(-limit) : wanted;
 }
 
 /** The turns of a session, the newest first, with both times of each. The newest ones alone are read from the session's end on. */
@@ -203,18 +207,24 @@ export async function sessionLog(timeline: Timeline, session: SessionId, options
 const SESSIONS_AT_ONCE = 8;
 
 /**
- * The newest turns of all sessions, merged by time. Reads only the sessions that can hold one of them: no turn of a session is later than its head and
- * its running turn.
+ * The newest turns of all sessions that were there `then`, merged by time; what a fork shares with its parent is the parent's. Reads only the sessions that can hold one of them: no turn of a session
+ * is later than its head and its running turn.
  */
-export async function latestTurns(timeline: Timeline, limit: number, until?: number): Promise<readonly LoggedTurn[]> {
-  const sessions = [...(await timeline.present.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
+export async function latestTurns(
+  timeline: Timeline,
+  { limit, until, then = timeline.present }: { readonly limit: number; readonly until?: number; readonly then?: StoreSnapshot },
+): Promise<readonly LoggedTurn[]> {
+  const sessions = [...(await then.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
   let found: readonly FoundTurn[] = [];
   for (let next = 0; next < sessions.length; next += SESSIONS_AT_ONCE) {
     const some = sessions.slice(next, next + SESSIONS_AT_ONCE);
     const oldest = found[limit - 1];
     if (oldest !== undefined && begins(oldest.span) > (some[0]?.validTime.getTime() ?? 0)) break;
     const own = await Promise.all(
-      some.map(async ({ id }) => (await wantedTurns(timeline, id, { limit, until })).map((span) => ({ session: id, span }))),
+      some.map(async ({ id, parent }) => {
+        const turns = await wantedTurns(timeline, id, { limit, until });
+        return turns.filter(({ last }) => last > (parent?.seq ?? 0)).map((span) => ({ session: id, span }));
+      }),
     );
     // What began in the same millisecond stays in the order of the sessions, the newest turn of each first.
     found = [...found, ...own.flatMap((turns) => turns.toReversed())].sort((a, b) => begins(b.span) - begins(a.span)).slice(0, limit);

@@ -57,6 +57,14 @@ describe('questions about the past', () => {
     expect(log.map(({ turn }) => turn)).toEqual([3, 2, 1]);
     expect(log.map(({ known }) => known?.txId)).toEqual([expect.any(Number), turns[1]?.known?.txId, turns[2]?.known?.txId]);
     expect(log[0]?.messages.map(({ text }) => text)).toEqual(['Go another way']);
+    // What both have is told once, and a fork has no turn before it was made.
+    const sessionsAt = async (validTime: string | undefined): Promise<readonly string[]> =>
+      (await askTurns(now, { limit: 10_000, validTime })).turns
+        .map(({ session, turn }) => `${session} ${turn}`)
+        .filter((one) => one.startsWith(name));
+    const before = turns[0]?.to.toISOString();
+    expect((await sessionsAt(undefined)).filter((one) => one.startsWith(fork.id))).toEqual([`${fork.id} 3`]);
+    expect((await sessionsAt(before)).filter((one) => one.startsWith(fork.id))).toEqual([]);
     const shared = await askContext(now, `${fork.id}@turn:1`, {});
     expect(shared.text).toBe((await askContext(now, `${first}@turn:1`, {})).text);
     expect((await askContext(now, `${fork.id}@turn:2`, {})).text).toBe(made.handedOut);
@@ -67,6 +75,32 @@ describe('questions about the past', () => {
       kind: 'session',
       diff: { sets: { pinned: { removed: [] } } },
     });
+  });
+
+  test('a log of a moment has no step that came later, on either clock', async () => {
+    const { turns } = await askTurns(timeline, { session: first });
+    const steps = async (question: Parameters<typeof askTurns>[1]): Promise<readonly number[]> => {
+      const { turns: shown } = await askTurns(timeline, { session: first, ...question });
+      return shown.flatMap(({ calls, messages }) => [...calls, ...messages].map(({ seq }) => seq)).sort((a, b) => a - b);
+    };
+    const upTo = (seq: number): readonly number[] => Array.from({ length: seq }, (_, i) => i + 1);
+    const end = turns[0]?.lastStep ?? 0;
+    expect(await steps({})).toEqual(upTo(end));
+    const whole = await timeline.steps(made.first.id);
+    const times = await timeline.present.stepTimes(made.first.id, upTo(end));
+    for (const seq of upTo(end)) {
+      expect(await steps({ at: `step:${seq}` })).toEqual(upTo(seq));
+      expect(await steps({ tx: String(times.get(seq)?.txId) })).toEqual(upTo(seq));
+      const at = whole[seq - 1]?.at ?? 0;
+      expect(await steps({ validTime: new Date(at).toISOString() })).toEqual(upTo(whole.filter((step) => step.at <= at).length));
+    }
+    const { turns: all } = await askTurns(timeline, { tx: String(times.get(2)?.txId) });
+    expect(all.filter(({ session }) => session === made.second.id)).toEqual([]);
+  });
+
+  test('a session of one turn is compared with its beginning', async () => {
+    const asked = await askDiff(timeline, { name: `${name}-second` });
+    expect(asked).toMatchObject({ kind: 'session', diff: { sets: { active: { added: expect.arrayContaining([made.file]) } } } });
   });
 
   test('every boundary between two versions, on either clock', async () => {

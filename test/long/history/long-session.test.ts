@@ -85,7 +85,7 @@ describe('questions about a longer session', () => {
 
   test('the latest turns of all sessions have the calls and times of their own logs', async () => {
     const timeline = await Timeline.open(await client.delivered());
-    const own = (await latestTurns(timeline, 500)).filter((turn) => turn.session === session);
+    const own = (await latestTurns(timeline, { limit: 500 })).filter((turn) => turn.session === session);
     expect(own).toEqual((await sessionLog(timeline, session)).slice(0, own.length));
     expect(own.length).toBeGreaterThan(20);
   });
@@ -109,7 +109,7 @@ describe('questions about a longer session', () => {
     );
     await client.store.writes.flush();
     const timeline = await Timeline.open(await client.delivered());
-    const { result, requests } = await countRequests(() => latestTurns(timeline, 25));
+    const { result, requests } = await countRequests(() => latestTurns(timeline, { limit: 25 }));
     const all = (await Promise.all(ids.map((id) => sessionLog(timeline, id)))).flat();
     const newest = all.map(({ from }) => from.getTime()).sort((a, b) => b - a);
     expect(result.map(({ from }) => from.getTime())).toEqual(newest.slice(0, 25));

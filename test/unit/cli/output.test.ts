@@ -34,6 +34,23 @@ describe('output for people', () => {
     expect(pagerCommand(target(true, {}, false))).toBeUndefined();
   });
 
+  test('what cannot be written is an error, and a reader who has gone is none', async () => {
+    await withTemporaryFolder(async (dir) => {
+      const outfile = join(dir, 'write.mjs');
+      const script = `import { reportFailure, writeExactly } from '../../../src/cli/output.js';
+        await reportFailure({}, () => writeExactly('x'.repeat(1_000_000)));`;
+      const stdin = { contents: script, resolveDir: import.meta.dirname };
+      await build({ stdin, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });
+      const ended = (command: string) =>
+        promisify(execFile)('bash', ['-c', `set -o pipefail; ${command}`, 'bash', process.execPath, outfile]).then(
+          ({ stderr }) => ({ code: 0, stderr }),
+          ({ code, stderr }: { readonly code: number; readonly stderr: string }) => ({ code, stderr }),
+        );
+      expect(await ended('"$1" "$2" > /dev/full')).toEqual({ code: 1, stderr: expect.stringContaining('ENOSPC') });
+      expect(await ended('"$1" "$2" | head -c 1 > /dev/null')).toEqual({ code: 0, stderr: '' });
+    });
+  });
+
   test('Ctrl-C is left to the pager: this process stays until the pager has ended', async () => {
     await withTemporaryFolder(async (dir) => {
       const shown = join(dir, 'shown');
