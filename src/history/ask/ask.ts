@@ -53,7 +53,7 @@ export async function askTurns(
   const known = txId === undefined || txId === timeline.present.basis.txId ? timeline : (timeline.upTo(txId) ?? timeline);
   const turns =
     session === undefined
-      ? await latestTurns(known, { limit: limit ?? LATEST, until: latest, then: point.snapshot })
+      ? await latestTurns(known, { limit: limit ?? LATEST, until: latest, at: point.snapshot })
       : await sessionLog(known, session, { object: id, limit, ...wanted });
   return { point, turns };
 }

@@ -207,14 +207,14 @@ export async function sessionLog(timeline: Timeline, session: SessionId, options
 const SESSIONS_AT_ONCE = 8;
 
 /**
- * The newest turns of all sessions that were there `then`, merged by time; what a fork shares with its parent is the parent's. Reads only the sessions that can hold one of them: no turn of a session
+ * The newest turns of all sessions that were there `at` a moment, merged by time; what a fork shares with its parent is the parent's. Reads only the sessions that can hold one of them: no turn of a session
  * is later than its head and its running turn.
  */
 export async function latestTurns(
   timeline: Timeline,
-  { limit, until, then = timeline.present }: { readonly limit: number; readonly until?: number; readonly then?: StoreSnapshot },
+  { limit, until, at = timeline.present }: { readonly limit: number; readonly until?: number; readonly at?: StoreSnapshot },
 ): Promise<readonly LoggedTurn[]> {
-  const sessions = [...(await then.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
+  const sessions = [...(await at.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
   let found: readonly FoundTurn[] = [];
   for (let next = 0; next < sessions.length; next += SESSIONS_AT_ONCE) {
     const some = sessions.slice(next, next + SESSIONS_AT_ONCE);
