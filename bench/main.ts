@@ -9,6 +9,7 @@ import { measureHistory } from './cases/history.js';
 import { measureLeftBehind } from './cases/left-behind.js';
 import { measureListing } from './cases/listing.js';
 import { measureMemory } from './cases/memory.js';
+import { measurePage } from './cases/page.js';
 import { measureReading, type Readers } from './cases/reading.js';
 import { measureReplaying } from './cases/replay.js';
 import { measureResuming } from './cases/resuming.js';
@@ -26,17 +27,31 @@ import { LogClient } from './written-documents.js';
 
 const USAGE = `npm run bench -- [flags]
   --quick            under a minute, too few rounds for figures to be quoted
-  --only CASES       of: read, ls, start, left, storage, history, memory, turns, assemble, resume, watch, replay (comma between them)
+  --only CASES       of: read, ls, start, left, storage, history, memory, turns, assemble, resume, watch, replay, page, which needs Chromium (comma between them)
   --report FILE      writes the figures into a report, between its marks if it has them
   --cpu-prof FOLDER  has our servers write CPU profiles there; slows them down`;
 
-const CASES = ['read', 'ls', 'start', 'left', 'turns', 'assemble', 'storage', 'memory', 'resume', 'watch', 'replay', 'history'] as const;
+const CASES = [
+  'read',
+  'ls',
+  'start',
+  'left',
+  'turns',
+  'assemble',
+  'storage',
+  'memory',
+  'resume',
+  'watch',
+  'replay',
+  'history',
+  'page',
+] as const;
 type Case = (typeof CASES)[number];
 
 const { values: flags } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: CASES.join(',') },
+    only: { type: 'string', default: CASES.filter((name) => name !== 'page').join(',') },
     report: { type: 'string' },
     'cpu-prof': { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -76,6 +91,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<C
     resume: () => measureResuming(workshop),
     watch: () => measureWatching(workshop),
     replay: () => measureReplaying(workshop),
+    page: () => measurePage(workshop),
   };
   const found: CaseResult[] = [];
   for (const name of CASES) if (only.has(name)) found.push(await table[name]());

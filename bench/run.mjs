@@ -22,5 +22,10 @@ if (!existsSync(join(bench, 'node_modules', '@modelcontextprotocol', 'server-fil
 }
 run(process.execPath, [join(root, 'scripts', 'build.mjs')], root);
 
-await bundle({ entryPoints: ['bench/main.ts', 'bench/watching-process.ts'], outdir: 'bench/dist', sourcemap: 'linked' });
+await bundle({
+  entryPoints: ['bench/main.ts', 'bench/watching-process.ts'],
+  outdir: 'bench/dist',
+  sourcemap: 'linked',
+  external: ['@vscode/ripgrep', 'playwright-core'],
+});
 run(process.execPath, ['--enable-source-maps', join(bench, 'dist', 'main.js'), ...process.argv.slice(2)], root);

@@ -17,6 +17,7 @@ import { restoreCommand } from './cli/restore.js';
 import { reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { reviewPageCommand } from './cli/review-page.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
+import { undoCommand } from './cli/undo.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
 import { refuseBeyondFileSizeLimit } from './process/system-error.js';
@@ -61,6 +62,7 @@ const program = new Command('palimpsest')
   .addCommand(verifyCommand())
   .addCommand(forkCommand())
   .addCommand(restoreCommand())
+  .addCommand(undoCommand())
   .addCommand(noteCommand())
   .addCommand(exportCommand(fileURLToPath(new URL('../dist/page/', import.meta.url))))
   .addCommand(importCommand())

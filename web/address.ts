@@ -1,5 +1,5 @@
 /** A view of the page. */
-export type ViewName = 'sessions' | 'strip' | 'turns' | 'request' | 'changes' | 'object' | 'search' | 'query';
+export type ViewName = 'sessions' | 'strip' | 'turns' | 'request' | 'changes' | 'object' | 'search' | 'files' | 'compare' | 'query';
 
 /** What every view is called, in the order of the page's navigation. */
 export const VIEWS: Readonly<Record<ViewName, string>> = {
@@ -10,6 +10,8 @@ export const VIEWS: Readonly<Record<ViewName, string>> = {
   changes: 'Changes',
   object: 'Object',
   search: 'Search',
+  files: 'Files',
+  compare: 'Compare',
   query: 'Query',
 };
 
@@ -40,8 +42,8 @@ export function beginAt(where: string, fixed: Address['of'] = {}): void {
 export const isOwn = ({ pathname, hash }: Pick<Placed, 'pathname' | 'hash'>): boolean =>
   (base.startsWith('#') ? hash : pathname).startsWith(base);
 
-/** Parameters that one view hands on to the next: whose session, at which call, known after which transaction. */
-const KEPT = ['session', 'tx', 'step'] as const;
+/** Parameters that one view hands on to the next: whose session, at which call, known after which transaction, or followed. */
+const KEPT = ['session', 'tx', 'live', 'step'] as const;
 
 const isView = (name: string): name is ViewName => Object.hasOwn(VIEWS, name);
 
@@ -79,6 +81,8 @@ export function commandLine({ view, of }: Address): string | undefined {
     changes: session && `palimpsest diff ${quoted(session)} ${of.from ? `step:${of.from}..${step ? `step:${step}` : ''} ` : ''}--prefix`,
     object: id && `palimpsest log --object ${quoted(id)}`,
     search: undefined,
+    files: session && `palimpsest restore ${quoted(step === undefined ? session : `${session}@step:${step}`)} --plan`,
+    compare: undefined,
     query: q && `palimpsest query ${quoted(q)}${of.tx ? ` --tx ${of.tx}` : ''}`,
   };
   return commands[view];

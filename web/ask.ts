@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { credentials, Refused, refusedBy } from './access.js';
+import { VIEWS, type ViewName } from './address.js';
 
 /** The parameters of a question; those that are undefined are left out. */
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
@@ -46,6 +47,13 @@ export function answerFrom(other: AnswerSource): void {
 /** Whether there is a server: without one nothing changes, and only what the file holds is answered. */
 export const isServed = (): boolean => source.isServed;
 
+/** Views that ask a database, or compare with what no file of one session holds. */
+const SERVED_VIEWS: ReadonlySet<ViewName> = new Set(['files', 'compare']);
+
+/** The views that can be shown, in the order of the page's navigation. */
+export const offeredViews = (): readonly ViewName[] =>
+  (Object.keys(VIEWS) as ViewName[]).filter((name) => isServed() || !SERVED_VIEWS.has(name));
+
 /** The answer to a question; one that was asked before is answered at once. Throws Refused. */
 export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
   const address = addressOf(path, parameters);
@@ -61,6 +69,11 @@ export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
   return answer as Promise<T>;
 }
 
+/** The answer as it is now: it is neither kept nor taken from what was asked before. Throws Refused. */
+export function askFresh<T>(path: string, parameters: Parameters = {}): Promise<T> {
+  return source.ask(path, parameters) as Promise<T>;
+}
+
 /** Forgets every answer: what is asked next is asked of the server. */
 export function askAnew(): void {
   kept.clear();
@@ -72,15 +85,26 @@ export type Answered<T> =
   | { readonly state: 'there'; readonly value: T }
   | { readonly state: 'refused'; readonly refused: Refused };
 
-/** Asks a question while a view is shown; undefined asks none. An answer that comes after the question has changed is passed over. */
-export function useAnswer<T>(path: string | undefined, parameters: Parameters = {}): Answered<T> {
+/**
+ * Asks a question while a view is shown; undefined asks none. An answer that comes after the question has changed is passed over. `keeps`: the answer before stays until the
+ * next one is there, as long as this is the same.
+ */
+export function useAnswer<T>(
+  path: string | undefined,
+  parameters: Parameters = {},
+  { keeps }: { readonly keeps?: string | undefined } = {},
+): Answered<T> {
   const address = path === undefined ? undefined : addressOf(path, parameters);
-  const [answered, setAnswered] = useState<{ readonly address: string | undefined; readonly answer: Answered<T> }>();
+  const [answered, setAnswered] = useState<{
+    readonly address: string | undefined;
+    readonly keeps?: string | undefined;
+    readonly answer: Answered<T>;
+  }>();
   useEffect(() => {
     if (path === undefined) return undefined;
     let isWanted = true;
     const take = (answer: Answered<T>): void => {
-      if (isWanted) setAnswered({ address, answer });
+      if (isWanted) setAnswered({ address, keeps, answer });
     };
     ask<T>(path, parameters).then(
       (value) => take({ state: 'there', value }),
@@ -94,5 +118,6 @@ export function useAnswer<T>(path: string | undefined, parameters: Parameters = 
       isWanted = false;
     };
   }, [address]);
-  return answered?.address === address && answered !== undefined ? answered.answer : { state: 'waiting' };
+  const isKept = keeps !== undefined && answered?.keeps === keeps && answered.answer.state === 'there';
+  return answered !== undefined && (answered.address === address || isKept) ? answered.answer : { state: 'waiting' };
 }

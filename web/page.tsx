@@ -1,13 +1,16 @@
 import { useEffect, useState } from 'preact/hooks';
 import { enterWith, type Refused } from './access.js';
 import { VIEWS, type ViewName } from './address.js';
-import { isServed, useAnswer } from './ask.js';
-import { move } from './calls.js';
+import { isServed, offeredViews, useAnswer } from './ask.js';
+import { move, toggleFollowing, useSessionStrip } from './calls.js';
+import { follow, followed } from './follow.js';
 import { type KeyBinding, listenToKeys } from './keys.js';
 import { Palette } from './palette.js';
 import { from, goTo, place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { ChangesView } from './views/changes.js';
+import { CompareView } from './views/compare.js';
+import { FilesView } from './views/files.js';
 import { ObjectView } from './views/object.js';
 import { QueryView } from './views/query.js';
 import { RequestPage } from './views/request.js';
@@ -28,11 +31,13 @@ const SHOWN: Shown = {
   changes: ChangesView,
   object: ObjectView,
   search: SearchView,
+  files: FilesView,
+  compare: CompareView,
   query: QueryView,
 };
 
 /** Views that show something of a session. */
-const OF_SESSION: ReadonlySet<ViewName> = new Set(['strip', 'turns', 'request', 'changes', 'search']);
+const OF_SESSION: ReadonlySet<ViewName> = new Set(['strip', 'turns', 'request', 'changes', 'search', 'files']);
 
 function focusSearch(): void {
   const box = document.querySelector<HTMLInputElement>('main input[type="search"]');
@@ -53,6 +58,7 @@ function bindings(strip: Strip | undefined, onHelp: () => void): readonly KeyBin
           { key: 's', does: 'the strip', run: () => goTo(from('strip')) },
           { key: 'r', does: 'the request of the call', run: () => goTo(from('request')) },
           { key: 'c', does: 'what changed at the call', run: () => goTo(from('changes')) },
+          ...(isServed() ? [{ key: 'f', does: 'follow the session, or stay where it is', run: toggleFollowing }] : []),
         ];
   return [...calls, { key: '/', does: 'search', run: focusSearch }, { key: '?', does: 'the keys', run: onHelp }];
 }
@@ -107,10 +113,30 @@ function Door({ refused }: { readonly refused: Refused }) {
   );
 }
 
+/** Whether the session is followed, and how far. */
+function Follow() {
+  const { live, session } = place.value.of;
+  const now = followed.value?.session === session ? followed.value : undefined;
+  return (
+    <>
+      {live !== undefined && (
+        <span class={now?.isConnected === true ? 'live' : 'live lost'} role="status" aria-label="Following">
+          {now === undefined
+            ? 'connecting…'
+            : `${now.isConnected ? 'following' : 'connection lost, trying again'}, step ${now.strip.last_step}`}
+        </span>
+      )}
+      <button type="button" aria-pressed={live !== undefined} onClick={toggleFollowing}>
+        Follow
+      </button>
+    </>
+  );
+}
+
 function Header({ named }: { readonly named: Readonly<Record<ViewName, string>> }) {
   const { view, of } = place.value;
   const { session, tx } = of;
-  const names = (Object.keys(VIEWS) as ViewName[]).filter((name) => session !== undefined || !OF_SESSION.has(name));
+  const names = offeredViews().filter((name) => session !== undefined || !OF_SESSION.has(name));
   return (
     <header>
       <nav aria-label="Views">
@@ -128,6 +154,7 @@ function Header({ named }: { readonly named: Readonly<Record<ViewName, string>> 
       </nav>
       {session !== undefined && <span class="session">{oneLine(session)}</span>}
       {tx !== undefined && <span class="basis">as known after transaction {oneLine(tx)}</span>}
+      {session !== undefined && isServed() && <Follow />}
     </header>
   );
 }
@@ -146,10 +173,12 @@ export function Page({ refused, views = {}, names = {} }: PageProps) {
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
   const { view, of } = place.value;
-  const strip = useAnswer<Strip>(of.session === undefined || refused !== undefined ? undefined : '/v1/strip', {
-    session: of.session,
-    tx: of.tx,
-  });
+  const strip = useSessionStrip({ isAsked: refused === undefined });
+  const { live, session } = of;
+  useEffect(() => {
+    const isFollowed = live !== undefined && session !== undefined && refused === undefined && isServed();
+    return isFollowed ? follow(session) : undefined;
+  }, [live, session]);
   const door = useAnswer<unknown>(refused === undefined && isServed() ? '/v1/sessions' : undefined);
   const keys = bindings(strip.state === 'there' ? strip.value : undefined, () => setHelp(!help));
   useEffect(() =>

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { commandLine, VIEWS, type ViewName } from './address.js';
-import { askAnew } from './ask.js';
+import { askAnew, offeredViews } from './ask.js';
 import { from, goTo, place } from './place.js';
 import { setTheme } from './theme.js';
 
@@ -19,6 +19,8 @@ const TOLD: Readonly<Record<ViewName, string>> = {
   changes: 'diff: from call to call, by object',
   object: 'show, cat, who: an object on both clocks',
   search: 'search: every message and every version',
+  files: 'restore: the files as the agent had them, beside the disk',
+  compare: 'compare: two sessions, or the policies of a laboratory run',
   query: 'query: Datalog at the pinned transaction',
 };
 
@@ -30,7 +32,7 @@ function askNewest(): void {
 
 function verbs(): readonly Verb[] {
   const command = commandLine(place.value);
-  const views = (Object.keys(VIEWS) as ViewName[]).map((view) => ({ name: VIEWS[view], told: TOLD[view], run: () => goTo(from(view)) }));
+  const views = offeredViews().map((view) => ({ name: VIEWS[view], told: TOLD[view], run: () => goTo(from(view)) }));
   return [
     ...views,
     { name: 'What left', told: 'changes: only what left or became a line', run: () => goTo(from('changes', { kind: 'gone' })) },

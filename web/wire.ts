@@ -3,6 +3,7 @@ import type { ReviewAnswer } from '../src/http/review-schemas.js';
 
 /** The answers of the server, as its schemas have them. */
 export type Strip = ReviewAnswer<'Strip'>;
+export type StripChange = ReviewAnswer<'StripChange'>;
 export type StripCall = Strip['calls'][number];
 export type StripBand = Strip['bands'][number];
 export type StripMark = Strip['marks'][number];
@@ -22,5 +23,11 @@ export type Show = ReviewAnswer<'Show'>;
 export type Who = ReviewAnswer<'Who'>;
 export type Query = ReviewAnswer<'Query'>;
 export type Notes = ReviewAnswer<'Notes'>;
+export type VerbPrice = ReviewAnswer<'VerbPrice'>;
+export type RestorePlan = ReviewAnswer<'RestorePlan'>;
+export type SetsChanged = AnswerBody<'SetsChanged'>;
+export type StepUndone = AnswerBody<'StepUndone'>;
+export type Forked = AnswerBody<'Forked'>;
+export type FilesCopied = AnswerBody<'FilesCopied'>;
 export type Sessions = AnswerBody<'Sessions'>;
 export type SessionRow = Sessions['sessions'][number];

@@ -105,37 +105,9 @@ async function planAnswer({ plan }: MadePlan): Promise<Answer> {
   };
 }
 
-/** Where a file lies below a folder that is made: below the one folder of the session, or by its whole path. */
-function copyPaths({ files }: RestorePlan, folders: readonly string[]): (file: PlannedFile) => string {
-  const [root] = folders.length === 1 ? folders : [];
-  const isBelow = root !== undefined && files.every(({ source }) => source.path.startsWith(`${root}/`));
-  return ({ source }) => source.path.slice(isBelow ? root.length + 1 : 1);
-}
-
 async function copyAnswer({ timeline }: Review, { plan }: MadePlan, folder: string): Promise<Answer> {
-  const [{ restoredBytes }, { writeCopies }, { sessionObjectId }] = await Promise.all([
-    import('../history/restore/restore-plan.js'),
-    import('../filesystem/restore/write-copies.js'),
-    import('../objects/ids.js'),
-  ]);
-  const key = sessionObjectId(plan.session);
-  const folders = ((await timeline.present.heads([key])).get(key)?.marks.roots ?? []).map(({ path }) => path);
-  const pathOf = copyPaths(plan, folders);
-  const written: string[] = [];
-  const left: string[] = [];
-  async function* copies() {
-    for (const file of plan.files) {
-      const bytes = await restoredBytes(plan, file);
-      if (bytes === undefined) {
-        if (file.had !== null) left.push(file.display);
-        continue;
-      }
-      const path = pathOf(file);
-      written.push(path);
-      yield { path, bytes };
-    }
-  }
-  const to = await writeCopies(folder, copies());
+  const { copyRestored } = await import('../history/restore/copy-restored.js');
+  const { to, written, left } = await copyRestored(timeline, plan, folder);
   return {
     lines: () => [`${to}: ${written.length} files as the agent had them (${where(plan)})`, ...left.map((path) => `not kept  ${path}`)],
     json: () => ({ ...planJson(plan), folder: to, written, not_kept: left }),

@@ -59,13 +59,22 @@ export function reviewPageCommand(version: string, web: string): Command {
     const { data, mount, port, logLevel, open } = flags;
     const given = { ...defined({ data, mount }), durability: 'process', shareSessions: true, readOnly: true } as const;
     const settings = await settingsOfPast(serverSettings(given, { env: process.env, cwd: process.cwd(), version }));
-    const view = session === undefined ? '' : `strip?session=${encodeURIComponent(session)}`;
+    const view = session === undefined ? '' : `strip?session=${encodeURIComponent(session)}&live=1`;
     const announce = ({ page }: { readonly page: (view?: string) => string }): void => {
       process.stdout.write(`The review page is at ${page(view)}\nThe address lets one visitor in, once. Ctrl-C ends it.\n`);
       if (open) void openBrowser(page(view)).catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
     };
     // Nobody is told the token of the server: all that there is to be asked is what the page may ask.
-    await serveHttp(settings, { port, tokenFile: undefined, noToken: false, logLevel, web, reviewsAll: true, announce });
+    await serveHttp(settings, {
+      port,
+      tokenFile: undefined,
+      noToken: false,
+      logLevel,
+      web,
+      reviewsAll: true,
+      copiesBelow: process.cwd(),
+      announce,
+    });
   };
   return new Command('review')
     .description('show sessions in the browser: what the agent was sent, call by call, and why it changed')

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { messageSchema, toolCallReportSchema } from '../harness/message-schema.js';
 import { AMPLIFIER_ANSWERS, AMPLIFIER_REQUESTS } from './amplifier-schemas.js';
+import { PERSON_ANSWERS, PERSON_REQUESTS } from './person-schemas.js';
 import { noteAnswer } from './review-schemas.js';
 import { TYRUM_ANSWERS, TYRUM_REQUESTS } from './tyrum-schemas.js';
 
@@ -87,6 +88,7 @@ export const REQUESTS = {
     call_id: z.string().min(1).optional().describe("The harness's id of the agent's call"),
     turn,
   }),
+  ...PERSON_REQUESTS,
   ...AMPLIFIER_REQUESTS,
   ...TYRUM_REQUESTS,
 } as const;
@@ -232,6 +234,7 @@ export const ANSWERS = {
       errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
     })
     .describe('RFC 9457'),
+  ...PERSON_ANSWERS,
   ...AMPLIFIER_ANSWERS,
   ...TYRUM_ANSWERS,
 } as const;

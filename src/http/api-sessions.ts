@@ -1,4 +1,5 @@
 import type { ContextClient } from '../client/session/context-client.js';
+import type { ContextSession } from '../client/session/context-session.js';
 import { sessionExists } from '../harness/harness-client.js';
 import { HarnessError } from '../harness/harness-error.js';
 import { HarnessSession, type HarnessSettings } from '../harness/harness-session.js';
@@ -97,6 +98,26 @@ export class ApiSessions {
       open.running -= 1;
       open.lastUsed = Date.now();
       this.#rest();
+    }
+  }
+
+  /**
+   * Works with a session as a person does, beside its agent: one that is open here is shared, another one is opened for it and paused again.
+   * @throws {HarnessError} no-such-session
+   * @throws {SessionError} `lease-held` – another process has it open, which is named; `other-roots`
+   */
+  async asPerson<T>(
+    id: string,
+    work: (open: { readonly client: ContextClient; readonly session: ContextSession }) => Promise<T>,
+  ): Promise<T> {
+    const client = await this.client();
+    if (!(await sessionExists(client, id)))
+      throw new HarnessError('no-such-session', `there is no session ${JSON.stringify(id)}; list the sessions`);
+    const { session, release } = await withTimeout(client.borrowSession({ id, asPerson: true }));
+    try {
+      return await work({ client, session });
+    } finally {
+      await release();
     }
   }
 

@@ -4,50 +4,66 @@ import { basis, count, prefix, price, request, time, usage } from './review-part
 const shownVersion = z.object({ number: count, valid_time: time, tx_id: count });
 const ranges = z.array(z.object({ from: count, to: count, calls: count }));
 
+const columns = z
+  .array(
+    z.object({
+      turn: count,
+      step: count,
+      at: time,
+      delivered: z.string().nullable(),
+      sha256: z.string().nullable(),
+      chars: count.nullable().describe('As it was handed out; null where it is the end of a turn, because no context was'),
+      sections: z.array(z.object({ name: z.string(), chars: count })),
+      epoch: count.nullable(),
+      usage: usage.nullable(),
+    }),
+  )
+  .describe('Oldest first');
+const bands = z.array(
+  z.object({
+    id: z.string(),
+    type: z.enum(['file', 'toolcall']),
+    name: z.string(),
+    chars: count.describe('Of its text as it is now'),
+    changes: z.array(z.object({ step: count, state: z.enum(['line', 'active', 'pinned']) })).describe('From this step on'),
+  }),
+);
+const marks = z.array(
+  z.object({
+    step: count,
+    at: time,
+    kind: z.enum(['epoch', 'verb', 'event', 'version']),
+    number: count.nullable().describe('Of the epoch, or of the version'),
+    reason: z.string().nullable(),
+    price,
+    tool: z.string().nullable(),
+    event: z.string().nullable(),
+    object: z.string().nullable(),
+    by: z.enum(['person']).nullable().describe('Whose verb it was; null for the agent'),
+  }),
+);
+
 /** The bodies of answers about the calls of a session: what each was sent, and what changed from one to the next. */
 export const CALL_ANSWERS = {
   Strip: z.object({
     session: z.string(),
     basis,
     last_step: count,
-    calls: z
-      .array(
-        z.object({
-          turn: count,
-          step: count,
-          at: time,
-          delivered: z.string().nullable(),
-          sha256: z.string().nullable(),
-          chars: count.nullable().describe('As it was handed out; null where it is the end of a turn, because no context was'),
-          sections: z.array(z.object({ name: z.string(), chars: count })),
-          epoch: count.nullable(),
-          usage: usage.nullable(),
-        }),
-      )
-      .describe('Oldest first'),
-    bands: z.array(
-      z.object({
-        id: z.string(),
-        type: z.enum(['file', 'toolcall']),
-        name: z.string(),
-        chars: count.describe('Of its text as it is now'),
-        changes: z.array(z.object({ step: count, state: z.enum(['line', 'active', 'pinned']) })).describe('From this step on'),
-      }),
-    ),
-    marks: z.array(
-      z.object({
-        step: count,
-        at: time,
-        kind: z.enum(['epoch', 'verb', 'event', 'version']),
-        number: count.nullable().describe('Of the epoch, or of the version'),
-        reason: z.string().nullable(),
-        price,
-        tool: z.string().nullable(),
-        event: z.string().nullable(),
-        object: z.string().nullable(),
-      }),
-    ),
+    calls: columns,
+    bands,
+    marks,
   }),
+  StripChange: z
+    .object({
+      session: z.string(),
+      basis,
+      last_step: count,
+      calls_from: count.describe('The columns from this step on are `calls`; those before it stay'),
+      calls: columns,
+      bands: bands.describe('What is new of them: the changes that came alone'),
+      marks,
+    })
+    .describe('What became of a session since the transaction of the event before'),
   Request: z.object({
     session: z.string(),
     tokenizer: z.string(),

@@ -19,11 +19,13 @@ import {
 import { contextAnswer, messagesAnswer, sessionAnswer, sessionsAnswer, toolCallsAnswer, verbAnswer } from './api-answers.js';
 import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
 import { ApiSessions } from './api-sessions.js';
-import { type ApiOperation, OPENAPI_PATH, OPERATIONS, type OperationId, openApiDocument } from './operations.js';
+import { type ApiOperation, EVENTS_PATH, OPENAPI_PATH, OPERATIONS, type OperationId, openApiDocument } from './operations.js';
+import { changeSets, copyFiles, forkOne, type PersonSettings, undoOneStep } from './person-routes.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
 import { jsonBody, type Refusal, readInput, readParameters } from './request-checks.js';
-import { addNote, answerReviewRequest, reviewOperationAt } from './review-routes.js';
+import { addNote, answerReviewRequest, followRequest, reviewOperationAt } from './review-routes.js';
+import { SessionEvents } from './session-events.js';
 import { changeTyrumMemory, recallTyrumMemory } from './tyrum-memory-routes.js';
 import { announceTools, compactTyrumConversation, keepTyrumObligations, promptOfTyrum, tyrumState } from './tyrum-routes.js';
 
@@ -45,6 +47,7 @@ interface Exchange {
   /** The session of the path; empty where there is none. */
   readonly id: string;
   readonly body: unknown;
+  readonly person: PersonSettings;
 }
 
 type Answered<Id extends OperationId> = Promise<{
@@ -90,6 +93,13 @@ const HANDLERS: Handlers = {
     await sessions.close(id);
     return { body: { id, closed: true } };
   },
+  changeSets: async ({ body, ...open }) => ({ body: await changeSets({ ...open, body: read('PersonVerb', body) }) }),
+  undoStep: async ({ body, ...open }) => ({ body: await undoOneStep({ ...open, body: read('Undo', body) }) }),
+  forkSession: async ({ body, ...open }) => ({ status: 201, body: await forkOne({ ...open, body: read('Fork', body) }) }),
+  copyFiles: async ({ body, person, ...open }) => ({
+    status: 201,
+    body: await copyFiles({ ...open, body: read('FileCopies', body) }, person),
+  }),
   addNote: async ({ sessions, id, body }) => ({ status: 201, body: await addNote(await sessions.client(), id, read('Note', body)) }),
   announceTools: onContext('Tools', announceTools),
   promptOfTyrum: onContext('TyrumPrompt', promptOfTyrum),
@@ -170,12 +180,23 @@ interface HarnessRoutesOptions {
   readonly mostBodyBytes: number;
   /** Whether questions about the past are answered about every session and file of the database; `settings` share sessions then. */
   readonly reviewsAll?: boolean;
+  /** The folder that copies of files may be written in; the folders of `settings` if left out. */
+  readonly copiesBelow?: string;
 }
 
 /** Makes the interface for harnesses over a backend. */
-export function harnessRoutes({ backend, settings, log, mostBodyBytes, reviewsAll = false }: HarnessRoutesOptions): HarnessRoutes {
+export function harnessRoutes({
+  backend,
+  settings,
+  log,
+  mostBodyBytes,
+  reviewsAll = false,
+  copiesBelow,
+}: HarnessRoutesOptions): HarnessRoutes {
   const { strict = false, shortIds = false } = settings.tools;
   const sessions = new ApiSessions(backend, { strict, shortIds });
+  const person = { all: reviewsAll, copyRoots: copiesBelow === undefined ? settings.roots : [copiesBelow] };
+  const events = new SessionEvents(log);
   const questions = { short: new QuestionQueue(QUESTION_CAPACITY.short), long: new QuestionQueue(QUESTION_CAPACITY.long) };
 
   const answer = async (request: IncomingMessage, response: ServerResponse, tell: Tell): Promise<void> => {
@@ -191,6 +212,13 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes, reviewsAl
         answerReviewRequest(question.id, { client: await sessions.client(), query: searchParams, all: reviewsAll }, response);
       return questions[question.operation.kind ?? 'short'].run(ask, goneSignal(response));
     }
+    const followed = sessionIn(pathname, EVENTS_PATH);
+    if (followed !== undefined) {
+      if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
+      const last = request.headers['last-event-id'];
+      if (typeof last === 'string') searchParams.set('after', last);
+      return events.follow(await followRequest(await sessions.client(), followed, searchParams), response);
+    }
     const there = operationsAt(pathname);
     if (there.length === 0)
       throw new ApiError('not-found', `there is nothing at ${pathname.slice(0, 200)}; GET ${OPENAPI_PATH} lists what there is`);
@@ -201,7 +229,7 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes, reviewsAl
     tell({ 'http.route': match.operation.path });
     readParameters(NO_PARAMETERS, searchParams);
     const body = match.operation.request === undefined ? undefined : await jsonBody(request, mostBodyBytes);
-    const work = () => HANDLERS[match.id]({ sessions, id: match.session, body });
+    const work = () => HANDLERS[match.id]({ sessions, id: match.session, body, person });
     const { kind } = match.operation;
     const answered = await (kind === undefined
       ? work()
@@ -235,6 +263,9 @@ export function harnessRoutes({ backend, settings, log, mostBodyBytes, reviewsAl
       });
     },
     forgetIdle: (idleMs) => sessions.forgetIdle(idleMs),
-    close: () => sessions.closeAll(),
+    close: () => {
+      events.close();
+      return sessions.closeAll();
+    },
   };
 }

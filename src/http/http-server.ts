@@ -57,6 +57,8 @@ export interface ServeOptions {
   readonly web: string;
   /** Whether questions about the past are answered to whoever owns the data folder: about every session and every file. */
   readonly reviewsAll?: boolean;
+  /** The folder that copies of files may be written in; the folders of `settings` if left out. */
+  readonly copiesBelow?: string;
   /** Called when it listens. */
   readonly announce: (addresses: ServedAddresses) => void;
 }
@@ -144,7 +146,13 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
     isScraped: true,
   });
   const backend = new Backend(settings, log, telemetry);
-  const routes = harnessRoutes({ backend, settings, log, mostBodyBytes: MOST_BODY_BYTES, ...defined({ reviewsAll: options.reviewsAll }) });
+  const routes = harnessRoutes({
+    backend,
+    settings,
+    log,
+    mostBodyBytes: MOST_BODY_BYTES,
+    ...defined({ reviewsAll: options.reviewsAll, copiesBelow: options.copiesBelow }),
+  });
   const page = new ReviewPage(options.web, token);
   const connect = () => openConnection(backend, settings, log);
   const server = await startHttpServer({ port: options.port, token, log, routes, page, connect, ...defined({ metrics: prometheus }) });

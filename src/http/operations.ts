@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { defined } from '../values/defined.js';
 import { ANSWERS, type AnswerName, REQUESTS, type RequestName } from './api-schemas.js';
 import type { QuestionKind } from './question-queue.js';
-import { REVIEW_ANSWERS, REVIEW_PARAMETERS, type ReviewAnswerName } from './review-schemas.js';
+import { EVENTS_PARAMETERS, REVIEW_ANSWERS, REVIEW_PARAMETERS, type ReviewAnswerName } from './review-schemas.js';
 
 interface ListedOperation {
   /** `{id}` stands for a session. */
@@ -103,6 +103,37 @@ export const OPERATIONS = {
     answer: 'NoteAdded',
     statuses: [201],
   },
+  changeSets: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/sets',
+    summary:
+      'Activate, deactivate, pin or unpin objects as a person, by a step with `by: person`; the session is opened for it where it is not open here',
+    request: 'PersonVerb',
+    answer: 'SetsChanged',
+  },
+  undoStep: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/undo',
+    summary: 'Take back what one step did to the sets, by a step of its own, or tell what that would be',
+    request: 'Undo',
+    answer: 'StepUndone',
+  },
+  forkSession: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/fork',
+    summary: 'Make a new session that begins where this one stood at a moment; it is not left open',
+    request: 'Fork',
+    answer: 'Forked',
+    statuses: [201],
+  },
+  copyFiles: {
+    method: 'POST',
+    path: '/v1/sessions/{id}/restore',
+    summary: "Write a session's files as its agent had them at a moment into a new folder",
+    request: 'FileCopies',
+    answer: 'FilesCopied',
+    statuses: [201],
+  },
   setSystemPrompt: {
     method: 'PUT',
     path: '/v1/sessions/{id}/system-prompt',
@@ -179,6 +210,9 @@ export type OperationId = keyof typeof OPERATIONS;
 /** Where the description of the interface itself is served. */
 export const OPENAPI_PATH = '/v1/openapi.json';
 
+/** What happens in a session, as server-sent events; `{id}` stands for it. */
+export const EVENTS_PATH = '/v1/sessions/{id}/events';
+
 /** A question about the past: a GET whose parameters stand in the query of its address; `{id}` in its path is one of them. */
 export interface ReviewOperation extends ListedOperation {
   readonly answer: ReviewAnswerName | null;
@@ -222,6 +256,12 @@ export const REVIEW_OPERATIONS = {
     summary: 'A text in every message and every version of a session, and in which contexts it stood',
     answer: 'Search',
     kind: 'long',
+  },
+  verbPrice: { path: '/v1/price', summary: 'What a verb on an object would cost the next requests of a session', answer: 'VerbPrice' },
+  restorePlan: {
+    path: '/v1/restore',
+    summary: "How a session's files on disk differ from what its agent had at a moment",
+    answer: 'RestorePlan',
   },
   who: { path: '/v1/who', summary: 'Which sessions saw an object, and when', answer: 'Who' },
   query: { path: '/v1/query', summary: 'A Datalog query, read-only and limited', answer: 'Query' },
@@ -299,6 +339,22 @@ function parametersOf(path: string, schema: z.ZodType): readonly JsonMap[] {
   }));
 }
 
+function eventsOperation(): JsonMap {
+  const summary =
+    'What happens in a session from a transaction on, as server-sent events: `change`, whose id is the transaction and whose data is a StripChange';
+  const parameters = [
+    { name: 'id', in: 'path', required: true, description: 'The session', schema: { type: 'string' } },
+    ...parametersOf(EVENTS_PATH, EVENTS_PARAMETERS),
+    { name: 'Last-Event-ID', in: 'header', required: false, description: 'As `after`, which it goes before', schema: { type: 'string' } },
+  ];
+  const problem = { description: 'A problem', content: json('Problem', 'application/problem+json') };
+  const responses = {
+    200: { description: summary, content: { 'text/event-stream': { schema: { type: 'string' } } } },
+    default: problem,
+  };
+  return { operationId: 'followSession', summary, parameters, responses };
+}
+
 /** The OpenAPI 3.1 document of the interface, made from the schemas that requests and answers are checked with. */
 export function openApiDocument(version: string): JsonMap {
   const paths: Record<string, Record<string, JsonMap>> = {};
@@ -309,6 +365,7 @@ export function openApiDocument(version: string): JsonMap {
     const parameters = parametersOf(given.path, REVIEW_PARAMETERS[id as ReviewOperationId]);
     paths[given.path] = { ...paths[given.path], get: operation(id, given, { parameters }) };
   }
+  paths[EVENTS_PATH] = { get: eventsOperation() };
   return {
     openapi: '3.1.0',
     info: {

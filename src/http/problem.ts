@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
+import { RestoreError, type RestoreErrorCode } from '../filesystem/restore/restore-error.js';
 import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
 import { HistoryError, type HistoryErrorCode } from '../history/rebuild/history-error.js';
 import { AmplifierError } from '../interop/amplifier/amplifier-error.js';
@@ -67,6 +68,8 @@ const SESSION: Readonly<Record<SessionErrorCode, number>> = {
   closed: 409,
   'other-roots': 403,
   'lease-held': 409,
+  'nothing-to-undo': 409,
+  'changed-since': 409,
   'taken-over': 409,
   'node-unavailable': 503,
 };
@@ -127,6 +130,15 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'other-steps': 409,
 };
 
+const RESTORE: Readonly<Record<RestoreErrorCode, number>> = {
+  'folder-in-use': 409,
+  'not-a-folder': 409,
+  'not-clean': 409,
+  'session-open': 409,
+  'unknown-restore': 404,
+  'changed-since': 409,
+};
+
 const PROJECTION: Readonly<Record<ProjectionErrorCode, number>> = { 'invalid-budget': 400, 'budget-too-small': 409 };
 
 const TYRUM: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {
@@ -145,6 +157,7 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof SourceError) return [SOURCE[error.code] ?? 400, 'A file cannot be used'];
   if (error instanceof JournalError) return [JOURNAL[error.code], 'Nothing can be acknowledged'];
   if (error instanceof HistoryError) return [HISTORY[error.code], 'The question cannot be answered'];
+  if (error instanceof RestoreError) return [RESTORE[error.code], 'Files are not written'];
   if (error instanceof ProjectionError) return [PROJECTION[error.code], 'The view cannot be had'];
   if (error instanceof AmplifierError) return [409, 'The list does not fit'];
   if (error instanceof TyrumError) return [TYRUM[error.code][0], 'Not in terms of Tyrum'];

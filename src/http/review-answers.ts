@@ -13,9 +13,12 @@ import type { SearchAnswer } from '../history/ask/search-session.js';
 import type { Sighting } from '../history/ask/seen-by.js';
 import type { LoggedTurn } from '../history/ask/session-log.js';
 import type { SessionStrip } from '../history/ask/session-strip.js';
+import type { StripChange } from '../history/ask/strip-changes.js';
 import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
+import type { VerbPrice } from '../history/ask/verb-price.js';
 import type { PastContext } from '../history/rebuild/past-context.js';
 import type { Point } from '../history/rebuild/timeline.js';
+import type { RestorePlan } from '../history/restore/restore-plan.js';
 import type { AssemblyMismatch } from '../history/verify/verify-assembly.js';
 import type { SessionVerification } from '../history/verify/verify-session.js';
 import type { ObjectId } from '../objects/ids.js';
@@ -31,7 +34,7 @@ function shownPoint({ basis, place }: Point) {
   return { basis: shownBasis(basis), place: place === undefined ? undefined : { ...place, step: place.seq } };
 }
 
-function shownTurn({ rule, known, messages, calls, epochs, ...turn }: LoggedTurn) {
+function shownTurn({ rule, known, messages, calls, epochs, person, ...turn }: LoggedTurn) {
   return {
     ...turn,
     openedBy: rule,
@@ -40,6 +43,7 @@ function shownTurn({ rule, known, messages, calls, epochs, ...turn }: LoggedTurn
     messages: messages.map((message) => ({ ...message, step: message.seq })),
     calls: calls.map((call) => ({ ...call, step: call.seq })),
     epochs: epochs.map((epoch) => ({ ...epoch, step: epoch.seq })),
+    person: person.map((one) => ({ ...one, step: one.seq })),
   };
 }
 
@@ -102,6 +106,11 @@ export function stripAnswer({ basis, marks, ...strip }: SessionStrip): ReviewAns
   return wireShape(REVIEW_ANSWERS.Strip, { ...strip, basis: shownBasis(basis), marks });
 }
 
+/** What became of a session that is followed. */
+export function stripChangeAnswer({ basis, ...change }: StripChange): ReviewAnswer<'StripChange'> {
+  return wireShape(REVIEW_ANSWERS.StripChange, { ...change, basis: shownBasis(basis) });
+}
+
 /** A request part by part, and why it could not be made again as it was; undefined where it could. */
 export function requestAnswer({ request, basis, ...view }: RequestView, unequal: AssemblyMismatch | undefined): ReviewAnswer<'Request'> {
   return wireShape(REVIEW_ANSWERS.Request, {
@@ -121,6 +130,20 @@ export function changesAnswer({ prefix, tokenizer, ...found }: CallChanges): Rev
 /** What a search found. */
 export function searchAnswer({ basis, ...found }: SearchAnswer): ReviewAnswer<'Search'> {
   return wireShape(REVIEW_ANSWERS.Search, { ...found, basis: shownBasis(basis) });
+}
+
+/** What a verb would cost. */
+export function priceAnswer(price: VerbPrice): ReviewAnswer<'VerbPrice'> {
+  return wireShape(REVIEW_ANSWERS.VerbPrice, price);
+}
+
+/** How files differ from what an agent had. */
+export function planAnswer(
+  { session, turn, seq, files }: RestorePlan,
+  more: { readonly counts: Readonly<Record<string, number>>; readonly inTheWay: readonly string[] },
+): ReviewAnswer<'RestorePlan'> {
+  const shown = files.map(({ display, source, ...file }) => ({ ...file, path: display, here: source.path }));
+  return wireShape(REVIEW_ANSWERS.RestorePlan, { session, turn, step: seq, files: shown, ...more });
 }
 
 /** Who saw an object. */

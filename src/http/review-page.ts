@@ -52,6 +52,9 @@ async function readFiles(folder: string): Promise<Files> {
   return new Map(await Promise.all(known.map(async (name) => [name, await readFile(join(folder, name))] as const)));
 }
 
+/** What a visitor of the page may do to a session: everything that is recorded as done by a person, and nothing that an agent does. */
+const DONE_BY_PERSON = /^\/v1\/sessions\/[^/]+\/(sets|undo|fork|restore|notes)$/;
+
 const ENTER = z.strictObject({ token: z.string().min(1).max(1_000) });
 const MOST_BODY_BYTES = 4_096;
 
@@ -88,9 +91,15 @@ export class ReviewPage {
     return path === PAGE_PATH || path.startsWith(`${PAGE_PATH}/`);
   }
 
-  /** Whether a request is a question of somebody who was let in: reading alone, with the secret of the page. */
-  admits({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
-    const given = method === 'GET' ? bearerOf(headers) : undefined;
+  /**
+   * Whether a request is one of somebody who was let in, with the secret of the page: a question, or one of the few things that a person may do, and these from the page's
+   * own origin alone.
+   */
+  admits(request: Pick<IncomingMessage, 'method' | 'headers' | 'url'>): boolean {
+    const { method, headers } = request;
+    const isMeant =
+      method === 'GET' || (method === 'POST' && DONE_BY_PERSON.test(pathOf(request)) && headers.origin === `http://${headers.host}`);
+    const given = isMeant ? bearerOf(headers) : undefined;
     return given !== undefined && sameSecret(given, this.#secret);
   }
 

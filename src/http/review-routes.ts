@@ -3,6 +3,7 @@ import type { ContextClient } from '../client/session/context-client.js';
 import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../history/ask/ask.js';
 import { requireText } from '../history/ask/object-view.js';
 import { askNotes, noteOf, reviewRecord } from '../history/ask/review-notes.js';
+import { requireSession } from '../history/rebuild/find-session.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { Timeline } from '../history/rebuild/timeline.js';
 import type { AssemblyMismatch } from '../history/verify/verify-assembly.js';
@@ -11,6 +12,7 @@ import type { AssemblyProof } from '../objects/assembly-proof.js';
 import { sessionObjectId } from '../objects/ids.js';
 import type { AnswerBody, RequestBody } from './api-schemas.js';
 import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './operations.js';
+import { planFiles } from './person-routes.js';
 import { goneSignal } from './question-queue.js';
 import { readParameters } from './request-checks.js';
 import { ReviewAccess } from './review-access.js';
@@ -20,7 +22,9 @@ import {
   notesAnswer,
   objectDiffAnswer,
   pastContextAnswer,
+  planAnswer,
   prefixAnswer,
+  priceAnswer,
   queryAnswer,
   reportDetailAnswer,
   reportListAnswer,
@@ -32,7 +36,8 @@ import {
   verifyAnswer,
   whoAnswer,
 } from './review-answers.js';
-import { REVIEW_PARAMETERS, type ReviewAnswer, type ReviewAnswerName, type ReviewParameters } from './review-schemas.js';
+import { EVENTS_PARAMETERS, REVIEW_PARAMETERS, type ReviewAnswer, type ReviewAnswerName, type ReviewParameters } from './review-schemas.js';
+import type { FollowRequest } from './session-events.js';
 import { tyrumRow } from './tyrum-routes.js';
 
 type AnswerOf<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['answer'] extends infer Name extends ReviewAnswerName
@@ -42,6 +47,8 @@ type AnswerOf<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['an
 interface Asked {
   readonly timeline: Timeline;
   readonly access: ReviewAccess;
+  readonly client: ContextClient;
+  readonly all: boolean;
 }
 
 type Handlers = {
@@ -120,6 +127,15 @@ const HANDLERS: Handlers = {
   search: async ({ timeline }, { session, text, limit, ...when }) => {
     const { askSearch } = await import('../history/ask/search-session.js');
     return searchAnswer(await askSearch(timeline, { session, text, limit, ...moment(when) }));
+  },
+  verbPrice: async ({ timeline }, asked) => {
+    const { verbPrice } = await import('../history/ask/verb-price.js');
+    return priceAnswer(await verbPrice(timeline, asked));
+  },
+  restorePlan: async ({ timeline, client, all }, { session, at }) => {
+    const { countStates, hindrances } = await import('../history/restore/restore-plan.js');
+    const plan = await planFiles(client, timeline, { session, at, all });
+    return planAnswer(plan, { counts: countStates(plan), inTheWay: hindrances(plan) });
   },
   who: async ({ timeline, access }, parameters) => {
     const { id, sightings } = await askWho(timeline, parameters);
@@ -206,7 +222,7 @@ export async function answerReviewRequest(
   let body: unknown;
   try {
     if (session !== undefined) await access.requireNamed(session);
-    body = await handler({ timeline, access }, asked, signal);
+    body = await handler({ timeline, access, client, all }, asked, signal);
   } catch (error) {
     if (signal.aborted) return;
     throw error;
@@ -219,6 +235,19 @@ export async function answerReviewRequest(
     'content-security-policy': "default-src 'none'; sandbox",
   });
   response.end(answer === null ? String(body) : JSON.stringify(body));
+}
+
+/**
+ * What it takes to follow a session, which has to be there and may be seen here.
+ * @throws {HistoryError} `unknown-session`, `ambiguous`
+ * @throws {SessionError} `other-roots`
+ */
+export async function followRequest(client: ContextClient, name: string, query: URLSearchParams): Promise<FollowRequest> {
+  const { after } = readParameters(EVENTS_PARAMETERS, query);
+  const timeline = await Timeline.open(client.store, client.files);
+  const session = await requireSession(timeline.present, name);
+  await new ReviewAccess(client, timeline).requireSession(session);
+  return { session, after, store: client.store, paths: client.files };
 }
 
 /**

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { FILE_STATES } from '../history/restore/restore-plan.js';
 import { tyrumReportSchema } from '../interop/tyrum/context-report.js';
 import { CALL_ANSWERS } from './call-schemas.js';
 import { basis, count, digest, epoch, ids, place, prefix, time, times, usage } from './review-parts.js';
@@ -67,6 +68,8 @@ export const REVIEW_PARAMETERS = {
     limit: z.coerce.number().int().min(1).max(1_000).optional().describe('At most so many texts; 100 where absent'),
   }),
   who: z.strictObject({ object: objectName, session: inSession }),
+  verbPrice: z.strictObject({ session: sessionName, object: objectName, verb: z.enum(['activate', 'deactivate', 'pin', 'unpin']) }),
+  restorePlan: z.strictObject({ session: sessionName, at }),
   query: z.strictObject({
     query: z.string().min(1).max(20_000).describe('Datalog as EDN'),
     args: z.string().max(20_000).optional().describe('EDN vector: one value for each binding of :in'),
@@ -94,6 +97,16 @@ export const REVIEW_PARAMETERS = {
   }),
   listContextTools: z.strictObject({ conversation_id: inConversation }),
 } as const;
+
+/** With what a session is followed. */
+export const EVENTS_PARAMETERS = z.strictObject({
+  after: z.coerce
+    .number()
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('A transaction: what came after it is told first; what comes from now on alone where absent'),
+});
 
 const turn = z.object({
   session: z.string(),
@@ -129,6 +142,16 @@ const turn = z.object({
   epochs: z
     .array(z.object({ step: count.describe('The last one before its first model call'), at: time, ...epoch }))
     .describe('Epochs of contexts that began in it'),
+  person: z
+    .array(
+      z.object({
+        step: count,
+        at: time,
+        undoes: count.nullable().describe('The step whose changes it takes back'),
+        changes: z.object({ activate: ids, deactivate: ids, pin: ids, unpin: ids }),
+      }),
+    )
+    .describe('What a person did to the sets'),
   changes: z.object({ index: ids, activate: ids, deactivate: ids, pin: ids, unpin: ids }),
 });
 
@@ -246,6 +269,39 @@ export const REVIEW_ANSWERS = {
         is_pinned: z.boolean(),
       }),
     ),
+  }),
+  VerbPrice: z
+    .object({
+      session: z.string(),
+      object: z.string(),
+      verb: z.string(),
+      outcome: z.string().describe('done where it changes something'),
+      tokenizer: z.string(),
+      layout: z.enum(['ssot', 'epoch']),
+      text: count.describe("What the object's text takes up in a request"),
+      written: z.int().describe('Written once with the next request, beside what is written without it'),
+      per_call: z.int().describe('How much longer every request is from the next one on'),
+      per_call_from_border: z.int().nullable().describe('From the next border on; null without epochs'),
+      is_exact: z.boolean().describe("Whether these are the very bytes; else what a harness's own list shows already is left out"),
+    })
+    .describe('In tokens'),
+  RestorePlan: z.object({
+    session: z.string(),
+    turn: count,
+    step: count,
+    files: z.array(
+      z.object({
+        id: z.string(),
+        path: z.string(),
+        here: z.string().describe('Where it lies on this machine'),
+        state: z.enum(FILE_STATES),
+        why: z.string().nullable(),
+        had: digest.describe('The hash of the bytes that the agent had'),
+        now: digest.describe('The hash of the bytes that lie there'),
+      }),
+    ),
+    counts: z.record(z.string(), count),
+    in_the_way: z.array(z.string()).describe('What keeps it from being carried out in place'),
   }),
   Query: z.object({
     basis,

@@ -71,4 +71,8 @@ export interface Step {
   readonly event?: HistoryEvent;
   /** Of a call: what of its files could not be taken up as it was reported, and why. */
   readonly notes?: readonly string[];
+  /** Who changed the sets where that was not the agent, its harness or the window: such a step is neither message nor call (decision 0021). */
+  readonly by?: 'person';
+  /** The step whose changes of the sets this one takes back. */
+  readonly undoes?: number;
 }

@@ -16,6 +16,10 @@ export type SessionErrorCode =
   | 'closed'
   | 'other-roots'
   | 'lease-held'
+  /** A step changed no set, or everything that it changed stands as it was before. */
+  | 'nothing-to-undo'
+  /** Later steps changed the same objects. */
+  | 'changed-since'
   | 'taken-over'
   | 'node-unavailable';
 

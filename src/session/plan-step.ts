@@ -8,7 +8,7 @@ import type { AnswerProof, HistoryEvent, ModelUsage, Step } from '../objects/ste
 import { defined } from '../values/defined.js';
 import { SessionError } from './errors.js';
 import type { SessionState } from './session-state.js';
-import { collapse, openingOf, type StepRules, type TurnHint } from './step-policy.js';
+import { collapse, DEFAULT_POLICY, openingOf, type StepRules, type TurnHint } from './step-policy.js';
 
 /** The agent's own changes of its sets [§3.3]. Within one step removals come before additions. */
 export interface SetVerbs {
@@ -166,4 +166,21 @@ export function planEvent(
 /** The step of changes to the sets without a tool call, as a library makes them. @throws {SessionError} like `planCall` */
 export function planVerbs(state: SessionState, { verbs, at }: { readonly verbs: SetVerbs; readonly at: number }, policy: StepRules): Step {
   return planStep(state, { at, hint: { startedAt: at }, index: [], activate: [], verbs }, policy);
+}
+
+/** What a person does to the sets of a session. */
+export interface PersonPlan {
+  readonly verbs: SetVerbs;
+  readonly at: number;
+  /** The step that is taken back. */
+  readonly undoes?: number | undefined;
+}
+
+/** Nothing leaves or comes but what is asked for: the window closes with the agent's next step. */
+const EXACTLY: StepRules = { ...DEFAULT_POLICY, turnover: () => ({ leave: [], back: [] }) };
+
+/** The step of a person's changes of the sets (decision 0021): just these; it begins no turn, unless there was none. @throws {SessionError} like `planCall` */
+export function planPersonStep(state: SessionState, { verbs, at, undoes }: PersonPlan): Step {
+  const step = planStep(state, { at, hint: { startedAt: state.lastAt }, index: [], activate: [], verbs }, EXACTLY);
+  return { ...step, by: 'person', ...defined({ undoes }) };
 }

@@ -26,6 +26,8 @@ interface StepBody {
   readonly usage?: NonNullable<Step['usage']>;
   readonly event?: NonNullable<Step['event']>;
   readonly notes?: NonNullable<Step['notes']>;
+  readonly by?: NonNullable<Step['by']>;
+  readonly undoes?: number;
 }
 
 /** The id of a step's part (decision G3). */

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { askHere } from '../support/ask-here.js';
 import { suiteData } from '../support/mcp-clients.js';
-import { expectQuiet, openBrowser, type WatchedPage, watchedPage } from './browser.js';
+import { expectQuiet, type WatchedPage, watchedPage } from './browser.js';
+import { openBrowser } from './chromium.js';
 import { type RecordedSession, recordedSession } from './recorded-session.js';
 
 /** Where pictures of the views are put; none are taken where it is not set. */

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { type Serve, startServe } from '../support/mcp-clients.js';
-import { expectQuiet, openBrowser, type WatchedPage, watchedPage } from './browser.js';
+import { expectQuiet, type WatchedPage, watchedPage } from './browser.js';
+import { openBrowser } from './chromium.js';
 import { type RecordedSession, recordedSession } from './recorded-session.js';
 
 /** Where pictures of the views are put; none are taken where it is not set. */
@@ -46,6 +47,8 @@ describe('the review page', () => {
     ['changes', () => `changes?session=${made.session}`, 'From call to call'],
     ['object', () => `object?session=${made.session}&id=${made.file}&a=1&b=2`, 'Object'],
     ['search', () => `search?session=${made.session}&q=script`, 'Search'],
+    ['files', () => `files?session=${made.session}`, 'Files'],
+    ['compare', () => `compare?session=${made.session}&with=${made.session}`, 'Compare'],
     ['query', () => `query?q=${encodeURIComponent('{:find [?tool (count ?e)] :where [[?e :tool ?tool]]}')}`, 'Query'],
   ];
 

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
 import { type Answered, useAnswer } from '../ask.js';
-import { useStrip } from '../calls.js';
+import { askedStep, keptWhileFollowed, useStrip } from '../calls.js';
 import { DiffView } from '../diff-view.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
@@ -147,9 +147,10 @@ function Cause({ changes }: { readonly changes: Changes }) {
 /** What changed from one call to the next, thing by thing. */
 export function ChangesView() {
   useStrip();
-  const { session, step, from: since, kind } = place.value.of;
+  const { session, from: since, kind } = place.value.of;
+  const step = askedStep();
   const range = `${since === undefined ? '' : `step:${since}`}..${step === undefined ? 'now' : `step:${step}`}`;
-  const answer = useAnswer<Changes>(session === undefined ? undefined : '/v1/changes', { session, range });
+  const answer = useAnswer<Changes>(session === undefined ? undefined : '/v1/changes', { session, range }, keptWhileFollowed());
   return (
     <>
       <h1>From call to call</h1>

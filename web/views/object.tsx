@@ -1,7 +1,9 @@
 import { useMemo } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
-import { useAnswer } from '../ask.js';
+import { isServed, useAnswer } from '../ask.js';
+import { keptWhileFollowed, knownTx, useSessionStrip } from '../calls.js';
 import { DiffView } from '../diff-view.js';
+import { SetVerbs } from '../person.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { TextView } from '../text-view.js';
@@ -9,6 +11,8 @@ import type { Log, LoggedVersion, Show, Strip, Who } from '../wire.js';
 import { counted, rangesOf, shortId, shortTime } from '../words.js';
 
 const MOST_VERSIONS = 1_000;
+
+const STATES = { line: 'a line only', active: 'active', pinned: 'pinned' } as const;
 
 /** The version that holds at a moment, as it was known after a transaction. */
 function heldAt(versions: readonly LoggedVersion[], validTime: string, txId: number): LoggedVersion | undefined {
@@ -99,9 +103,9 @@ function staleTurns(
 }
 
 function Seen({ id, versions }: { readonly id: string; readonly versions: readonly LoggedVersion[] }) {
-  const { session, tx } = place.value.of;
+  const { session } = place.value.of;
   const answer = useAnswer<Who>('/v1/who', { object: id });
-  const strip = useAnswer<Strip>(session === undefined ? undefined : '/v1/strip', { session, tx });
+  const strip = useSessionStrip();
   const numberOf = (txId: number, validTime: string): number | undefined =>
     versions.find((version) => version.tx_id === txId && version.valid_time === validTime)?.number;
   return (
@@ -149,6 +153,19 @@ function Seen({ id, versions }: { readonly id: string; readonly versions: readon
         )}
       </AnswerBox>
     </section>
+  );
+}
+
+/** What a person may do to the object in the session of the address. */
+function InSession({ id, name }: { readonly id: string; readonly name: string }) {
+  const strip = useSessionStrip();
+  const band = strip.state === 'there' ? strip.value.bands.find((one) => one.id === id) : undefined;
+  const state = band?.changes.at(-1)?.state;
+  if (state === undefined || !isServed()) return null;
+  return (
+    <p>
+      In the session it is {STATES[state]}. <SetVerbs object={id} name={band?.name ?? name} state={state} />
+    </p>
   );
 }
 
@@ -223,8 +240,9 @@ function Versions({ id, versions }: { readonly id: string; readonly versions: re
 
 /** An object: its versions on both clocks, the difference between any two, and who saw which. */
 export function ObjectView() {
-  const { id, tx } = place.value.of;
-  const answer = useAnswer<Log>(id === undefined ? undefined : '/v1/log', { object: id, tx, limit: MOST_VERSIONS });
+  const { id } = place.value.of;
+  const asked = id === undefined ? undefined : '/v1/log';
+  const answer = useAnswer<Log>(asked, { object: id, tx: knownTx(), limit: MOST_VERSIONS }, keptWhileFollowed());
   return (
     <>
       <h1>Object {id === undefined ? '' : <code>{oneLine(id, 80)}</code>}</h1>
@@ -241,6 +259,7 @@ export function ObjectView() {
         </label>
         <button type="submit">Show</button>
       </form>
+      {id !== undefined && <InSession id={id} name={id} />}
       {id !== undefined && (
         <AnswerBox answer={answer}>{({ versions }) => <Versions key={id} id={id} versions={versions ?? []} />}</AnswerBox>
       )}

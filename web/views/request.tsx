@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
 import { ask, useAnswer } from '../ask.js';
-import { useStrip } from '../calls.js';
+import { askedStep, keptWhileFollowed, useStrip } from '../calls.js';
 import { from, place } from '../place.js';
 import { sha256 } from '../sha256.js';
 import { oneLine } from '../shown-text.js';
@@ -123,11 +123,10 @@ function Section({ group }: { readonly group: Group }) {
 /** What one call was sent, part by part, with the check of it. */
 export function RequestPage() {
   useStrip();
-  const { session, step } = place.value.of;
-  const answer = useAnswer<RequestView>(session === undefined ? undefined : '/v1/request', {
-    session,
-    at: step === undefined ? undefined : `step:${step}`,
-  });
+  const { session } = place.value.of;
+  const step = askedStep();
+  const at = step === undefined ? undefined : `step:${step}`;
+  const answer = useAnswer<RequestView>(session === undefined ? undefined : '/v1/request', { session, at }, keptWhileFollowed());
   return (
     <>
       <h1>Request</h1>

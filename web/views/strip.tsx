@@ -1,7 +1,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
-import { useAnswer } from '../ask.js';
+import { isServed, useAnswer } from '../ask.js';
 import { chosenStep, useStrip } from '../calls.js';
+import { ForkHere, SetVerbs, UndoStep } from '../person.js';
 import { from, goTo, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { bandRows, columnOf, fillOf, filteredRows, marksByColumn, seenRange, usageCurve } from '../strip-layout.js';
@@ -19,10 +20,10 @@ const MOST_PX = 560;
 
 const SYMBOLS: Readonly<Record<StripMark['kind'], string>> = { epoch: '◆', verb: '▲', event: '✂', version: '✎' };
 
-function markText({ kind, step, number, reason, price, tool, event, object }: StripMark): string {
+function markText({ kind, step, number, reason, price, tool, event, object, by }: StripMark): string {
   const told: Readonly<Record<StripMark['kind'], string>> = {
     epoch: `epoch ${number ?? ''} began: ${reason ?? ''}${price === null ? '' : `, ${counted(price.written)} tokens written again, ${counted(price.saved_per_call)} saved a call`}`,
-    verb: `${tool ?? ''}`,
+    verb: `${tool ?? ''}${by === null ? '' : ` by a ${by}`}`,
     event: `the harness's history: ${event ?? ''}`,
     version: `version ${number ?? ''} of ${object === null ? '' : object.slice(0, 12)} on the disk`,
   };
@@ -56,7 +57,8 @@ function Treemap({ detail }: { readonly detail: ReportDetail }) {
 }
 
 /** Where the tokens of one call go. */
-function Ledger({ session, step }: { readonly session: string; readonly step: number }) {
+function Ledger({ session, step, bands }: { readonly session: string; readonly step: number; readonly bands: Strip['bands'] }) {
+  const states = useMemo(() => new Map(bands.map(({ id, changes }) => [id, changes.at(-1)?.state ?? 'line'])), [bands]);
   const answer = useAnswer<ReportDetail>('/v1/report/detail', { session, at: `step:${step}` });
   return (
     <section aria-label="Ledger">
@@ -76,6 +78,7 @@ function Ledger({ session, step }: { readonly session: string; readonly step: nu
                   <th>Shown as</th>
                   <th class="number">Tokens</th>
                   <th class="number">Characters stored</th>
+                  {isServed() && <th>Now</th>}
                 </tr>
               </thead>
               <tbody>
@@ -87,6 +90,11 @@ function Ledger({ session, step }: { readonly session: string; readonly step: nu
                     <td>{active ? 'text' : 'line'}</td>
                     <td class="number">{counted(tokens)}</td>
                     <td class="number">{counted(raw)}</td>
+                    {isServed() && (
+                      <td>
+                        <SetVerbs object={id} name={name} state={states.get(id) ?? 'line'} />
+                      </td>
+                    )}
                   </tr>
                 ))}
               </tbody>
@@ -235,17 +243,18 @@ function Chart({ strip }: { readonly strip: Strip }) {
           {call.chars !== null && ` · ${counted(call.chars)} characters`}
           {call.epoch !== null && ` · epoch ${call.epoch}`}
           {call.usage !== null && ` · the provider read ${counted(call.usage.cache_read ?? 0)} tokens from its cache`} ·{' '}
-          <a href={from('request', { step: call.step })}>the request</a> · <a href={from('changes', { step: call.step })}>what changed</a>
+          <a href={from('request', { step: call.step })}>the request</a> · <a href={from('changes', { step: call.step })}>what changed</a>{' '}
+          <ForkHere step={call.step} />
         </p>
       )}
       <ul class="marks" aria-label="Marks of this call">
         {(marked.get(chosen) ?? []).slice(0, 30).map((mark, i) => (
           <li key={i}>
-            {SYMBOLS[mark.kind]} {oneLine(markText(mark), 300)}
+            {SYMBOLS[mark.kind]} {oneLine(markText(mark), 300)} {mark.kind === 'verb' && <UndoStep step={mark.step} />}
           </li>
         ))}
       </ul>
-      {call !== undefined && of.session !== undefined && <Ledger session={of.session} step={call.step} />}
+      {call !== undefined && of.session !== undefined && <Ledger session={of.session} step={call.step} bands={bands} />}
     </>
   );
 }

@@ -1,10 +1,12 @@
 import { AnswerBox } from '../answer-box.js';
 import { useAnswer } from '../ask.js';
+import { keptWhileFollowed, knownTx } from '../calls.js';
+import { UndoAnyStep, UndoStep } from '../person.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { TextView } from '../text-view.js';
 import type { Log, LoggedTurn } from '../wire.js';
-import { counted, shortTime } from '../words.js';
+import { counted, shortId, shortTime } from '../words.js';
 
 const LISTED = 20;
 
@@ -41,6 +43,27 @@ function Turn({ turn }: { readonly turn: LoggedTurn }) {
         </p>
       ),
     })),
+    ...turn.person.map(({ step, undoes, changes }) => ({
+      step,
+      shown: (
+        <p class="person">
+          {step} <span class="actor actor-person">person</span> {undoes !== null && `took back step ${undoes}: `}
+          {(Object.entries(changes) as [string, readonly string[]][])
+            .filter(([, ids]) => ids.length > 0)
+            .map(([verb, ids]) => (
+              <span key={verb}>
+                {verb}{' '}
+                {ids.map((id) => (
+                  <a key={id} href={from('object', { id, step })}>
+                    {oneLine(shortId(id), 60)}
+                  </a>
+                ))}{' '}
+              </span>
+            ))}
+          <UndoStep step={step} />
+        </p>
+      ),
+    })),
   ].sort((a, b) => a.step - b.step);
   return (
     <section class="turn" aria-label={`Turn ${number}`}>
@@ -56,14 +79,19 @@ function Turn({ turn }: { readonly turn: LoggedTurn }) {
 
 /** What was said and called, turn by turn, the newest first. */
 export function TurnsView() {
-  const { session, tx, limit = LISTED } = place.value.of;
-  const answer = useAnswer<Log>(session === undefined ? undefined : '/v1/log', { session, tx, limit });
+  const { session, limit = LISTED } = place.value.of;
+  const answer = useAnswer<Log>(session === undefined ? undefined : '/v1/log', { session, tx: knownTx(), limit }, keptWhileFollowed());
   return (
     <>
       <h1>Turns</h1>
       <AnswerBox answer={answer}>
         {({ turns }) => (
           <>
+            {turns?.[0] !== undefined && (
+              <p class="filters">
+                <UndoAnyStep last={turns[0].last_step} />
+              </p>
+            )}
             {(turns ?? []).map((turn) => (
               <Turn key={turn.turn} turn={turn} />
             ))}

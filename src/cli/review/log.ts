@@ -55,6 +55,15 @@ function epochText({ number, reason, price }: LoggedTurn['epochs'][number]): str
   return `epoch ${number} began (${reason})${paid}`;
 }
 
+/** What a person did to the sets. */
+function personLine({ seq, undoes, changes }: LoggedTurn['person'][number], nameOf: NameOf, colours: Colours): string {
+  const done = (['activate', 'deactivate', 'pin', 'unpin'] as const).flatMap((verb) =>
+    changes[verb].length === 0 ? [] : [`${verb} ${names(changes[verb], nameOf)}`],
+  );
+  const what = undoes === undefined ? '' : ` took back step ${undoes}:`;
+  return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.bold('person')}${what} ${done.join('; ')}`;
+}
+
 /** One turn: a headline, both times, what was said and called, what became of the sets. */
 export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): readonly string[] {
   const { session, from, to, known, firstStep, lastStep, rule } = turn;
@@ -70,6 +79,7 @@ export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): r
       { seq: call.seq, line: callLine(call, colours) },
       ...call.notes.map((note) => ({ seq: call.seq, line: `          ${colours.yellow('note')} ${firstLine(note, TEXT_WIDTH)}` })),
     ]),
+    ...turn.person.map((one) => ({ seq: one.seq, line: personLine(one, nameOf, colours) })),
     ...turn.epochs.map((epoch) => ({ seq: epoch.seq, line: `          ${colours.magenta(epochText(epoch))}` })),
   ].sort((a, b) => a.seq - b.seq);
   return [

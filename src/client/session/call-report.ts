@@ -135,7 +135,7 @@ const INDEXES: Readonly<Record<SourceReading['kind'], boolean>> = {
 };
 
 /** Sorts out the files of a call. A file of the session's index exists in the database, so mentioning it again needs no look-up [§5.6]. */
-export function stepFiles(report: CallReport, state: SessionState): StepFiles {
+export function stepFiles(report: Pick<CallReport, 'readings' | 'mentions' | 'plan'>, state: SessionState): StepFiles {
   const refs = new Set<ObjectId>();
   const activate: ObjectId[] = [];
   const observations: FileObservation[] = [];

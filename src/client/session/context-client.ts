@@ -350,7 +350,7 @@ export class ContextClient {
 
   async #open(id: SessionId, options: OpenSessionOptions): Promise<ContextSession> {
     const { outbox, tracking } = this.#environment;
-    const { takeOver = false, onProgress } = options;
+    const { takeOver = false, asPerson = false, onProgress } = options;
     const isNew = options.id === undefined;
     // Before it is taken away from whoever has it.
     if (takeOver) await this.requireRoots(id);
@@ -366,8 +366,8 @@ export class ContextClient {
       }
       const parts = { lock, assemble: this.#assemble, isSecret: isNew, losses: isNew ? 0 : await outbox.losses() };
       if (isNew) return new ContextSession(this.#environment, await createSession(this.#environment, id), parts);
-      const resume = tracking?.resume(id, onProgress);
-      const loaded = await openSession(this.#environment, id, (ids, objects) => resume?.take(ids, objects));
+      const resume = asPerson ? undefined : tracking?.resume(id, onProgress);
+      const loaded = await openSession(this.#environment, id, { asPerson, onLearned: (ids, objects) => resume?.take(ids, objects) });
       this.#pages.keep(id, loaded.state.seq);
       await resume?.within(TIME_LIMITS.resume);
       return new ContextSession(this.#environment, loaded, parts);

@@ -171,6 +171,7 @@ export class ContextSession {
       const { step, files = [], call } = make({ state, rules: this.#environment.policy, at: this.#stepAt(), ...defined({ call: id }) });
       const stored = call === undefined || id === undefined ? undefined : storedCall(call, { id, session: this.id, refs: call.files });
       await this.#write(step, { files, ...defined({ call: stored }) });
+      if (step.by !== undefined) this.#environment.tracking?.follow(this.id, files);
       // What was used so far is read again, should anybody go on here.
       this.#uses = undefined;
       return step;

@@ -20,6 +20,8 @@ export interface OpenSessionOptions {
   readonly id?: string;
   /** Moves a session here that another process has open. */
   readonly takeOver?: boolean;
+  /** A person opens it to change its sets: nobody works below this client's folders, so they are not added to its record, and no source is read again. */
+  readonly asPerson?: boolean;
   /** Called with how many of the session's sources have been read, of how many [§3.6]; also after it was opened, while the rest goes on. */
   readonly onProgress?: (done: number, total: number) => void;
 }
@@ -129,12 +131,12 @@ async function loadMetadata(
 
 /**
  * Takes an existing session over: the epoch in its head rises by match and put, so that its writer before notices at its next step
- * (decision F5). The head then includes every step, and the record of roots this client's folders.
+ * (decision F5). The head then includes every step, and the record of roots this client's folders, unless a person opens it.
  */
-async function takeOver(environment: SessionEnvironment, loaded: LoadedSession): Promise<LoadedSession | undefined> {
+async function takeOver(environment: SessionEnvironment, loaded: LoadedSession, asPerson: boolean): Promise<LoadedSession | undefined> {
   const { store, clock, files } = environment;
   const { position: before } = loaded;
-  const roots = rootsWith(files, before.roots);
+  const roots = asPerson && before.roots !== undefined ? before.roots : rootsWith(files, before.roots);
   const { puts, position } = headsAt(loaded.state, { before, at: clock(), epoch: before.epoch + 1, roots });
   const guarded = puts.map((put) => (put.head.type === 'session' ? { ...put, expect: loaded.lease } : put));
   const { result } = await store.putMany(guarded);
@@ -147,7 +149,11 @@ async function takeOver(environment: SessionEnvironment, loaded: LoadedSession):
  * @throws {SessionError} `other-roots` – it was worked with below folders that this client may not use; `taken-over` – others keep opening it at the same time
  * @throws {XtdbError} when the database cannot be reached
  */
-export async function openSession(environment: SessionEnvironment, id: SessionId, onLearned?: MetadataListener): Promise<LoadedSession> {
+export async function openSession(
+  environment: SessionEnvironment,
+  id: SessionId,
+  { onLearned, asPerson = false }: { readonly onLearned?: MetadataListener; readonly asPerson?: boolean } = {},
+): Promise<LoadedSession> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const snapshot = await environment.store.latest();
     await requireRoots(environment, snapshot, id);
@@ -155,7 +161,7 @@ export async function openSession(environment: SessionEnvironment, id: SessionId
     if (await snapshot.documents.isArriving(id))
       throw new SessionError('session-exists', `session ${id} is being imported; where that was cut short, import the same file again`);
     if (existing === undefined) return createSession(environment, id);
-    const loaded = await takeOver(environment, existing);
+    const loaded = await takeOver(environment, existing, asPerson);
     if (loaded === undefined) continue;
     await loadMetadata(environment, snapshot, { index: loaded.state.sets.index, onLearned });
     return loaded;

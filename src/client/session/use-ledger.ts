@@ -122,6 +122,11 @@ export class UseLedger {
     }
     // A whole read says what its file says.
     if (!files.some(({ whole }) => whole)) this.#show({ id, kind: KINDS[foreignTool(tool).kind], text: content });
+    this.#choose(held, dismissed);
+  }
+
+  /** What the agent, or a person, wants to have and not to have. */
+  #choose(held: NonNullable<LedgerCall['held']>, dismissed: readonly ObjectId[]): void {
     for (const one of held) {
       this.#held.add(one.id);
       if (one.text !== undefined) this.#show({ id: one.id, kind: this.#entries.get(one.id)?.kind ?? 'other', text: one.text });
@@ -184,8 +189,10 @@ export class UseLedger {
     this.settled(state);
   }
 
-  #replay({ message, call, fresh = [], changes }: Step, version: (id: ObjectId) => ObjectVersion | undefined): void {
+  #replay({ message, call, fresh = [], changes, by }: Step, version: (id: ObjectId) => ObjectVersion | undefined): void {
     if (message?.role === 'assistant') this.spoke(message.text);
+    const held = fresh.map((id) => ({ id, text: version(id)?.content ?? undefined }));
+    if (by === 'person') this.#choose(held, changes.deactivate ?? []);
     const made = call === undefined ? undefined : version(call.id);
     if (call === undefined || made?.type !== 'toolcall') return;
     const { tool, args, content, file_refs: refs = [] } = made;
@@ -202,7 +209,7 @@ export class UseLedger {
       args,
       content: content ?? '',
       files,
-      held: fresh.map((id) => ({ id, text: version(id)?.content ?? undefined })),
+      held,
       dismissed: isDeactivation ? (changes.deactivate ?? []) : [],
     });
   }

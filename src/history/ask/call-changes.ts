@@ -19,7 +19,7 @@ import { countTokens, TOKENIZER } from './token-count.js';
 export type ChangeKind = 'came' | 'loaded' | 'changed' | 'moved' | 'collapsed' | 'left';
 
 /**
- * Who brought a change about: the agent by a call or a message, a person by a message, the window of tool results, the watcher of files, an epoch of contexts that
+ * Who brought a change about: the agent by a call or a message, a person by a message or a change of the sets, the window of tool results, the watcher of files, an epoch of contexts that
  * began, the harness; `rendering`: nobody, it is shown another way because of what else there is.
  */
 export type Actor = 'agent' | 'person' | 'window' | 'watcher' | 'epoch' | 'harness' | 'rendering';
@@ -98,6 +98,11 @@ export function outOfOrder(numbers: readonly number[]): ReadonlySet<number> {
 
 const WRITES: ReadonlySet<ToolKind> = new Set(['write', 'edit', 'patch', 'shell']);
 const VERBS: ReadonlySet<string> = new Set(['activate', 'deactivate', 'pin', 'unpin']);
+/** What of a person's step explains a change of what stands in a request. */
+const PERSON_DID: readonly (readonly ['activate' | 'deactivate', string])[] = [
+  ['deactivate', 'let go of'],
+  ['activate', 'made active'],
+];
 const ACTORS: Readonly<Record<string, Actor>> = { user: 'person', assistant: 'agent' };
 
 /** What two requests are compared with. */
@@ -121,6 +126,11 @@ function bySets(object: ObjectId, between: Between): Told | undefined {
     const { activate, deactivate, index } = step.changes;
     const tool = toolOf(step, between);
     const named = `${tool ?? `a message of ${step.message?.role ?? 'nobody'}`}, step ${step.seq}`;
+    const done = step.by === undefined ? undefined : PERSON_DID.find(([name]) => step.changes[name]?.includes(object));
+    if (done !== undefined) {
+      const what = step.undoes === undefined ? `${done[1]} by a person` : `${done[1]} by a person who took back step ${step.undoes}`;
+      return { actor: 'person', why: `${what}, step ${step.seq}`, step: step.seq };
+    }
     if (deactivate?.includes(object) === true)
       return tool === 'deactivate'
         ? { actor: 'agent', why: `let go of by ${named}`, step: step.seq }

@@ -43,6 +43,15 @@ export interface LoggedEpoch {
   readonly price?: BorderPrice;
 }
 
+/** What a person did to the sets, beside the agent (decision 0021). */
+export interface LoggedPersonStep {
+  readonly seq: number;
+  readonly at: Date;
+  /** The step that it takes back. */
+  readonly undoes?: number;
+  readonly changes: Omit<Required<SetChanges>, 'index'>;
+}
+
 /** One turn of a session: what was said and called, and what became of the sets [§3.1]. */
 export interface LoggedTurn {
   readonly session: SessionId;
@@ -60,6 +69,7 @@ export interface LoggedTurn {
   readonly messages: readonly LoggedMessage[];
   readonly calls: readonly LoggedCall[];
   readonly epochs: readonly LoggedEpoch[];
+  readonly person: readonly LoggedPersonStep[];
   /** What entered and left the sets in this turn, in order; an object that came and went is in both. */
   readonly changes: Required<SetChanges>;
 }
@@ -158,6 +168,10 @@ function loggedTurn({ session, span }: FoundTurn, { calls, epochs, times }: Turn
       return found === undefined ? [] : [{ ...found, seq, notes }];
     }),
     epochs: epochs.filter(({ seq }) => seq >= first && seq <= last),
+    person: steps.flatMap((step) => {
+      const { index: _, ...changes } = changesOf([step]);
+      return step.by === undefined ? [] : [{ seq: step.seq, at: new Date(step.at), changes, ...defined({ undoes: step.undoes }) }];
+    }),
     changes: changesOf(steps),
   };
 }

@@ -4,6 +4,7 @@ import type { AssemblyProof, BorderPrice, BorderReason, Delivery } from '../../o
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import type { HistoryEventKind, ModelUsage, Step } from '../../objects/step.js';
+import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { requireSession } from '../rebuild/find-session.js';
@@ -44,7 +45,7 @@ export interface StripBand {
 /** What happened at a step, or at a moment between steps. */
 export type StripMark = { readonly step: number; readonly at: Date } & (
   | { readonly kind: 'epoch'; readonly number: number; readonly reason: BorderReason; readonly price?: BorderPrice }
-  | { readonly kind: 'verb'; readonly tool: string; readonly object: ObjectId }
+  | { readonly kind: 'verb'; readonly tool: string; readonly object: ObjectId; readonly by?: 'person' }
   | { readonly kind: 'event'; readonly event: HistoryEventKind }
   | { readonly kind: 'version'; readonly object: ObjectId; readonly number: number }
 );
@@ -59,18 +60,22 @@ export interface SessionStrip {
   readonly lastStep: number;
 }
 
-const VERBS: ReadonlySet<string> = new Set(['activate', 'deactivate', 'pin', 'unpin']);
+/** What may be done to the sets by a verb. */
+const VERBS: readonly Verb[] = ['activate', 'deactivate', 'pin', 'unpin'];
+const VERB_TOOLS: ReadonlySet<string> = new Set(VERBS);
 /** Files whose versions are read for the marks: those that were made active last. */
 const MOST_WATCHED = 200;
 const AT_ONCE = 8;
 
-function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): StripCall {
+/** The column of a context that was handed out. */
+export function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): StripCall {
   const { turn, step, at, delivered, sha256, chars, sections, epoch } = proof;
   const sizes = sections.map((section) => ({ name: section.name, chars: section.chars }));
   return { turn, step, at: new Date(at), delivered, sha256, chars, sections: sizes, ...defined({ epoch: epoch?.number, usage }) };
 }
 
-const endsOfTurns = (steps: readonly Step[]): readonly StripCall[] =>
+/** The columns of a session that handed out no context. */
+export const endsOfTurns = (steps: readonly Step[]): readonly StripCall[] =>
   turnSpans(steps).map(({ turn, last, steps: own }) => ({ turn, step: last, at: new Date(own.at(-1)?.at ?? 0), sections: [] }));
 
 type Ways = ReadonlyMap<ObjectId, readonly { readonly step: number; readonly state: BandState }[]>;
@@ -84,8 +89,14 @@ const BROUGHT: readonly (readonly [keyof SetChanges, (isActive: boolean) => Band
   ['unpin', (isActive) => (isActive ? 'active' : 'line')],
 ];
 
-/** The way of each object through the sets, in the order in which the session came to know them. */
-export function bandWays(steps: readonly Pick<Step, 'seq' | 'changes'>[]): Ways {
+/**
+ * The way of each object through the sets, in the order in which the session came to know them; `before`: where each stood before the first of the steps, for those that
+ * have none before it.
+ */
+export function bandWays(
+  steps: readonly Pick<Step, 'seq' | 'changes'>[],
+  before: ReadonlyMap<ObjectId, BandState> = new Map<ObjectId, BandState>(),
+): Ways {
   const ways = new Map<ObjectId, { step: number; state: BandState }[]>();
   for (const { seq, changes } of steps) {
     for (const [name, brought] of BROUGHT) {
@@ -93,9 +104,10 @@ export function bandWays(steps: readonly Pick<Step, 'seq' | 'changes'>[]): Ways 
         const way = ways.get(id) ?? [];
         ways.set(id, way);
         const last = way.at(-1);
-        const state = name === 'activate' && last?.state === 'pinned' ? 'pinned' : brought(last?.state !== 'line' && last !== undefined);
+        const was = last?.state ?? before.get(id);
+        const state = name === 'activate' && was === 'pinned' ? 'pinned' : brought(was !== 'line' && was !== undefined);
         if (last?.step === seq) last.state = state;
-        else if (last?.state !== state) way.push({ step: seq, state });
+        else if (was !== state) way.push({ step: seq, state });
       }
     }
   }
@@ -103,7 +115,10 @@ export function bandWays(steps: readonly Pick<Step, 'seq' | 'changes'>[]): Ways 
 }
 
 /** What a session's objects are called: from the pages of steps where they hold it, else by one query. */
-async function describe({ present, paths }: Timeline, ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, ObjectMetadata>> {
+export async function describe(
+  { present, paths }: Pick<Timeline, 'present' | 'paths'>,
+  ids: readonly ObjectId[],
+): Promise<ReadonlyMap<ObjectId, ObjectMetadata>> {
   const found = new Map<ObjectId, ObjectMetadata>();
   const learn = (id: ObjectId, metadata: ObjectMetadata | undefined): void =>
     void (metadata === undefined ? undefined : found.set(id, metadata));
@@ -132,19 +147,23 @@ async function versionMarks({ present }: Timeline, files: readonly ObjectId[], s
   return found.flat();
 }
 
-function stepMarks(steps: readonly Step[], described: ReadonlyMap<ObjectId, ObjectMetadata>): readonly StripMark[] {
-  return steps.flatMap(({ seq, at, call, event }): readonly StripMark[] => {
+/** What steps did: verbs of the agent and of a person, events of the harness's history. */
+export function stepMarks(steps: readonly Step[], described: ReadonlyMap<ObjectId, ObjectMetadata>): readonly StripMark[] {
+  return steps.flatMap(({ seq, at, call, event, by, changes }): readonly StripMark[] => {
     const where = { step: seq, at: new Date(at) };
     const metadata = call === undefined ? undefined : described.get(call.id);
-    const isVerb = metadata?.type === 'toolcall' && VERBS.has(metadata.tool);
+    const isVerb = metadata?.type === 'toolcall' && VERB_TOOLS.has(metadata.tool);
+    const byPerson = by === undefined ? [] : VERBS.flatMap((tool) => (changes[tool] ?? []).map((object) => ({ tool, object })));
     return [
       ...(event === undefined ? [] : [{ ...where, kind: 'event', event: event.kind } as const]),
       ...(isVerb ? [{ ...where, kind: 'verb', tool: metadata.tool, object: metadata.id } as const] : []),
+      ...byPerson.map((verb) => ({ ...where, kind: 'verb', ...verb, by: 'person' }) as const),
     ];
   });
 }
 
-const epochMarks = (records: readonly AssemblyProof[]): readonly StripMark[] =>
+/** The epochs that began with some contexts. */
+export const epochMarks = (records: readonly AssemblyProof[]): readonly StripMark[] =>
   records.flatMap(({ step, at, epoch }) =>
     epoch === undefined || epoch.previous !== undefined
       ? []
@@ -169,6 +188,16 @@ async function lastOf({ place, basis, snapshot }: Point, session: SessionId, ste
   return steps.findLast(({ seq, at }) => seq <= known && at <= basis.validTime.getTime())?.seq ?? 0;
 }
 
+/** The rows of some objects; those of which nothing is known have none. */
+export function bandsOf(ways: Ways, described: ReadonlyMap<ObjectId, ObjectMetadata>): readonly StripBand[] {
+  return [...ways].flatMap(([id, changes]) => {
+    const metadata = described.get(id);
+    if (metadata === undefined) return [];
+    const { type, charCount: chars } = metadata;
+    return [{ id, type, name: metadata.type === 'file' ? metadata.displayPath : metadata.tool, chars, changes }];
+  });
+}
+
 /**
  * A session up to a moment, call by call, without making any context again: records say how large each was, steps say where each object stood.
  * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end`
@@ -186,12 +215,7 @@ export async function sessionStrip(timeline: Timeline, reference: string, text: 
   const handed = records.filter(({ step }) => step <= lastStep);
   const ways = bandWays(steps);
   const described = await describe(timeline, [...ways.keys()]);
-  const bands = [...ways].flatMap(([id, changes]): readonly StripBand[] => {
-    const metadata = described.get(id);
-    if (metadata === undefined) return [];
-    const { type, charCount: chars } = metadata;
-    return [{ id, type, name: metadata.type === 'file' ? metadata.displayPath : metadata.tool, chars, changes }];
-  });
+  const bands = bandsOf(ways, described);
   const watched = bands
     .filter(({ type, changes }) => type === 'file' && changes.some(({ state }) => state !== 'line'))
     .slice(-MOST_WATCHED);

@@ -88,6 +88,24 @@ describe('the way into the review page', () => {
     expect((await send('/mcp', { method: 'POST', headers: { authorization }, body: {} })).status).toBe(401);
   });
 
+  test('a visitor does what a person may do, from the page’s own origin alone', async () => {
+    const authorization = `Bearer ${secretOf(await enter(TOKEN))}`;
+    const { origin, port } = new URL(server.url);
+    const post = async (path: string, headers: Record<string, string>) =>
+      (await send(path, { method: 'POST', headers: { authorization, ...headers }, body: {} })).status;
+    for (const what of ['sets', 'undo', 'fork', 'restore', 'notes']) {
+      expect([what, await post(`/v1/sessions/a%2Fb/${what}`, { origin })]).toEqual([what, 200]);
+      expect([what, await post(`/v1/sessions/a/${what}`, {})]).toEqual([what, 401]);
+      // Another page of this machine is on another port, or calls the machine by another name.
+      expect([what, await post(`/v1/sessions/a/${what}`, { origin: 'http://127.0.0.1:1' })]).toEqual([what, 401]);
+      expect([what, await post(`/v1/sessions/a/${what}`, { origin: `http://localhost:${port}` })]).toEqual([what, 401]);
+      expect([what, await post(`/v1/sessions/a/${what}`, { origin, authorization: 'Bearer other' })]).toEqual([what, 401]);
+    }
+    for (const what of ['messages', 'tool-calls', 'context', 'activate', 'close', 'sets/more', 'system-prompt']) {
+      expect([what, await post(`/v1/sessions/a/${what}`, { origin })]).toEqual([what, 401]);
+    }
+  });
+
   test('the token of the server opens the page too, again and again; another one does not', async () => {
     expect((await enter(TOKEN)).status).toBe(200);
     expect((await enter(TOKEN)).status).toBe(200);

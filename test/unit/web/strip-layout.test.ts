@@ -96,6 +96,7 @@ describe('the layout of a strip', () => {
       tool: null,
       event: 'compacted',
       object: null,
+      by: null,
     };
     expect([...marksByColumn([mark, { ...mark, step: 99 }], calls).keys()]).toEqual([2, 3]);
   });

@@ -12,6 +12,7 @@ const at = (second: number): Date => new Date(Date.UTC(2026, 0, 1, 0, 0, second)
 const nothing = { index: [], activate: [], deactivate: [], pin: [], unpin: [] };
 
 const turn: LoggedTurn = {
+  person: [{ seq: 4, at: at(2), undoes: 2, changes: { activate: [], deactivate: [objectId('c1')], pin: [], unpin: [] } }],
   session: sessionId('s1'),
   turn: 2,
   rule: 'user-message',
@@ -48,6 +49,7 @@ describe('a log for people', () => {
       '          epoch 2 began (saving): 1200 tokens written again, 900 saved a call',
       '       4  bash\\x1b[2J ls\\r fail 12 chars c1',
       '          note a.ts was not taken up',
+      '       4  person took back step 2: deactivate c1',
       '         +active  c1',
       '         -active  ffffffffffff',
       '',

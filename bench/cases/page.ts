@@ -1,0 +1,210 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { ContextClient, localFilesystemId, type NodeHandle } from '../../src/index.js';
+import { openBrowser } from '../../test/page/chromium.js';
+import { median, quantile } from '../quantile.js';
+import type { CaseResult, Sample } from '../results.js';
+import { projectFolder, type Workshop } from '../workshop.js';
+
+/** Calls of the session that is scrolled, and how long it is. */
+const SCROLLED_CALLS = 10_000;
+const SCROLL_MS = 4_000;
+/** The recording of 100 MB: so many outputs of so many characters. */
+const OUTPUTS = 500;
+const OUTPUT_CHARS = 200_000;
+/** What a frame takes at 60 a second, milliseconds. */
+const FRAME_MS = 1_000 / 60;
+
+interface Server {
+  readonly origin: string;
+  readonly token: string;
+  close(): Promise<void>;
+}
+
+async function startServer(workshop: Workshop, dataDir: string): Promise<Server> {
+  const cli = join(projectFolder, 'dist', 'cli.js');
+  const args = ['serve', '--port', '0', '--root', workshop.files, '--data', dataDir, '--profile', 'rocksdb', '--share-sessions'];
+  const child = spawn(process.execPath, [cli, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = once(child, 'exit');
+  let text = '';
+  for await (const chunk of child.stderr) {
+    text += String(chunk);
+    const [, url] = /listens on (\S+)\n/.exec(text) ?? [];
+    const [, token] = /Bearer (\S+)\n/.exec(text) ?? [];
+    if (url === undefined || token === undefined) continue;
+    child.stderr.resume();
+    const close = async (): Promise<void> => {
+      child.kill('SIGTERM');
+      await ended;
+    };
+    return { origin: new URL(url).origin, token, close };
+  }
+  throw new Error(`the server ended before it listened: ${text}`);
+}
+
+/** A client that writes without waiting for each transaction. */
+async function writer(workshop: Workshop, node: NodeHandle, dataDir: string): Promise<ContextClient> {
+  return ContextClient.create({
+    address: node.address,
+    roots: [workshop.files],
+    cwd: workshop.files,
+    filesystemId: await localFilesystemId(dataDir),
+    soleWriter: true,
+    track: false,
+  });
+}
+
+/** A session of turns with a message, a call and an answer each; with `contexts` a context goes out before each call. */
+async function makeSession(
+  client: ContextClient,
+  id: string,
+  { turns, content, contexts }: { readonly turns: number; readonly content: (turn: number) => string; readonly contexts: boolean },
+): Promise<void> {
+  const session = await client.openSession({ id });
+  for (let turn = 1; turn <= turns; turn += 1) {
+    await session.reportMessage({ role: 'user', text: `Turn ${turn}: please look into this part of it.` });
+    if (contexts) await session.assemble({ deliver: 'library' });
+    const output = content(turn);
+    await session.recordCall({ tool: 'bash', args: { turn }, status: 'ok', content: output, answer: () => output });
+    await client.backpressure(500, 120_000);
+    if (contexts) await session.reportMessage({ role: 'assistant', text: `Turn ${turn}: this is what I found.` });
+  }
+  await client.closeSession(session);
+}
+
+/** Runs in the page: waits until a view is there and nothing is being read. */
+const SHOWN = "document.querySelector('h1') !== null && !document.body.innerText.includes('Reading…')";
+
+async function shownAfter(page: Page, act: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await act();
+  await page.waitForFunction(SHOWN, undefined, { polling: 'raf' });
+  return performance.now() - began;
+}
+
+/** The first view of a session, in a browser that knows nothing of it yet. */
+async function firstView(browser: Browser, { origin, token }: Server, view: string): Promise<number> {
+  const context = await browser.newContext({ viewport: { width: 1_280, height: 800 } });
+  const page = await context.newPage();
+  try {
+    return await shownAfter(page, () => page.goto(`${origin}/review/${view}#token=${token}`, { waitUntil: 'commit' }));
+  } finally {
+    await context.close();
+  }
+}
+
+const LATER = ['turns', 'request', 'changes', 'strip', 'search'] as const;
+
+/** Each view after the first one: by its link, in the page that is open. */
+async function laterViews(page: Page): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  for (const view of LATER) {
+    const link = page.locator(`nav[aria-label=Views] a[href*="/review/${view}"]`);
+    found.set(view, await shownAfter(page, () => link.click()));
+  }
+  return found;
+}
+
+/** Runs in the page: scrolls an element both ways from frame to frame; what each frame took, milliseconds. */
+const scrolling = (selector: string): string => `new Promise((resolve) => {
+  const box = document.querySelector(${JSON.stringify(selector)});
+  const frames = [];
+  const began = performance.now();
+  let last = began;
+  const step = (now) => {
+    frames.push(now - last);
+    last = now;
+    const part = (now - began) / ${SCROLL_MS};
+    box.scrollLeft = part * (box.scrollWidth - box.clientWidth);
+    box.scrollTop = part * (box.scrollHeight - box.clientHeight);
+    if (part < 1) requestAnimationFrame(step);
+    else resolve(frames.slice(1));
+  };
+  requestAnimationFrame(step);
+})`;
+
+/**
+ * The review page in Chromium, on the sizes that issue 18 names: the first view of a session of a thousand turns with its contexts, the views after it, scrolling ten
+ * thousand calls, and a recording of 100 MB. The node and the server run already; each first view is that of a browser that has nothing of the page.
+ */
+export async function measurePage(workshop: Workshop): Promise<CaseResult> {
+  const { turns, rounds } = workshop.sizes.history;
+  const dataDir = workshop.dataDir('page-data');
+  const node = await workshop.node(dataDir);
+  const client = await writer(workshop, node, dataDir);
+  workshop.tell(`a session of ${turns} turns`);
+  await makeSession(client, 'bench-page-turns', {
+    turns,
+    contexts: true,
+    content: (turn) => `${turn}: ${'what the command says\n'.repeat(40)}`,
+  });
+  const calls = Math.min(SCROLLED_CALLS, turns * 10);
+  workshop.tell(`a session of ${calls} calls`);
+  await makeSession(client, 'bench-page-calls', { turns: calls, contexts: false, content: (turn) => `output ${turn}` });
+  const outputs = Math.min(OUTPUTS, turns / 2);
+  workshop.tell(`a session of ${Math.round((outputs * OUTPUT_CHARS) / 1_000_000)} MB`);
+  const line = 'what a long output says, line by line, as it was recorded then\n';
+  const large = (turn: number): string => `${turn}\n${line.repeat(OUTPUT_CHARS / line.length)}`;
+  await makeSession(client, 'bench-page-large', { turns: outputs, contexts: false, content: large });
+  await client.close();
+
+  const server = await startServer(workshop, dataDir);
+  const browser = await openBrowser();
+  try {
+    workshop.tell('views');
+    const samples: Sample[] = [];
+    const sample = async (name: string, times: number, measure: () => Promise<number>): Promise<number> => {
+      const ms: number[] = [];
+      for (let i = 0; i < times; i += 1) ms.push(await measure());
+      samples.push({ name, ms });
+      return median(ms);
+    };
+    const times = Math.max(3, Math.min(7, rounds));
+    await firstView(browser, server, '');
+    const first = await sample(`first view, the strip of ${turns} turns`, times, () =>
+      firstView(browser, server, 'strip?session=bench-page-turns'),
+    );
+    const opened = await sample('first view, the strip of the large recording', times, () =>
+      firstView(browser, server, 'strip?session=bench-page-large'),
+    );
+    const context = await browser.newContext({ viewport: { width: 1_280, height: 800 } });
+    const page = await context.newPage();
+    const later = new Map<string, number[]>();
+    for (let i = 0; i < times; i += 1) {
+      await shownAfter(page, () => page.goto(`${server.origin}/review/strip?session=bench-page-turns#token=${server.token}`));
+      for (const [view, ms] of await laterViews(page)) later.set(view, [...(later.get(view) ?? []), ms]);
+    }
+    for (const [view, ms] of later) samples.push({ name: `later view, ${view}`, ms });
+    workshop.tell('scrolling');
+    await shownAfter(page, () => page.goto(`${server.origin}/review/strip?session=bench-page-calls&all=1#token=${server.token}`));
+    const frames = await page.evaluate<readonly number[]>(scrolling('.strip'));
+    samples.push({ name: `a frame while ${calls} calls are scrolled both ways`, ms: frames });
+    const slowest = Math.max(...[...later.values()].map((ms) => median(ms)));
+    const perSecond = 1_000 / (frames.reduce((sum, ms) => sum + ms, 0) / frames.length);
+    return {
+      cases: [
+        { kind: 'timed', title: 'the review page in Chromium', samples, yardsticks: [] },
+        {
+          kind: 'counted',
+          title: 'scrolling',
+          rows: [
+            { name: 'frames a second', value: perSecond, unit: '' },
+            { name: 'frames of more than two sixtieths of a second', value: frames.filter((ms) => ms > 2 * FRAME_MS).length, unit: '' },
+            { name: 'a frame at most, of 95 in 100', value: quantile(frames, 0.95), unit: 'ms' },
+          ],
+        },
+      ],
+      goals: [
+        { what: `first view of a session of ${turns} turns`, measured: first, bar: 1_000, unit: 'ms' },
+        { what: 'the slowest later view, median', measured: slowest, bar: 200, unit: 'ms' },
+        { what: 'a recording of 100 MB opens', measured: opened, bar: 1_500, unit: 'ms' },
+        { what: 'a frame while 10,000 calls are scrolled', measured: 1_000 / perSecond, bar: 1_000 / 59.5, unit: 'ms' },
+      ],
+    };
+  } finally {
+    await browser.close();
+    await server.close();
+  }
+}

@@ -1,0 +1,101 @@
+import { Argument, Command, Option } from 'commander';
+import type { SetVerbs } from '../session/plan-step.js';
+import { dataFlag, jsonFlag, wholeBetween } from './flags.js';
+import type { NameOf, ReviewFlags } from './review/answer.js';
+
+interface UndoFlags extends ReviewFlags {
+  readonly plan?: boolean;
+}
+
+/** What is taken back, or was. */
+interface Undone {
+  readonly session: string;
+  readonly undoes: number;
+  /** The step that was recorded; undefined for a plan. */
+  readonly step: number | undefined;
+  readonly verbs: SetVerbs;
+  readonly nameOf: NameOf;
+}
+
+const MOST_STEPS = 2_147_483_647;
+const VERBS = ['activate', 'deactivate', 'pin', 'unpin'] as const;
+
+async function report({ session, undoes, step, verbs, nameOf }: Undone, flags: UndoFlags): Promise<void> {
+  const [{ escapedJson, escapedLine, standardOutput, writeOutput, writeExactly }, { defined }] = await Promise.all([
+    import('./output.js'),
+    import('../values/defined.js'),
+  ]);
+  const changes = defined(Object.fromEntries(VERBS.map((verb) => [verb, verbs[verb]])));
+  if (flags.json === true) return writeExactly(`${escapedJson({ session, undoes, step: step ?? null, changes })}\n`);
+  const head =
+    step === undefined
+      ? `session ${session}: taking back step ${undoes} would`
+      : `session ${session}: step ${step} takes back step ${undoes}`;
+  const lines = VERBS.flatMap((verb) => (verbs[verb] ?? []).map((id) => `  ${verb.padEnd(10)}  ${nameOf(id)}`));
+  await writeOutput([head, ...lines].map(escapedLine).join('\n'), standardOutput(flags));
+}
+
+async function plan(reference: string, step: number, flags: UndoFlags): Promise<void> {
+  const [{ namesFor, openReview }, { requireSession }, { previewUndo }] = await Promise.all([
+    import('./review/answer.js'),
+    import('../history/rebuild/find-session.js'),
+    import('../client/session/person-steps.js'),
+  ]);
+  const { timeline, close } = await openReview(flags);
+  try {
+    const session = await requireSession(timeline.present, reference);
+    const { undoes, verbs } = await previewUndo(timeline.store, session, step);
+    const nameOf = await namesFor(timeline, Object.values(verbs).flat());
+    await report({ session, undoes, verbs, step: undefined, nameOf }, flags);
+  } finally {
+    await close();
+  }
+}
+
+async function undo(reference: string, step: number, flags: UndoFlags): Promise<void> {
+  const [{ namesFor }, { requireSession }, { undoStep }, { openClient }, { readSettings }, { settingsOfPast }, { Timeline }] =
+    await Promise.all([
+      import('./review/answer.js'),
+      import('../history/rebuild/find-session.js'),
+      import('../client/session/person-steps.js'),
+      import('../host/open-client.js'),
+      import('../host/settings.js'),
+      import('../host/past-settings.js'),
+      import('../history/rebuild/timeline.js'),
+    ]);
+  const settings = await settingsOfPast(readSettings(process.env, flags));
+  const cwd = process.cwd();
+  const { client, close } = await openClient(
+    { ...settings, shareSessions: true },
+    { roots: [cwd], cwd, track: false, what: 'palimpsest undo' },
+  );
+  try {
+    const session = await requireSession((await Timeline.open(await client.delivered())).present, reference);
+    const borrowed = await client.borrowSession({ id: session, asPerson: true });
+    try {
+      const { seq, changes } = await undoStep(borrowed.session, client.store, step);
+      await borrowed.session.isDelivered(10_000);
+      const nameOf = await namesFor(await Timeline.open(client.store), Object.values(changes).flat());
+      await report({ session, undoes: step, step: seq, verbs: changes, nameOf }, flags);
+    } finally {
+      await borrowed.release();
+    }
+  } finally {
+    await close();
+  }
+}
+
+/** `palimpsest undo`: takes back what one step did to the active and the pinned set of a session, by a step of its own. */
+export function undoCommand(): Command {
+  return new Command('undo')
+    .description('take back what one step did to the sets of a session, by a step of its own that is recorded as done by a person')
+    .argument('<session>', 'its id or the beginning of it')
+    .addArgument(new Argument('<step>', 'the step, as palimpsest log numbers them').argParser(wholeBetween(1, MOST_STEPS)))
+    .addOption(new Option('--plan', 'only print what would be'))
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .action(async (session: string, step: number, flags: UndoFlags) => {
+      const { reportFailure } = await import('./output.js');
+      await reportFailure(flags, () => (flags.plan === true ? plan(session, step, flags) : undo(session, step, flags)));
+    });
+}

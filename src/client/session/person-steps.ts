@@ -1,0 +1,73 @@
+import type { SessionId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import { SessionError } from '../../session/errors.js';
+import { planPersonStep } from '../../session/plan-step.js';
+import { planUndo, type UndoPlan } from '../../session/plan-undo.js';
+import type { Verb } from '../../session/verb-outcome.js';
+import type { ObjectStore } from '../../store/object-store.js';
+import { TIME_LIMITS } from '../time-limits.js';
+import { appliedIds, stepFiles, type VerbEntry } from './call-report.js';
+import type { ContextSession } from './context-session.js';
+
+/** A verb that a person asked for. */
+export interface PersonVerb {
+  readonly verb: Verb;
+  /** Ids, unique beginnings of ids, or paths. */
+  readonly references: readonly string[];
+}
+
+/** What became of it. */
+export interface PersonChange {
+  readonly entries: readonly VerbEntry[];
+  /** The step that was recorded; undefined where nothing was changed. */
+  readonly step: Step | undefined;
+}
+
+/** How often undoing begins again when the session went on meanwhile. */
+const ATTEMPTS = 5;
+
+/** Changes the sets of a session on behalf of a person, by one step with `by: person` that is neither message nor call (decision 0021). Throws as `ContextSession.takeStep`. */
+export async function changeByPerson(session: ContextSession, { verb, references }: PersonVerb): Promise<PersonChange> {
+  const plan = await session.planVerb(verb, references);
+  const ids = appliedIds(plan);
+  const isChange = plan.entries.some((entry) => entry.ok && entry.changes);
+  if (!isChange) return { entries: plan.entries, step: undefined };
+  const step = await session.takeStep({
+    make: ({ state, at }) => {
+      const { observations } = stepFiles({ plan }, state);
+      return { step: planPersonStep(state, { verbs: { [verb]: ids }, at }), files: observations };
+    },
+  });
+  return { entries: plan.entries, step };
+}
+
+/** The session went on between reading its steps and writing the one that takes one back. */
+class WentOn extends Error {}
+
+/**
+ * Takes back what one step of a session did to its sets, by a step of its own with `by: person`. Resolves to that step.
+ * @throws {SessionError} `sequence-gap`, `nothing-to-undo`, `changed-since`; `node-unavailable` – the database does not have the newest steps; and as `ContextSession.takeStep`
+ */
+export async function undoStep(session: ContextSession, store: ObjectStore, seq: number): Promise<Step> {
+  for (let attempt = 1; ; attempt += 1) {
+    if (!(await session.isDelivered(TIME_LIMITS.delivery)))
+      throw new SessionError('node-unavailable', `steps of session ${session.id} are not in the database yet; look at palimpsest doctor`);
+    const steps = await (await store.latest()).steps(session.id);
+    const { verbs, undoes } = planUndo(session.id, steps, seq);
+    try {
+      return await session.takeStep({
+        make: ({ state, at }) => {
+          if (state.seq !== steps.at(-1)?.seq) throw new WentOn();
+          return { step: planPersonStep(state, { verbs, at, undoes }) };
+        },
+      });
+    } catch (error) {
+      if (!(error instanceof WentOn) || attempt >= ATTEMPTS) throw error;
+    }
+  }
+}
+
+/** What `undoStep` would do, without doing it. Throws as it does. */
+export async function previewUndo(store: ObjectStore, session: SessionId, seq: number): Promise<UndoPlan> {
+  return planUndo(session, await (await store.latest()).steps(session), seq);
+}

@@ -1,0 +1,177 @@
+import type { DisplayPaths } from '../../assembly/metadata.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
+import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { Basis } from '../../xtdb/db-snapshot.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import { turnSpans } from '../rebuild/timeline.js';
+import { usageOf } from './request-reader.js';
+import {
+  type BandState,
+  bandsOf,
+  bandWays,
+  callOf,
+  describe,
+  endsOfTurns,
+  epochMarks,
+  type StripBand,
+  type StripCall,
+  type StripMark,
+  stepMarks,
+} from './session-strip.js';
+
+/** What of a session somebody knows who follows it: everything up to a transaction. */
+export interface StripPlace {
+  readonly session: SessionId;
+  readonly txId: number;
+  /** The last step. */
+  readonly step: number;
+  /** The first step of the last turn. */
+  readonly turnFrom: number;
+  /** The step of the last context that was handed out; undefined where none was. */
+  readonly handedAt: number | undefined;
+  /** The contexts of that step. */
+  readonly handed: ReadonlySet<string>;
+  /** Where each object stands. */
+  readonly states: ReadonlyMap<ObjectId, BandState>;
+  /** Files that stood with their text in some context, with the moment from which on their newest version holds. */
+  readonly files: ReadonlyMap<ObjectId, number>;
+}
+
+/** What a session became between two transactions: laid over its strip at the first it gives its strip at the second. */
+export interface StripChange {
+  readonly session: SessionId;
+  readonly basis: Basis;
+  readonly lastStep: number;
+  /** The columns from this step on are `calls`; those before it stay. */
+  readonly callsFrom: number;
+  readonly calls: readonly StripCall[];
+  /** Objects that are new, that stand elsewhere from a step on, or whose text has another length; with the changes that came alone. */
+  readonly bands: readonly StripBand[];
+  readonly marks: readonly StripMark[];
+}
+
+const keyOf = ({ step, at, sha256 }: AssemblyProof): string => `${step} ${at} ${sha256}`;
+/** Steps behind the last context that are read again. */
+const MOST_REREAD = 200;
+const IGNORED = { onDamaged: () => undefined } as const;
+
+function statesAfter(steps: readonly Step[], before: ReadonlyMap<ObjectId, BandState>): Map<ObjectId, BandState> {
+  const states = new Map(before);
+  for (const [id, way] of bandWays(steps, before)) {
+    const last = way.at(-1);
+    if (last !== undefined) states.set(id, last.state);
+  }
+  return states;
+}
+
+/** From when on the newest versions of some files hold; what is no file is left out. */
+async function fileTimes(snapshot: StoreSnapshot, ids: readonly ObjectId[]): Promise<Map<ObjectId, number>> {
+  const heads = [...(await snapshot.heads(ids))].filter(([, { document }]) => document.type === 'file');
+  return new Map(heads.map(([id, { validTime }]) => [id as ObjectId, validTime.getTime()]));
+}
+
+const shownIn = (steps: readonly Step[]): readonly ObjectId[] => [
+  ...new Set(steps.flatMap(({ changes }) => [...(changes.activate ?? []), ...(changes.pin ?? [])])),
+];
+
+function txOf({ basis }: StoreSnapshot): number {
+  return basis.txId ?? -1;
+}
+
+/**
+ * Where a session stands at a snapshot. Reads all of its steps and records.
+ * @throws {HistoryError} `unknown-session`
+ */
+export async function stripPlace(snapshot: StoreSnapshot, session: SessionId): Promise<StripPlace> {
+  const [steps, records] = await Promise.all([snapshot.steps(session), snapshot.assemblies(session, IGNORED)]);
+  if (steps.length === 0 && (await snapshot.lineage(session)) === undefined)
+    throw new HistoryError('unknown-session', `session ${session} is not in the database at transaction ${txOf(snapshot)}`);
+  const handedAt = records.at(-1)?.step;
+  return {
+    session,
+    txId: txOf(snapshot),
+    step: steps.at(-1)?.seq ?? 0,
+    turnFrom: turnSpans(steps).at(-1)?.first ?? 1,
+    handedAt,
+    handed: new Set(records.filter(({ step }) => step === handedAt).map(keyOf)),
+    states: statesAfter(steps, new Map()),
+    files: await fileTimes(snapshot, shownIn(steps)),
+  };
+}
+
+/** New versions of files that nobody's step brought: what changed on the disk. */
+async function versionMarks(
+  present: StoreSnapshot,
+  files: ReadonlyMap<ObjectId, number>,
+  now: ReadonlyMap<ObjectId, number>,
+): Promise<readonly (StripMark & { readonly kind: 'version' })[]> {
+  const changed = [...now].filter(([id, at]) => files.has(id) && files.get(id) !== at);
+  const found = await Promise.all(
+    changed.map(async ([object]) => {
+      const versions = await present.versions(object);
+      return versions.flatMap(({ validTime }, i) =>
+        validTime.getTime() <= (files.get(object) ?? 0)
+          ? []
+          : [{ kind: 'version', step: 0, at: validTime, object, number: i + 1 } as const],
+      );
+    }),
+  );
+  return found.flat();
+}
+
+/**
+ * What a session became from a place on up to a snapshot, and the place that it has there; no change where nothing of it did. Reads what came since alone.
+ * @throws {XtdbError}
+ */
+export async function stripChange(
+  place: StripPlace,
+  { present, paths }: { readonly present: StoreSnapshot; readonly paths: DisplayPaths },
+): Promise<{ readonly change?: StripChange; readonly place: StripPlace }> {
+  const { session, step: known, turnFrom, handedAt, states, files } = place;
+  const [lineage, heads] = await Promise.all([present.lineage(session), present.heads([sessionObjectId(session)])]);
+  if (lineage === undefined) return { place: { ...place, txId: txOf(present) } };
+  const upto = heads.get(sessionObjectId(session))?.marks.upto ?? 0;
+  // What the provider said of the last context comes with a later step.
+  const again = handedAt !== undefined && known - handedAt < MOST_REREAD;
+  const first = Math.min(known + 1, handedAt === undefined ? turnFrom : again ? handedAt + 1 : known + 1);
+  const [all, records] = await Promise.all([
+    present.stepsFrom(lineage, { first, upto }),
+    present.assemblies(session, { first: handedAt ?? 0, ...IGNORED }),
+  ]);
+  const steps = all.filter(({ seq }) => seq > known);
+  const handed = records.filter((record) => !place.handed.has(keyOf(record)));
+  const step = steps.at(-1)?.seq ?? known;
+  const now = await fileTimes(present, [...new Set([...files.keys(), ...shownIn(steps)])]);
+  const versions = await versionMarks(present, files, now);
+  const lastHanded = records.at(-1)?.step ?? handedAt;
+  const next: StripPlace = {
+    session,
+    txId: txOf(present),
+    step,
+    turnFrom: turnSpans(all).at(-1)?.first ?? turnFrom,
+    handedAt: lastHanded,
+    handed: new Set(records.filter((record) => record.step === lastHanded).map(keyOf)),
+    states: statesAfter(steps, states),
+    files: now,
+  };
+  if (steps.length + handed.length + versions.length === 0) return { place: next };
+  const ways = new Map(bandWays(steps, states));
+  for (const { object } of versions) if (!ways.has(object)) ways.set(object, []);
+  const described = await describe({ present, paths }, [...new Set([...ways.keys(), ...steps.flatMap(({ call }) => call?.id ?? [])])]);
+  const shown = again ? records : handed;
+  const calls = records.length === 0 ? endsOfTurns(all) : shown.map((record) => callOf(record, usageOf(record, { records, steps: all })));
+  const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions.map((mark) => ({ ...mark, step }))];
+  const change: StripChange = {
+    session,
+    basis: present.basis,
+    lastStep: step,
+    // The first context of all takes the place of the ends of turns that stood for calls until then.
+    callsFrom: records.length === 0 ? turnFrom : again ? handedAt : handedAt === undefined ? 0 : handedAt + 1,
+    calls,
+    bands: bandsOf(ways, described),
+    marks: marks.sort((a, b) => a.step - b.step),
+  };
+  return { change, place: next };
+}

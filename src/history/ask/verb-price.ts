@@ -1,0 +1,130 @@
+import { assemble, blockText } from '../../assembly/assemble.js';
+import { beginEpoch, type EpochInput, type EpochState, epochText } from '../../assembly/epoch/epoch-state.js';
+import { type AssemblyInput, layoutOf } from '../../assembly/layout.js';
+import { metadataOf } from '../../assembly/metadata.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { SessionState } from '../../session/session-state.js';
+import { type SetOutcome, type Verb, verbOutcome } from '../../session/verb-outcome.js';
+import { ContextReader } from '../rebuild/context-reader.js';
+import { requireSession } from '../rebuild/find-session.js';
+import { HistoryError } from '../rebuild/history-error.js';
+import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
+import type { Timeline } from '../rebuild/timeline.js';
+import { requireObject } from './find-object.js';
+import { countTokens, TOKENIZER } from './token-count.js';
+
+/** What a verb would cost the requests of a session, in tokens beside what they have without it. */
+export interface VerbPrice {
+  readonly session: SessionId;
+  readonly object: ObjectId;
+  readonly verb: Verb;
+  /** What the verb would do; `done` where it changes something. */
+  readonly outcome: SetOutcome;
+  readonly tokenizer: typeof TOKENIZER;
+  /** How the last request was made; `ssot` where there was none. */
+  readonly layout: 'ssot' | 'epoch';
+  /** What the object's text takes up in a request. */
+  readonly text: number;
+  /** Written once, with the next request, behind what that and the last one have in common. */
+  readonly written: number;
+  /** How much longer every request is from the next one on; negative where it is shorter. */
+  readonly perCall: number;
+  /** How much longer every request is from the next border on; undefined without epochs. */
+  readonly perCallFromBorder?: number;
+  /** Whether the numbers are those of the very bytes; else they leave out what the harness's own list may show already. */
+  readonly isExact: boolean;
+}
+
+/** What a session's next request is made of. */
+interface Next {
+  readonly state: SessionState;
+  readonly input: AssemblyInput;
+}
+
+/** The request's content with one object more, or less. */
+function withVerb({ input }: Next, verb: Verb, added: AssemblyInput['active'][number]): AssemblyInput {
+  const others = input.active.filter(({ metadata }) => metadata.id !== added.metadata.id);
+  if (verb === 'activate') return { ...input, active: [...others, added] };
+  return verb === 'deactivate' ? { ...input, active: others } : input;
+}
+
+/** Tokens behind the common beginning of two texts. */
+function tokensBehind(before: string, after: string): number {
+  const most = Math.min(before.length, after.length);
+  let at = 0;
+  while (at < most && before.charCodeAt(at) === after.charCodeAt(at)) at += 1;
+  return countTokens(after.slice(at));
+}
+
+/** A text as one request: each is compared with the last one that was handed out. */
+function ssotPrice(last: string, now: AssemblyInput, then: AssemblyInput): Pick<VerbPrice, 'written' | 'perCall'> {
+  const [without, changed] = [assemble(now).text, assemble(then).text];
+  const behind = (text: string): number => tokensBehind(last, text);
+  return { written: behind(changed) - behind(without), perCall: countTokens(changed) - countTokens(without) };
+}
+
+const blockTokens = (input: AssemblyInput, id: ObjectId): number => {
+  const block = layoutOf(input).blocks.find((one) => one.id === id);
+  return block === undefined ? 0 : countTokens(blockText(block));
+};
+
+/** Inside an epoch nothing leaves, and a text comes in a note where the request does not show it yet; a border begins with what is active then. */
+function epochPrice(
+  shown: EpochState,
+  { state, turn }: { state: SessionState; turn: number },
+  inputs: { now: AssemblyInput; then: AssemblyInput; id: ObjectId },
+) {
+  const { now, then, id } = inputs;
+  const added = then.active.find(({ metadata }) => metadata.id === id);
+  const isShown = added === undefined || shown.shown.get(id) === added.content;
+  const note = isShown ? 0 : blockTokens(then, id);
+  const epochInput = (input: AssemblyInput): EpochInput => ({
+    ...input,
+    index: state.sets.index,
+    chatSince: (step) => state.marksAfter(step),
+  });
+  const base = (input: AssemblyInput): number => countTokens(epochText({ system: null, ...beginEpoch(epochInput(input), turn) }));
+  return { written: note, perCall: note, perCallFromBorder: base(then) - base(now) };
+}
+
+async function lastRequest({ store, present }: Timeline, session: SessionId) {
+  const records = await present.assemblies(session, { onDamaged: () => undefined });
+  const proof: AssemblyProof | undefined = records.at(-1);
+  if (proof === undefined) return undefined;
+  return new AssemblyRebuilder(store, present).rebuild(proof);
+}
+
+/**
+ * What activating, deactivating, pinning or unpinning an object costs the next request of a session and those behind it, as the newest transaction has both. Nothing
+ * is changed. Pinning costs nothing itself: it keeps what would have left.
+ * @throws {HistoryError} `unknown-session`, `ambiguous`, `unknown-object`; and what a rebuild throws
+ */
+export async function verbPrice(
+  timeline: Timeline,
+  { session: name, object, verb }: { readonly session: string; readonly object: string; readonly verb: Verb },
+): Promise<VerbPrice> {
+  const { present, paths } = timeline;
+  const session = await requireSession(present, name);
+  const id = await requireObject(present, object, { session, paths });
+  const [read, last] = await Promise.all([new ContextReader().read(present, { session, paths }), lastRequest(timeline, session)]);
+  if (read === undefined) throw new HistoryError('unknown-session', `session ${session} is not in the database`);
+  const options = { strict: last?.proof.options.strict ?? false, shortIds: last?.proof.options.shortIds ?? false };
+  const next: Next = { state: read.state, input: { ...read.input, options } };
+  const outcome = verbOutcome(read.state, verb, id);
+  const layout = last?.epoch === undefined ? 'ssot' : 'epoch';
+  const common = { session, object: id, verb, outcome, tokenizer: TOKENIZER, layout } as const;
+  const found = await present.get(id);
+  const metadata = found === undefined ? undefined : metadataOf(found.version, found.marks, paths);
+  if (found === undefined || metadata === undefined)
+    throw new HistoryError('unknown-object', `the database holds no object ${JSON.stringify(id)}`);
+  const then = withVerb(next, verb, { metadata, content: found.version.content });
+  const text = Math.max(blockTokens(then, id), blockTokens(next.input, id)) || countTokens(found.version.content ?? '');
+  if (outcome !== 'done' || then === next.input) return { ...common, text, written: 0, perCall: 0, isExact: true };
+  if (last?.epoch !== undefined) {
+    const turn = last.proof.tail?.turn ?? 0;
+    return { ...common, text, ...epochPrice(last.epoch, { state: read.state, turn }, { now: next.input, then, id }), isExact: false };
+  }
+  const before = last === undefined ? '' : assemble({ ...last.input, options }).text;
+  return { ...common, text, ...ssotPrice(before, next.input, then), isExact: last?.proof.renderer === 'text' };
+}

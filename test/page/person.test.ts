@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Browser, BrowserContext } from 'playwright-core';
+import type { ContextClient } from '../../src/client/session/context-client.js';
+import type { ContextSession } from '../../src/client/session/context-session.js';
+import { openClient, wholeRead } from '../support/context.js';
+import { HarnessApi } from '../support/harness-api.js';
+import { type Serve, startServe, temporaryRoot } from '../support/mcp-clients.js';
+import { expectQuiet, type WatchedPage, watchedPage } from './browser.js';
+import { openBrowser } from './chromium.js';
+
+const LONG = 'a line that is long enough to cost something\n'.repeat(40);
+
+describe('a session in use, in the page', () => {
+  const name = `live${randomUUID().slice(0, 8)}`;
+  let root: string;
+  let remove: () => Promise<void>;
+  let serve: Serve;
+  let origin: string;
+  let api: HarnessApi;
+  /** An agent of another process than the server. */
+  let agent: ContextClient;
+  let browser: Browser;
+  let context: BrowserContext;
+
+  beforeAll(async () => {
+    ({ root, remove } = await temporaryRoot());
+    await mkdir(join(root, 'src'));
+    await writeFile(join(root, 'src/a.ts'), LONG);
+    serve = await startServe(['--share-sessions'], root);
+    ({ origin } = new URL(serve.url));
+    api = new HarnessApi(serve);
+    agent = await openClient(root);
+    browser = await openBrowser();
+    context = await browser.newContext({ viewport: { width: 1_100, height: 720 } });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await agent?.close();
+    await api?.close();
+    await serve?.close();
+    await remove?.();
+  });
+
+  async function open(view: string): Promise<WatchedPage> {
+    const watched = await watchedPage(context, origin);
+    await watched.page.goto(`${origin}/review/${view}#token=${serve.token}`);
+    await watched.settled();
+    return watched;
+  }
+  const say = (session: ContextSession, text: string) => session.reportMessage({ role: 'user', text });
+  /** A session of this server's own, in which a file was read. */
+  async function served(id: string): Promise<string> {
+    await api.call('openSession', undefined, { id });
+    const messages = [{ role: 'user', content: 'look' }];
+    await api.call('reportMessages', id, { messages });
+    await api.call('reportToolCalls', id, { calls: [{ id: `${id}-read`, name: 'read_file', args: { path: 'src/a.ts' }, content: LONG }] });
+    await api.call('beginTurn', id, {});
+    return (await api.call('getSession', id)).active[0] ?? '';
+  }
+
+  test('follows what an agent of another process does, and loses neither place, focus nor scroll', async () => {
+    const session = await agent.openSession({ id: `${name}-other` });
+    for (let i = 1; i <= 30; i += 1) await say(session, `message ${i}\n${'more\n'.repeat(5)}`);
+    expect(await session.isDelivered(10_000)).toBe(true);
+    const [strip, turns] = [await open(`strip?session=${session.id}&live=1&step=7`), await open(`turns?session=${session.id}&live=1`)];
+    await turns.page.getByText('message 30').first().waitFor();
+    await turns.page.evaluate(() => window.scrollTo(0, 900));
+    await turns.page.locator('section.turn summary').nth(8).focus();
+    const seen = await turns.page.locator('section.turn').nth(8).boundingBox();
+    const filter = strip.page.getByRole('searchbox');
+    await filter.fill('a.ts');
+    for (let i = 31; i <= 33; i += 1) await say(session, `message ${i}`);
+    await session.recordCall({
+      tool: 'read',
+      args: { path: 'src/a.ts' },
+      status: 'ok',
+      content: LONG,
+      answer: () => LONG,
+      readings: [await wholeRead(agent, 'src/a.ts')],
+    });
+    await session.assemble({ deliver: 'library' });
+    await strip.page.getByRole('status', { name: 'Following' }).getByText('following, step 34').waitFor();
+    await strip.page.getByText('1 of 2 objects').waitFor();
+    expect(await filter.evaluate((box) => document.activeElement === box)).toBe(true);
+    expect(new URL(strip.page.url()).searchParams.get('step')).toBe('7');
+    await turns.page.getByText('message 33').first().waitFor({ state: 'attached' });
+    const after = await turns.page.locator('section.turn').nth(11).boundingBox();
+    expect(Math.abs((after?.y ?? 0) - (seen?.y ?? 0))).toBeLessThan(3);
+    expect(await turns.page.evaluate(() => document.activeElement?.tagName)).toBe('SUMMARY');
+    // A place of its own, once nobody follows any more.
+    await strip.page.getByRole('button', { name: 'Follow' }).click();
+    await strip.page.waitForURL(/tx=\d+/);
+    for (const watched of [strip, turns]) expectQuiet(watched);
+    expect(await turns.barriers()).toEqual([]);
+    await Promise.all([strip.page.close(), turns.page.close()]);
+    await agent.closeSession(session);
+  });
+
+  test('a person changes the sets once the price was told, and takes it back', async () => {
+    const id = `${name}-own`;
+    const file = await served(id);
+    const watched = await open(`object?session=${id}&live=1&id=${file}`);
+    const { page } = watched;
+    await page.getByRole('button', { name: /^deactivate / }).click();
+    await page.getByText(/Price: .* each one from then on is \d+ tokens shorter/).waitFor();
+    expect(await watched.barriers()).toEqual([]);
+    expect((await api.call('getSession', id)).active).toContain(file);
+    await page.keyboard.press('Enter');
+    await page.getByText(/In the session it is a line only/).waitFor();
+    expect((await api.call('getSession', id)).active).not.toContain(file);
+    await page.goto(`${origin}/review/turns?session=${id}&live=1`);
+    await page
+      .getByRole('button', { name: /^undo step/ })
+      .last()
+      .click();
+    await page.getByText(/becomes active/).waitFor();
+    await page.getByRole('button', { name: 'Do it' }).click();
+    await page.getByText(/took back step/).waitFor();
+    expect((await api.call('getSession', id)).active).toContain(file);
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('a session that another process has open is not changed, and who has it is told', async () => {
+    const file = await served(`${name}-held`);
+    const watched = await open(`object?session=${name}-held&id=${file}`);
+    const before = await api.call('getSession', `${name}-held`);
+    const told = await watched.page.evaluate(
+      async ([session, id]) => {
+        const ask = (headers: Record<string, string>) =>
+          fetch(`/v1/sessions/${session}/close`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', ...headers },
+            body: '{}',
+          });
+        const secret = { authorization: `Bearer ${localStorage.getItem('palimpsest-secret')}` };
+        return [id, (await ask(secret)).status, (await ask({})).status];
+      },
+      [before.id, file] as const,
+    );
+    // The page's secret does what a person may do, and nothing that an agent or its harness does.
+    expect(told).toEqual([file, 401, 401]);
+    expect(await api.call('getSession', `${name}-held`)).toEqual(before);
+    await watched.page.close();
+  });
+
+  test('forks from a call, and writes the files of that moment into a new folder', async () => {
+    const id = `${name}-files`;
+    await served(id);
+    const watched = await open(`strip?session=${id}`);
+    const { page } = watched;
+    await page.getByRole('button', { name: /^fork from here, behind step/ }).click();
+    await page.getByRole('button', { name: 'Do it' }).click();
+    await page.getByText(/goes on from there/).waitFor();
+    await page.goto(`${origin}/review/files?session=${id}`);
+    await watched.settled();
+    await page.getByRole('textbox', { name: /new folder/ }).fill('as-it-was');
+    await page.getByRole('button', { name: 'write the files into a new folder' }).click();
+    await page.getByRole('button', { name: 'Do it' }).click();
+    await page.getByText(/files in/).waitFor();
+    expect(await readFile(join(root, 'as-it-was/src/a.ts'), 'utf8')).toBe(LONG);
+    expect(await page.locator('main').innerText()).toContain(`palimpsest restore ${id}@step:`);
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('two sessions, and the policies of a laboratory run, stand on one axis', async () => {
+    const id = `${name}-compared`;
+    await served(id);
+    await api.call('forkSession', id, { id: `${id}-fork` });
+    const watched = await open(`compare?session=${id}&with=${id}-fork`);
+    const { page } = watched;
+    await page.getByText(/They share the first 1 calls/).waitFor();
+    expect(await page.getByRole('table', { name: 'What is compared' }).innerText()).toMatch(/exact/);
+    const policies = {
+      raw: { score: { exact: 2, series: { tokens: [10, 20, 30] } } },
+      '<b>other</b>': { score: { exact: 3, series: { tokens: [5, 6, 7] } } },
+    };
+    const report = { report: 'laboratory', version: 1, sessions: [{ name: 'first', marks: ['out of support'], policies }] };
+    const file = (text: string) => ({ name: 'laboratory.json', mimeType: 'application/json', buffer: Buffer.from(text) });
+    await page.getByLabel('Its laboratory.json').setInputFiles(file('{}'));
+    await page.getByRole('alert').getByText('laboratory.json').waitFor();
+    await page.getByLabel('Its laboratory.json').setInputFiles(file(JSON.stringify(report)));
+    await page.getByText('exact up to call 2, bounded behind it').waitFor();
+    expect(await page.locator('main').innerText()).toContain('<b>other</b>');
+    expect(await page.locator('.compared polyline.bounded').count()).toBeGreaterThan(0);
+    expect(await watched.barriers()).toEqual([]);
+    expectQuiet(watched);
+    await page.close();
+  });
+});

@@ -1,0 +1,154 @@
+import { useState } from 'preact/hooks';
+import { act, actionPath } from './act.js';
+import { askFresh, isServed } from './ask.js';
+import { from, place } from './place.js';
+import { oneLine } from './shown-text.js';
+import { StepByStep } from './step-by-step.js';
+import type { BandState, Forked, SetsChanged, StepUndone, VerbPrice } from './wire.js';
+import { counted, shortId } from './words.js';
+
+/** What a person does to an object of a session. */
+type SetVerb = 'activate' | 'deactivate' | 'pin' | 'unpin';
+
+const OFFERED: Readonly<Record<BandState, readonly SetVerb[]>> = {
+  line: ['activate', 'pin'],
+  active: ['deactivate', 'pin'],
+  pinned: ['deactivate', 'unpin'],
+};
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  'already-active': 'It is active already.',
+  'already-pinned': 'It is pinned already.',
+  'not-active': 'It is not active.',
+  'not-pinned': 'It is not pinned.',
+  'unknown-object': 'The session does not know it.',
+};
+
+const longer = (tokens: number): string =>
+  tokens === 0 ? 'as long as without it' : `${counted(Math.abs(tokens))} tokens ${tokens > 0 ? 'longer' : 'shorter'}`;
+
+function written(tokens: number): string {
+  if (tokens === 0) return 'the next request writes nothing more for it';
+  return `the next request writes ${counted(Math.abs(tokens))} tokens ${tokens > 0 ? 'more' : 'less'} for it`;
+}
+
+/** What a verb costs, in words. */
+function priceText({
+  outcome,
+  verb,
+  text,
+  written: once,
+  per_call: each,
+  per_call_from_border: border,
+  is_exact: isExact,
+}: VerbPrice): string {
+  if (outcome !== 'done') return OUTCOMES[outcome] ?? outcome;
+  const keeps = verb === 'pin' ? ` It keeps ${counted(text)} tokens that the window would let go.` : '';
+  const parts = [
+    written(once),
+    border === null
+      ? `each one from then on is ${longer(each)}`
+      : `each one of this epoch is ${longer(each)}, and from the next border on ${longer(border)}`,
+  ];
+  return `Price: ${parts.join('; ')}${isExact ? '' : ' (about)'}.${keeps}`;
+}
+
+const recorded = (step: number) => (
+  <>
+    Recorded as step {step}, done by a person. <a href={from('turns', { tx: undefined })}>See it</a>
+  </>
+);
+
+/** What a person may do to an object of the session of the address: each verb with its price before it is done. */
+export function SetVerbs({ object, name, state }: { readonly object: string; readonly name: string; readonly state: BandState }) {
+  const { session } = place.value.of;
+  if (session === undefined || !isServed()) return null;
+  return (
+    <span class="verbs">
+      {OFFERED[state].map((verb) => (
+        <StepByStep<VerbPrice, SetsChanged>
+          key={`${object} ${verb}`}
+          label={verb}
+          name={`${verb} ${oneLine(name, 80)}`}
+          ask={() => askFresh<VerbPrice>('/v1/price', { session, object, verb })}
+          run={(price) =>
+            price.outcome === 'done' ? () => act<SetsChanged>(actionPath(session, 'sets'), { verb, ids: [object] }) : undefined
+          }
+          tell={priceText}
+          tellDone={({ step, entries }) =>
+            step === null
+              ? `Nothing was changed: ${entries.map(({ failure = 'it is so already' }) => failure).join(', ')}.`
+              : recorded(step)
+          }
+        />
+      ))}
+    </span>
+  );
+}
+
+const CHANGES: Readonly<Record<SetVerb, string>> = {
+  activate: 'becomes active',
+  deactivate: 'is no longer active',
+  pin: 'is pinned',
+  unpin: 'is no longer pinned',
+};
+
+/** Takes one step of the session of the address back, once it was told what that is. */
+export function UndoStep({ step }: { readonly step: number }) {
+  const { session } = place.value.of;
+  if (session === undefined || !isServed()) return null;
+  const path = actionPath(session, 'undo');
+  return (
+    <StepByStep<StepUndone, StepUndone>
+      key={step}
+      label="undo"
+      name={`undo step ${step}`}
+      ask={() => act<StepUndone>(path, { step, plan: true })}
+      run={() => () => act<StepUndone>(path, { step })}
+      tell={({ changes }) =>
+        `Taking back step ${step}: ${(Object.keys(CHANGES) as SetVerb[])
+          .flatMap((verb) => (changes[verb] ?? []).map((id) => `${oneLine(shortId(id), 40)} ${CHANGES[verb]}`))
+          .join('; ')}.`
+      }
+      tellDone={(done) => recorded(done.step ?? 0)}
+    />
+  );
+}
+
+/** Takes any step back by its number. */
+export function UndoAnyStep({ last }: { readonly last: number }) {
+  const [step, setStep] = useState(last);
+  if (!isServed()) return null;
+  return (
+    <span>
+      <label>
+        Take back what step{' '}
+        <input type="number" min="1" max={last} value={step} onInput={(event) => setStep(Number(event.currentTarget.value))} /> did to the
+        sets:
+      </label>{' '}
+      <UndoStep step={step} />
+    </span>
+  );
+}
+
+/** Forks the session of the address behind a step. */
+export function ForkHere({ step }: { readonly step: number }) {
+  const { session } = place.value.of;
+  if (session === undefined || !isServed()) return null;
+  return (
+    <StepByStep<number, Forked>
+      key={step}
+      label="fork from here"
+      name={`fork from here, behind step ${step}`}
+      ask={() => Promise.resolve(step)}
+      run={() => () => act<Forked>(actionPath(session, 'fork'), { at: `step:${step}` })}
+      tell={() => `A new session with the chat, the sets and the prompt as they stood behind step ${step}; this one stays as it is.`}
+      tellDone={({ id }) => (
+        <>
+          <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> goes on from there:{' '}
+          <code>palimpsest mcp --session {oneLine(id)}</code>
+        </>
+      )}
+    />
+  );
+}

@@ -1,0 +1,88 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Refused } from './access.js';
+
+/** Where something stands that is told before it is done. */
+type Stage<T, D> =
+  | { readonly at: 'nothing' }
+  | { readonly at: 'asking' | 'doing' }
+  | { readonly at: 'told'; readonly told: T }
+  | { readonly at: 'done'; readonly done: D }
+  | { readonly at: 'refused'; readonly code: string; readonly why: string };
+
+/** Something that a person does: first it is told what it will be, then it is done, or left. */
+export interface StepByStepProps<T, D> {
+  /** What the button says that begins it. */
+  readonly label: string;
+  /** What is meant, for those who hear the button alone. */
+  readonly name: string;
+  /** Asks what it would be. */
+  readonly ask: () => Promise<T>;
+  /** Undefined where nothing would be done: then it is told only. */
+  readonly run: (told: T) => (() => Promise<D>) | undefined;
+  readonly tell: (told: T) => ComponentChildren;
+  readonly tellDone: (done: D) => ComponentChildren;
+}
+
+/** Shows a button, then what it would do with a button that does it, then what was done. */
+export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone }: StepByStepProps<T, D>) {
+  const [stage, setStage] = useState<Stage<T, D>>({ at: 'nothing' });
+  const confirm = useRef<HTMLButtonElement>(null);
+  const begin = useRef<HTMLButtonElement>(null);
+  const refuse = (error: unknown): void =>
+    setStage({
+      at: 'refused',
+      code: error instanceof Refused ? error.code : 'unreachable',
+      why: error instanceof Error ? error.message : String(error),
+    });
+  useEffect(() => {
+    if (stage.at === 'told') confirm.current?.focus();
+  }, [stage.at]);
+  const leave = (): void => {
+    setStage({ at: 'nothing' });
+    begin.current?.focus();
+  };
+  const action = stage.at === 'told' ? run(stage.told) : undefined;
+  return (
+    <span class="step-by-step">
+      <button
+        type="button"
+        ref={begin}
+        aria-label={name}
+        aria-expanded={stage.at !== 'nothing'}
+        onClick={() => {
+          setStage({ at: 'asking' });
+          ask().then((told) => setStage({ at: 'told', told }), refuse);
+        }}
+      >
+        {label}
+      </button>
+      {stage.at !== 'nothing' && (
+        <span class={stage.at === 'refused' ? 'told bad' : 'told'} role={stage.at === 'refused' ? 'alert' : 'status'}>
+          {stage.at === 'asking' && 'Being counted…'}
+          {stage.at === 'doing' && 'Being recorded…'}
+          {stage.at === 'told' && tell(stage.told)}
+          {stage.at === 'done' && tellDone(stage.done)}
+          {stage.at === 'refused' && `${stage.code}: ${stage.why}`}{' '}
+          {action !== undefined && (
+            <button
+              type="button"
+              ref={confirm}
+              onClick={() => {
+                setStage({ at: 'doing' });
+                action().then((done) => setStage({ at: 'done', done }), refuse);
+              }}
+            >
+              Do it
+            </button>
+          )}{' '}
+          {(stage.at === 'told' || stage.at === 'refused' || stage.at === 'done') && (
+            <button type="button" onClick={leave}>
+              {action === undefined ? 'Close' : 'Leave it'}
+            </button>
+          )}
+        </span>
+      )}
+    </span>
+  );
+}
