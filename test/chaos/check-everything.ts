@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { ContextClient } from '../../src/client/session/context-client.js';
 import { sym } from '../../src/edn/values.js';
+import { NodeUse } from '../../src/host/open-store.js';
 import { adoptableJournals } from '../../src/journal/journals.js';
-import { ensureNode } from '../../src/node/ensure-node.js';
 import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashBytes, hashText } from '../../src/objects/hashes.js';
 import { chatObjectId, type FilesystemId, type ObjectId, type SessionId, sessionObjectId } from '../../src/objects/ids.js';
@@ -34,6 +34,8 @@ export interface Place {
   readonly dataDir: string;
   readonly root: string;
   readonly filesystemId: FilesystemId;
+  /** The addresses of nodes that somebody else runs; the node of the data folder where absent. */
+  readonly nodeUrl?: string;
 }
 
 /** What a run began and was told. */
@@ -41,6 +43,8 @@ export interface Run {
   readonly sessions: readonly SessionId[];
   /** Those that the last process resumed before it ended in order. */
   readonly resumed: readonly SessionId[];
+  /** Sessions that others began in the same database. */
+  readonly others?: readonly SessionId[];
   readonly said: readonly Line[];
 }
 
@@ -153,7 +157,7 @@ function spread<T>(of: readonly T[], count: number): readonly T[] {
   return of.filter((_, i) => i % every === 0);
 }
 
-async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, { sessions, resumed, said }: Run) {
+async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, { sessions, resumed, others = [], said }: Run) {
   const problems: string[] = [];
   const found: SessionFindings[] = [];
   const met = new Set<ObjectId>();
@@ -164,7 +168,7 @@ async function checkWith(client: ContextClient, xtdb: XtdbClient, place: Place, 
     if (resumed.includes(session)) for (const id of findings.files) met.add(id);
   }
   const known = (await (await client.store.now()).sessions()).map(({ id }) => id);
-  for (const id of known) if (!sessions.includes(id)) problems.push(`there is a session ${id} that nobody began`);
+  for (const id of known) if (!sessions.includes(id) && !others.includes(id)) problems.push(`there is a session ${id} that nobody began`);
   const waiting = await adoptableJournals(place.dataDir);
   if (waiting.length > 0) problems.push(`journals still wait: ${waiting.join(', ')}`);
   const told = new Map(said.flatMap((line) => (line.kind === 'call' ? [[line.id, line] as [ObjectId, AcknowledgedCall]] : [])));
@@ -195,10 +199,12 @@ export async function checkEverything(
   place: Place,
   run: Run,
 ): Promise<{ readonly problems: readonly string[]; readonly counts: CheckCounts }> {
-  const node = await ensureNode({ dataDir: place.dataDir, profile: 'rocksdb', idleExitSeconds: 600 });
-  const xtdb = new XtdbClient(node.address);
+  const { dataDir, nodeUrl } = place;
+  const node = new NodeUse({ dataDir, profile: 'rocksdb', idleExitSeconds: 600 }, { nodeUrl, nodeToken: undefined });
+  const address = await node.address();
+  const xtdb = new XtdbClient(address);
   const client = await ContextClient.create({
-    address: node.address,
+    address,
     roots: [place.root],
     cwd: place.root,
     filesystemId: place.filesystemId,

@@ -3,6 +3,8 @@ import type { FilesystemId, SessionId } from '../../src/objects/ids.js';
 /** What one process of the workload is told. */
 export interface WorkloadPlan {
   readonly dataDir: string;
+  /** The addresses of nodes that somebody else runs, as XTDB_URL has them; the node of the data folder where absent. */
+  readonly nodeUrl?: string;
   /** The folder of the files that its agents work on. */
   readonly root: string;
   readonly filesystemId: FilesystemId;

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ContextClient } from '../../src/client/session/context-client.js';
 import type { ContextSession } from '../../src/client/session/context-session.js';
-import { ensureNode, type NodeHandle } from '../../src/node/ensure-node.js';
+import { NodeUse } from '../../src/host/open-store.js';
 import { hashText } from '../../src/objects/hashes.js';
 import type { SessionId } from '../../src/objects/ids.js';
 import { SessionError } from '../../src/session/errors.js';
@@ -19,13 +19,10 @@ const plan = JSON.parse(process.argv[2] ?? '{}') as WorkloadPlan;
 const notices: string[] = [];
 const say = (line: Line): void => appendFileSync(plan.linesFile, `${JSON.stringify(line)}\n`);
 
-let node: NodeHandle | undefined;
-async function address() {
-  const before = node;
-  node = await ensureNode({ dataDir: plan.dataDir, profile: 'rocksdb', idleExitSeconds: 600 });
-  await before?.release();
-  return node.address;
-}
+const node = new NodeUse(
+  { dataDir: plan.dataDir, profile: 'rocksdb', idleExitSeconds: 600 },
+  { nodeUrl: plan.nodeUrl, nodeToken: undefined },
+);
 
 const awayOnly = (error: unknown): boolean =>
   error instanceof XtdbError || (error instanceof SessionError && error.code === 'node-unavailable');
@@ -67,12 +64,12 @@ async function finish(client: ContextClient, agents: readonly Agent[]): Promise<
   if (first !== undefined) for (const name of FILE_NAMES) await readFileWhole(first, name);
   const { unflushed } = await client.close();
   if (unflushed > 0) throw new Error(`${unflushed} steps were not flushed when the client closed`);
-  await node?.release();
+  await node.release();
 }
 
 async function main(): Promise<void> {
   const client = await ContextClient.create({
-    address,
+    address: () => node.address(),
     roots: [plan.root],
     cwd: plan.root,
     filesystemId: plan.filesystemId,
