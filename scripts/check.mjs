@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { projectRoot } from './bundle.mjs';
 
-const CHECKS = ['lint', 'types', 'unused', 'figures'];
+const CHECKS = ['lint', 'types', 'types:page', 'unused', 'figures'];
 
 /** Resolves to whether the script passed, and to all that it printed. */
 function run(name) {
