@@ -1,10 +1,14 @@
 import { Command, Option } from 'commander';
+import type { RemoteNode } from '../host/inspect-nodes.js';
 import type { SharedLogFlags } from '../host/shared-log-settings.js';
 import type { ShownAddress } from '../node/node-state.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import { defined } from '../values/defined.js';
 import { dataFlag, jsonFlag, wholeBetween, wholeNumber } from './flags.js';
-import { reportFailure } from './output.js';
+import { escapedJson, escapedText, reportFailure } from './output.js';
+
+/** How many checkpoints of a log are kept unless told otherwise. */
+const CHECKPOINTS_KEPT = 3;
 
 /** Flags of the `node` commands, as commander hands them over. */
 interface NodeFlags extends SharedLogFlags {
@@ -16,6 +20,10 @@ interface NodeFlags extends SharedLogFlags {
   readonly heap?: number;
   readonly tcp?: boolean;
   readonly lines?: number;
+  readonly all?: boolean;
+  readonly restore?: string;
+  readonly behind?: number;
+  readonly keep?: number;
 }
 
 async function settingsOf(flags: NodeFlags) {
@@ -39,6 +47,7 @@ async function startNode(flags: NodeFlags): Promise<void> {
       readyTimeoutMs: flags.readyTimeout === undefined ? undefined : flags.readyTimeout * 1_000,
       heapMegabytes: flags.heap,
       transport: flags.tcp ? ('tcp' as const) : undefined,
+      restoreFrom: flags.restore,
     }),
     onProgress: (message) => console.error(message),
   });
@@ -51,7 +60,14 @@ async function startNode(flags: NodeFlags): Promise<void> {
   else console.log(`XTDB ${version ?? ''} (${profile}) ${how}: ${addressText(address)}`);
 }
 
-function describeStatus(status: NodeStatusReport, [trouble, log]: readonly [trouble: string | undefined, log: string | undefined]): string {
+/** What there is to say of a node besides where it stands; undefined where there is nothing. */
+interface StatusTexts {
+  readonly trouble: string | undefined;
+  readonly log: string | undefined;
+  readonly checkpoint: string | undefined;
+}
+
+function describeStatus(status: NodeStatusReport, { trouble, log, checkpoint }: StatusTexts): string {
   const troubled = trouble === undefined ? [] : [`writes      ${trouble}`];
   if (!status.running) {
     const failed = status.failure === null ? [] : [`The last start failed: ${status.failure.message}`];
@@ -65,17 +81,58 @@ function describeStatus(status: NodeStatusReport, [trouble, log]: readonly [trou
     `processes   JVM ${status.pid ?? 'none'}, supervisor ${status.supervised ? status.supervisorPid : 'gone'}`,
     `since       ${status.startedAt}, ${status.restarts} restarts, ${status.users} users`,
     ...(log === undefined ? [] : [`log         ${log}`]),
+    ...(checkpoint === undefined ? [] : [`checkpoint  ${checkpoint}`]),
     ...troubled,
   ];
   return lines.join('\n');
 }
 
-/** Exit code 0 when the node answers, 3 otherwise. */
+async function statusTexts(status: NodeStatusReport): Promise<StatusTexts> {
+  const { checkpointText, logText, writeTrouble } = await import('../node/node-status.js');
+  return { trouble: writeTrouble(status), log: logText(status), checkpoint: checkpointText(status) };
+}
+
+function remoteLines({ address, health, why, version, behind, log, trouble }: RemoteNode): readonly string[] {
+  const state = health === 'ready' || health === 'lagging' ? `XTDB ${version ?? '?'}, ${health}` : `${health.toUpperCase()}: ${why}`;
+  const lag = behind === null ? '' : `, ${behind} steps of the log behind`;
+  const format = log === null ? '' : `, log ${log.name} of format ${log.format ?? '?'}`;
+  return [`${address}: ${state}${lag}${format}`, ...(trouble === null ? [] : [`            ${trouble}`])];
+}
+
+async function showAll(flags: NodeFlags): Promise<void> {
+  const [{ readSettings }, { inspectNodes }] = await Promise.all([import('../host/settings.js'), import('../host/inspect-nodes.js')]);
+  const nodes = await inspectNodes(readSettings(process.env, flags));
+  const { status, format, formatTrouble } = nodes.own;
+  if (flags.json) console.log(escapedJson(nodes));
+  else {
+    const own = [describeStatus(status, await statusTexts(status)), `format      ${formatTrouble ?? format ?? 'no database yet'}`];
+    console.log([...own, ...nodes.remote.flatMap(remoteLines)].map(escapedText).join('\n'));
+  }
+  if (!nodes.healthy) process.exitCode = 3;
+}
+
+/** Exit code 0 when the node answers, with `--all` when each does; 3 otherwise. */
 async function showStatus(flags: NodeFlags): Promise<void> {
-  const { hasFailedWrites, logText, nodeStatus, writeTrouble } = await import('../node/node-status.js');
+  if (flags.all) return showAll(flags);
+  const { hasFailedWrites, nodeStatus } = await import('../node/node-status.js');
   const status = await nodeStatus((await settingsOf(flags)).dataDir);
-  console.log(flags.json ? JSON.stringify(status) : describeStatus(status, [writeTrouble(status), logText(status)]));
+  console.log(flags.json ? JSON.stringify(status) : describeStatus(status, await statusTexts(status)));
   if (!status.running || !status.answers || hasFailedWrites(status)) process.exitCode = 3;
+}
+
+async function checkpoint(folder: string, flags: NodeFlags): Promise<void> {
+  const { writeCheckpoint } = await import('../node/write-checkpoint.js');
+  const { behind = 0, keep = CHECKPOINTS_KEPT } = flags;
+  const done = await writeCheckpoint({ folder, dataDir: (await settingsOf(flags)).dataDir, behind, keep });
+  if (flags.json) return console.log(escapedJson(done));
+  const { path, files, txTime } = done.checkpoint;
+  const size = files.reduce((sum, file) => sum + file.size, 0);
+  const what = done.written ? 'written' : 'new enough, so none was written';
+  const lines = [
+    `${path}: ${what}; transactions up to ${txTime}, ${files.length} files of ${size} bytes`,
+    ...done.removed.map((old) => `${old}: removed`),
+  ];
+  console.log(lines.map(escapedText).join('\n'));
 }
 
 /** A node that does not run is no failure. */
@@ -153,9 +210,35 @@ export function nodeCommand(): Command {
     )
     .addOption(new Option('--ready-timeout <seconds>', 'how long to wait until it answers (default: 60)').argParser(wholeNumber))
     .addOption(new Option('--heap <megabytes>', 'most memory for its heap (default: 1024)').argParser(wholeNumber))
+    .addOption(
+      new Option(
+        '--restore <folder>',
+        'take the index from this checkpoint, or the newest in this folder, where the data folder has none (see node checkpoint)',
+      ),
+    )
     .addOption(new Option('--tcp', 'listen on a port of 127.0.0.1 with a bearer token, not on a unix socket'))
     .addOption(jsonFlag());
-  add('status', 'show whether the node runs and answers', showStatus).addOption(jsonFlag());
+  add('status', 'show whether the node runs and answers; exit code 3 otherwise', showStatus)
+    .addOption(new Option('--all', "also every node of XTDB_URL: state, distance from the log's end, formats"))
+    .addOption(jsonFlag());
+  node
+    .command('checkpoint <folder>')
+    .description(
+      "put a copy of a shared log's index into a folder of checkpoints, for new nodes over the same log (node start --restore); hosts that do so at once elect one",
+    )
+    .addOption(dataFlag())
+    .addOption(
+      new Option('--behind <steps>', 'write none while the newest is at most so many steps of the log behind (default: 0)').argParser(
+        wholeNumber,
+      ),
+    )
+    .addOption(
+      new Option('--keep <count>', `how many checkpoints of this log are kept (default: ${CHECKPOINTS_KEPT})`).argParser(
+        wholeBetween(1, 1_000),
+      ),
+    )
+    .addOption(jsonFlag())
+    .action((folder: string, flags: NodeFlags) => reportFailure(flags, () => checkpoint(folder, flags)));
   add('stop', 'stop the node', stopRunning).addOption(jsonFlag());
   add('logs', "print the last lines of the node's log", showLogs)
     .addOption(new Option('--lines <count>', 'how many').argParser(wholeNumber).default(100))

@@ -1,4 +1,7 @@
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { namedLockOwner, withNamedLock } from '../process/lock.js';
+import { rememberCheckpoints } from './checkpoint.js';
 import { type DataFolder, nodeFailure, openDataFolder, sweepDataFolder } from './data-folder.js';
 import { NodeError } from './errors.js';
 import {
@@ -11,6 +14,7 @@ import {
   removeDeadUsers,
 } from './node-state.js';
 import { probeNode } from './node-status.js';
+import { restoreCheckpoint } from './restore-checkpoint.js';
 import { type ChosenLog, chooseLog, describeSharedLog, forgetSharedLog, readSharedLog, writeSharedLog } from './shared-log.js';
 import { type ChosenStart, failureOf, pollStart, type RunningNode, runningNode, type StartOptions, startNode } from './start-node.js';
 import { endProcess, stopNodeOf } from './stop-node.js';
@@ -88,10 +92,27 @@ export interface NodeHandle {
   release(): Promise<void>;
 }
 
-/** Starts a node; a data folder that was never used with a shared log does not remember one that could not be used. */
+/** Takes the index from a checkpoint where that is asked for and the data folder has none; gives what takes it back. */
+async function restoreIndex(folder: DataFolder, { restoreFrom, onProgress }: StartOptions): Promise<() => Promise<void>> {
+  if (restoreFrom === undefined) return async () => undefined;
+  onProgress?.('Taking the index from a checkpoint …');
+  const restored = await restoreCheckpoint(restoreFrom, folder.dir);
+  if (restored === undefined) return async () => undefined;
+  await rememberCheckpoints(folder.dir, dirname(restored.path));
+  return () => rm(join(folder.dir, 'index'), { recursive: true, force: true });
+}
+
+/** Starts a node; a data folder that was never used with a shared log does not remember one that could not be used, nor keep an index that does not fit it. */
 async function startOver(folder: DataFolder, options: ChosenStart): Promise<RunningNode> {
   const { log } = options.chosen;
+  if (log === undefined && options.restoreFrom !== undefined) {
+    throw new NodeError(
+      'profile-mismatch',
+      `${folder.dir} has a database of its own, whose index is not taken from a checkpoint. Leave out --restore, or name a shared log (--profile, --log).`,
+    );
+  }
   if (log === undefined) return startNode(folder, options);
+  const takeBack = await restoreIndex(folder, options);
   // A folder whose file was damaged has been used with a log: it must not pass for one with a database of its own.
   const before = await readSharedLog(folder.dir).catch(() => log);
   await writeSharedLog(folder.dir, log);
@@ -100,6 +121,7 @@ async function startOver(folder: DataFolder, options: ChosenStart): Promise<Runn
   } catch (error) {
     const failed = (await readLiveness(folder)).kind === 'none';
     if (failed) await (before === undefined ? forgetSharedLog(folder.dir) : writeSharedLog(folder.dir, before));
+    if (failed) await takeBack();
     throw error;
   }
 }

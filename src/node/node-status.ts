@@ -2,6 +2,8 @@ import { request } from 'node:http';
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { parseJson } from '../process/owned-file.js';
+import { withinLimit } from '../process/within-limit.js';
+import { type FoundCheckpoint, listCheckpoints, rememberedCheckpoints } from './checkpoint.js';
 import { dataFolderAt, diskRoom, findDataFolder } from './data-folder.js';
 import { readLogTail } from './log-file.js';
 import {
@@ -35,6 +37,8 @@ export interface ProbeAnswer {
 export interface LogHealth {
   /** The log's own name, made up when it was begun. */
   readonly name: string;
+  /** The format of what is in it; null where the node does not say. */
+  readonly format: number | null;
   /** Whether it answered when the node asked last, some seconds ago. */
   readonly reachable: boolean;
   /** The last transaction that was seen in the log; null while there is none. */
@@ -44,9 +48,16 @@ export interface LogHealth {
 }
 
 const logSchema = z
-  .object({ name: z.string(), 'reachable?': z.boolean(), submitted: z.number().nullish(), completed: z.number().nullish() })
+  .object({
+    name: z.string(),
+    format: z.int().nullish(),
+    'reachable?': z.boolean(),
+    submitted: z.number().nullish(),
+    completed: z.number().nullish(),
+  })
   .transform((said) => ({
     name: said.name,
+    format: said.format ?? null,
     reachable: said['reachable?'],
     submitted: said.submitted ?? null,
     completed: said.completed ?? null,
@@ -72,26 +83,64 @@ export function parseStatus(body: string): ProbeAnswer | undefined {
   return parseJson(body, statusSchema);
 }
 
-/** Asks a node for its status; undefined when it does not answer properly within the limit. */
-export function probeNode(address: OwnNodeAddress, limitMs: number): Promise<ProbeAnswer | undefined> {
+/** What a node answers to one request. */
+interface NodeAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Asks a node one thing, in JSON; undefined when it does not answer within the limit. */
+export function askNode(
+  address: OwnNodeAddress,
+  { limitMs, ...asked }: { readonly method: 'GET' | 'POST'; readonly path: string; readonly limitMs: number },
+): Promise<NodeAnswer | undefined> {
   const target =
     address.kind === 'unix'
       ? { socketPath: address.socketPath, host: 'localhost' }
       : { host: new URL(address.origin).hostname, port: new URL(address.origin).port };
   const headers = { accept: 'application/json', ...(address.kind === 'tcp' ? { authorization: `Bearer ${address.token}` } : {}) };
   return new Promise((resolve) => {
-    const call = request({ ...target, path: '/_xtdb/status', headers, agent: false, signal: AbortSignal.timeout(limitMs) }, (response) => {
+    const call = request({ ...target, ...asked, headers, agent: false, signal: AbortSignal.timeout(limitMs) }, (response) => {
       let body = '';
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => {
         body += chunk;
       });
-      response.on('end', () => resolve(response.statusCode === 200 ? parseStatus(body) : undefined));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
       response.on('error', () => resolve(undefined));
     });
     call.on('error', () => resolve(undefined));
     call.end();
   });
+}
+
+/** Asks a node for its status; undefined when it does not answer properly within the limit. */
+export async function probeNode(address: OwnNodeAddress, limitMs: number): Promise<ProbeAnswer | undefined> {
+  const answer = await askNode(address, { method: 'GET', path: '/_xtdb/status', limitMs });
+  return answer?.status === 200 ? parseStatus(answer.body) : undefined;
+}
+
+/** The newest checkpoint of the log that a node shares. */
+export interface NewestCheckpoint {
+  /** Where the checkpoints of the log are kept. */
+  readonly folder: string;
+  /** Null where there is none, or the folder cannot be read. */
+  readonly newest: Pick<FoundCheckpoint, 'path' | 'txId' | 'txTime' | 'host'> | null;
+}
+
+async function newestCheckpoint(dir: string, log: string | undefined): Promise<NewestCheckpoint | null> {
+  const folder = await rememberedCheckpoints(dir);
+  if (folder === undefined) return null;
+  // A folder of other hosts may be away.
+  const found = await withinLimit(
+    listCheckpoints(folder, log).catch(() => []),
+    TIME_LIMITS.statusProbeMs,
+    () => [],
+  );
+  const [newest] = found;
+  if (newest === undefined) return { folder, newest: null };
+  const { path, txId, txTime, host } = newest;
+  return { folder, newest: { path, txId, txTime, host } };
 }
 
 /** What is known of the node of a data folder. */
@@ -125,6 +174,8 @@ export type NodeStatusReport = {
       readonly sharedLog: string | null;
       /** What it says of that log; null where it shares none or does not answer. */
       readonly log: LogHealth | null;
+      /** The newest checkpoint of that log; null where the data folder knows of no folder with checkpoints. */
+      readonly checkpoint: NewestCheckpoint | null;
       /** How far the index of a node that starts has come; null once it is ready. */
       readonly indexing: Indexing | null;
     })
@@ -153,6 +204,16 @@ export function logText(status: NodeStatusReport): string | undefined {
     return `${status.sharedLog}: CANNOT BE REACHED; the node answers from what it has, and takes no writes until it can be`;
   const behind = (status.log.submitted ?? -1) - (status.log.completed ?? -1);
   return `${status.sharedLog}: ${behind > 0 ? `the index is ${behind} steps of the log behind` : 'the index is up to date'}`;
+}
+
+/** The newest checkpoint of a node's log and how old it is, for people; undefined where none is kept. */
+export function checkpointText(status: NodeStatusReport): string | undefined {
+  if (!status.running || status.checkpoint === null) return undefined;
+  const { folder, newest } = status.checkpoint;
+  if (newest === null) return `THERE IS NONE in ${folder}, or it cannot be read`;
+  const end = status.log?.submitted ?? undefined;
+  const age = end === undefined ? '' : `${Math.max(0, end - newest.txId)} steps of the log behind, `;
+  return `${newest.path}: ${age}of a transaction at ${newest.txTime}, by ${newest.host}`;
 }
 
 /** What the state file of a data folder says, without asking the node; undefined where there is none. */
@@ -198,6 +259,7 @@ export async function nodeStatus(dataDir: string): Promise<NodeStatusReport> {
     storeFailed: answer?.storeFailed ?? false,
     sharedLog: sharedLog === undefined ? null : describeSharedLog(sharedLog),
     log: answer?.log ?? null,
+    checkpoint: sharedLog === undefined ? null : await newestCheckpoint(dir, answer?.log?.name),
     indexing: state.indexing ?? null,
   };
 }

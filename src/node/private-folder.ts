@@ -6,6 +6,9 @@ import { NodeError } from './errors.js';
 /** The entries that this program makes in a data folder; the drafts of each begin with its name and a dot. */
 const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'palimpsest.json',
+  'checkpoint',
+  'checkpoint.lock',
+  'checkpoints.json',
   'filesystem-id',
   'node.json',
   'node.lock',

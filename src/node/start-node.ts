@@ -62,6 +62,8 @@ export interface StartOptions {
   readonly log?: SharedLog;
   /** The environment of the node, which may have the password of the database that `log` names; this process's own where absent. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** A checkpoint, or a folder of them, that the index is taken from where the data folder has none. Of a shared log only. */
+  readonly restoreFrom?: string;
   /** Limit for the start of the JVM until it answers, without the one-time build; default 60 s. */
   readonly readyTimeoutMs?: number;
   /** The node stops itself after so long without a request; 0 is never; default 1800. */

@@ -18,6 +18,8 @@ export const TIME_LIMITS = {
   probeMs: 10_000,
   /** The same for `palimpsest node status`, where somebody waits. */
   statusProbeMs: 5_000,
+  /** How long a node may take to put its index aside for a checkpoint: it links files, and writes what it has in memory. */
+  checkpointMs: 600_000,
   /** How long a JVM may take to close before its supervisor kills it; XTDB itself waits up to ten seconds for a clean close. */
   frontStopMs: 20_000,
   /** How long a process of the node may take to end before `node stop` kills it: its supervisor waits for the JVM. */

@@ -24,21 +24,26 @@ export function healthOf({ ingesterFailed, behind = 0 }: NodeStatus): NodeHealth
 }
 
 /** What a node was found to be, and why. */
-interface Probed {
+export interface ProbedNode {
   readonly address: NodeAddress;
   readonly health: NodeHealth;
+  /** The health in words; of a node that cannot be reached, the reason. */
   readonly why: string;
+  /** What it says of itself; undefined where it says nothing yet. */
+  readonly status: NodeStatus | undefined;
 }
 
-async function probe(address: NodeAddress): Promise<Probed> {
+/** Asks a node how it is; never rejects. */
+export async function probeHealth(address: NodeAddress): Promise<ProbedNode> {
   const http = new XtdbHttp(address, { connections: 1, maxRequestBytes: 1_024, maxAnswerBytes: 1_048_576, isProbe: true });
   try {
-    const status = await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: PROBE_MS });
-    const health = healthOf(readStatus(status));
-    return { address, health, why: health };
+    const status = readStatus(await http.send({ method: 'GET', path: '/status', accept: 'application/edn', timeoutMs: PROBE_MS }));
+    const health = healthOf(status);
+    return { address, health, why: health, status };
   } catch (error) {
-    if (error instanceof XtdbError && error.code === 'busy') return { address, health: 'restoring', why: 'it builds its index' };
-    return { address, health: 'unreachable', why: messageOf(error) };
+    if (error instanceof XtdbError && error.code === 'busy')
+      return { address, health: 'restoring', why: 'it builds its index', status: undefined };
+    return { address, health: 'unreachable', why: messageOf(error), status: undefined };
   } finally {
     await http.close();
   }
@@ -68,9 +73,9 @@ export class NodeList {
     if (first === undefined) throw new XtdbError('unreachable', 'No node is named.');
     // Where there is no choice the request itself finds out.
     if (others.length === 0) return first;
-    const current = await probe(first);
+    const current = await probeHealth(first);
     if (current.health === 'ready') return first;
-    const probed = [current, ...(await Promise.all(others.map(probe)))];
+    const probed = [current, ...(await Promise.all(others.map(probeHealth)))];
     for (const health of USABLE) {
       const found = probed.findIndex((one) => one.health === health);
       if (found < 0) continue;

@@ -11,6 +11,8 @@ export interface NodeStatus {
   readonly ingesterFailed: boolean;
   /** How many steps of a log that it shares with other nodes its index is behind; absent where it does not say. */
   readonly behind?: number;
+  /** The name of that log and the format of what is in it; absent where it does not say. */
+  readonly log?: { readonly name: string; readonly format: number | undefined };
 }
 
 /** The answer of `/status`. @throws {XtdbError} `bad-response` */
@@ -20,13 +22,18 @@ export function readStatus(value: EdnValue | undefined): NodeStatus {
   return {
     version: typeof version === 'string' ? version : undefined,
     ingesterFailed: value.get('ingester-failed?') === true || value.get('xtdb.tx/ingester-failed?') === true,
-    ...defined({ behind: behindOf(value.get('front/log')) }),
+    ...defined({ behind: behindOf(value.get('front/log')), log: logOf(value.get('front/log')) }),
   };
 }
 
 function behindOf(log: EdnValue | undefined): number | undefined {
   const [submitted, completed] = log instanceof EdnMap ? [log.get('submitted'), log.get('completed')] : [];
   return typeof submitted === 'number' && typeof completed === 'number' ? Math.max(0, submitted - completed) : undefined;
+}
+
+function logOf(log: EdnValue | undefined): NodeStatus['log'] {
+  const [name, format] = log instanceof EdnMap ? [log.get('name'), log.get('format')] : [];
+  return typeof name === 'string' ? { name, format: typeof format === 'number' ? format : undefined } : undefined;
 }
 
 /** Limits of one call. */

@@ -44,11 +44,43 @@ export function serverJars(age: 'new' | 'old' = 'new'): readonly string[] {
   return JSON.parse(jars);
 }
 
+/** Starts a server over files that are there, as the user that they belong to; the function that it returns kills it. */
+export async function startOver(
+  bin: string,
+  data: string,
+  options: { readonly port: number; readonly settings: readonly string[] },
+): Promise<() => Promise<void>> {
+  if (isRoot) await run('chown', ['-R', `${UNPRIVILEGED}:${UNPRIVILEGED}`, data]);
+  await chmod(data, 0o700);
+  const words = [
+    '-D',
+    data,
+    '-k',
+    data,
+    '-h',
+    '127.0.0.1',
+    '-p',
+    String(options.port),
+    '-F',
+    ...options.settings.flatMap((one) => ['-c', one]),
+  ];
+  const [program, args] = asUser(join(bin, 'postgres'), words);
+  const server = spawn(program, args, { stdio: 'ignore' });
+  await untilListening(options.port, server);
+  return async () => {
+    const ended = once(server, 'exit');
+    server.kill('SIGQUIT');
+    await ended;
+  };
+}
+
 /** A PostgreSQL of its own, of one test run. */
 export interface PostgresServer {
   readonly port: number;
   readonly user: string;
   readonly password: string;
+  /** Where its files are, which its own user may write. */
+  readonly dir: string;
   start(): Promise<void>;
   /** Ends it as a power cut of its machine would. */
   kill(): Promise<void>;
@@ -56,22 +88,36 @@ export interface PostgresServer {
   remove(): Promise<void>;
 }
 
-/**
- * Unpacks the programs out of their jar and makes a server with one user, with a password that has every awkward character. Each of `databases` is made.
- */
-export async function postgresServer(
-  databases: readonly string[],
-  { age = 'new', user = 'owner' }: { readonly age?: 'new' | 'old'; readonly user?: string } = {},
-): Promise<PostgresServer> {
+/** How a server is made. */
+interface PostgresOptions {
+  readonly age?: 'new' | 'old';
+  readonly user?: string;
+  /** A folder with the programs of a PostgreSQL that is installed here; those of the jar where absent. */
+  readonly bin?: string | undefined;
+  /** Settings of the server, `key=value`, for every start. */
+  readonly settings?: readonly string[];
+}
+
+/** Unpacks the programs of PostgreSQL into a folder and gives the folder of those that are to be run. */
+async function unpack(age: 'new' | 'old', dir: string): Promise<string> {
   const jar = serverJars(age).find((path) => path.includes('embedded-postgres-binaries'));
   if (jar === undefined) throw new Error('there is no jar with the programs of PostgreSQL');
-  const dir = await mkdtemp(join(tmpdir(), 'palimpsest-pg-'));
-  await chmod(dir, 0o755);
   const programs = join(dir, 'programs');
   await mkdir(programs);
   await run('jar', ['xf', jar], { cwd: programs });
   const { stdout } = await run('find', [programs, '-name', '*.txz']);
   await run('tar', ['xJf', stdout.trim().split('\n')[0] ?? '', '-C', programs]);
+  return join(programs, 'bin');
+}
+
+/** Makes a server with one user, with a password that has every awkward character. Each of `databases` is made. */
+export async function postgresServer(
+  databases: readonly string[],
+  { age = 'new', user = 'owner', bin: installed, settings = [] }: PostgresOptions = {},
+): Promise<PostgresServer> {
+  const dir = await mkdtemp(join(tmpdir(), 'palimpsest-pg-'));
+  await chmod(dir, 0o755);
+  const bin = installed ?? (await unpack(age, dir));
   const password = 'p@ss:w/ord%20?#&=é';
   const data = join(dir, 'data');
   const passwordFile = join(dir, 'password');
@@ -79,7 +125,7 @@ export async function postgresServer(
   await mkdir(data);
   if (isRoot) for (const path of [dir, data, passwordFile]) await chown(path, UNPRIVILEGED, UNPRIVILEGED);
   const port = await freePort();
-  const initdb = asUser(join(programs, 'bin', 'initdb'), [
+  const initdb = asUser(join(bin, 'initdb'), [
     '-D',
     data,
     '-U',
@@ -103,7 +149,7 @@ export async function postgresServer(
   };
   /** The server's mode for one user takes statements on its standard input, and no password. */
   const createDatabase = async (name: string): Promise<void> => {
-    const [program, args] = asUser(join(programs, 'bin', 'postgres'), ['--single', '-D', data, 'postgres']);
+    const [program, args] = asUser(join(bin, 'postgres'), ['--single', '-D', data, 'postgres']);
     const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'pipe'] });
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -114,8 +160,9 @@ export async function postgresServer(
     if (code !== 0 || said.includes('ERROR')) throw new Error(`the database was not made: ${said}`);
   };
   for (const name of databases) await createDatabase(name);
+  const flags = settings.flatMap((one) => ['-c', one]);
   const start = async (): Promise<void> => {
-    const [program, args] = asUser(join(programs, 'bin', 'postgres'), ['-D', data, '-k', dir, '-h', '127.0.0.1', '-p', String(port), '-F']);
+    const [program, args] = asUser(join(bin, 'postgres'), ['-D', data, '-k', dir, '-h', '127.0.0.1', '-p', String(port), '-F', ...flags]);
     server = spawn(program, args, { stdio: 'ignore' });
     await untilListening(port, server);
   };
@@ -124,5 +171,5 @@ export async function postgresServer(
     await kill();
     await rm(dir, { recursive: true, force: true });
   };
-  return { port, user, password, start, kill, remove };
+  return { port, user, password, dir, start, kill, remove };
 }

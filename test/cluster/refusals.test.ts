@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -74,11 +76,63 @@ async function refused(log: { readonly database: Database; readonly kafka?: Kafk
   return line;
 }
 
+/** The way to a server that goes away for good: each connection counts, and what has been sent over it so far. */
+async function dyingServer(port: number, isOver: (connections: number, sent: string) => boolean) {
+  let connections = 0;
+  let isAway = false;
+  const sockets = new Set<Socket>();
+  const end = (): void => {
+    isAway = true;
+    for (const socket of sockets) socket.destroy();
+  };
+  const server = createServer((incoming) => {
+    const onward = createConnection({ port, host: '127.0.0.1' });
+    let sent = '';
+    connections++;
+    for (const [from, to] of [[incoming, onward] as const, [onward, incoming] as const]) {
+      sockets.add(from);
+      from.on('error', () => to.destroy()).on('close', () => to.destroy());
+    }
+    incoming.on('data', (bytes) => {
+      sent += bytes.toString('latin1');
+      if (isOver(connections, sent)) end();
+      else onward.write(bytes);
+    });
+    onward.on('data', (bytes) => incoming.write(bytes));
+    if (isAway || isOver(connections, sent)) end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = (): void => {
+    end();
+    server.close();
+  };
+  return { port: (server.address() as AddressInfo).port, close };
+}
+
 describe('PostgreSQL', () => {
   test('nobody listens there', async () => {
     const port = await freePort();
     const line = await refused({ database: database({ hosts: [{ host: '127.0.0.1', port }] }) });
     expect(line).toMatch(new RegExp(`front: log-unreachable: .*owner@127.0.0.1:${port}/one.*refused`));
+  });
+
+  test.each([
+    // In the order in which a start comes to them: the look at the server, the pool, the look at the log.
+    ['before the pool has a connection', (connections: number) => connections > 1, /owner@/],
+    [
+      'while the log is looked at',
+      (_: number, sent: string) => /SELECT event_offset, topic FROM tx_events/i.test(sent),
+      /can no longer be reached/,
+    ],
+  ])('it goes away %s', async (_, isOver, said) => {
+    const server = await dyingServer(postgres.port, isOver);
+    try {
+      const line = await refused({ database: database({ hosts: [{ host: '127.0.0.1', port: server.port }] }) });
+      expect(line).toMatch(/front: log-unreachable: /);
+      expect(line).toMatch(said);
+    } finally {
+      server.close();
+    }
   });
 
   test('no host of that name', async () => {

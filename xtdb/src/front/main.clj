@@ -54,6 +54,7 @@
    :lanes (lanes/open)
    :starting (starting/since node)
    :store-failed (promise)
+   :data (:data flags)
    :read-only? (:read-only flags)})
 
 (defn- listen! [context flags]

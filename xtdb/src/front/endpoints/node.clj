@@ -1,8 +1,14 @@
 (ns front.endpoints.node
-  "The node itself: its status, its basis, its attributes."
+  "The node itself: its status, its basis, its attributes, its index as files."
   (:require [front.endpoints.basis :as basis]
+            [front.refusal :as refusal]
             [front.starting :as starting]
-            [xtdb.api :as xt]))
+            [xtdb.api :as xt]
+            [xtdb.checkpoint :as cp]
+            [xtdb.codec :as c])
+  (:import (java.nio.file Path)))
+
+(set! *warn-on-reflection* true)
 
 (defn- with-health
   "What XTDB says of a node, and what it does not: a log that is no longer read, how far the index of a shared one has come."
@@ -34,3 +40,18 @@
   "GET /attribute-stats: how many documents have each attribute, approximately."
   [{:keys [node]} _]
   {:status 200, :body (xt/attribute-stats node)})
+
+(defn checkpoint
+  "POST /checkpoint: puts the index, as it is after a transaction or a later one, into the folder `checkpoint` of --data, in place of what is there. Most of its
+  files are links to those of the index, which are never written again. 400 where the index lies in memory."
+  [{:keys [node ^Path data]} _]
+  (let [store (get-in node [:index-store :kv-store])]
+    (when-not (and data (satisfies? cp/CheckpointSource store))
+      (throw (refusal/refuse 400 {:error "The index of this node does not lie in files."})))
+    (let [{:keys [tx]} (locking store
+                         (cp/save-checkpoint store (.toFile (.resolve data "checkpoint"))))]
+      {:status 200
+       :body {::xt/tx-id (::xt/tx-id tx)
+              ::xt/tx-time (::xt/tx-time tx)
+              :front/log (get-in (xt/status node) [:front/log :name])
+              :front/index-version c/index-version}})))

@@ -11,8 +11,8 @@
 
 (set! *warn-on-reflection* true)
 
-(def ^:private first-limit-ms
-  "How long the first transaction of a log that is not empty may take to be read."
+(def ^:private read-limit-ms
+  "How long a transaction that is in the log may take to be read."
   30000)
 
 (defn- write!
@@ -23,14 +23,16 @@
     (db/submit-docs documents (xio/map-vals c/xt->crux (into {} (mapcat :docs) operations)))
     @(db/submit-tx log (mapv conform/->tx-event operations) {})))
 
-(defn- first-transaction [log]
-  (let [until (+ (System/nanoTime) (* 1000000 (long first-limit-ms)))]
+(defn- transaction-after
+  "The first transaction of a log after this id, or of all, which is known to be there."
+  [log tx-id]
+  (let [until (+ (System/nanoTime) (* 1000000 (long read-limit-ms)))]
     (loop []
-      (let [found (with-open [^ICursor cursor (db/open-tx-log log nil {})]
+      (let [found (with-open [^ICursor cursor (db/open-tx-log log tx-id {})]
                     (first (iterator-seq cursor)))]
         (cond
           found found
-          (< until (System/nanoTime)) (throw (trouble/trouble :log-unreachable "The first transaction of the log could not be read in time"))
+          (< until (System/nanoTime)) (throw (trouble/trouble :log-unreachable "A transaction of the log could not be read in time"))
           :else (recur))))))
 
 (defn- document-of [documents transaction]
@@ -63,15 +65,32 @@
                                                  (when known (str " (" known "; this one is " name ")")))))
       :else (db/store-index-meta index :front/log name))))
 
+(defn- time-of [{::xt/keys [tx-time submit-tx-opts]}]
+  (or (::xt/tx-time submit-tx-opts) tx-time))
+
+(defn- check-tip!
+  "A log that was set back, to a backup for instance, gives the ids of what it has lost to other transactions: an index that has seen the lost ones would take
+  those for the ones that it knows."
+  [log index]
+  (when-let [{::xt/keys [tx-id tx-time]} (db/latest-completed-tx index)]
+    (let [end (::xt/tx-id (db/latest-submitted-tx log) -1)
+          found (when (<= tx-id end)
+                  (transaction-after log (when (pos? tx-id) (dec tx-id))))]
+      (when-not (and (= tx-id (::xt/tx-id found)) (= tx-time (time-of found)))
+        (throw (trouble/trouble :log-mismatch (str "The log was set back: the index in this data folder has seen a transaction " tx-id " that is not in it"
+                                                   (when (< end tx-id) (str ", for it ends at " end))
+                                                   ". Remove the folder `index`, or restore a checkpoint that was made from what the log has now")))))))
+
 (defn check!
-  "Makes sure that a log is one of ours, of this format, with its documents, and the one that the index was made from; begins an empty one.
+  "Makes sure that a log is one of ours, of this format, with its documents, and the one that the index was made from, as it is now; begins an empty one.
   Gives the log's name. Throws what `front.shared.trouble` makes."
   [{:keys [log documents index format]}]
   (when-not (db/latest-submitted-tx log)
     (check-empty! index)
     (write! log documents format))
-  (let [document (or (document-of documents (first-transaction log))
+  (let [document (or (document-of documents (transaction-after log nil))
                      (throw (trouble/trouble :log-mismatch "The log was begun by another program")))]
     (check-format! document format)
     (check-index! index (:front/log document))
+    (check-tip! log index)
     (:front/log document)))

@@ -48,7 +48,7 @@
   reading)
 
 ;; No record: XTDB asks every part of a record for its status, and Kafka's own waits for the broker.
-(deftype ^:private SharedLog [log log-name seen ended ^ScheduledExecutorService watch]
+(deftype ^:private SharedLog [log known seen ended ^ScheduledExecutorService watch]
   db/TxLog
   (submit-tx [_ events] (db/submit-tx log events))
   (submit-tx [_ events options] (db/submit-tx log events options))
@@ -58,7 +58,7 @@
   status/Status
   (status-map [_]
     (let [{:keys [reachable? submitted]} @seen]
-      (cond-> {:front/log {:name log-name, :reachable? (boolean reachable?), :submitted submitted}}
+      (cond-> {:front/log (assoc known :reachable? (boolean reachable?) :submitted submitted)}
         @ended (assoc :front/log-ended? true))))
   Closeable
   (close [_]
@@ -77,6 +77,6 @@
                    (identity/check! {:log log, :documents document-store, :index index-store, :format format})
                    (catch Throwable e
                      (xio/try-close log)
-                     (throw e)))
+                     (throw (trouble/unless-away e))))
         seen (atom {:reachable? true})]
-    (->SharedLog log log-name seen (atom false) (watch! log seen))))
+    (->SharedLog log {:name log-name, :format format} seen (atom false) (watch! log seen))))

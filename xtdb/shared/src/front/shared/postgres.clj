@@ -10,9 +10,10 @@
             [xtdb.system :as sys]
             [xtdb.tx.subscribe :as subscribe])
   (:import (com.zaxxer.hikari HikariConfig HikariDataSource)
+           (com.zaxxer.hikari.pool HikariPool$PoolInitializationException)
            (java.io Closeable)
            (java.net ConnectException UnknownHostException)
-           (java.sql Connection SQLException)
+           (java.sql Connection SQLException SQLTransientException)
            (java.time Duration)
            (javax.net.ssl SSLException)
            (javax.sql DataSource)
@@ -76,7 +77,7 @@
       (str/starts-with? state "57P") (trouble :log-unreachable "PostgreSQL is starting or stopping at " at ": " said)
       (caused-by? e [SSLException]) (trouble :log-unreachable "No TLS connection to " at ": " said)
       (caused-by? e [UnknownHostException]) (trouble :log-unreachable "No host of that name for " at ": " said)
-      (or (str/starts-with? state "08") (caused-by? e [ConnectException]))
+      (or (str/starts-with? state "08") (caused-by? e [ConnectException SQLTransientException]))
       (if (str/includes? said "password")
         (trouble :log-denied "PostgreSQL does not let " at " in: " said)
         (trouble :log-unreachable "PostgreSQL cannot be reached at " at ": " said))
@@ -121,7 +122,11 @@
             (.close pool)
             (throw e))))
       (catch SQLException e
-        (throw (failure database e))))))
+        (throw (failure database e)))
+      (catch HikariPool$PoolInitializationException e
+        (throw (if-let [cause (first (filter #(instance? SQLException %) (trouble/causes e)))]
+                 (failure database cause)
+                 e))))))
 
 (defn- remembering
   "The same connections; the last one that a thread took stays in `taken`."
