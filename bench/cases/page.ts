@@ -74,6 +74,18 @@ async function makeSession(
   await client.closeSession(session);
 }
 
+/** A session whose strip has so many columns: one for each turn, as it handed out no context; a file is listed every tenth, and is a row. */
+async function makeColumns(client: ContextClient, id: string, columns: number): Promise<void> {
+  const session = await client.openSession({ id });
+  for (let turn = 1; turn <= columns; turn += 1) {
+    await session.reportMessage({ role: 'user', text: `Turn ${turn}` });
+    const output = `output ${turn}`;
+    if (turn % 10 === 0) await session.recordCall({ tool: 'bash', args: { turn }, status: 'ok', content: output, answer: () => output });
+    await client.backpressure(2_000, 120_000);
+  }
+  await client.closeSession(session);
+}
+
 /** Runs in the page: waits until a view is there and nothing is being read. */
 const SHOWN = "document.querySelector('h1') !== null && !document.body.innerText.includes('Reading…')";
 
@@ -140,14 +152,14 @@ export async function measurePage(workshop: Workshop): Promise<CaseResult> {
     contexts: true,
     content: (turn) => `${turn}: ${'what the command says\n'.repeat(40)}`,
   });
-  const calls = Math.min(SCROLLED_CALLS, turns * 10);
-  workshop.tell(`a session of ${calls} calls`);
-  await makeSession(client, 'bench-page-calls', { turns: calls, contexts: false, content: (turn) => `output ${turn}` });
   const outputs = Math.min(OUTPUTS, turns / 2);
   workshop.tell(`a session of ${Math.round((outputs * OUTPUT_CHARS) / 1_000_000)} MB`);
   const line = 'what a long output says, line by line, as it was recorded then\n';
   const large = (turn: number): string => `${turn}\n${line.repeat(OUTPUT_CHARS / line.length)}`;
   await makeSession(client, 'bench-page-large', { turns: outputs, contexts: false, content: large });
+  const calls = Math.min(SCROLLED_CALLS, turns * 10);
+  workshop.tell(`a session of ${calls} calls`);
+  await makeColumns(client, 'bench-page-calls', calls);
   await client.close();
 
   const server = await startServer(workshop, dataDir);

@@ -10,9 +10,6 @@ import { expectQuiet, type WatchedPage, watchedPage } from './browser.js';
 import { openBrowser } from './chromium.js';
 import { type RecordedSession, recordedSession } from './recorded-session.js';
 
-/** Where pictures of the views are put; none are taken where it is not set. */
-const PICTURES = process.env.PALIMPSEST_PICTURES;
-
 describe('a session in one file', () => {
   let made: RecordedSession;
   let file: string;
@@ -56,7 +53,7 @@ describe('a session in one file', () => {
     ['query', () => 'query', /Query/],
   ];
 
-  test.each(views)('%s is shown from the disk, without a network, to everybody', async (name, address, title) => {
+  test.each(views)('%s is shown from the disk, without a network, to everybody', async (_name, address, title) => {
     const watched = await open(address());
     const { page } = watched;
     expect(await page.locator('h1').first().textContent()).toMatch(title);
@@ -65,7 +62,6 @@ describe('a session in one file', () => {
     expect(await watched.barriers()).toEqual([]);
     await page.emulateMedia({ colorScheme: 'light' });
     expect(await watched.barriers()).toEqual([]);
-    if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `file-${name}.png`) });
     await page.close();
   });
 

@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { type Serve, startServe } from '../support/mcp-clients.js';
 import { expectQuiet, type WatchedPage, watchedPage } from './browser.js';
 import { openBrowser } from './chromium.js';
 import { type RecordedSession, recordedSession } from './recorded-session.js';
-
-/** Where pictures of the views are put; none are taken where it is not set. */
-const PICTURES = process.env.PALIMPSEST_PICTURES;
 
 describe('the review page', () => {
   let made: RecordedSession;
@@ -52,7 +48,7 @@ describe('the review page', () => {
     ['query', () => `query?q=${encodeURIComponent('{:find [?tool (count ?e)] :where [[?e :tool ?tool]]}')}`, 'Query'],
   ];
 
-  test.each(views)('%s is shown, to everybody, and does nothing that it must not', async (name, address, title) => {
+  test.each(views)('%s is shown, to everybody, and does nothing that it must not', async (_name, address, title) => {
     const watched = await open(address());
     const { page } = watched;
     expect(await page.locator('h1').first().textContent()).toContain(title);
@@ -64,7 +60,6 @@ describe('the review page', () => {
     expect(await watched.barriers()).toEqual([]);
     await page.emulateMedia({ colorScheme: 'light' });
     expect(await watched.barriers()).toEqual([]);
-    if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `${name}.png`) });
     await page.close();
   });
 

@@ -150,7 +150,10 @@ function Chart({ strip }: { readonly strip: Strip }) {
   }
   const points = curve?.tokens
     .slice(columns.from, columns.to)
-    .map((tokens, n) => `${(columns.from + n) * COLUMN + COLUMN / 2},${FILL - (tokens / Math.max(curve.most, budget)) * (FILL - 6)}`)
+    // Of a call that the provider said nothing of there is no point.
+    .flatMap((tokens, n) =>
+      tokens === 0 ? [] : [`${(columns.from + n) * COLUMN + COLUMN / 2},${FILL - (tokens / Math.max(curve.most, budget)) * (FILL - 6)}`],
+    )
     .join(' ');
   const signs = [...marked].filter(([column]) => column >= columns.from && column < columns.to);
   const width = calls.length * COLUMN;

@@ -102,13 +102,13 @@ function ownHistory({ steps, pieceFrom, pieceTo }: Parted): PrefixCause | undefi
 
 /** What a step did, in words. */
 function byStep(
-  { seq, call, message }: Step,
+  { seq, call, message, by }: Step,
   calls: CallTexts,
   { what, object }: { readonly what: string; readonly object?: ObjectId },
 ): PrefixCause {
   const tool = call === undefined ? undefined : (calls.get(call.id)?.head.split(' ', 1)[0] ?? 'a call');
-  const who = tool === undefined ? `a message of ${message?.role ?? 'nobody'}` : tool;
-  const kind = tool === undefined ? 'message' : VERBS.has(tool) ? 'verb' : 'call';
+  const who = by === undefined ? (tool ?? `a message of ${message?.role ?? 'nobody'}`) : 'a person';
+  const kind = by !== undefined || VERBS.has(tool ?? '') ? 'verb' : tool === undefined ? 'message' : 'call';
   return { kind, why: `${what}: step ${seq}, ${who}`, step: seq, ...defined({ object }) };
 }
 

@@ -56,7 +56,8 @@ describe('a person in a session', () => {
     expect(Math.abs(after.request.tokens - before.request.tokens - price.per_call)).toBeLessThanOrEqual(2);
     expect(await api.call('getSession', id)).toMatchObject({ turn, step: step + 1 });
 
-    const { changes } = await ask('changes', { session: id });
+    const { changes, prefix } = await ask('changes', { session: id });
+    expect(prefix.cause).toMatchObject({ kind: 'verb', why: expect.stringContaining(`step ${step + 1}, a person`), step: step + 1 });
     expect(changes.find(({ object }) => object === file)).toMatchObject({ kind: 'collapsed', actor: 'person', step: step + 1 });
     const { marks } = await ask('strip', { session: id });
     expect(marks.filter(({ kind }) => kind === 'verb')).toMatchObject([{ tool: 'deactivate', by: 'person', object: file, step: step + 1 }]);

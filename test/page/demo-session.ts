@@ -1,0 +1,100 @@
+import { mkdir, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CallReport } from '../../src/client/session/call-report.js';
+import type { ContextClient } from '../../src/client/session/context-client.js';
+import { changeByPerson } from '../../src/client/session/person-steps.js';
+import { filesystemId, type ObjectId } from '../../src/objects/ids.js';
+import { mentions, openClient, wholeRead } from '../support/context.js';
+
+/** How an agent in a sandbox sees the folder, so that a picture names no folder of the machine that it was taken on. */
+export const DEMO_MOUNT = '/project';
+export const DEMO_FILESYSTEM = 'fs-demo';
+
+const code = (name: string, lines: number): string =>
+  Array.from({ length: lines }, (_, i) => `export const ${name}${i} = (items: readonly Item[]): number => items.length + ${i};`).join('\n');
+
+/** Its files, in the order in which the agent reads them. */
+const FILES: Readonly<Record<string, string>> = {
+  'src/cart.ts': `import type { Item } from './item.js';\n\n/** What a cart costs, in cents. */\nexport function total(items: readonly Item[]): number {\n  return items.reduce((sum, item) => sum + item.price, 0);\n}\n\n${code('cart', 30)}\n`,
+  'src/item.ts': `export interface Item {\n  readonly price: number;\n  readonly count: number;\n}\n\n${code('item', 12)}\n`,
+  'test/cart.test.ts': `import { total } from '../src/cart.js';\n\ntest('an item counts as often as it was chosen', () => {\n  expect(total([{ price: 250, count: 3 }])).toBe(750);\n});\n\n${code('check', 18)}\n`,
+  'src/discount.ts': `${code('discount', 24)}\n`,
+};
+
+/** Records a session to be shown: an agent mends a cart, forgets and looks again, and a person helps. Resolves to its id and the file that changed. */
+export async function demoSession(
+  root: string,
+  id: string,
+): Promise<{ readonly session: string; readonly file: ObjectId; readonly client: ContextClient }> {
+  const client = await openClient(root, {
+    filesystemId: filesystemId(DEMO_FILESYSTEM),
+    mounts: [{ agentPrefix: DEMO_MOUNT, canonicalPrefix: root }],
+    cwd: DEMO_MOUNT,
+  });
+  let second = 0;
+  const write = async (path: string, text: string): Promise<void> => {
+    await mkdir(join(root, path, '..'), { recursive: true });
+    await writeFile(join(root, path), text);
+    second += 10;
+    const time = Math.floor(Date.now() / 1_000) - 3_600 + second;
+    await utimes(join(root, path), time, time);
+  };
+  for (const [path, text] of Object.entries(FILES)) await write(path, text);
+  const session = await client.openSession({ id });
+  const call = async (tool: string, args: CallReport['args'], content: string, more: Partial<CallReport> = {}): Promise<void> => {
+    await session.assemble({ deliver: 'library' });
+    const recorded = await session.recordCall({ tool, args, status: 'ok', content, answer: () => content, ...more });
+    await recorded.applied;
+  };
+  const read = async (path: string): Promise<void> =>
+    call('read', { path }, FILES[path] ?? '', { readings: [await wholeRead(client, path)] });
+  const turn = async (text: string, work: () => Promise<void>, answer: string): Promise<void> => {
+    await session.reportMessage({ role: 'user', text });
+    await work();
+    await session.assemble({ deliver: 'library' });
+    await session.reportMessage({ role: 'assistant', text: answer }, undefined, {
+      input: 900,
+      cacheRead: 4_000 + 600 * session.state.seq,
+      output: 120,
+    });
+  };
+  await session.setSystemPrompt('You are a careful engineer. Read before you change, and run the tests.');
+  await turn(
+    'The cart counts each item once, however often it was chosen. Mend it.',
+    async () => {
+      await call('ls', { path: 'src' }, Object.keys(FILES).join('\n'), { mentions: await mentions(client, Object.keys(FILES)) });
+      for (const path of ['src/cart.ts', 'src/item.ts', 'test/cart.test.ts']) await read(path);
+    },
+    'total() leaves the count out. I mend it and run the test.',
+  );
+  const mended = (FILES['src/cart.ts'] ?? '').replace('sum + item.price', 'sum + item.price * item.count');
+  await turn(
+    'Go on.',
+    async () => {
+      await write('src/cart.ts', mended);
+      await call('edit', { path: 'src/cart.ts' }, 'edited', { readings: [await wholeRead(client, 'src/cart.ts')] });
+      for (let i = 1; i <= 6; i += 1)
+        await call('bash', { command: `npm test -- part ${i}` }, `PASS test/cart.test.ts (${i})\n`.repeat(12));
+    },
+    'The test passes.',
+  );
+  const { id: file } = await client.files.locate('src/cart.ts');
+  const { id: item } = await client.files.locate('src/item.ts');
+  await turn(
+    'Discounts look wrong, too.',
+    async () => {
+      await read('src/discount.ts');
+      const plan = await session.planVerb('deactivate', [item]);
+      await call('deactivate', { ids: ['src/item.ts'] }, 'deactivated', { plan });
+      await write('src/cart.ts', `${mended}\n/** Changed by a colleague. */\n`);
+      await call('grep', { pattern: 'discount' }, 'src/discount.ts: 24 lines');
+    },
+    'They are right: they are taken off the total.',
+  );
+  await changeByPerson(session, { verb: 'pin', references: [file] });
+  await changeByPerson(session, { verb: 'activate', references: [item] });
+  await turn('Say what you changed.', async () => read('src/cart.ts'), 'One line in src/cart.ts: the price times the count.');
+  await session.assemble({ deliver: 'library' });
+  await client.closeSession(session);
+  return { session: id, file, client };
+}

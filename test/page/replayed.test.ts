@@ -1,0 +1,88 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Browser, BrowserContext } from 'playwright-core';
+import { askHere } from '../support/ask-here.js';
+import { type Serve, startServe, suiteData, temporaryRoot } from '../support/mcp-clients.js';
+import { recordingPath } from '../support/recordings.js';
+import { fixtures, replay } from '../support/replays.js';
+import { expectQuiet, watchedPage } from './browser.js';
+import { openBrowser } from './chromium.js';
+
+/** One recording of each format, as its program writes it. */
+const RECORDINGS: Readonly<Record<string, string>> = {
+  'claude-code': 'coding.jsonl',
+  cline: 'session.messages.json',
+  codex: 'coding.jsonl',
+  'gemini-cli': 'session.jsonl',
+  'mini-swe-agent': 'calls.traj.json',
+  'openai-chat': 'messages.jsonl',
+  'openhands-legacy': 'events.json',
+  'openhands-sdk': 'events.jsonl',
+  pi: 'coding.jsonl',
+  'swe-agent': 'calls.traj',
+};
+
+describe('a replayed session of each format', () => {
+  let root: string;
+  let remove: () => Promise<void>;
+  let serve: Serve;
+  let origin: string;
+  let browser: Browser;
+  let context: BrowserContext;
+  let disk: BrowserContext;
+
+  beforeAll(async () => {
+    ({ root, remove } = await temporaryRoot());
+    serve = await startServe(['--share-sessions'], root);
+    ({ origin } = new URL(serve.url));
+    browser = await openBrowser();
+    [context, disk] = [await browser.newContext(), await browser.newContext({ offline: true })];
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await serve?.close();
+    await remove?.();
+  });
+
+  test('there is one of each', async () => {
+    expect(Object.keys(RECORDINGS).sort()).toEqual([...(await fixtures()).keys()].sort());
+  });
+
+  test.each(Object.entries(RECORDINGS))('%s: every view shows it, served and in a file', async (format, name) => {
+    const { sessions } = await replay(recordingPath(`${format}/${name}`));
+    const session = sessions[0]?.session ?? '';
+    const watched = await watchedPage(context, origin);
+    const { page } = watched;
+    const shown = async (address: string): Promise<void> => {
+      await page.goto(address);
+      await watched.settled();
+      expect([address, await page.locator('[role=alert]').allTextContents()]).toEqual([address, []]);
+    };
+    await shown(`${origin}/review/strip?session=${session}&all=1#token=${serve.token}`);
+    const object = await page.locator('.band-names a').first().getAttribute('href');
+    for (const view of ['turns', 'changes', 'files', 'search', 'request']) {
+      await shown(`${origin}/review/${view}?session=${session}${view === 'search' ? '&q=the' : ''}`);
+    }
+    await page.getByRole('status', { name: 'Check' }).getByText('Made again, byte for byte').waitFor();
+    if (object !== null) await shown(new URL(object, origin).href);
+    await shown(`${origin}/review/?q=${session}`);
+    await shown(`${origin}/review/compare?session=${session}&with=${session}`);
+    expectQuiet(watched);
+    await page.close();
+
+    const file = join(root, `${format}.html`);
+    const { code, stderr } = await askHere(['export', session, '--html', file, '--data', suiteData()]);
+    expect([code, stderr]).toEqual([0, '']);
+    const address = pathToFileURL(file).href;
+    const offline = await watchedPage(disk, address);
+    for (const view of ['', 'strip?all=1', 'turns', 'changes', 'request']) {
+      await offline.page.goto(`${address}#/${view}`);
+      await offline.settled();
+      expect([view, await offline.page.locator('[role=alert]').allTextContents()]).toEqual([view, []]);
+    }
+    await offline.page.getByRole('status', { name: 'Check' }).getByText('Made again, byte for byte').waitFor();
+    expectQuiet(offline);
+    await offline.page.close();
+  });
+});
