@@ -54,7 +54,6 @@
    :lanes (lanes/open)
    :starting (starting/since node)
    :store-failed (promise)
-   :data (:data flags)
    :read-only? (:read-only flags)})
 
 (defn- listen! [context flags]
