@@ -8,7 +8,8 @@ export type StripCall = Strip['calls'][number];
 export type StripBand = Strip['bands'][number];
 export type StripMark = Strip['marks'][number];
 export type BandState = StripBand['changes'][number]['state'];
-export type RequestView = ReviewAnswer<'Request'>;
+/** `redacted`: something in it was masked before it was written to a file. */
+export type RequestView = ReviewAnswer<'Request'> & { readonly redacted?: boolean };
 export type RequestItem = RequestView['items'][number];
 export type Changes = ReviewAnswer<'Changes'>;
 export type Change = Changes['changes'][number];

@@ -143,6 +143,49 @@ async function* linesOf(documents: SessionDocuments, collected: CollectedSession
   }
 }
 
+/** A bundle that is being made. */
+export interface MadeBundle {
+  readonly session: SessionId;
+  readonly turn: number;
+  readonly step: number;
+  /** Its lines, which are compressed where they are written to. */
+  lines(): AsyncGenerator<string>;
+  /** What its last line says, once that was made. */
+  readonly manifest: BundleManifest | undefined;
+}
+
+/**
+ * Makes the bundle of a session up to a step, the last one if left out.
+ * @throws {HistoryError} `not-yet`
+ * @throws {StoreError} `missing-part`, `corrupt-part`
+ * @throws {XtdbError}
+ */
+export async function makeBundle(
+  timeline: Timeline,
+  { session, upto }: { readonly session: SessionId; readonly upto?: number | undefined },
+): Promise<MadeBundle> {
+  const { present } = timeline;
+  const steps = (await timeline.steps(session)).slice(0, upto);
+  const collected = await collectSession({ present, steps }, session);
+  const { turn, step } = collected;
+  let manifest: BundleManifest | undefined;
+  async function* lines(): AsyncGenerator<string> {
+    const written = new Written();
+    yield* linesOf(present.documents, collected, written);
+    manifest = written.manifest();
+    yield bundleLine({ manifest });
+  }
+  return {
+    session,
+    turn,
+    step,
+    lines,
+    get manifest() {
+      return manifest;
+    },
+  };
+}
+
 /**
  * Writes a session as one file that any database can take in: everything up to a step, the last one if left out. The same session gives the same bytes. The file appears whole, for its user alone, and never over
  * another one.
@@ -156,17 +199,8 @@ export async function exportBundle(
   { session, file, upto }: { readonly session: SessionId; readonly file: string; readonly upto?: number | undefined },
 ): Promise<WrittenBundle> {
   const path = resolve(file);
-  const { present } = timeline;
-  const steps = (await timeline.steps(session)).slice(0, upto);
-  const collected = await collectSession({ present, steps }, session);
-  const written = new Written();
-  let manifest: BundleManifest | undefined;
-  async function* lines(): AsyncGenerator<string> {
-    yield* linesOf(present.documents, collected, written);
-    manifest = written.manifest();
-    yield bundleLine({ manifest });
-  }
-  await writeBundleFile(path, lines(), [createGzip({ level: 6 })]);
-  const { turn, step } = collected;
+  const bundle = await makeBundle(timeline, { session, upto });
+  await writeBundleFile(path, bundle.lines(), [createGzip({ level: 6 })]);
+  const { turn, step, manifest } = bundle;
   return { file: path, session, turn, step, manifest: manifest as BundleManifest };
 }

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { acquireSessionLock, type SessionLock } from '../lease/session-lock.js';
 import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
-import { type ImportState, importId, toImportPart, toTransactionPart } from '../store/import-parts.js';
+import { type ImportedTransaction, type ImportState, importId, toImportPart, toTransactionPart } from '../store/import-parts.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import { BundleError } from './bundle-error.js';
 import { type CheckedBundle, type CheckedTransaction, chained, checkBundle } from './check-bundle.js';
+import { TextCheck } from './check-document.js';
 import { compareWithDatabase, type HeldVersions, importedKey } from './find-conflicts.js';
 import { type BundleLimits, readBundle } from './read-bundle.js';
 
@@ -43,8 +44,6 @@ const ALWAYS = new Date(0);
 /** Characters of texts that one transaction takes. */
 const TEXTS_AT_ONCE = 4 * 1_048_576;
 
-const WHAT = 'palimpsest import';
-
 /** What one transaction of the bundle is written as. */
 interface Block {
   readonly transaction: CheckedTransaction;
@@ -52,12 +51,27 @@ interface Block {
   readonly documents: readonly StoredDocument[];
 }
 
-/** The transactions of a bundle that was checked, with their documents. @throws {BundleError} `altered` – the file is another one by now */
-async function* blocksOf(file: string, { transactions }: CheckedBundle, limits: BundleLimits): AsyncGenerator<Block> {
+/** Texts of a transaction that has more of them than are held at once; it follows with the others. */
+interface TextsAhead {
+  /** Of the transaction. */
+  readonly number: number;
+  readonly ahead: readonly StoredDocument[];
+}
+
+const unitsOf = ({ text }: StoredDocument): number => (typeof text === 'string' ? text.length : 0);
+
+/**
+ * The transactions of a bundle that was checked, with their documents. Of their texts no more is held than one transaction of a database takes.
+ * @throws {BundleError} `altered` – the file is another one by now
+ */
+async function* blocksOf(file: string, { transactions }: CheckedBundle, limits: BundleLimits): AsyncGenerator<Block | TextsAhead> {
   let chain = '';
   let at = -1;
   let [texts, documents]: [StoredDocument[], StoredDocument[]] = [[], []];
   let next: StoredDocument[] = [];
+  let units = 0;
+  // What goes ahead is written before it is known that all of its transaction is as it was: each text is what its hash says.
+  const check = new TextCheck();
   const closed = (): Block | undefined => {
     const transaction = transactions[at];
     return transaction === undefined || documents.length === 0 ? undefined : { transaction, texts, documents };
@@ -74,9 +88,16 @@ async function* blocksOf(file: string, { transactions }: CheckedBundle, limits: 
       documents = [];
     }
     if (line.kind !== 'manifest') chain = chained(chain, read);
-    if (line.kind === 'text') next.push(line.document);
-    if (line.kind === 'transaction') [at, texts, next] = [at + 1, next, []];
+    if (line.kind === 'transaction') [at, texts, next, units] = [at + 1, next, [], 0];
     if (line.kind === 'put') documents.push(line.document);
+    if (line.kind !== 'text') continue;
+    check.take(line.document);
+    if (units > 0 && units + unitsOf(line.document) > TEXTS_AT_ONCE) {
+      yield { number: at + 2, ahead: next };
+      [next, units] = [[], 0];
+    }
+    next.push(line.document);
+    units += unitsOf(line.document);
   }
 }
 
@@ -100,7 +121,7 @@ class BundleWriter {
   async write({ transaction, texts, documents }: Block): Promise<void> {
     const { number, tx, time, puts } = transaction;
     if (number <= this.#here.length) return;
-    const rest = await this.#writeTexts(texts);
+    const rest = await this.#missingTexts(texts);
     const placed = documents.flatMap((document, i): readonly TxOp[] => {
       const put = puts[i];
       if (put === undefined || this.#held.isThere(put)) return [];
@@ -114,24 +135,18 @@ class BundleWriter {
     this.#here.push(await this.#commit(said, [...rest, ...placed, { op: 'put', doc: said, validTime: ALWAYS }]));
   }
 
-  /** Texts that the database does not hold: what is too much for one transaction goes ahead, since a text is the same wherever it comes from. */
-  async #writeTexts(texts: readonly StoredDocument[]): Promise<readonly TxOp[]> {
+  /** Writes texts before their transaction: a text is the same wherever it comes from. */
+  async writeAhead({ number, ahead }: TextsAhead): Promise<void> {
+    if (number <= this.#here.length) return;
+    const ops = await this.#missingTexts(ahead);
+    await this.#store.writes.write('.import', async () => ({ ops, result: undefined }));
+  }
+
+  /** What writes the texts that the database does not hold. */
+  async #missingTexts(texts: readonly StoredDocument[]): Promise<readonly TxOp[]> {
     const parts = new Map(texts.map((part) => [part['xt/id'], part]));
-    const there = texts.length === 0 ? new Set() : new Set((await (await this.#store.latest()).documents.newest([...parts.keys()])).keys());
-    let ops: TxOp[] = [];
-    let units = 0;
-    for (const [id, doc] of parts) {
-      if (there.has(id)) continue;
-      const size = typeof doc.text === 'string' ? doc.text.length : 0;
-      if (units > 0 && units + size > TEXTS_AT_ONCE) {
-        const ahead = ops;
-        await this.#store.writes.write('.import', async () => ({ ops: ahead, result: undefined }));
-        [ops, units] = [[], 0];
-      }
-      ops.push({ op: 'put', doc, validTime: ALWAYS });
-      units += size;
-    }
-    return ops;
+    const there = new Set(texts.length === 0 ? [] : await (await this.#store.latest()).existing([...parts.keys()]));
+    return [...parts].flatMap(([id, doc]): readonly TxOp[] => (there.has(id) ? [] : [{ op: 'put', doc, validTime: ALWAYS }]));
   }
 
   /** Commits what a part says has been written; a commit whose answer was lost is looked up. */
@@ -162,13 +177,17 @@ class BundleWriter {
   }
 }
 
-async function lockAll(clientDir: string, sessions: readonly string[]): Promise<readonly SessionLock[]> {
+/** Takes some sessions; the function that is returned gives them back. */
+async function lockSessions(clientDir: string, sessions: readonly string[]): Promise<() => void> {
   const locks: SessionLock[] = [];
-  try {
-    for (const name of sessions) locks.push(await acquireSessionLock(clientDir, sessionId(name), { what: WHAT }));
-    return locks;
-  } catch (error) {
+  const unlock = (): void => {
     for (const lock of locks) lock.release();
+  };
+  try {
+    for (const name of sessions) locks.push(await acquireSessionLock(clientDir, sessionId(name), { what: 'palimpsest import' }));
+    return unlock;
+  } catch (error) {
+    unlock();
     throw error;
   }
 }
@@ -180,17 +199,33 @@ interface Begun {
   readonly here: readonly number[];
   /** Its versions. */
   readonly keys: ReadonlySet<string>;
+  readonly transactions: readonly ImportedTransaction[];
+}
+
+/** Whether a bundle begins with what has come of another one: then it goes on behind it. */
+function isBeginning(arrived: readonly ImportedTransaction[], transactions: readonly CheckedTransaction[]): boolean {
+  return (
+    arrived.length > 0 &&
+    arrived.every(({ tx, time, puts }, i) => {
+      const other = transactions[i];
+      const said = other && { tx: other.tx, time: Date.parse(other.time), puts: other.puts.map(({ id, validTime }) => [id, validTime]) };
+      return isDeepStrictEqual(said, { tx, time, puts });
+    })
+  );
 }
 
 async function begunImport(store: ObjectStore, session: SessionId): Promise<Begun> {
   const { documents } = await store.latest();
   const ids: string[] = [];
   const keys = new Set<string>();
-  for await (const { number, puts } of documents.importedTransactions(session)) {
+  const transactions: ImportedTransaction[] = [];
+  for await (const { number, ...transaction } of documents.importedTransactions(session)) {
+    const { puts } = transaction;
     ids.push(importId(session, number));
+    transactions.push(transaction);
     for (const [id, validTime] of puts) keys.add(importedKey(id, validTime));
   }
-  return { here: (await documents.places(ids)).map(({ txId }) => txId), keys };
+  return { here: (await documents.places(ids)).map(({ txId }) => txId), keys, transactions };
 }
 
 /**
@@ -207,17 +242,18 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
   const bundle = await checkBundle(file, limits);
   const { header, manifest, transactions } = bundle;
   const session = sessionId(header.session);
-  const locks = await lockAll(clientDir, header.sessions);
+  const unlock = await lockSessions(clientDir, header.sessions);
   try {
     const { documents } = await store.latest();
     const before = await documents.importOf(session);
     const isBegun = before?.isWhole === false;
-    if (isBegun && before.sha256 !== manifest.sha256)
+    const begun: Begun = isBegun ? await begunImport(store, session) : { here: [], keys: new Set(), transactions: [] };
+    const isOther = isBegun && before.sha256 !== manifest.sha256;
+    if (isOther && !isBeginning(begun.transactions, transactions))
       throw new BundleError(
         'conflict',
-        `session ${session} is being imported from another bundle, which was cut short: import that one again first; nothing was changed`,
+        `session ${session} is being imported from another bundle, which was cut short, and this one does not begin with what has come of it: import that one again; nothing was changed`,
       );
-    const begun: Begun = isBegun ? await begunImport(store, session) : { here: [], keys: new Set() };
     const held = await compareWithDatabase(bundle, documents, begun.keys);
     const { turn, step, sessions } = header;
     const answer = { session, turn, step, sessions, bundle };
@@ -241,7 +277,7 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     const parts = owned.map((name) => ({ name: sessionId(name), state: name === session ? state : { ...state, transactions: 0 } }));
     const say = (isWhole: boolean): readonly TxOp[] =>
       parts.map(({ name, state: said }) => ({ op: 'put', doc: toImportPart(name, said, isWhole), validTime: ALWAYS }));
-    if (!isBegun) {
+    if (!isBegun || isOther) {
       const ids = owned.map((name) => importId(sessionId(name)));
       const said = await documents.newest(ids);
       const free = [
@@ -257,13 +293,16 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     }
     const writer = new BundleWriter(store, session, { held, here: begun.here });
     for await (const block of blocksOf(file, bundle, limits)) {
-      await writer.write(block);
-      onProgress?.(block.transaction.number, transactions.length);
+      if ('ahead' in block) await writer.writeAhead(block);
+      else {
+        await writer.write(block);
+        onProgress?.(block.transaction.number, transactions.length);
+      }
     }
     await store.writes.write('.import', async () => ({ ops: say(true), result: undefined }));
     await store.keepPages(session, { upto: step, ready: async () => undefined });
     return { ...answer, isNew: true, isRemapped: false };
   } finally {
-    for (const lock of locks) lock.release();
+    unlock();
   }
 }

@@ -11,6 +11,8 @@ export interface AskedExport extends ReviewedSession {
   readonly agent: string | undefined;
   /** Whether what was redacted may go with it. */
   readonly withRedacted: boolean;
+  /** Hides what rules say in every text; undefined where nothing is to be hidden. */
+  readonly mask: ((text: string) => string) | undefined;
   /** The folder of the page for files, as it was built. */
   readonly web: string;
 }
@@ -28,18 +30,17 @@ interface ExportFormat {
 }
 
 /** Refuses a session of which something may not be shown: a bundle holds all of it, since ids and proofs cover every byte. */
-async function requireUnredacted({ timeline: { present }, session }: AskedExport): Promise<void> {
-  const [{ REDACTION }, { BundleError }] = await Promise.all([
+async function requireUnredacted({ timeline: { present }, session, withRedacted, mask }: AskedExport): Promise<void> {
+  if (withRedacted || mask !== undefined) return;
+  const [{ redactionRules }, { BundleError }] = await Promise.all([
     import('../interop/agent-context/redaction.js'),
     import('../bundle/bundle-error.js'),
   ]);
-  const lineage = await present.lineage(session);
-  const events = lineage === undefined ? [] : await present.records(lineage, { kinds: ['event'] });
-  const count = new Set(events.filter(({ body }) => body.type === REDACTION).map(({ body }) => body.subject)).size;
+  const count = await redactionRules(present, session);
   if (count === 0) return;
   throw new BundleError(
     'redacted',
-    `session ${session} has redaction rules (${count}), and a file of it would hold what they hide: say --with-redacted, or take --format agent-context, which applies them`,
+    `session ${session} has redaction rules (${count}), and a file of it would hold what they hide: say --redact to hide it, --with-redacted, or take --format agent-context, which applies them`,
   );
 }
 
@@ -57,8 +58,8 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
     load: async () => {
       const { exportBundle } = await import('../bundle/export-bundle.js');
       return async (asked) => {
-        const { timeline, session, folder, withRedacted } = asked;
-        if (!withRedacted) await requireUnredacted(asked);
+        const { timeline, session, folder } = asked;
+        await requireUnredacted(asked);
         const { file, turn, step, manifest } = await exportBundle(timeline, { session, file: folder, upto: await lastStep(asked) });
         const { documents, texts, transactions } = manifest;
         return {
@@ -74,21 +75,24 @@ const FORMATS: Readonly<Record<string, ExportFormat>> = {
     about: 'one page for the browser with the session in it, which needs no server (docs/review-page.md)',
     load: async () => {
       const [{ writePage }, { progressLine }] = await Promise.all([import('../http/write-page.js'), import('./output.js')]);
+      const { MaskedAnswers } = await import('../http/mask-answers.js');
       return async (asked) => {
-        const { timeline, session, folder, withRedacted, web } = asked;
-        if (!withRedacted) await requireUnredacted(asked);
+        const { timeline, session, folder, web } = asked;
+        await requireUnredacted(asked);
         const line = progressLine();
         const onProgress = (what: string, done: number, total: number): void => line.show(`${done} of ${total} ${what}`);
         try {
-          const written = await writePage(timeline, { session, file: folder, upto: await lastStep(asked), web, onProgress });
+          const mask = asked.mask === undefined ? undefined : new MaskedAnswers(asked.mask);
+          const written = await writePage(timeline, { session, file: folder, upto: await lastStep(asked), web, mask, onProgress });
           const { file, bytes, sha256, manifest } = written;
-          const { turn, step, calls, versions, objects } = manifest;
+          const { turn, step, calls, versions, objects, masked } = manifest;
           return {
             lines: [
               `session ${session}, turn ${turn}, step ${step}: ${calls.length} calls, ${versions} versions of ${objects} objects in ${file} (${bytes} bytes)`,
               `what it holds has the hash ${sha256}, which the page shows too`,
+              ...(masked === null ? [] : [`${masked} texts were masked`]),
             ],
-            json: { format: 'html', session, turn, step, file, bytes, sha256, calls: calls.length, versions, objects },
+            json: { format: 'html', session, turn, step, file, bytes, sha256, calls: calls.length, versions, objects, masked },
           };
         } finally {
           line.end();
@@ -140,18 +144,37 @@ interface ExportFlags extends ReviewFlags {
   readonly agent?: string;
   readonly withRedacted?: boolean;
   readonly html?: string;
+  /** Rules in a file; true for none but the session's own. */
+  readonly redact?: string | true;
 }
+
+/** What hides texts as the flags say it: by the rules of the session, those of a file, and secrets of known forms. */
+async function maskOf({ timeline, session }: ReviewedSession, redact: ExportFlags['redact']): Promise<AskedExport['mask']> {
+  if (redact === undefined) return undefined;
+  const [{ TextMask, parseMaskRules }, { hiddenTexts }, { readFile }] = await Promise.all([
+    import('../interop/text-mask.js'),
+    import('../interop/agent-context/export-bundle.js'),
+    import('node:fs/promises'),
+  ]);
+  const { texts, patterns } = redact === true ? { texts: [], patterns: [] } : parseMaskRules(await readFile(redact, 'utf8'));
+  return new TextMask({ texts: [...texts, ...(await hiddenTexts(timeline, session))], patterns }).masked;
+}
+
+/** Formats that rules are applied to here; the others keep to their own. */
+const REDACTED: ReadonlySet<string> = new Set(['html']);
 
 /** What is written and where to, as the path and the flags say it. @throws {UsageError} */
 async function wantedFile(
   path: string | undefined,
-  { html, format }: ExportFlags,
+  { html, format, redact }: ExportFlags,
 ): Promise<{ readonly folder: string; readonly format: string }> {
   const { UsageError } = await import('../host/settings.js');
   if (html !== undefined && path !== undefined) throw new UsageError(`--html names the file already: leave out ${JSON.stringify(path)}`);
   const folder = html ?? path;
   if (folder === undefined) throw new UsageError('say what is written: a path, or --html FILE');
-  return { folder, format: html === undefined ? format : 'html' };
+  const name = html === undefined ? format : 'html';
+  if (redact !== undefined && !REDACTED.has(name)) throw new UsageError(`--redact is of ${[...REDACTED].join(' and ')}, not of ${name}`);
+  return { folder, format: name };
 }
 
 async function runExport(
@@ -166,7 +189,14 @@ async function runExport(
   const { answerSession } = await import('./review/session-answer.js');
   await answerSession(reference, { ...flags, ...defined({ at: flags.at ?? flags.asOf }) }, async (asked) => {
     const run = await loading;
-    const { lines, json } = await run({ ...asked, folder, agent: flags.agent, withRedacted: flags.withRedacted ?? false, web });
+    const { lines, json } = await run({
+      ...asked,
+      folder,
+      agent: flags.agent,
+      withRedacted: flags.withRedacted ?? false,
+      mask: await maskOf(asked, flags.redact),
+      web,
+    });
     return { lines: () => lines, json: () => json };
   });
 }
@@ -187,6 +217,12 @@ export function exportCommand(web: string): Command {
     .addOption(new Option('--as-of <moment>', 'the same as --at'))
     .addOption(new Option('--agent <name>', 'agent-context: with the memory of this agent'))
     .addOption(new Option('--with-redacted', 'bundle, html: also of a session with redaction rules, whose texts stand in it unmasked'))
+    .addOption(
+      new Option(
+        '--redact [rules]',
+        'html: what the session’s own rules and a file of rules hide, and secrets of known forms, is masked everywhere',
+      ),
+    )
     .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)
     .action(exportAction);
 }

@@ -256,7 +256,8 @@ export function harnessRoutes({
           const problem = problemOf(error);
           tell({ 'error.type': problem.code });
           if (problem.status >= 500) log.error({ err: error, url: request.url }, 'a request failed');
-          if (response.headersSent) response.end();
+          // What has begun and cannot go on is never taken for the whole.
+          if (response.headersSent) response.destroy();
           else sendProblem(response, problem, problem.status === 413 ? { connection: 'close' } : {});
         }
         tell({ 'http.response.status_code': response.statusCode });

@@ -10,6 +10,8 @@ interface ListedOperation {
   readonly summary: string;
   /** The JSON that is answered; null for plain text. */
   readonly answer: AnswerName | ReviewAnswerName | null;
+  /** What is answered where it is a file, which comes as it is made. */
+  readonly media?: string;
   /** Statuses of success, the usual one first; 200 alone where absent. */
   readonly statuses?: readonly number[];
   /** The queue in which it waits for its turn. */
@@ -235,6 +237,13 @@ export const REVIEW_OPERATIONS = {
     summary: 'The context of a session as it was handed out, or as it stood at a moment',
     answer: 'PastContext',
   },
+  bundle: {
+    path: '/v1/sessions/{id}/bundle',
+    summary: 'A session as one file for other databases, gzip of lines; one that ends before its end breaks the connection off',
+    answer: null,
+    media: 'application/gzip',
+    kind: 'long',
+  },
   notes: { path: '/v1/notes', summary: 'What reviewers said of a session, its steps and objects', answer: 'Notes' },
   strip: {
     path: '/v1/strip',
@@ -311,8 +320,10 @@ function schemas(): JsonMap {
 }
 
 /** What the document says of any operation; `more` is what it is asked with. */
-function operation(id: string, { summary, answer, statuses = [200] }: ListedOperation, more: JsonMap): JsonMap {
-  const content = answer === null ? { 'text/plain': { schema: { type: 'string' } } } : json(answer);
+function operation(id: string, { summary, answer, media, statuses = [200] }: ListedOperation, more: JsonMap): JsonMap {
+  const plain =
+    media === undefined ? { 'text/plain': { schema: { type: 'string' } } } : { [media]: { schema: { type: 'string', format: 'binary' } } };
+  const content = answer === null ? plain : json(answer);
   const successes = Object.fromEntries(statuses.map((status) => [status, { description: summary, content }]));
   const problem = { description: 'A problem', content: json('Problem', 'application/problem+json') };
   return { operationId: id, summary, ...more, responses: { ...successes, default: problem } };

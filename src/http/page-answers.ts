@@ -170,16 +170,17 @@ export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
   const held = await objectsIn(own);
   async function* answers(): AsyncGenerator<PageAnswer> {
     const parameters = { session };
-    yield { path: '/v1/strip', parameters, body: strip };
-    const { point, turns } = await askTurns(timeline, { session, at });
-    yield { path: '/v1/log', parameters, body: logAnswer(point.basis, { turns }) };
-    yield { path: '/v1/notes', parameters, body: notesAnswer((await askNotes(timeline, { session, at })).notes) };
     yield* callAnswers(own, scope);
     const objects = [...held];
     for (let i = 0; i < objects.length; i += AT_ONCE) {
       onProgress?.('objects', i, objects.length);
       for (const some of await pLimit(AT_ONCE).map(objects.slice(i, i + AT_ONCE), (object) => objectAnswers(own, object))) yield* some;
     }
+    // These repeat hashes of all that comes before.
+    yield { path: '/v1/strip', parameters, body: strip };
+    const { point, turns } = await askTurns(timeline, { session, at });
+    yield { path: '/v1/log', parameters, body: logAnswer(point.basis, { turns }) };
+    yield { path: '/v1/notes', parameters, body: notesAnswer((await askNotes(timeline, { session, at })).notes) };
     yield { path: '/v1/search', parameters, body: await corpusAnswer(own, { session, at, held }) };
   }
   return { scope, objects: held.size, answers };

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { BundleError } from '../bundle/bundle-error.js';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
 import { RestoreError, type RestoreErrorCode } from '../filesystem/restore/restore-error.js';
 import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
@@ -160,6 +161,7 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof RestoreError) return [RESTORE[error.code], 'Files are not written'];
   if (error instanceof ProjectionError) return [PROJECTION[error.code], 'The view cannot be had'];
   if (error instanceof AmplifierError) return [409, 'The list does not fit'];
+  if (error instanceof BundleError) return [error.code === 'redacted' ? 409 : 500, 'The session cannot be written as a file'];
   if (error instanceof TyrumError) return [TYRUM[error.code][0], 'Not in terms of Tyrum'];
   if (error instanceof NodeError) return [503, 'The database cannot be started'];
   if (error instanceof XtdbError) return [XTDB[error.code], 'The database does not answer as it should'];

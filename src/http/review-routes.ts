@@ -42,7 +42,9 @@ import { tyrumRow } from './tyrum-routes.js';
 
 type AnswerOf<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['answer'] extends infer Name extends ReviewAnswerName
   ? ReviewAnswer<Name>
-  : string;
+  : (typeof REVIEW_OPERATIONS)[Id] extends { readonly media: string }
+    ? AsyncIterable<string>
+    : string;
 /** Where a question is answered from, and what may be answered. */
 interface Asked {
   readonly timeline: Timeline;
@@ -142,6 +144,11 @@ const HANDLERS: Handlers = {
     await access.requireObject(id);
     return whoAnswer(timeline.present.basis, id, await access.openable(sightings));
   },
+  bundle: async ({ timeline, access }, { id, with_redacted: withRedacted }) => {
+    await access.requireNamed(id);
+    const { bundleOf } = await import('./stream-bundle.js');
+    return bundleOf(timeline, id, withRedacted === 'true');
+  },
   notes: async ({ timeline }, { session, object, ...when }) =>
     notesAnswer((await askNotes(timeline, { session, object, ...moment(when) })).notes),
   query: async ({ timeline, access }, { query, session, limit, timeout, args, storage, ...when }) => {
@@ -191,14 +198,24 @@ interface FoundQuestion {
   readonly inPath: { readonly id?: string };
 }
 
+/** A name in a path; undefined where it is none. */
+function named(part: string): string | undefined {
+  if (part === '' || part.includes('/')) return undefined;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The question at a path; undefined where there is none. */
 export function reviewOperationAt(path: string): FoundQuestion | undefined {
   for (const [id, operation] of Object.entries(REVIEW_OPERATIONS) as [ReviewOperationId, ReviewOperation][]) {
     if (operation.path === path) return { id, operation, inPath: {} };
     const [before = '', after] = operation.path.split('{id}');
-    const rest = path.slice(before.length);
-    if (after !== undefined && path.startsWith(before) && rest !== '' && !rest.includes('/'))
-      return { id, operation, inPath: { id: rest } };
+    if (after === undefined || !path.startsWith(before) || !path.endsWith(after)) continue;
+    const rest = named(path.slice(before.length, path.length - after.length));
+    if (rest !== undefined) return { id, operation, inPath: { id: rest } };
   }
   return undefined;
 }
@@ -212,7 +229,7 @@ export async function answerReviewRequest(
   { client, query, all = false }: { readonly client: ContextClient; readonly query: URLSearchParams; readonly all?: boolean },
   response: ServerResponse,
 ): Promise<void> {
-  const { answer } = REVIEW_OPERATIONS[id];
+  const { answer, media }: ReviewOperation = REVIEW_OPERATIONS[id];
   const asked = readParameters(REVIEW_PARAMETERS[id], query);
   const timeline = await Timeline.open(await client.delivered(), client.files);
   const signal = goneSignal(response);
@@ -226,6 +243,10 @@ export async function answerReviewRequest(
   } catch (error) {
     if (signal.aborted) return;
     throw error;
+  }
+  if (media !== undefined) {
+    const { sendStream } = await import('./stream-bundle.js');
+    return sendStream(response, { media, lines: body as AsyncIterable<string>, signal });
   }
   const type = answer === null ? 'text/plain; charset=utf-8' : 'application/json';
   // Recorded text is nobody's page.

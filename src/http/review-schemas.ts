@@ -50,6 +50,13 @@ export const REVIEW_PARAMETERS = {
     limit: z.coerce.number().int().min(1).max(200).optional().describe('At most so many comparisons, the newest; 20 where absent'),
   }),
   pastContext: z.strictObject({ session: sessionName, ...clocks }),
+  bundle: z.strictObject({
+    id: sessionName.describe('The session, perhaps with @MOMENT'),
+    with_redacted: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe('Also of a session with redaction rules, whose texts stand in it unmasked'),
+  }),
   notes: z.strictObject({ session: sessionName, object: objectName.optional(), ...clocks }),
   strip: z.strictObject({ session: sessionName, ...clocks }),
   request: z.strictObject({ session: sessionName, at }),

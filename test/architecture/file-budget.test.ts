@@ -5,6 +5,7 @@ import { sourceFiles } from './source-tree.js';
 
 /** Small files with one importer beside them that are right as they are, with the reason. */
 const SLICES: Readonly<Record<string, string>> = {
+  'src/http/stream-bundle.ts': 'what makes bundles is loaded when one is asked for',
   'src/history/ask/found-lines.ts': 'the page that holds its session searches by it too, and runs of the house only what imports nothing',
   'src/lab/recordings/read-calls.ts': 'says which calls read files, whatever is counted',
   'src/cli/review/tyrum.ts': 'what a verb runs is bundled by its file: in that of the other reports each of their answers would load it',

@@ -41,6 +41,16 @@ function useCheck(view: RequestView): Check {
   return check;
 }
 
+/** Says what stands in the place of a proof where something was masked. */
+function Masked({ view }: { readonly view: RequestView }) {
+  return (
+    <div class="check checking" role="status" aria-label="Check">
+      Something in it was masked before this file was written, so it is not what was handed out; the hash of that is not told. What is left
+      has the hash <code class="digest">{view.request.sha256}</code>
+    </div>
+  );
+}
+
 function Verified({ view }: { readonly view: RequestView }) {
   const check = useCheck(view);
   const { request, unequal } = view;
@@ -145,7 +155,7 @@ export function RequestPage() {
               {view.next !== null && <a href={from('request', { step: view.next })}>the next call →</a>}{' '}
               <a href={from('changes', { step: view.request.step })}>what changed</a>
             </nav>
-            <Verified view={view} />
+            {view.redacted === true ? <Masked view={view} /> : <Verified view={view} />}
             {groupsOf(view.items).map((group, i) => (
               <Section key={i} group={group} />
             ))}

@@ -14,7 +14,7 @@ import { checkBundle } from './check-bundle.js';
 import type { DeliveredContext } from './delivered-assemblies.js';
 import { textsOf } from './item-table.js';
 import { FACT_KINDS, type FactRecord } from './recorded-facts.js';
-import { redactedWhole } from './redaction.js';
+import { REDACTION, Redactor, redactedWhole } from './redaction.js';
 import { writeBundle } from './write-bundle.js';
 
 /** What belongs to one turn alone; the rest holds on. */
@@ -54,6 +54,15 @@ async function redactedTexts(
   }
   const held = textsOf(newest);
   return (name) => [...held(name), ...(texts.get(name) ?? [])];
+}
+
+/** The texts that the rules of a session hide; none for a session without rules. */
+export async function hiddenTexts(timeline: Timeline, session: SessionId): Promise<readonly string[]> {
+  const lineage = await timeline.present.lineage(session);
+  const events = lineage === undefined ? [] : await timeline.present.records(lineage, { kinds: ['event'] });
+  const rules = events.filter(({ body }) => body.type === REDACTION);
+  if (rules.length === 0) return [];
+  return new Redactor(rules, await redactedTexts(timeline, await readProjection(timeline, session), rules)).hidden;
 }
 
 /** What is wanted of a session. */

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
+import type { SessionId } from '../../objects/ids.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { MASK, mapTexts } from '../masking.js';
 import { redactions } from './shapes.js';
 
@@ -45,6 +47,13 @@ function rulesOf(events: readonly ContextRecord<'event'>[]): ReadonlyMap<string,
   return rules;
 }
 
+/** How many things of a session its own rules say something of. */
+export async function redactionRules(present: StoreSnapshot, session: SessionId): Promise<number> {
+  const lineage = await present.lineage(session);
+  const events = lineage === undefined ? [] : await present.records(lineage, { kinds: ['event'] });
+  return rulesOf(events).size;
+}
+
 /** What was redacted as a whole: of these the texts must be known to keep them out of everything else. */
 export function redactedWhole(events: readonly ContextRecord<'event'>[]): readonly string[] {
   return [...rulesOf(events)].flatMap(([name, { exact }]) => (exact.length === 0 ? [name] : []));
@@ -81,6 +90,11 @@ export class Redactor {
       .filter((text) => text !== '')
       .sort((a, b) => b.length - a.length);
     this.policies = [...new Set([...this.#rules.values()].flatMap(({ policy_refs }) => policy_refs))];
+  }
+
+  /** The texts that are masked wherever they stand. */
+  get hidden(): readonly string[] {
+    return this.#hidden.filter((text) => this.#exact.has(text) || text.length >= LEAST_INSIDE);
   }
 
   /** The rule about an item, by any of its names. */

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { makeBundle } from '../../../src/bundle/export-bundle.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/operations.js';
 import { QUESTION_CAPACITY } from '../../../src/http/question-queue.js';
 import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
+import { sessionId } from '../../../src/objects/ids.js';
 import { type Serve, startServe } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
@@ -34,6 +38,31 @@ describe('questions about the past over HTTP', () => {
   afterAll(async () => {
     expect(await serve.close()).toBe(0);
     await made.close();
+  });
+
+  test('a session comes as one file, the same that the command line writes; nobody else gets it', async () => {
+    const session = `${name}-first`;
+    const at = (id: string): string => `/v1/sessions/${encodeURIComponent(id)}/bundle`;
+    const [whole, short] = await Promise.all([get(at(session), {}), get(at(`${session}@turn:1`), {})]);
+    expect([whole.status, whole.headers.get('content-type')]).toEqual([200, 'application/gzip']);
+    const bytes = Buffer.from(await whole.arrayBuffer());
+    const lines: string[] = [];
+    for await (const line of (await makeBundle(await Timeline.open(made.client.store), { session: sessionId(session) })).lines())
+      lines.push(line);
+    expect(gunzipSync(bytes).toString()).toBe(lines.join(''));
+    expect(gunzipSync(Buffer.from(await short.arrayBuffer())).toString()).toContain('"turn":1,');
+    const refused = async (path: string, parameters = {}, init: RequestInit = {}) => {
+      const response = await get(path, parameters, init);
+      return [response.status, ((await response.json()) as { code: string }).code];
+    };
+    expect(await refused(at(`${name}-none`))).toEqual([404, 'unknown-session']);
+    expect(await refused(at(`${session}@turn:99`))).toEqual([404, 'beyond-end']);
+    expect(await refused(at(session), { format: 'zip' })).toEqual([400, 'invalid-request']);
+    expect(await refused(at(session), {}, { headers: { authorization: 'Bearer wrong' } })).toEqual([401, 'unauthorized']);
+    expect(
+      await refused(at(session), {}, { headers: { authorization: `Bearer ${serve.token}`, origin: 'https://evil.example.com' } }),
+    ).toEqual([403, 'forbidden']);
+    expect((await get(at(session), {}, { method: 'PUT', headers: { authorization: `Bearer ${serve.token}` } })).status).toBe(405);
   });
 
   test('every question is answered as its schema says', async () => {

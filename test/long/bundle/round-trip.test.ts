@@ -269,4 +269,47 @@ describe('a session that goes from one database to another', () => {
     expect(await whole(there, session.id)).toBe(3);
     expect((await write(there, session.id, 'killed-back.bundle')).bytes.equals(bundle.bytes)).toBe(true);
   });
+
+  test('an import that was cut short is gone on with by a later bundle of the session, and by none that begins otherwise', async () => {
+    const { client, root } = made;
+    const session = await client.openSession({ id: `${name}-cut` });
+    const turn = async (text: string): Promise<void> => {
+      await session.reportMessage({ role: 'user', text });
+      // More texts than go into one transaction, behind one of it.
+      await writeFile(join(root, 'cut.txt'), `${text} ${randomUUID()}\n`.repeat(120_000));
+      const readings = [await wholeRead(client, 'cut.txt')];
+      const { applied } = await session.recordCall({
+        tool: 'read',
+        args: { text },
+        status: 'ok',
+        content: text,
+        answer: () => text,
+        readings,
+      });
+      await applied;
+      await session.assemble({ deliver: 'library' });
+      await client.delivered();
+    };
+    await turn('First');
+    const short = await write(client.store, session.id, 'cut-short.bundle');
+    await turn('Second');
+    await client.closeSession(session);
+    await client.delivered();
+    const long = await write(client.store, session.id, 'cut-long.bundle');
+    const cutAt = (path: string, stop: number) =>
+      importBundle(there, path, {
+        clientDir: node.dataDir,
+        onProgress: (done) => {
+          if (done === stop) throw new Error('cut short here');
+        },
+      });
+    const { transactions } = short.written.manifest;
+    await expect(cutAt(short.path, transactions - 1)).rejects.toThrow('cut short here');
+    expect((await listSessions(await there.latest(), [])).map(({ id }) => id)).not.toContain(session.id);
+    await expect(cutAt(long.path, transactions + 1)).rejects.toThrow('cut short here');
+    await expect(take(short.path)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('does not begin with') });
+    expect(await take(long.path)).toMatchObject({ isNew: true });
+    expect(await whole(there, session.id)).toBe(2);
+    expect((await write(there, session.id, 'cut-back.bundle')).bytes.equals(long.bytes)).toBe(true);
+  });
 });

@@ -1,0 +1,58 @@
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { BundleError } from '../bundle/bundle-error.js';
+import { makeBundle } from '../bundle/export-bundle.js';
+import { stepAt } from '../client/session/fork-at.js';
+import { askedSession } from '../history/ask/asked-session.js';
+import type { Timeline } from '../history/rebuild/timeline.js';
+import { redactionRules } from '../interop/agent-context/redaction.js';
+
+/**
+ * The lines of a session's bundle. `reference` may carry a moment.
+ * @throws {BundleError} `redacted` – of a session with redaction rules, unless `withRedacted`
+ * @throws {HistoryError}
+ * @throws {StoreError}
+ */
+export async function bundleOf(timeline: Timeline, reference: string, withRedacted: boolean): Promise<AsyncIterable<string>> {
+  const { session, when } = await askedSession(timeline, reference, {});
+  const rules = withRedacted ? 0 : await redactionRules(timeline.present, session);
+  if (rules > 0)
+    throw new BundleError(
+      'redacted',
+      `session ${session} has redaction rules (${rules}), and a bundle would hold what they hide: say with_redacted=true, or write a page with palimpsest export --html --redact`,
+    );
+  const upto = when.moment === undefined ? undefined : await stepAt(timeline, session, { when, holder: async () => undefined });
+  return (await makeBundle(timeline, { session, upto })).lines();
+}
+
+/** What is sent, and as what. */
+interface Sent {
+  readonly media: string;
+  readonly lines: AsyncIterable<string>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends lines compressed, as fast as they are taken. What fails before the first line is thrown; what fails later breaks the connection off, so that nobody takes a part for the whole. Ends quietly where the client is gone.
+ */
+export async function sendStream(response: ServerResponse, { media, lines, signal }: Sent): Promise<void> {
+  const iterator = lines[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  async function* all(): AsyncGenerator<string> {
+    for (let next = first; next.done !== true; next = await iterator.next()) yield next.value;
+  }
+  response.writeHead(200, {
+    'content-type': media,
+    'content-disposition': 'attachment',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; sandbox",
+  });
+  try {
+    await pipeline(Readable.from(all()), createGzip({ level: 6 }), response, { signal });
+  } catch (error) {
+    response.destroy();
+    if (!signal.aborted) throw error;
+  }
+}

@@ -1,0 +1,56 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { MASK } from '../../../src/interop/masking.js';
+import { parseMaskRules, TextMask } from '../../../src/interop/text-mask.js';
+
+const SECRET = 'Blue "Heron" costs 12,50 €/kg';
+
+describe('what is to be hidden', () => {
+  const mask = new TextMask({ texts: [SECRET], patterns: parseMaskRules('/ticket-[0-9]{4}/').patterns });
+  const written: readonly (readonly [string, (text: string) => string])[] = [
+    ['as it is', (text) => text],
+    ['in JSON', JSON.stringify],
+    ['in JSON in JSON', (text) => JSON.stringify({ a: JSON.stringify({ b: text }) })],
+    ['in base64', (text) => Buffer.from(text).toString('base64')],
+    ['in base64 of addresses', (text) => Buffer.from(text).toString('base64url')],
+    ['in hexadecimal', (text) => Buffer.from(text).toString('hex')],
+    ['in an address', encodeURIComponent],
+  ];
+
+  test.each(written)('is found %s, wherever it begins', (_, form) => {
+    for (const before of ['', 'a', 'ab', 'abc', 'abcd'])
+      for (const behind of ['', 'x', 'xyz']) {
+        const text = `start ${form(`${before}${SECRET}${behind}`)} end`;
+        const shown = mask.masked(text);
+        expect(shown).toContain(MASK);
+        const decoded = [shown, ...(shown.match(/[\w+/=-]{6,}/g) ?? []).map((one) => Buffer.from(one, 'base64').toString())].join('\n');
+        expect(decoded).not.toMatch(/Heron|costs/);
+      }
+  });
+
+  test('by patterns, and secrets of known forms, and what was cut off in the middle of it', () => {
+    expect(mask.masked('see ticket-1234, ticket-12')).toBe(`see ${MASK}, ticket-12`);
+    expect(mask.masked('password: hunter2hunter2')).not.toContain('hunter2');
+    expect(mask.masked('and then Blue "Heron" cos…')).toBe(`and then ${MASK}`);
+    expect(mask.masked('osts 12,50 €/kg and so on')).toBe(`${MASK} and so on`);
+    expect(mask.masked('Blue sky')).toBe('Blue sky');
+  });
+
+  test('nothing else changes, and what is masked stays as it is', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const plain = new TextMask({ texts: [SECRET], patterns: [] });
+        const once = plain.masked(`${text}${SECRET}${text}`);
+        return !once.includes(SECRET) && plain.masked(once) === once;
+      }),
+    );
+  });
+
+  test.each([
+    ['/[/', /line 1 of the rules is no pattern/],
+    ['# ours\n\n/x*/', /line 3 of the rules matches where nothing stands/],
+    ['ab', /line 1 of the rules is shorter than 4 characters/],
+  ])('rules that cannot be used are refused: %j', (text, told) => {
+    expect(() => parseMaskRules(text)).toThrow(told);
+  });
+});
