@@ -1,10 +1,14 @@
 import { Command } from 'commander';
 import type { Finding } from '../host/findings.js';
 import type { InspectedFolder } from '../host/inspect-data-folder.js';
+import type { Settings } from '../host/settings.js';
 import { placesText } from '../journal/errors.js';
 import type { InspectedJournal, JournalState } from '../journal/journals.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import type { LoopTrouble, TrackerReport } from '../process/process-reports.js';
+import { defined } from '../values/defined.js';
+import { describeAddress, parseNodeUrls } from '../xtdb/address.js';
+import type { ProbedNode } from '../xtdb/node-list.js';
 import { dataFlag, jsonFlag } from './flags.js';
 import { escapedJson, escapedLine, reportFailure } from './output.js';
 
@@ -105,6 +109,13 @@ function findingLines(findings: readonly Finding[]): readonly string[] {
   ]);
 }
 
+/** The nodes that clients use in this environment, each asked how it is; none where they use that of the data folder. */
+async function askNodes({ nodeUrl, nodeToken }: Pick<Settings, 'nodeUrl' | 'nodeToken'>): Promise<readonly ProbedNode[]> {
+  if (nodeUrl === undefined) return [];
+  const { probeHealth } = await import('../xtdb/node-list.js');
+  return Promise.all(parseNodeUrls(nodeUrl).map((address) => probeHealth({ ...address, ...defined({ token: nodeToken?.() }) })));
+}
+
 async function examine(flags: DoctorFlags): Promise<void> {
   const [{ findingsOf }, { inspectDataFolder }, { logText, writeTrouble }, { readSettings }] = await Promise.all([
     import('../host/findings.js'),
@@ -112,10 +123,11 @@ async function examine(flags: DoctorFlags): Promise<void> {
     import('../node/node-status.js'),
     import('../host/settings.js'),
   ]);
-  const { dataDir } = readSettings(process.env, flags).node;
-  const inspected = await inspectDataFolder(dataDir);
+  const settings = readSettings(process.env, flags);
+  const { dataDir } = settings.node;
+  const [inspected, asked] = await Promise.all([inspectDataFolder(dataDir), askNodes(settings)]);
   const now = Date.now();
-  const findings = findingsOf(inspected, now);
+  const findings = findingsOf(inspected, now, asked);
   const { node, own, remote, loops, formatTrouble } = inspected;
   const healthy = findings.every(({ weight }) => weight !== 'repair');
   if (flags.json) {
@@ -147,6 +159,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
     const lines = [
       `data      ${dataDir}`,
       ...format,
+      ...asked.map(({ address, why }) => `XTDB_URL  ${describeAddress(address)}: ${why}`),
       ...nodeLines(node, [writeTrouble(node), logText(node)]),
       ...folderLines(own, now),
       ...loopLines(loops),

@@ -1,6 +1,8 @@
 import type { JournalState } from '../journal/journals.js';
 import type { NodeErrorCode } from '../node/errors.js';
 import type { NodeStatusReport } from '../node/node-status.js';
+import { describeAddress } from '../xtdb/address.js';
+import type { NodeHealth, ProbedNode } from '../xtdb/node-list.js';
 import type { InspectedDataFolder, InspectedFolder } from './inspect-data-folder.js';
 
 /** What `palimpsest doctor` finds beside what keeps a node from starting. */
@@ -11,6 +13,8 @@ type OwnFindingCode =
   | 'node-silent'
   | 'node-unsupervised'
   | 'log-behind'
+  | 'remote-unreachable'
+  | 'remote-restoring'
   | 'journal-damaged'
   | 'journal-newer'
   | 'journal-unreadable'
@@ -91,6 +95,16 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     weight: 'look',
     means: 'the index is more than 1,000 steps behind the log: what others wrote last is not there yet',
     next: 'wait, and look whether it comes nearer; if not, the node is too slow for the log: look at its processor, disk and heap',
+  },
+  'remote-unreachable': {
+    weight: 'repair',
+    means: 'a node that XTDB_URL names does not answer as one does',
+    next: 'start it, let this host through to it, correct the address, or show it the right token (XTDB_TOKEN_FILE)',
+  },
+  'remote-restoring': {
+    weight: 'look',
+    means: 'a node that XTDB_URL names builds its index',
+    next: 'wait; with several nodes named, clients use another one meanwhile',
   },
   'profile-mismatch': {
     weight: 'repair',
@@ -208,6 +222,19 @@ function ofNode(node: NodeStatusReport, lacksDocuments: boolean): readonly Found
   return [...full, ...found.filter((one) => one !== false)];
 }
 
+const REMOTE_FINDINGS: Readonly<Record<NodeHealth, FindingCode | undefined>> = {
+  ready: undefined,
+  lagging: 'log-behind',
+  restoring: 'remote-restoring',
+  failed: 'ingester-failed',
+  unreachable: 'remote-unreachable',
+};
+
+function ofRemote({ address, health, why }: ProbedNode): readonly Found[] {
+  const code = REMOTE_FINDINGS[health];
+  return code === undefined ? [] : [[code, `${describeAddress(address)}: ${why}`]];
+}
+
 function ofFolder({ journals, aside, trackers }: InspectedFolder, now: number): readonly Found[] {
   return [
     ...journals.flatMap(({ state, owner, reason }): readonly Found[] => {
@@ -226,13 +253,19 @@ function ofFolder({ journals, aside, trackers }: InspectedFolder, now: number): 
   ];
 }
 
-/** What is the matter with a data folder that was looked at, what must be repaired first. */
-export function findingsOf(folder: InspectedDataFolder, now: number): readonly Finding[] {
+/** What is the matter with a data folder that was looked at, and with the nodes that clients use instead of its own (`asked`), what must be repaired first. */
+export function findingsOf(folder: InspectedDataFolder, now: number, asked: readonly ProbedNode[] = []): readonly Finding[] {
   const { node, own, remote, loops, formatTrouble, lacksDocuments } = folder;
   const format: readonly Found[] =
     formatTrouble === null ? [] : [[isKnown(formatTrouble.code) ? formatTrouble.code : 'data-corrupt', formatTrouble.message]];
   const loopsFound = loops.map(({ what, session, reason }): Found => ['loop-bypassed', `${what} in session ${session}: ${reason}`]);
-  const found = [...format, ...ofNode(node, lacksDocuments), ...[own, ...remote].flatMap((one) => ofFolder(one, now)), ...loopsFound];
+  const found = [
+    ...format,
+    ...asked.flatMap(ofRemote),
+    ...ofNode(node, lacksDocuments),
+    ...[own, ...remote].flatMap((one) => ofFolder(one, now)),
+    ...loopsFound,
+  ];
   const findings = found.map(([code, detail]): Finding => ({ code, detail, ...FINDINGS[code] }));
   return [...findings.filter(({ weight }) => weight === 'repair'), ...findings.filter(({ weight }) => weight === 'look')];
 }
