@@ -133,11 +133,20 @@ async function forkAt(
   return session;
 }
 
+/** Opens a session that goes on. A fork whose process ended before it noted that it is one notes it now: its messages have other ids than its parent's. */
+async function goOn(client: ContextClient, id: SessionId): Promise<ContextSession> {
+  const session = await client.openSession({ id });
+  const { parent } = (await (await client.store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id))?.marks ?? {};
+  if (parent !== undefined && session.state.seq === parent.seq)
+    await session.recordEvent({ kind: 'forked', kept: parent.seq, detail: parent.session });
+  return session;
+}
+
 /** Opens the session that a harness's history belongs to: an existing one, a fork, or a new one under the harness's name. */
 export async function openLineage(client: ContextClient, name: LineageName, history: LineageHistory): Promise<ContextSession> {
   const lineage = await findLineage(client, name, history);
   if (lineage.kind === 'fork') return forkAt(client, lineage.parent, { id: name.id, at: lineage.at });
-  return client.openSession({ id: lineage.kind === 'continue' ? lineage.id : name.id });
+  return lineage.kind === 'continue' ? goOn(client, lineage.id) : client.openSession({ id: name.id });
 }
 
 /** Forks a session at the last step that it shares with a history that undid something, as the next branch of `base`. What was undone stays in the session. */

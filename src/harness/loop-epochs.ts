@@ -312,7 +312,9 @@ export class LoopEpochs {
   }
 
   async #lastRecord(session: SessionId): Promise<EpochRecord | undefined> {
-    const records = await (await this.#client.store.latest()).assemblies(session, { onDamaged: () => undefined });
+    // The record of the request before may still be on its way: an older one would lead the epoch back.
+    const store = await this.#client.delivered({ others: false });
+    const records = await (await store.latest()).assemblies(session, { onDamaged: () => undefined });
     return records.findLast(isOfEpoch);
   }
 

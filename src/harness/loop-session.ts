@@ -163,8 +163,8 @@ export class LoopSession {
       const [harness, pending] = [this.#current, this.#pending];
       if (harness === undefined || pending === undefined) return undefined;
       if (system !== undefined) await harness.setSystemPrompt(system);
-      const record =
-        'epoch' in pending ? await this.#epochRecord(harness, pending.epoch, system) : await this.#record(harness, pending.around, system);
+      const epoch = 'epoch' in pending ? await this.#asHanded(harness, pending.epoch, system) : undefined;
+      const record = 'epoch' in pending ? (epoch ?? pending.epoch).context.record : await this.#record(harness, pending.around, system);
       // It may be handed over again, with another prompt.
       if (this.#told !== pending) {
         const told = 'epoch' in pending ? { tokens: pending.epoch.tokens, isBase: pending.epoch.begins } : undefined;
@@ -172,7 +172,11 @@ export class LoopSession {
         await harness.session.handedOut(told ?? { tokens: Math.round(tokensOf(record.chars)), isBase: false });
       }
       this.#told = pending;
-      return harness.session.deliver(record, { delivered: this.#options.delivered, handed });
+      // It went out: where its record cannot be kept, nothing that follows on it could be made again, and the next request begins an epoch.
+      if (epoch !== undefined) this.#epochs.forget();
+      const kept = await harness.session.deliver(record, { delivered: this.#options.delivered, handed });
+      if (epoch !== undefined) this.#epochs.handed(epoch);
+      return kept;
     });
     kept.then(this.#wait, this.#wait);
     return kept;
@@ -235,12 +239,11 @@ export class LoopSession {
     return record;
   }
 
-  async #epochRecord(harness: HarnessSession, made: PlannedEpoch, system: string | null | undefined) {
+  /** A request of an epoch as it went out with a prompt. */
+  async #asHanded(harness: HarnessSession, made: PlannedEpoch, system: string | null | undefined): Promise<PlannedEpoch> {
     const again = isPrompt(system, made.context.system) ? made : this.#epochs.again(made, await this.#assembly(harness));
     // A file that changed in between does not stand in the list that went out: the record is of that list.
-    const planned = again ?? made;
-    this.#epochs.handed(planned);
-    return planned.context.record;
+    return again ?? made;
   }
 
   async #inEpoch(harness: HarnessSession, history: PlacedHistory): Promise<LoopContext> {
@@ -287,8 +290,9 @@ export class LoopSession {
     const left = this.#current;
     // Where the database is away this fails; the session stays as it is, and the next history tries again.
     const harness = this.#wrap(await openBranch(this.#client, this.#options.id, { id: left.id, at: first.undoneFrom }));
-    await left.close();
+    // Whatever becomes of the one that is left behind, its closed session is not gone on with.
     this.#current = harness;
+    await left.close();
     const { placed = [] } = await report(harness, false);
     return { harness, placed };
   }

@@ -195,7 +195,11 @@ export class OptimisticView {
     const unchanged = before === undefined ? new Map<ObjectId, KnownHead>() : await this.#unchanged(before, asked, txId);
     const unread = [...asked].filter((id) => !unchanged.has(id));
     const found = txId === BEFORE_FIRST ? new Map<string, Head>() : await store.newestAt(txId).heads(unread);
-    for (const { document, marks } of found.values()) metadata.learn(document, marks, txId);
+    for (const { document, marks, validTime } of found.values()) {
+      metadata.learn(document, marks, txId);
+      // Seen as the newest, whatever the clock of whoever wrote it said.
+      store.noteTime(validTime.getTime());
+    }
     const heads = new Map(unchanged);
     for (const [id, head] of found) heads.set(id as ObjectId, this.#headOf(head));
     this.#known.read({ txId, asked, heads });

@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm, unlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, realpath, rm, unlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -8,7 +8,7 @@ import type { ContextSession } from '../../../src/client/session/context-session
 import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId, type SessionId } from '../../../src/objects/ids.js';
-import { countRequests, mentions } from '../../support/context.js';
+import { countRequests, mentions, wholeRead } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
 import { LateAnswers } from '../../support/late-answers.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
@@ -247,6 +247,31 @@ describe('a context that no transaction is waited for', () => {
     expect(await agents[at]?.close()).toEqual({ unflushed: 0 });
     await Promise.all(agents.map((client) => client.close()));
     await proxy.close();
+  });
+
+  test('a version that another clock dated later than now, seen by an optimistic context, is not in one from the database', async () => {
+    const first = await open({ track: false });
+    const session = await first.openSession();
+    await writeFile(join(root, 'f.ts'), 'first text');
+    await session.recordCall(call({ readings: [await wholeRead(first, 'f.ts')] }));
+    await session.assemble({ optimistic: true });
+    const ahead = await open({ track: false, clock: () => Date.now() + 3_600_000 });
+    await writeFile(join(root, 'f.ts'), 'the second text, which is longer');
+    const later = new Date(Date.now() + 1_800_000);
+    await utimes(join(root, 'f.ts'), later, later);
+    const foreign = await ahead.openSession();
+    await foreign.recordCall(call({ readings: [await wholeRead(ahead, 'f.ts')] }));
+    const fromDatabase = await session.assemble();
+    // Nobody waits for the reading that brings it: it is there when the optimistic context shows it.
+    await until(
+      async () => (await session.assemble({ optimistic: true })).text,
+      (text) => text.includes('the second text'),
+    );
+    const { text, record } = await session.assemble();
+    const { validTime, txId } = record.basis ?? {};
+    if (validTime === undefined || txId === undefined) throw new Error('away');
+    expect(fromDatabase.text).toContain('char_count=10');
+    expect(text).toBe((await first.contextAsOf(session.id, { validTime, txId }))?.text);
   });
 
   const operation = fc.record({
