@@ -46,7 +46,40 @@ const usageSchema = z
   })
   .describe('What the call of the model took that gave this message, as the provider reported it; other members are ignored');
 
-/** One message of a harness. */
+/** Members in which other wires keep what belongs into one of ours; a message that has one of them would lose it without a word. */
+const MISPLACED: Readonly<Record<string, 'content' | 'tool_calls'>> = {
+  text: 'content',
+  parts: 'content',
+  output: 'content',
+  toolCalls: 'tool_calls',
+  function_call: 'tool_calls',
+};
+
+const SHAPES =
+  'a message is {role, content}, content a text or blocks such as [{type: "text", text}]; one that only calls is {role: "assistant", content: null, tool_calls: [{id, name, arguments}]}, and a result {role: "tool", tool_call_id, content}';
+
+const holds = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
+const isNamed = (call: unknown): boolean => typeof call === 'object' && call !== null && 'name' in call && holds(call.name);
+
+/** Refuses a message of which something would be lost: words or calls in a member that is not read, a message that says nothing, and a call without a name. */
+function refuseLoss(message: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
+  const refuse = (path: readonly PropertyKey[], text: string): void => context.addIssue({ code: 'custom', path: [...path], message: text });
+  const misplaced = Object.entries(MISPLACED).filter(([member, place]) => holds(message[member]) && !holds(message[place]));
+  for (const [member, place] of misplaced) refuse([member], `${member} is not read here, write it as ${place}: ${SHAPES}`);
+  const { content, tool_calls: calls = [] } = message;
+  if (misplaced.length === 0 && content === undefined && !holds(calls)) refuse(['content'], `content is missing: ${SHAPES}`);
+  for (const [i, call] of (calls as readonly Readonly<Record<string, unknown>>[]).entries()) {
+    if (![call, call.function, call.custom].some(isNamed)) refuse(['tool_calls', i], `a call without a name: ${SHAPES}`);
+  }
+  if (!Array.isArray(content)) return;
+  for (const [i, part] of (content as readonly { readonly type: string }[]).entries()) {
+    if (/^(?:tool_use|toolCall)$/.test(part.type) && !isNamed(part))
+      refuse(['content', i], 'a call without a name: give it as {type: "tool_use", id, name, input}');
+  }
+}
+
+/** One message of a harness; what would not be kept of one is refused by its name. */
 export const messageSchema = z
   .looseObject({
     role: z.string().min(1).max(64).describe('system, developer, user, assistant, tool, or a role of your own'),
@@ -60,7 +93,10 @@ export const messageSchema = z
     cwd: z.string().min(1).optional().describe('On a result: the working directory of the call, if it is not the usual one'),
     files: z.array(reportedFileSchema).max(2000).optional().describe('On a result: files that may be out of reach of this service'),
   })
-  .describe('A message; members that are not listed are ignored');
+  .superRefine(refuseLoss)
+  .describe(
+    'A message: content or tool_calls it must have; members that are not listed are ignored, but words or calls in text, parts, output, toolCalls or function_call are refused',
+  );
 
 /** A finished tool call, as it is reported by itself. */
 export const toolCallReportSchema = z

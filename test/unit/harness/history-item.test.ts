@@ -107,6 +107,34 @@ describe('a history taken apart', () => {
     expect(() => itemOf({ input: -1 })).toThrow(/usage/);
   });
 
+  test.each<[string, unknown, string]>([
+    ['words in text', { role: 'user', text: 'lost?' }, 'text is not read here, write it as content'],
+    ['words beside an empty content', { role: 'user', content: '', text: 'lost?' }, 'text is not read here, write it as content'],
+    ['words in parts', { role: 'user', parts: [{ type: 'text', text: 'lost?' }] }, 'parts is not read here, write it as content'],
+    ['a result in output', { role: 'tool', tool_call_id: 'c', output: 'lost?' }, 'output is not read here, write it as content'],
+    ['nothing at all', { role: 'user' }, 'content is missing: a message is {role, content}'],
+    ['a call of another time', { role: 'assistant', content: null, function_call: { name: 'ls' } }, 'function_call is not read here'],
+    ['calls of another wire', { role: 'assistant', content: 'on it', toolCalls: [{ toolName: 'ls' }] }, 'write it as tool_calls'],
+    ['a call without a name', { role: 'assistant', content: 'on it', tool_calls: [{ id: 'c', toolName: 'ls' }] }, 'a call without a name'],
+    ['a block of a call without one', { role: 'assistant', content: [{ type: 'tool_use', id: 'c' }] }, 'a call without a name'],
+  ])('a message of which something would be lost is refused: %s', (_, message, reason) => {
+    expect(messageSchema.safeParse(message).error?.issues.map((issue) => issue.message)).toEqual([expect.stringContaining(reason)]);
+  });
+
+  test('roles of one’s own, messages that say nothing and calls in every known shape are kept', () => {
+    const kept = [
+      { role: 'compactionSummary', content: 'so far' },
+      { role: 'assistant', content: '' },
+      { role: 'user', content: 'said', text: 'said', parts: [] },
+      {
+        role: 'assistant',
+        tool_calls: [{ name: 'ls' }, { function: { name: 'ls', arguments: '{}' } }, { custom: { name: 'ls', input: 'x' } }],
+      },
+    ];
+    for (const message of kept) expect(messageSchema.safeParse(message).error).toBeUndefined();
+    expect([...historyOf(kept.map((message) => messageSchema.parse(message))).items]).toHaveLength(4);
+  });
+
   test('arguments are a map, whatever the model wrote', () => {
     expect([argsOf('{"a":1}'), argsOf({ a: 1 }), argsOf(null), argsOf(''), argsOf('{oops'), argsOf('[1]')]).toEqual([
       { a: 1 },
