@@ -87,3 +87,11 @@ export const prefix = z.object({
     .nullable()
     .describe('What the provider read from its cache, and what it could have by our account, in tokens'),
 });
+
+/** A version of an object that a session had in full, also within a turn; of one object in the order in which they were first had. */
+export const seenVersion = z.object({
+  tx_id: count,
+  valid_time: time,
+  turns: z.array(count).describe('Turns at some point of which it was active'),
+  steps: z.array(z.object({ first: count, last: count })).describe('After which steps it was active, as runs'),
+});

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { FILE_STATES } from '../history/restore/restore-plan.js';
 import { tyrumReportSchema } from '../interop/tyrum/context-report.js';
 import { CALL_ANSWERS } from './call-schemas.js';
-import { basis, count, digest, epoch, ids, place, prefix, time, times, usage } from './review-parts.js';
+import { basis, count, digest, epoch, ids, place, prefix, seenVersion, time, times, usage } from './review-parts.js';
 
 const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique beginning of it');
 const objectName = z.string().min(1).max(5_000).describe('Id of an object, a unique beginning of it, or a path');
@@ -271,7 +271,7 @@ export const REVIEW_ANSWERS = {
         known_from: z.object({ turn: count, step: count, at: time }),
         touched: z.array(count),
         active: z.array(count),
-        versions: z.array(z.object({ tx_id: count, valid_time: time, turns: z.array(count) })),
+        versions: z.array(seenVersion),
         is_active: z.boolean(),
         is_pinned: z.boolean(),
       }),

@@ -96,10 +96,9 @@ function staleTurns(
 ): readonly number[] {
   if (strip === undefined) return [];
   const newer = versions.filter((version) => version.valid_time > seen.valid_time && version.state !== 'stub');
-  return seen.turns.filter((turn) => {
-    const last = strip.calls.findLast((call) => call.turn === turn);
-    return last !== undefined && newer.some((version) => version.valid_time <= last.at);
-  });
+  const shown = strip.calls.filter(({ step }) => seen.steps.some(({ first, last }) => first <= step && step <= last));
+  const stale = shown.filter((call) => newer.some((version) => version.valid_time <= call.at));
+  return [...new Set(stale.map(({ turn }) => turn))];
 }
 
 function Seen({ id, versions }: { readonly id: string; readonly versions: readonly LoggedVersion[] }) {
@@ -120,6 +119,7 @@ function Seen({ id, versions }: { readonly id: string; readonly versions: readon
                 <th>Known from</th>
                 <th>Version</th>
                 <th>In turns</th>
+                <th>After steps</th>
                 <th>Stale in turns</th>
               </tr>
             </thead>
@@ -143,6 +143,7 @@ function Seen({ id, versions }: { readonly id: string; readonly versions: readon
                       </td>
                       <td>{seen === undefined ? 'a line only' : `version ${numberOf(seen.tx_id, seen.valid_time) ?? '?'}`}</td>
                       <td>{seen === undefined ? '' : rangesOf(seen.turns)}</td>
+                      <td>{seen?.steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)).join(', ')}</td>
                       <td>{stale.length === 0 ? '' : <span class="bad">{rangesOf(stale)}</span>}</td>
                     </tr>
                   );

@@ -148,7 +148,10 @@ function sightingLines({ session, known, touched, active, versions, isActive, is
     `  known from   turn ${known.turn}, step ${known.seq}, ${shownTime(known.at)}`,
     `  touched in   ${touched.length === 0 ? 'no turn' : `turns ${ranges(touched)}`}`,
     `  in context   ${active.length === 0 ? 'never in full' : `turns ${ranges(active)}`}`,
-    ...versions.map(({ txId, validTime, turns }) => `  version      tx:${txId} of ${shownTime(validTime)} in turns ${ranges(turns)}`),
+    ...versions.map(({ txId, validTime, turns, steps }) => {
+      const runs = steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)).join(', ');
+      return `  version      tx:${txId} of ${shownTime(validTime)} in turns ${ranges(turns)}, after steps ${runs}`;
+    }),
     '',
   ];
 }

@@ -4,11 +4,14 @@ import type { VersionTimes } from '../../store/queries.js';
 import type { Timeline, TurnSpan } from '../rebuild/timeline.js';
 import { touches } from './session-log.js';
 
-/** A version of an object, and the turns that had it in full. */
+/** A version of an object, and when a session had it in full. */
 export interface SeenVersion {
   readonly txId: number;
   readonly validTime: Date;
+  /** Turns at some point of which it was active. */
   readonly turns: readonly number[];
+  /** After which steps it was active, as runs: a request made after one of them has its text. */
+  readonly steps: readonly { readonly first: number; readonly last: number }[];
 }
 
 /** How a session came to know an object [§3.2]. */
@@ -16,11 +19,11 @@ export interface Sighting {
   readonly session: SessionId;
   /** The step from which on the object stands in the pool, as a line. */
   readonly known: { readonly turn: number; readonly seq: number; readonly at: Date };
-  /** Turns in which a step named the object: read it, found it, activated or collapsed it. */
+  /** Turns in which a step named the object: read it, also again, found it, activated or collapsed it. */
   readonly touched: readonly number[];
   /** Turns at some point of which its content was active. */
   readonly active: readonly number[];
-  /** Which version was active at the end of which turn. */
+  /** Which version was active in which turns and after which steps, also one that was let go of or replaced before its turn ended; in the order in which they were first had. */
   readonly versions: readonly SeenVersion[];
   /** Whether it is active and pinned now. */
   readonly isActive: boolean;
@@ -34,6 +37,13 @@ function heldAt(versions: readonly VersionTimes[], at: number, txId: number): Ve
   return versions.findLast((version) => version.txId <= txId && version.validTime.getTime() <= at);
 }
 
+/** A step after which the object was active. */
+interface HeldStep {
+  readonly seq: number;
+  readonly at: number;
+  readonly turn: number;
+}
+
 /** The object that is asked about, and its versions. */
 interface Asked {
   readonly timeline: Timeline;
@@ -41,28 +51,28 @@ interface Asked {
   readonly versions: readonly VersionTimes[];
 }
 
-/** What a session's turns did with an object; `endedActive` are those at whose end it was active. */
-function activityOf(turns: readonly TurnSpan[], object: ObjectId) {
+/** What a session's turns did with an object; `held` are the steps after which it was active. `fileRefs`: the files of each call. */
+function activityOf(turns: readonly TurnSpan[], object: ObjectId, fileRefs: ReadonlyMap<string, readonly ObjectId[]>) {
   let [active, pinned] = [false, false];
   let known: Sighting['known'] | undefined;
-  const [touchedIn, activeIn, ended]: [number[], number[], TurnSpan[]] = [[], [], []];
+  const [touchedIn, activeIn, held]: [number[], number[], HeldStep[]] = [[], [], []];
   for (const span of turns) {
     let [touched, inContext] = [false, active];
     for (const step of span.steps) {
-      const { changes, seq, at, turn } = step;
+      const { changes, seq, at, turn, call } = step;
       if (changes.index?.includes(object)) known ??= { turn, seq, at: new Date(at) };
       if (changes.deactivate?.includes(object)) active = false;
       if (changes.unpin?.includes(object)) pinned = false;
       if (changes.activate?.includes(object)) active = true;
       if (changes.pin?.includes(object)) pinned = true;
-      touched ||= touches(step, object);
+      touched ||= touches(step, object, call === undefined ? [] : fileRefs.get(call.id));
       inContext ||= active;
+      if (active) held.push({ seq, at, turn });
     }
     if (touched) touchedIn.push(span.turn);
     if (inContext) activeIn.push(span.turn);
-    if (active) ended.push(span);
   }
-  return { touched: touchedIn, active: activeIn, endedActive: ended, known, isActive: active, isPinned: pinned };
+  return { touched: touchedIn, active: activeIn, held, known, isActive: active, isPinned: pinned };
 }
 
 /**
@@ -107,25 +117,46 @@ async function decidingTransactions(
   });
 }
 
-async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | undefined> {
-  const { endedActive, known, ...activity } = activityOf(await asked.timeline.turns(session), asked.object);
-  if (known === undefined) return undefined;
+/** The versions that were active after some steps, with the turns and runs of steps of each. */
+async function versionsHeld(asked: Asked, session: SessionId, held: readonly HeldStep[]): Promise<readonly SeenVersion[]> {
   const txIds = await decidingTransactions(
     asked,
     session,
-    endedActive.map(({ last }) => last),
+    held.map(({ seq }) => seq),
   );
-  const seen = new Map<VersionTimes, number[]>();
-  for (const [i, { turn, steps }] of endedActive.entries()) {
+  const seen = new Map<VersionTimes, { readonly turns: Set<number>; readonly steps: { first: number; last: number }[] }>();
+  for (const [i, { seq, at, turn }] of held.entries()) {
     const txId = txIds[i];
-    const version = txId === undefined ? undefined : heldAt(asked.versions, steps.at(-1)?.at ?? 0, txId);
+    const version = txId === undefined ? undefined : heldAt(asked.versions, at, txId);
     if (version === undefined) continue;
-    const turns = seen.get(version) ?? [];
-    turns.push(turn);
-    seen.set(version, turns);
+    const had = seen.get(version) ?? { turns: new Set(), steps: [] };
+    seen.set(version, had);
+    had.turns.add(turn);
+    const run = had.steps.at(-1);
+    if (run?.last === seq - 1) run.last = seq;
+    else had.steps.push({ first: seq, last: seq });
   }
-  const shown = [...seen].map(([{ txId, validTime }, turns]) => ({ txId, validTime, turns }));
-  return { session, known, ...activity, versions: shown };
+  return [...seen].map(([{ txId, validTime }, { turns, steps }]) => ({ txId, validTime, turns: [...turns], steps }));
+}
+
+/** The files of the calls from the step on at which an object became known: no call before names it. */
+async function fileRefsOf(
+  timeline: Timeline,
+  turns: readonly TurnSpan[],
+  object: ObjectId,
+): Promise<ReadonlyMap<string, readonly ObjectId[]>> {
+  const steps = turns.flatMap((span) => span.steps);
+  const first = steps.findIndex(({ changes }) => changes.index?.includes(object));
+  if (first < 0) return new Map();
+  const heads = await timeline.present.heads(steps.slice(first).flatMap(({ call }) => call?.id ?? []));
+  return new Map([...heads].map(([id, { document }]) => [id, (document.file_refs as unknown as readonly ObjectId[] | undefined) ?? []]));
+}
+
+async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | undefined> {
+  const { timeline, object } = asked;
+  const turns = await timeline.turns(session);
+  const { held, known, ...activity } = activityOf(turns, object, await fileRefsOf(timeline, turns, object));
+  return known === undefined ? undefined : { session, known, ...activity, versions: await versionsHeld(asked, session, held) };
 }
 
 const byFirst = (a: Sighting, b: Sighting): number => a.known.at.getTime() - b.known.at.getTime();

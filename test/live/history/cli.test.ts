@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { askHere } from '../../support/ask-here.js';
+import { wholeRead } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
 import { cliPath, suiteData } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
@@ -107,8 +108,25 @@ describe('questions about the past on the command line', () => {
       { session: `${name}-first`, known_from: { turn: 1 }, touched: [1, 2, 3], active: [1, 2, 3], is_active: false, is_pinned: true },
       { session: `${name}-second`, active: [1], is_active: true },
     ]);
-    expect(sessions[0].versions.map(({ turns }: { turns: number[] }) => turns)).toEqual([[1], [2]]);
+    // The first version is in the context until turn 2 reads the second one, which turn 3 lets go of before it ends.
+    const had = sessions[0].versions.map(({ turns, steps }: { turns: number[]; steps: unknown }) => [turns, steps]);
+    expect(had).toEqual([
+      [[1, 2], [{ first: 2, last: 3 }]],
+      [[2, 3], [{ first: 4, last: 8 }]],
+    ]);
+    expect(await said('who', made.file)).toMatch(/version +tx:\d+ of .*Z in turns 2-3, after steps 4-8$/m);
     expect(await said('who', 'b.ts', '--session', `${name}-first`)).toContain('never in full');
+    // Reading it again changes no set, yet touches it.
+    const again = await made.client.openSession({ id: `again-${name}` });
+    for (const text of ['read it', 'read it again']) {
+      await again.reportMessage({ role: 'user', text });
+      const readings = [await wholeRead(made.client, 'a.ts')];
+      const { applied } = await again.recordCall({ tool: 'x', args: { text }, status: 'ok', content: text, readings, answer: () => text });
+      await applied;
+    }
+    await made.client.closeSession(again);
+    const found = (await json('who', made.file)).sessions.find(({ session }: { session: string }) => session === again.id);
+    expect(found).toMatchObject({ touched: [1, 2], active: [1, 2], versions: [{ turns: [1, 2] }] });
   });
 
   test('context: what was handed out, byte for byte, or as it stood at a moment', async () => {

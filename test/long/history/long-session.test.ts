@@ -132,11 +132,16 @@ describe('questions about a longer session', () => {
     const versions = await present.versions(file);
     expect(versions).toHaveLength(CHANGES.length);
     const expected = new Map<number, number[]>();
-    for (const { turn, last, steps } of await timeline.turns(session)) {
-      const txId = (await present.stepTimes(session, [last])).get(last)?.txId ?? -1;
-      const at = steps.at(-1)?.at ?? 0;
-      const held = versions.findLast((version) => version.txId <= txId && version.validTime.getTime() <= at);
-      if (held !== undefined) expected.set(held.txId, [...(expected.get(held.txId) ?? []), turn]);
+    const times = await present.stepTimes(
+      session,
+      (await timeline.steps(session)).map(({ seq }) => seq),
+    );
+    let active = false;
+    for (const { seq, at, turn, changes } of await timeline.steps(session)) {
+      active ||= changes.activate?.includes(file) ?? false;
+      const txId = times.get(seq)?.txId ?? -1;
+      const held = active ? versions.findLast((version) => version.txId <= txId && version.validTime.getTime() <= at) : undefined;
+      if (held !== undefined) expected.set(held.txId, [...new Set([...(expected.get(held.txId) ?? []), turn])]);
     }
     await wasActive(timeline);
     const sighting = (await seenBy(timeline, file)).find((found) => found.session === session);
