@@ -159,24 +159,37 @@ const LOOK_MS = 200;
  * @throws {XtdbError} every code
  */
 export async function adoptJournals(folder: string, settings: Settings, options: DeliveryOptions): Promise<AdoptionPlan> {
-  let plan = await planAdoption(folder, settings);
+  const plan = await planAdoption(folder, settings);
   requireDeliverable(plan);
   const to = clientFolder(settings.node.dataDir, settings.nodeUrl);
-  let lastProgress = performance.now();
-  while (undelivered(plan) > 0) {
-    for (const { owner, pending } of plan.journals) if (pending > 0) await copyJournal(folder, owner, { to, what: options.what });
+  let owners = undelivered(plan) === 0 ? [] : plan.journals.filter(({ pending }) => pending > 0).map(({ owner }) => owner);
+  while (owners.length > 0) {
+    const before: string[] = [];
+    for (const owner of owners) if (!(await copyJournal(folder, owner, { to, what: options.what }))) before.push(owner);
     await deliverJournals(settings, options);
-    const before = undelivered(plan);
-    plan = await planAdoption(folder, settings);
-    if (undelivered(plan) < before) lastProgress = performance.now();
-    else if (performance.now() - lastProgress > options.stuckMs) {
+    await drained(to, { owners, folder, stuckMs: options.stuckMs });
+    // What lay here already, of a delivery that was killed, may have been the beginning alone.
+    owners = before;
+  }
+  return planAdoption(folder, settings);
+}
+
+/** Waits until journals that were copied here are gone, as they are once the database has all of them: the node's supervisor may have taken up some. */
+async function drained(
+  to: string,
+  { owners, folder, stuckMs }: { readonly owners: readonly string[]; readonly folder: string; readonly stuckMs: number },
+): Promise<void> {
+  let last = Number.POSITIVE_INFINITY;
+  for (let since = performance.now(); ; await delay(LOOK_MS)) {
+    const here = (await inspectJournals(to)).filter(({ owner }) => owners.includes(owner));
+    const left = here.reduce((sum, { pending }) => sum + pending, 0);
+    if (left === 0) return;
+    if (left < last) since = performance.now();
+    last = left;
+    if (performance.now() - since > stuckMs)
       throw new AdoptionError(
         'incomplete',
-        `${undelivered(plan)} records of ${folder} are not in the database yet; look at palimpsest doctor, then do this again`,
+        `${left} records of ${folder} are not in the database yet; look at palimpsest doctor, then do this again`,
       );
-    }
-    // The node's supervisor may have taken up what was copied.
-    if (undelivered(plan) > 0) await delay(LOOK_MS);
   }
-  return plan;
 }

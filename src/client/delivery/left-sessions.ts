@@ -91,11 +91,21 @@ class SessionJudge {
     return this.#inFork(snapshot, write);
   }
 
+  /** The fork that an earlier process has begun for what the session refused before this step, else the one that a delivery begins with it. */
+  async #forkAt(snapshot: StoreSnapshot, lease: SessionWrite['lease'], seq: number): Promise<NonNullable<LeftSession['fork']>> {
+    const id = forkFrom(this.#session, lease, seq);
+    const name = id.slice(0, -String(seq).length);
+    const begun = (await snapshot.sessions()).flatMap(({ id: fork, parent }) =>
+      parent?.session === this.#session && fork.startsWith(name) && parent.seq < seq ? [{ id: fork, first: parent.seq + 1 }] : [],
+    );
+    return begun.toSorted((a, b) => b.first - a.first)[0] ?? { id, first: seq };
+  }
+
   /** Whether a write that its session refuses is in the fork: a change of heads without a step is not needed there. */
   async #inFork(snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
     const { step, lease } = write;
     if (step === undefined) return true;
-    this.#fork ??= { id: forkFrom(this.#session, lease, step.seq), first: step.seq };
+    this.#fork ??= await this.#forkAt(snapshot, lease, step.seq);
     const isThere = (await snapshot.step(this.#fork.id, step.seq)) !== undefined;
     if (!isThere) this.#fate = 'forks';
     return isThere;

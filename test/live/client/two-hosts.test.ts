@@ -140,7 +140,9 @@ describe.each([
     await Promise.all([work(first.client, 'a', 4), work(second.client, 'b', 4)]);
     await Promise.all([first.client.delivered(), second.client.delivered()]);
     const all = await (await first.client.store.latest()).sessions();
-    const family = [session.id, ...all.filter(({ parent }) => parent?.session === session.id).map(({ id }) => id)];
+    const family: SessionId[] = [session.id];
+    // A fork that was opened while steps were put into it has a fork itself.
+    for (const id of family) family.push(...all.filter(({ parent }) => parent?.session === id).map((one) => one.id));
     const own = new Map<string, number>();
     for (const id of family) {
       const shared = all.find((one) => one.id === id)?.parent?.seq ?? 0;
