@@ -72,6 +72,8 @@ async function makeSession(
     if (contexts) await session.reportMessage({ role: 'assistant', text: `Turn ${turn}: this is what I found.` });
   }
   await client.closeSession(session);
+  // The next one is opened once everything of this one is in the database.
+  await client.backpressure(0, 300_000);
 }
 
 /** A session whose strip has so many columns: one for each turn, as it handed out no context; a file is listed every tenth, and is a row. */
@@ -84,15 +86,35 @@ async function makeColumns(client: ContextClient, id: string, columns: number): 
     await client.backpressure(2_000, 120_000);
   }
   await client.closeSession(session);
+  // The next one is opened once everything of this one is in the database.
+  await client.backpressure(0, 300_000);
 }
 
-/** Runs in the page: waits until a view is there and nothing is being read. */
-const SHOWN = "document.querySelector('h1') !== null && !document.body.innerText.includes('Reading…')";
+/** What of a page's own globals is used there. */
+interface PageGlobals {
+  readonly document: { querySelector(selector: string): ScrolledBox | null; readonly body: { readonly innerText: string } };
+  requestAnimationFrame(run: (now: number) => void): void;
+}
+
+interface ScrolledBox {
+  scrollLeft: number;
+  scrollTop: number;
+  readonly scrollWidth: number;
+  readonly scrollHeight: number;
+  readonly clientWidth: number;
+  readonly clientHeight: number;
+}
+
+/** Runs in the page, whose policy takes functions alone: whether a view is there and nothing is being read. */
+function isShown(): boolean {
+  const { document } = globalThis as unknown as PageGlobals;
+  return document.querySelector('h1') !== null && !document.body.innerText.includes('Reading…');
+}
 
 async function shownAfter(page: Page, act: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
   await act();
-  await page.waitForFunction(SHOWN, undefined, { polling: 'raf' });
+  await page.waitForFunction(isShown, undefined, { polling: 'raf' });
   return performance.now() - began;
 }
 
@@ -120,22 +142,26 @@ async function laterViews(page: Page): Promise<ReadonlyMap<string, number>> {
 }
 
 /** Runs in the page: scrolls an element both ways from frame to frame; what each frame took, milliseconds. */
-const scrolling = (selector: string): string => `new Promise((resolve) => {
-  const box = document.querySelector(${JSON.stringify(selector)});
-  const frames = [];
-  const began = performance.now();
-  let last = began;
-  const step = (now) => {
-    frames.push(now - last);
-    last = now;
-    const part = (now - began) / ${SCROLL_MS};
-    box.scrollLeft = part * (box.scrollWidth - box.clientWidth);
-    box.scrollTop = part * (box.scrollHeight - box.clientHeight);
-    if (part < 1) requestAnimationFrame(step);
-    else resolve(frames.slice(1));
-  };
-  requestAnimationFrame(step);
-})`;
+function scrolled([selector, ms]: readonly [string, number]): Promise<readonly number[]> {
+  const { document, requestAnimationFrame } = globalThis as unknown as PageGlobals;
+  return new Promise((resolve, reject) => {
+    const box = document.querySelector(selector);
+    if (box === null) return reject(new Error(`there is no ${selector}`));
+    const frames: number[] = [];
+    const began = performance.now();
+    let last = began;
+    const step = (now: number): void => {
+      frames.push(now - last);
+      last = now;
+      const part = (now - began) / ms;
+      box.scrollLeft = part * (box.scrollWidth - box.clientWidth);
+      box.scrollTop = part * (box.scrollHeight - box.clientHeight);
+      if (part < 1) requestAnimationFrame(step);
+      else resolve(frames.slice(1));
+    };
+    requestAnimationFrame(step);
+  });
+}
 
 /**
  * The review page in Chromium, on the sizes that issue 18 names: the first view of a session of a thousand turns with its contexts, the views after it, scrolling ten
@@ -191,7 +217,7 @@ export async function measurePage(workshop: Workshop): Promise<CaseResult> {
     for (const [view, ms] of later) samples.push({ name: `later view, ${view}`, ms });
     workshop.tell('scrolling');
     await shownAfter(page, () => page.goto(`${server.origin}/review/strip?session=bench-page-calls&all=1#token=${server.token}`));
-    const frames = await page.evaluate<readonly number[]>(scrolling('.strip'));
+    const frames = await page.evaluate(scrolled, ['.strip', SCROLL_MS] as const);
     samples.push({ name: `a frame while ${calls} calls are scrolled both ways`, ms: frames });
     const slowest = Math.max(...[...later.values()].map((ms) => median(ms)));
     const perSecond = 1_000 / (frames.reduce((sum, ms) => sum + ms, 0) / frames.length);
