@@ -12,6 +12,7 @@ import { importCommand } from './cli/import.js';
 import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
 import { noteCommand } from './cli/note.js';
+import { USAGE_EXIT_CODE } from './cli/output.js';
 import { packCommand } from './cli/pack.js';
 import { restoreCommand } from './cli/restore.js';
 import { reviewCommands, verifyCommand } from './cli/review/commands.js';
@@ -20,6 +21,7 @@ import { mcpCommand, serveCommand } from './cli/serve.js';
 import { undoCommand } from './cli/undo.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
+import { tooOldNode } from './process/node-version.js';
 import { refuseBeyondFileSizeLimit } from './process/system-error.js';
 
 /** What a shell runs to complete a line, and what prints the script that makes it do so. */
@@ -45,6 +47,11 @@ async function addCompletion(program: Command, call: string | undefined): Promis
   );
 }
 
+const tooOld = tooOldNode(process.versions.node);
+if (tooOld !== undefined) {
+  process.stderr.write(`${tooOld}\n`);
+  process.exit(USAGE_EXIT_CODE);
+}
 refuseBeyondFileSizeLimit();
 // A command's declaration is light and its work is imported when it runs: `palimpsest mcp` must answer at once.
 const version = packageVersion();
@@ -74,6 +81,6 @@ const program = new Command('palimpsest')
 
 for (const command of reviewCommands()) program.addCommand(command);
 await addCompletion(program, process.argv[2]);
-endUsageErrors(program);
+endUsageErrors(program, process.argv.slice(2));
 
 await program.parseAsync();

@@ -118,7 +118,10 @@ async function openBundle(path: string) {
     if (systemCode(cause) === undefined) throw cause;
     throw new BundleError('unusable-file', `${path} cannot be read: ${messageOf(cause)}`, { cause });
   }
-  throw new BundleError('unusable-file', `${path} is no file`);
+  throw new BundleError(
+    'unusable-file',
+    `${path} is no file: what can be imported is a bundle, which is one file, or a directory as export --format cortexfs writes it; what --format agent-context wrote cannot be imported`,
+  );
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { USAGE_EXIT_CODE } from './output.js';
+import { escapedJson, USAGE_EXIT_CODE } from './output.js';
 
 /** The flag of every command that works on a data folder. */
 export const dataFlag = (): Option =>
@@ -34,14 +34,30 @@ export function wholeNumber(text: string): number {
   return value;
 }
 
+/** Whether an answer in JSON is asked for, as far as a command line says that cannot be read. */
+const wantsJson = (argv: readonly string[]): boolean =>
+  argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length).includes('--json');
+
 /**
  * Lets a command and all commands below it end with exit code 64 and a pointer to `--help` when their command line cannot be read; `--help` and
- * `--version` end with 0.
+ * `--version` end with 0. With `--json` the error is one object on stdout, as every other error.
  */
-export function endUsageErrors(command: Command, names: readonly string[] = []): void {
+export function endUsageErrors(command: Command, argv: readonly string[], names: readonly string[] = []): void {
   const path = [...names, command.name()];
-  command
-    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE))
-    .showHelpAfterError(`See ${path.join(' ')} --help`);
-  for (const below of command.commands) endUsageErrors(below, path);
+  const help = `See ${path.join(' ')} --help`;
+  command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE));
+  if (wantsJson(argv)) {
+    const told = (text: string): string =>
+      escapedJson({
+        error: {
+          code: 'usage',
+          message: `${text
+            .replace(/^error: /, '')
+            .trim()
+            .replace(/\.$/, '')}. ${help}`,
+        },
+      });
+    command.configureOutput({ outputError: (text) => console.log(told(text)) });
+  } else command.showHelpAfterError(help);
+  for (const below of command.commands) endUsageErrors(below, argv, path);
 }

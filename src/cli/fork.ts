@@ -31,8 +31,9 @@ async function forkAction(reference: string, flags: ForkFlags): Promise<void> {
     );
     const { seq } = made.parent;
     const turn = (await timeline.steps(parent)).find((step) => step.seq === seq)?.turn ?? 0;
+    if (flags.json !== true) process.stderr.write(`forked from ${parent} after step ${seq}, turn ${turn}\n`);
     return {
-      lines: () => [`${id}: forked from ${parent} after step ${seq}, turn ${turn}`],
+      lines: () => [id],
       json: () => ({ id, parent: { session: parent, at: seq, turn } }),
     };
   });

@@ -117,6 +117,8 @@ async function showStatus(flags: NodeFlags): Promise<void> {
   const { hasFailedWrites, nodeStatus } = await import('../node/node-status.js');
   const status = await nodeStatus((await settingsOf(flags)).dataDir);
   console.log(flags.json ? JSON.stringify(status) : describeStatus(status, await statusTexts(status)));
+  if (process.env.XTDB_URL)
+    console.error('XTDB_URL is set: clients use the nodes that it names, not this one. Ask them with: palimpsest node status --all');
   if (!status.running || !status.answers || hasFailedWrites(status)) process.exitCode = 3;
 }
 

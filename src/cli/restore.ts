@@ -215,8 +215,11 @@ async function restoreAction(reference: string | undefined, flags: RestoreFlags)
       const { dataDir } = readSettings(process.env, flags).node;
       if (wanted.kind === 'undo') {
         await requireClosedForUndo(flags, { dataDir, id: wanted.id });
+        const isUndone = (await keptReplacements(dataDir)).some(({ id, isUndone: before }) => id === wanted.id && before);
         const paths = await undoReplacements(dataDir, wanted.id);
-        const lines = [`${wanted.id}: ${paths.length} files are as they were`, ...paths];
+        const outcome =
+          isUndone && paths.length === 0 ? 'it was undone before; nothing was changed' : `${paths.length} files are as they were`;
+        const lines = [`${wanted.id}: ${outcome}`, ...paths];
         return console.log(flags.json === true ? escapedJson({ undone: wanted.id, paths }) : lines.map(escapedLine).join('\n'));
       }
       const all = await keptReplacements(dataDir);

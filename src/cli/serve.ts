@@ -70,8 +70,9 @@ export function withServerFlags(command: Command): Command {
 }
 
 async function settingsOf(flags: ServerFlags, version: string): Promise<ServerSettings> {
-  const { SECRET_VARIABLES, serverSettings } = await import('../host/settings.js');
+  const { requireUsable, SECRET_VARIABLES, serverSettings } = await import('../host/settings.js');
   const settings = serverSettings(flags, { env: process.env, cwd: process.cwd(), version });
+  requireUsable(settings);
   // The tool bash gives its commands this environment.
   for (const name of SECRET_VARIABLES) delete process.env[name];
   return settings;

@@ -4,6 +4,7 @@ import type { BorrowedSession } from '../client/session/session-registry.js';
 import { withinLimit } from '../process/within-limit.js';
 import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
 import { defined } from '../values/defined.js';
+import { messageOf } from '../values/thrown.js';
 import type { Logger } from './log.js';
 import type { OpenClient } from './open-client.js';
 import { isDurable, type ServerSettings } from './settings.js';
@@ -55,6 +56,8 @@ export class Backend {
   #closing: Promise<void> | undefined;
   #isUp = false;
   #hasFailed = false;
+  /** The failure that was logged last. */
+  #told: unknown;
   #startedAt = 0;
   #progress = 'starting the database';
 
@@ -66,7 +69,7 @@ export class Backend {
 
   /** Starts node and client in the background. */
   warmUp(): void {
-    this.ready().catch((error: unknown) => this.#log.error({ reason: String(error) }, RETRY));
+    this.ready().catch((error: unknown) => this.#failed(error, 'error'));
   }
 
   /** The client, once the database answers; `onProgress` is called with what the start does meanwhile. Rejects with the reason why it cannot be started. */
@@ -104,7 +107,7 @@ export class Backend {
   async usable(onProgress?: (message: string) => void): Promise<ContextClient> {
     const ready = this.ready(onProgress);
     if (!isDurable(this.#settings)) return ready;
-    ready.catch((error: unknown) => this.#log.warn({ reason: String(error) }, RETRY));
+    ready.catch((error: unknown) => this.#failed(error, 'warn'));
     const isDoubtful = this.#hasFailed || this.#settings.nodeUrl !== undefined;
     const waitMs = START_WAIT_MS[isDoubtful ? 'doubtful' : 'starting'] - (performance.now() - this.#startedAt);
     return withinLimit(ready, Math.max(0, waitMs), async () => (await this.#opening)?.client ?? ready);
@@ -138,6 +141,13 @@ export class Backend {
       onProgress?.(message);
     };
     return { id, takeOver: this.#settings.takeOver, onProgress: resumeProgress(id, report) };
+  }
+
+  /** Logs why a start failed: once, however many waited for it, and not where this server is ending itself. */
+  #failed(error: unknown, level: 'error' | 'warn'): void {
+    if (this.#closing !== undefined || error === this.#told) return;
+    this.#told = error;
+    this.#log[level]({ reason: messageOf(error) }, RETRY);
   }
 
   #report(message: string): void {

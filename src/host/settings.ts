@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, posix, resolve } from 'node:path';
 import { type MountSetting, parseMount } from '../filesystem/access/mounts.js';
 import type { EnsureNodeOptions } from '../node/ensure-node.js';
 import { NODE_PROFILES } from '../node/node-state.js';
 import { PASSWORD_VARIABLE } from '../node/shared-log.js';
-import { type CanonicalPath, canonicalPath, type FilesystemId, filesystemId } from '../objects/ids.js';
+import { type CanonicalPath, canonicalPath, type FilesystemId, filesystemId, sessionId } from '../objects/ids.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../session/step-policy.js';
 import type { ToolOptions } from '../tools/create-tools.js';
 import { CodedError } from '../values/coded-error.js';
@@ -190,6 +190,21 @@ function workingFolder(roots: readonly string[], mounts: readonly MountSetting[]
   const [first = '/'] = roots;
   const mount = mounts.find(({ canonicalPrefix }) => first === canonicalPrefix || first.startsWith(`${canonicalPrefix}/`));
   return mount === undefined ? first : posix.join(mount.agentPrefix, first.slice(mount.canonicalPrefix.length));
+}
+
+/**
+ * Refuses at the start what no call could work with: a root or data folder that is none, a name that no session can have.
+ * @throws {UsageError} usage
+ */
+export function requireUsable({ roots, session, node: { dataDir } }: ServerSettings): void {
+  for (const root of roots) {
+    const stats = statSync(root, { throwIfNoEntry: false });
+    if (stats?.isDirectory() !== true)
+      throw new UsageError(`--root ${root}: ${stats === undefined ? 'there is no such folder' : 'it is no folder'}.`);
+  }
+  const data = statSync(dataDir, { throwIfNoEntry: false });
+  if (data?.isDirectory() === false) throw new UsageError(`The data folder ${dataDir} (--data) is no folder.`);
+  if (session !== undefined) readGiven(() => sessionId(session));
 }
 
 /** What a server of this version does when it is started in `cwd`. @throws {UsageError} usage – a flag or variable that cannot be used */

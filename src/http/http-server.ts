@@ -5,11 +5,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Backend } from '../host/backend.js';
 import { createLog, type Logger, type LogLevel } from '../host/log.js';
-import type { ServerSettings } from '../host/settings.js';
+import { type ServerSettings, UsageError } from '../host/settings.js';
 import { openTelemetry } from '../host/telemetry.js';
 import { openConnection } from '../mcp/connection.js';
 import { HttpEndpoint, type HttpEndpointOptions } from '../mcp/http-endpoint.js';
+import { systemCode } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
+import { messageOf } from '../values/thrown.js';
 import { type HarnessRoutes, harnessRoutes } from './harness-routes.js';
 import { refusal } from './request-checks.js';
 import { ReviewPage } from './review-page.js';
@@ -101,7 +103,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     if (refused === undefined) void handler.handle(request, response);
     else handler.refuse(response, refused);
   });
-  await once(server.listen(port, '127.0.0.1'), 'listening');
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+  } catch (cause) {
+    if (systemCode(cause) !== 'EADDRINUSE') throw cause;
+    throw new Error(`Port ${port} is in use by another program: choose another one with --port, or 0 for a free one.`, { cause });
+  }
   const forget = (): void => {
     Promise.all([mcp.forgetIdle(idleMs), routes?.forgetIdle(idleMs)]).catch((error: unknown) =>
       log.warn({ err: error }, 'idle clients could not be closed'),
@@ -126,10 +133,18 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   };
 }
 
+async function readToken(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    throw new UsageError(`The file ${file} (--token-file) cannot be read: ${messageOf(cause)}`, { cause });
+  }
+}
+
 async function tokenOf({ tokenFile, noToken }: ServeOptions): Promise<string | undefined> {
   if (noToken) return undefined;
   if (tokenFile === undefined) return randomBytes(24).toString('base64url');
-  const token = (await readFile(tokenFile, 'utf8')).trim();
+  const token = (await readToken(tokenFile)).trim();
   if (!/^[\x21-\x7e]{16,}$/.test(token))
     throw new TypeError(`The token in ${JSON.stringify(tokenFile)} must be 16 or more printable characters without spaces.`);
   return token;

@@ -11,7 +11,7 @@ const PROBLEMS: readonly { readonly pattern: RegExp; readonly code: NodeErrorCod
   { pattern: /JAVA_HOME .*not defined correctly|JAVA_HOME .*is not set/i, code: 'no-java' },
   {
     pattern:
-      /Unknown host|UnknownHostException|Name or service not known|Temporary failure in name resolution|Network is unreachable|No route to host|Connection (?:refused|reset|timed out)|connect timed out|Read timed out|Could not transfer artifact|in offline mode|PKIX path building failed/i,
+      /Unknown host|UnknownHostException|Name or service not known|Temporary failure in name resolution|Network is unreachable|No route to host|Connection (?:refused|reset|timed out)|connect timed out|Read timed out|Could not transfer artifact|in offline mode|PKIX path building failed|No plugin found for prefix/i,
     code: 'no-network',
   },
 ];
@@ -27,19 +27,28 @@ const NEXT_STEP: Readonly<Partial<Record<NodeErrorCode, string>>> = {
   'no-network': 'The first start needs the network once. Check the connection, proxy and ~/.m2/settings.xml, then try again.',
 };
 
-/** The lines in which Maven says what went wrong. */
-function essence(output: string): string {
+/** The lines in which Maven says what went wrong, without its pointers to articles: the line that says why ends in one. */
+export function essence(output: string): string {
   const errors = output
     .split('\n')
-    .filter((line) => line.includes('ERROR') && !/\[ERROR\]\s*$|Help 1|full stack trace|re-run Maven|-X switch/.test(line));
+    .map((line) => line.replace(/\s*-> \[Help \d+\]\s*$/, ''))
+    .filter(
+      (line) =>
+        line.includes('ERROR') && !/\[ERROR\]\s*$|\[Help \d+\]|For more information|full stack trace|re-run Maven|-X switch/.test(line),
+    );
   return lastLines(errors.length > 0 ? errors.slice(0, 3).join('\n') : output, 3).slice(0, 1_500);
 }
 
 /**
- * Copies every jar of `pom` into `targetDir` with Maven, from the network only where the user's Maven cache lacks them.
+ * Copies every jar of `pom` into `targetDir` with Maven, from the network only where the user's Maven cache lacks them. `kept` is the file that `pom` is a copy of: it is there
+ * when the copy is gone, for whoever tries by hand.
  * @throws {NodeError} `no-maven`, `no-network`, `no-space`, `no-java` or `build-failed`
  */
-export async function copyDependencies(pom: string, targetDir: string, signal: AbortSignal | undefined): Promise<void> {
+export async function copyDependencies(
+  { pom, kept }: { readonly pom: string; readonly kept: string },
+  targetDir: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const args = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${targetDir}`];
   const result = await runProcess('mvn', args, { cwd: join(targetDir, '..'), limitMs: TIME_LIMITS.mavenMs, signal });
   if (result === undefined) {
@@ -50,7 +59,7 @@ export async function copyDependencies(pom: string, targetDir: string, signal: A
   }
   if (result.code === 0) return;
   const code = classifyMavenFailure(result.output);
-  const nextStep = NEXT_STEP[code] ?? `Run it by hand to see more: mvn -f ${pom} dependency:copy-dependencies`;
+  const nextStep = NEXT_STEP[code] ?? `Run it by hand to see more: mvn -f ${kept} dependency:copy-dependencies`;
   throw new NodeError(
     code,
     `Maven could not fetch the libraries of the node (exit code ${result.code ?? result.signal}):\n${essence(result.output)}\n${nextStep}`,

@@ -196,7 +196,8 @@ async function buildJars(dir: string, files: FrontFiles, options: InstallOptions
       await writeFile(join(frontDir, name), bytes);
     }
     const rooms = files.has(`${SHARED}/pom.xml`) ? [frontDir, join(frontDir, SHARED)] : [frontDir];
-    await copyDependencies(join(rooms.at(-1) ?? frontDir, 'pom.xml'), join(draft, 'lib'), options.signal);
+    const pom = files.has(`${SHARED}/pom.xml`) ? `${SHARED}/pom.xml` : 'pom.xml';
+    await copyDependencies({ pom: join(frontDir, pom), kept: join(options.frontDir, pom) }, join(draft, 'lib'), options.signal);
     await requirePinned(join(draft, 'lib'), files);
     const names = (await readdir(join(draft, 'lib'))).filter((name) => name.endsWith('.jar')).sort();
     options.onProgress?.(`Compiling the node (${names.length} libraries; first start only) …`);

@@ -18,4 +18,8 @@ export class ProjectionError extends CodedError<ProjectionErrorCode> {
     super(code, message, options);
     this.least = options.least;
   }
+
+  override get isUsage(): boolean {
+    return true;
+  }
 }

@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Dispatcher, Pool } from 'undici';
 import type { EdnValue } from '../edn/values.js';
 import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
+import { CodedError } from '../values/coded-error.js';
 import { codeOf } from '../values/thrown.js';
 import { unlessAborted } from '../values/unless-aborted.js';
 import { describeAddress, isListed, mayMove, type NodeAddress, prefixOf } from './address.js';
@@ -314,6 +315,8 @@ export class XtdbHttp {
     if (ending === 'aborted') return new XtdbError('aborted', `${what}: aborted by the caller.`, { cause: request.signal?.reason });
     if (ending === 'closed') return new XtdbError('closed', `${what}: the client was closed before the answer came.`);
     if (error instanceof XtdbError) return error;
+    // Whoever knows the address says itself why there is no node, and what to do.
+    if (error instanceof CodedError) return new XtdbError('unreachable', `${what}: ${error.message}`, { cause: error });
     const code = codeOf(error) ?? '';
     if (
       (error instanceof Error && error.name === 'HTTPParserError') ||

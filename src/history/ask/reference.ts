@@ -49,6 +49,9 @@ function parseTx(text: string): number | Date {
   return digits === undefined ? parseTime(text.replace(/^@/, '')) : Number(digits);
 }
 
+/** A time of the first clock; `now` is that of whatever else is asked for. @throws {HistoryError} `malformed-moment` */
+const timeOf = (text: string | undefined): Date | undefined => (text === undefined || text === 'now' ? undefined : parseTime(text));
+
 /**
  * The moment that is asked for, beside that which a reference names.
  * @throws {HistoryError} `malformed-moment`, also where both name one
@@ -58,7 +61,7 @@ export function askedMoment({ at, validTime, tx }: MomentText, named?: Moment): 
     throw new HistoryError('malformed-moment', `the moment is given twice: behind an @ and as ${JSON.stringify(at)}`);
   return {
     moment: at === undefined ? named : parseMoment(at),
-    validTime: validTime === undefined ? undefined : parseTime(validTime),
-    tx: tx === undefined ? undefined : parseTx(tx),
+    validTime: timeOf(validTime),
+    tx: tx === undefined || tx === 'now' ? undefined : parseTx(tx),
   };
 }

@@ -1,8 +1,9 @@
 import type { AssemblyInput } from '../../assembly/layout.js';
 import { RENDERERS, type RendererName } from '../../assembly/renderers.js';
 import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
-import type { SessionId, Sha256 } from '../../objects/ids.js';
+import { type SessionId, type Sha256, sessionObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { ContextReader } from './context-reader.js';
@@ -35,6 +36,20 @@ export function pastContextOf({ proof, rendered, input, equal, basis }: RebuiltA
   const { record, whole } = rendered;
   const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input: { ...input, options } };
   return { session, turn, step, source: 'record', delivered, basis, matches: equal, ...how };
+}
+
+/** Why a session cannot be read at a point: it did not exist, or what is asked for was not known then. */
+async function notYet(
+  snapshot: StoreSnapshot,
+  session: SessionId,
+  { moment, place, basis }: Pick<Point, 'moment' | 'place' | 'basis'>,
+): Promise<HistoryError> {
+  const at = formatMoment(moment);
+  if (place === undefined) return new HistoryError('not-yet', `session ${session} did not exist at ${at}`);
+  const id = sessionObjectId(place.owner);
+  const upto = (await snapshot.heads([id])).get(id)?.marks.upto ?? 0;
+  const known = upto === 0 ? 'no step of the session was' : `its steps up to ${upto} were`;
+  return new HistoryError('not-yet', `${at} of session ${session} was not known after transaction ${basis.txId ?? 'none'}: ${known}`);
 }
 
 const LITERAL = { strict: false, shortIds: false } as const;
@@ -94,7 +109,7 @@ export class PastContexts {
     const last = (await this.records(session)).at(-1);
     const paths = last === undefined ? this.timeline.paths : shownPaths(last);
     const read = await this.#reader.read(snapshot, { session: place?.owner ?? session, paths, ...defined({ step: place?.seq }) });
-    if (read === undefined) throw new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(moment)}`);
+    if (read === undefined) throw await notYet(snapshot, session, { moment, place, basis });
     const input: AssemblyInput = { ...read.input, options: LITERAL };
     const { record, whole } = RENDERERS.text.render(input, { layout: 'ssot', tail: undefined });
     const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input };

@@ -146,6 +146,12 @@ describe('questions about the past on the command line', () => {
     expect(earlier.text).toContain(`ACTIVE_CONTENT id=${made.file}\none\nshared\n`);
     expect(earlier.text).toMatch(/^You are careful\.\n\n/);
     expect((await json('context', `${name}-first@turn:1.1`)).text).not.toContain('ACTIVE_CONTENT');
+    const { tx_id: first } = (await json('log', '--object', made.file)).versions.at(-1);
+    const unknown = await ask('context', `${name}-first@turn:2`, '--tx', String(first));
+    expect([unknown.code, unknown.stderr]).toEqual([
+      1,
+      expect.stringMatching(`turn:2 of session ${name}-first was not known after transaction ${first}: `),
+    ]);
     const now = await json('context', `${name}-second`);
     expect(now).toMatchObject({ source: 'assembled', turn: 1 });
     expect(now.text).toContain('three\nshared');

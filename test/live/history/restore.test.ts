@@ -130,6 +130,9 @@ describe('working from a moment again', () => {
     expect(await refused('--undo', undo)).toMatch(/a\.ts.* changed since/);
     await writeFile(file, 'one\nshared\n');
     expect(await json('--undo', undo)).toEqual({ undone: undo, paths: [file] });
+    expect((await askHere(['restore', '--undo', undo, '--data', suiteData()])).stdout).toBe(
+      `${undo}: it was undone before; nothing was changed\n`,
+    );
     expect(await readFile(file, 'utf8')).toBe('three\nshared\n');
     expect((await lstat(file)).mode & 0o777).toBe(0o640);
     await rm(file);
@@ -202,9 +205,7 @@ describe('working from a moment again', () => {
     const { turns } = JSON.parse((await ask('log', forked.id, '--json')).stdout);
     expect(turns.map(({ turn }: { turn: number }) => turn)).toEqual([2, 1]);
     expect((await ask('context', forked.id)).stdout).toContain('two\nshared');
-    expect((await ask('fork', `${name}-first`, '--at', 'turn:1', '--id', `${name}-kept`)).stdout).toBe(
-      `${name}-kept: forked from ${name}-first after step 2, turn 1\n`,
-    );
+    expect((await ask('fork', `${name}-first`, '--at', 'turn:1', '--id', `${name}-kept`)).stdout).toBe(`${name}-kept\n`);
     const refusals = [
       [['fork', `${name}-first@turn:9`], 1, /no turn 9: its last one is 3/],
       [['fork', `${name}-first@turn:x`], 64, /no moment/],

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { openClient } from '../../support/context.js';
 import { cliPath, stdioAgent, suiteFlags, temporaryRoot } from '../../support/mcp-clients.js';
+import { runCli } from '../../support/run-cli.js';
 
 let root: string;
 let remove: () => Promise<void>;
@@ -243,13 +244,9 @@ describe('flags of palimpsest mcp', () => {
     }
   });
 
-  test('a root that does not exist is said at the first call', async () => {
-    const agent = await stdioAgent(root, ['--root', join(root, 'nowhere'), '--log-level', 'silent']);
-    try {
-      expect((await agent.call('ls')).text).toMatch(/^Error: ls could not begin: .*nowhere.*does not exist/);
-    } finally {
-      await agent.close();
-    }
+  test('a root that does not exist ends it at the start, as every flag that cannot be used', async () => {
+    const { code, stdout, stderr } = await runCli(['mcp', ...suiteFlags(), '--root', join(root, 'nowhere')]);
+    expect([code, stdout, stderr]).toEqual([64, '', expect.stringMatching(/^palimpsest: --root .*nowhere: there is no such folder\.\n$/)]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Command, CommanderError } from 'commander';
+import { endUsageErrors } from '../../../src/cli/flags.js';
 import { reportFailure } from '../../../src/cli/output.js';
 import { reviewCommands } from '../../../src/cli/review/commands.js';
 import { reviewPageCommand } from '../../../src/cli/review-page.js';
@@ -68,4 +69,23 @@ describe('what a failure says', () => {
     expect(line).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
     expect(JSON.parse(line)).toEqual({ error: { code: 'error', message: 'no such thing: \u001b]0;title\u0007 \u009b31m \u202e' } });
   });
+});
+
+test('a command line that cannot be read is one JSON object on stdout where JSON is asked for, and ends with 64', async () => {
+  const argv = ['log', '--limit', 'x', '--json'];
+  const program = new Command('palimpsest');
+  for (const command of reviewCommands()) program.addCommand(command);
+  endUsageErrors(program, argv);
+  const said = jest.spyOn(console, 'log').mockImplementation(() => undefined);
+  const told = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const exit = jest.spyOn(process, 'exit').mockImplementation((code) => {
+    throw new Error(`exit ${code}`);
+  });
+  await expect(program.parseAsync(argv, { from: 'user' })).rejects.toThrow('exit 64');
+  const lines = said.mock.calls.map(([line]) => JSON.parse(String(line)));
+  expect([told.mock.calls, lines]).toEqual([
+    [],
+    [{ error: { code: 'usage', message: expect.stringMatching(/--limit.* It must be a whole number from .*See palimpsest log --help$/) } }],
+  ]);
+  for (const spy of [said, told, exit]) spy.mockRestore();
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { parseRange, parseReference } from '../../../src/history/ask/reference.js';
+import { askedMoment, parseRange, parseReference } from '../../../src/history/ask/reference.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
 import { formatMoment, type Moment, parseMoment, parseTime } from '../../../src/history/rebuild/moment.js';
 
@@ -103,4 +103,8 @@ describe('ranges', () => {
   test.each(['', '..', '7', 'tx:1...tx:2', 'tx:1..tx:2..tx:3', 'a..b'])('%j is refused', (text) => {
     expect(codeOf(() => parseRange(text))).toBe('malformed-moment');
   });
+});
+
+test('now is a time of either clock, as the list of forms says', () => {
+  expect(askedMoment({ validTime: 'now', tx: 'now' })).toEqual({ moment: undefined, validTime: undefined, tx: undefined });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { Command } from 'commander';
 import { withServerFlags } from '../../../src/cli/serve.js';
-import { readSettings, SECRET_VARIABLES, type ServerFlags, serverSettings } from '../../../src/host/settings.js';
+import { readSettings, requireUsable, SECRET_VARIABLES, type ServerFlags, serverSettings } from '../../../src/host/settings.js';
 
 describe('where settings come from', () => {
   test('the defaults follow the XDG folders of the user', () => {
@@ -67,6 +67,22 @@ function settings(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   command.parse([...args], { from: 'user' });
   return serverSettings(command.opts<ServerFlags>(), { env: { HOME: '/home/me', ...env }, cwd: '/srv', version: '1.2.3' });
 }
+
+describe('what no call could work with is refused at the start', () => {
+  const good = ['--root', '/', '--data', '/'];
+  test.each([
+    [['--root', '/no/such/folder', '--data', '/'], '--root /no/such/folder: there is no such folder'],
+    [['--root', process.execPath, '--data', '/'], 'it is no folder'],
+    [['--root', '/', '--data', process.execPath], '(--data) is no folder'],
+    [[...good, '--session', 'bad/id'], 'is no session id'],
+  ])('%j', (args, why) => {
+    expect(() => requireUsable(settings(args))).toThrow(why);
+  });
+
+  test('a data folder that is yet to be made is none of that', () => {
+    expect(() => requireUsable(settings(['--root', '/', '--data', '/no/such/folder', '--session', 'good']))).not.toThrow();
+  });
+});
 
 describe('flags of mcp and serve', () => {
   test('without any: the working folder, five results of three turns, a pause of a minute, no bash', () => {

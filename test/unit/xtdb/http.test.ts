@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { kwMap } from '../../../src/edn/values.js';
+import { CodedError } from '../../../src/values/coded-error.js';
 import { XtdbError } from '../../../src/xtdb/errors.js';
 import { type HttpRequest, XtdbHttp } from '../../../src/xtdb/http.js';
 import { type EdgeServer, openEdgeServer } from './edge-server.js';
@@ -50,6 +51,16 @@ const cutOff = (head: string): RequestListener => {
     response.socket?.end(head);
   };
 };
+
+test('where whoever knows the address says why there is no node, that is the reason, in its own words', async () => {
+  class NoNode extends CodedError<'no-java'> {
+    override readonly name = 'NoNode';
+  }
+  const http = new XtdbHttp(() => Promise.reject(new NoNode('no-java', 'There is no Java. Install one.')), OPTIONS);
+  closers.push(() => http.close());
+  const { code, message } = await failureOf(http.send(GET));
+  expect([code, message]).toEqual(['unreachable', 'GET /_xtdb/status: There is no Java. Install one.']);
+});
 
 describe('a 200 counts only if it is complete', () => {
   test('a complete answer is read', async () => {
