@@ -36,7 +36,7 @@ export interface InstrumentOptions {
 }
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
-/** How long sending the rest may take when a process ends. */
+/** How long sending the rest may take when a process ends; no single attempt takes longer, with all that it is repeated, so that a collector that is away holds up no end. */
 const CLOSE_MS = 3_000;
 const PROBLEM_EVERY_MS = 60_000;
 const SAMPLED = 1;
@@ -46,6 +46,28 @@ function headersFrom(env: Environment, signal: 'TRACES' | 'METRICS'): Record<str
   const given = [variable(env, 'OTEL_EXPORTER_OTLP_HEADERS'), variable(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`)];
   const pairs = given.flatMap((text) => text?.split(',') ?? []).map((pair) => pair.split(/=(.*)/s));
   return Object.fromEntries(pairs.flatMap(([name = '', value]) => (value === undefined ? [] : [[name.trim(), decoded(value.trim())]])));
+}
+
+/** The longest that a timer can wait. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** A variable that holds milliseconds, a whole number above 0; what is none is reported and does not count. */
+function millisecondsFrom(name: string, usual: number, { env, onProblem }: Pick<InstrumentOptions, 'env' | 'onProblem'>): number {
+  const text = variable(env, name);
+  if (text === undefined) return usual;
+  const ms = Number(text);
+  if (Number.isInteger(ms) && ms > 0 && ms <= LONGEST_MS) return ms;
+  onProblem(`${name}=${JSON.stringify(text)} is no whole number of milliseconds above 0: ${usual} is used`);
+  return usual;
+}
+
+/** What a signal's exporter is made with. */
+function exporterOptions(signal: 'TRACES' | 'METRICS', options: InstrumentOptions) {
+  const asked = Math.min(
+    millisecondsFrom('OTEL_EXPORTER_OTLP_TIMEOUT', CLOSE_MS, options),
+    millisecondsFrom(`OTEL_EXPORTER_OTLP_${signal}_TIMEOUT`, CLOSE_MS, options),
+  );
+  return { headers: headersFrom(options.env, signal), timeoutMillis: Math.min(asked, CLOSE_MS) };
 }
 
 function decoded(text: string): string {
@@ -103,7 +125,7 @@ export async function openInstruments(options: InstrumentOptions): Promise<OtelI
       import('@opentelemetry/sdk-trace-base'),
       import('@opentelemetry/exporter-trace-otlp-proto'),
     ]);
-    const exporter = new exporters.OTLPTraceExporter({ headers: headersFrom(env, 'TRACES') });
+    const exporter = new exporters.OTLPTraceExporter(exporterOptions('TRACES', options));
     const provider = new sdk.BasicTracerProvider({ resource, spanProcessors: [new sdk.BatchSpanProcessor(exporter)] });
     tracer = provider.getTracer('palimpsest', version);
     closers.push(() => provider.shutdown());
@@ -114,11 +136,11 @@ export async function openInstruments(options: InstrumentOptions): Promise<OtelI
       import('@opentelemetry/sdk-metrics'),
       import('@opentelemetry/exporter-metrics-otlp-proto'),
     ]);
-    const exportIntervalMillis = Number(variable(env, 'OTEL_METRIC_EXPORT_INTERVAL') ?? 60_000);
-    const exportTimeoutMillis = Math.min(Number(variable(env, 'OTEL_METRIC_EXPORT_TIMEOUT') ?? 30_000), exportIntervalMillis);
+    const exportIntervalMillis = millisecondsFrom('OTEL_METRIC_EXPORT_INTERVAL', 60_000, options);
+    const exportTimeoutMillis = Math.min(millisecondsFrom('OTEL_METRIC_EXPORT_TIMEOUT', CLOSE_MS, options), exportIntervalMillis, CLOSE_MS);
     readers.push(
       new sdk.PeriodicExportingMetricReader({
-        exporter: new exporters.OTLPMetricExporter({ headers: headersFrom(env, 'METRICS') }),
+        exporter: new exporters.OTLPMetricExporter(exporterOptions('METRICS', options)),
         exportIntervalMillis,
         exportTimeoutMillis,
       }),

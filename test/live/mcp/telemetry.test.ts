@@ -153,6 +153,24 @@ describe('what leaves a server that is watched', () => {
     relay.close();
   });
 
+  test('a collector that is away holds up no end, and a setting that is none does not count', async () => {
+    const away = createServer().listen(0, '127.0.0.1');
+    await once(away, 'listening');
+    const { port } = away.address() as AddressInfo;
+    await new Promise((resolve) => away.close(resolve));
+    const serve = await startServe(['--data', join(folder, 'away')], root, {
+      XTDB_URL: `unix:${socketPath()}`,
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      OTEL_METRIC_EXPORT_INTERVAL: '0',
+      OTEL_METRIC_EXPORT_TIMEOUT: '60s',
+    });
+    const agent = await httpAgent(serve);
+    expect((await agent.call('read', { path: 'hidden-file-name.txt' })).text).toContain('hidden text of a file');
+    await agent.close();
+    // It ends itself with 1 where something holds it up.
+    expect(await serve.close()).toBe(0);
+  });
+
   test('Prometheus reads the same figures from serve, with its token alone; every alarm names a metric that a server or the node exports', async () => {
     const data = join(folder, 'served');
     const serve = await startServe(['--data', data], root, {
