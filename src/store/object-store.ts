@@ -167,10 +167,12 @@ export class ObjectStore {
   }
 
   /**
-   * Writes many versions as one transaction: all or nothing. Resolves to false, with nothing written, when a guard (`expect`) did not hold.
+   * Writes many versions as one transaction: all or nothing. Resolves to false, with nothing written, when a guard (`expect`) did not hold, or one of the
+   * `absent` entities is there.
    */
-  async putMany(puts: readonly (Put | StoredPut)[]): Promise<Written<boolean>> {
-    const ops = puts.flatMap((put) => ('head' in put ? this.storedOps(put) : this.putOps(put)));
+  async putMany(puts: readonly (Put | StoredPut)[], absent: readonly string[] = []): Promise<Written<boolean>> {
+    const guards = absent.map((id) => this.guardOp(id, null));
+    const ops = [...guards, ...puts.flatMap((put) => ('head' in put ? this.storedOps(put) : this.putOps(put)))];
     if (ops.length === 0) return { result: true, txId: undefined };
     // One attempt: whoever set the guard decides anew.
     let tried = false;

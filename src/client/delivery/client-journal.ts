@@ -43,6 +43,13 @@ async function holdsSession(dataDir: string, owner: string, session: SessionId):
   }
 }
 
+/** An adopted journal that is not read to its end. */
+interface UnreadJournal {
+  readonly journal: Journal;
+  /** The last record that was handed over. */
+  upto: number;
+}
+
 /** What is called with a write of a dead process. */
 interface AdoptedWrite {
   readonly write: SessionWrite;
@@ -61,6 +68,10 @@ export class ClientJournal {
   readonly #own: Journal;
   readonly #adopted = new Set<Journal>();
   readonly #closing = new Set<Promise<void>>();
+  /** What a failure to read has left, for the next one who asks. */
+  readonly #unread = new Set<UnreadJournal>();
+  /** When everybody who adopts has handed over what was found. */
+  #adopting: Promise<void> = Promise.resolve();
 
   private constructor(settings: ClientJournalSettings, own: Journal) {
     this.#settings = settings;
@@ -110,10 +121,18 @@ export class ClientJournal {
 
   /**
    * Takes over the journals of dead processes: calls `adopt` with every waiting write that can be read, in order. What cannot be read is told in notices, and its
-   * file is kept (decision 0011). Resolves when all are handed over, not when they are delivered.
+   * file is kept (decision 0011). Resolves when all are handed over, those of a call before this one too, not when they are delivered. Rejects where a file cannot
+   * be read just now; the next call goes on there.
    */
-  async adoptAll(adopt: (adopted: AdoptedWrite) => void): Promise<void> {
+  adoptAll(adopt: (adopted: AdoptedWrite) => void): Promise<void> {
+    const adopted = this.#adopting.then(() => this.#adoptAll(adopt));
+    this.#adopting = adopted.catch(() => undefined);
+    return adopted;
+  }
+
+  async #adoptAll(adopt: (adopted: AdoptedWrite) => void): Promise<void> {
     const { dataDir, what, onNotice } = this.#settings;
+    for (const unread of this.#unread) await this.#handOver(unread, adopt);
     for (const owner of await adoptableJournals(dataDir)) {
       const journal = await adoptJournal(dataDir, owner, { what }).catch((error: unknown) => {
         onNotice(
@@ -124,16 +143,28 @@ export class ClientJournal {
       if (journal === undefined) continue;
       this.#adopted.add(journal);
       for (const damage of journal.torn) onNotice(cutNotice(owner, damage));
-      const damaged = journal.damage.length === 0 ? undefined : await readDamaged(dataDir, journal);
-      if (damaged !== undefined)
-        onNotice(`${lossText(damaged)}; what can be read is delivered, and what is damaged is kept as it was (.damaged)`);
-      for await (const { sequence, payload } of journal.recover()) {
-        const write = readWrite(payload);
-        if (write instanceof Error) onNotice(`the journal ${owner}: record ${sequence} stays there and is not delivered: ${write.message}`);
-        else adopt({ write, damaged, done: () => this.#done(journal, sequence) });
-      }
-      this.#closeDrained(journal);
+      const unread = { journal, upto: -1 };
+      this.#unread.add(unread);
+      await this.#handOver(unread, adopt);
     }
+  }
+
+  async #handOver(unread: UnreadJournal, adopt: (adopted: AdoptedWrite) => void): Promise<void> {
+    const { dataDir, onNotice } = this.#settings;
+    const { journal } = unread;
+    const damaged = journal.damage.length === 0 ? undefined : await readDamaged(dataDir, journal);
+    if (damaged !== undefined)
+      onNotice(`${lossText(damaged)}; what can be read is delivered, and what is damaged is kept as it was (.damaged)`);
+    for await (const { sequence, payload } of journal.recover()) {
+      if (sequence <= unread.upto) continue;
+      const write = readWrite(payload);
+      if (write instanceof Error)
+        onNotice(`the journal ${journal.owner}: record ${sequence} stays there and is not delivered: ${write.message}`);
+      else adopt({ write, damaged, done: () => this.#done(journal, sequence) });
+      unread.upto = sequence;
+    }
+    this.#unread.delete(unread);
+    this.#closeDrained(journal);
   }
 
   #done(journal: Journal, sequence: number): void {

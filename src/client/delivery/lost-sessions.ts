@@ -5,12 +5,13 @@ import { toolcallVersion } from '../../objects/versions.js';
 import { endsWithin } from '../../process/within-limit.js';
 import { SessionError } from '../../session/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
+import type { Planned } from '../../store/write-path.js';
 import { defined } from '../../values/defined.js';
 import { errorOf } from '../../values/thrown.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import { assemblyOps, isAssemblyStored, planWrite } from './plan-write.js';
-import { forkSession } from './session-heads.js';
-import type { SessionWrite } from './session-write.js';
+import { forkHeads } from './session-heads.js';
+import type { SessionWrite, WriteResult } from './session-write.js';
 
 /** The fork that keeps what a session's former writer had acknowledged. */
 interface Rescue {
@@ -20,8 +21,14 @@ interface Rescue {
   readonly first: number;
   /** The ids that calls have in the fork. */
   readonly renames: Map<ObjectId, ObjectId>;
+  /** Where the rest is put since somebody has opened the fork. */
+  onward?: Rescue;
 }
 
+/** Called with a write that was put into a fork, what came of it, and its transaction; without one where it was there already. */
+type RescuedListener = (write: SessionWrite, result: WriteResult, txId: number | undefined) => void;
+
+type RescuePlace = Pick<Rescue, 'fork' | 'first'>;
 type Rename = (id: ObjectId) => ObjectId;
 
 /** The beginning of a fork's id: it shows the session and the epoch that it was cut from. */
@@ -63,19 +70,33 @@ function rescuedWrite({ step, call, files, at }: SessionWrite, { fork, lease, re
   return { ...moved, step: movedStep, call: { ...call, version } };
 }
 
+/** Takes in the ids that calls have in a fork: those that only calls of it have. */
+function learnCalls({ fork, renames }: Rescue, ids: Iterable<ObjectId>): void {
+  const suffix = callSuffix(fork);
+  for (const id of ids) if (id.endsWith(suffix)) renames.set(objectId(id.slice(0, -suffix.length)), id);
+}
+
+/** Where a step of what is rescued is. */
+const placeOf = (rescue: Rescue, seq: number): Rescue =>
+  rescue.onward === undefined || seq < rescue.onward.first ? rescue : placeOf(rescue.onward, seq);
+
+const isTakenOver = (error: unknown): error is SessionError => error instanceof SessionError && error.code === 'taken-over';
+
 /**
  * The sessions of a client that nothing can be written to any more. What was acknowledged for a session that another writer took over is put into a fork
  * of it, in order, so that nothing acknowledged is dropped (decision F6).
  */
 export class LostSessions {
   readonly #store: ObjectStore;
+  readonly #onRescued: RescuedListener;
   readonly #failures = new Map<SessionId, Error>();
   readonly #rescues = new Map<SessionId, Promise<Rescue>>();
   /** Ends when every write that was refused so far is where it is kept. */
   readonly #settling = new Map<SessionId, Promise<unknown>>();
 
-  constructor(store: ObjectStore) {
+  constructor(store: ObjectStore, onRescued: RescuedListener) {
     this.#store = store;
+    this.#onRescued = onRescued;
   }
 
   /** Why nothing of a session can be written any more; undefined while it can. */
@@ -105,7 +126,7 @@ export class LostSessions {
       session,
       Promise.all([this.#settling.get(session), settled]).then(() => undefined),
     );
-    if (!(error instanceof SessionError) || error.code !== 'taken-over') throw error;
+    if (!isTakenOver(error)) throw error;
     this.fail(session, error);
     if (write.assembly !== undefined) {
       await this.#keepAssembly(write, write.assembly);
@@ -114,7 +135,9 @@ export class LostSessions {
     if (write.step === undefined || write.lease === null || write.lease === undefined) return error;
     const rescue = this.#intoFork(write, this.#rescues.get(session));
     this.#rescues.set(session, rescue);
-    const { fork } = await rescue;
+    const { fork } = placeOf(await rescue, write.step.seq);
+    // Named once all is there: whoever opens it takes it over.
+    await this.#atRest(session);
     const reported = new SessionError('taken-over', `${error.message}; what was acknowledged here is kept in session ${fork}`, {
       cause: error,
     });
@@ -122,26 +145,72 @@ export class LostSessions {
     return reported;
   }
 
+  /** Waits until nothing that was refused for a session so far is on its way into its fork. */
+  async #atRest(session: SessionId): Promise<void> {
+    for (let last: Promise<Rescue> | undefined; last !== this.#rescues.get(session); ) {
+      last = this.#rescues.get(session);
+      await last?.catch(() => undefined);
+    }
+  }
+
   /** Writes one step into the fork, after those before it. Persistent: an outage only delays it. */
   async #intoFork(write: SessionWrite, before: Promise<Rescue> | undefined): Promise<Rescue> {
-    const rescue = await (before ?? this.#beginFork(write));
-    const { plan } = planWrite(this.#store, rescuedWrite(write, rescue), { seen: true });
-    await this.#store.writes.write(rescue.fork, plan, { persistent: true });
+    const rescue = await (before ?? this.#begin(write));
+    await this.#put(write, rescue);
     return rescue;
   }
 
-  /** Makes the fork at the step before the first one that is rescued; an earlier process may have made it already. */
-  async #beginFork({ session, lease, step }: SessionWrite): Promise<Rescue> {
-    if (step === undefined) throw new Error('BUG: only a step is rescued');
-    const fork = forkFrom(session, lease, step.seq);
+  async #put(write: SessionWrite, rescue: Rescue): Promise<void> {
+    const moved = rescuedWrite(write, rescue);
+    if (rescue.onward !== undefined) return this.#put(moved, rescue.onward);
+    const { plan } = planWrite(this.#store, moved, { seen: true });
     try {
-      await forkSession({ store: this.#store, clock: Date.now }, session, { id: fork, at: step.seq - 1 });
+      const { result, txId } = await this.#store.writes.write(rescue.fork, plan, { persistent: true });
+      this.#onRescued(moved, result, txId);
     } catch (error) {
-      if (!(error instanceof SessionError) || error.code !== 'session-exists') throw error;
+      if (!isTakenOver(error)) throw error;
+      rescue.onward = await this.#begin(moved);
+      learnCalls(rescue, rescue.onward.renames.keys());
+      await this.#put(rescuedWrite(write, rescue), rescue.onward);
     }
-    const head = (await (await this.#store.latest()).heads([sessionObjectId(fork)])).get(sessionObjectId(fork));
-    if (head === undefined) throw new SessionError('unknown-session', `the fork ${fork} was written but cannot be found`);
-    return { fork, lease: head.document, first: step.seq, renames: new Map() };
+  }
+
+  /** Finds the fork that an earlier process has put the steps before this one into, or makes one at the step before it. Persistent like what is put there. */
+  async #begin(write: SessionWrite): Promise<Rescue> {
+    const { session, lease, step } = write;
+    if (step === undefined) throw new Error('BUG: only a step is rescued');
+    const store = this.#store;
+    const plan = async (): Promise<Planned<Rescue>> => {
+      const earlier = await this.#earlierRescue(write);
+      if (earlier !== undefined) return { ops: [], result: await this.#rescueIn(earlier, step.seq) };
+      const fork = forkFrom(session, lease, step.seq);
+      const { puts } = await forkHeads({ store, clock: Date.now }, session, { id: fork, at: step.seq - 1 });
+      const head = puts.find((put) => put.head['xt/id'] === sessionObjectId(fork))?.head;
+      if (head === undefined) throw new Error('BUG: a fork without the head of its session');
+      return { ops: puts.flatMap((put) => store.storedOps(put)), result: { fork, lease: head, first: step.seq, renames: new Map() } };
+    };
+    return (await store.writes.write(`.rescue:${session}`, plan, { persistent: true })).result;
+  }
+
+  /** A fork as an earlier process has left it, for a step that follows there. */
+  async #rescueIn(place: RescuePlace, seq: number): Promise<Rescue> {
+    const { fork } = place;
+    const snapshot = await this.#store.latest();
+    const [heads, steps] = await Promise.all([snapshot.heads([sessionObjectId(fork)]), snapshot.steps(fork)]);
+    const head = heads.get(sessionObjectId(fork));
+    if (head === undefined || steps.length < seq - 1) {
+      throw new SessionError(
+        'sequence-gap',
+        `session ${fork} has ${steps.length} steps; what was acknowledged as step ${seq} does not follow there`,
+      );
+    }
+    // Whoever has opened the fork since it was made has taken it over.
+    const rescue: Rescue = { ...place, lease: { ...head.document, epoch: 1 }, renames: new Map() };
+    learnCalls(
+      rescue,
+      steps.flatMap(({ call }) => call?.id ?? []),
+    );
+    return rescue;
   }
 
   /**
@@ -149,7 +218,8 @@ export class LostSessions {
    * with the session, which then has all of them.
    */
   async #keepAssembly(write: SessionWrite, proof: AssemblyProof): Promise<void> {
-    const place = (await this.#rescues.get(write.session)) ?? (await this.#earlierRescue(write));
+    const rescue = await this.#rescues.get(write.session);
+    const place = rescue === undefined ? await this.#earlierRescue(write) : placeOf(rescue, proof.step);
     const moved = place !== undefined && proof.step >= place.first;
     const kept: AssemblyProof = moved ? { ...proof, session: place.fork, rescuedFrom: proof.session } : proof;
     const store = this.#store;
@@ -163,11 +233,11 @@ export class LostSessions {
     );
   }
 
-  /** The fork that an earlier process put the steps of a write's session into. */
-  async #earlierRescue({ session, lease }: SessionWrite): Promise<Pick<Rescue, 'fork' | 'first'> | undefined> {
+  /** The fork that an earlier process put the steps of a write's session into, up to that of the write where it has one. */
+  async #earlierRescue({ session, lease, step }: SessionWrite): Promise<RescuePlace | undefined> {
     const name = forkName(session, lease);
     const forks = (await (await this.#store.latest()).sessions()).filter(
-      ({ id, parent }) => parent?.session === session && id.startsWith(name),
+      ({ id, parent }) => parent?.session === session && id.startsWith(name) && parent.seq < (step?.seq ?? Number.POSITIVE_INFINITY),
     );
     const [latest] = forks.toSorted((a, b) => (b.parent?.seq ?? 0) - (a.parent?.seq ?? 0));
     return latest?.parent === undefined ? undefined : { fork: latest.id, first: latest.parent.seq + 1 };

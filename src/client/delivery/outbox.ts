@@ -8,7 +8,7 @@ import type { Plan } from '../../store/write-path.js';
 import type { Gauges, Telemetry, Tell } from '../../telemetry/telemetry.js';
 import { currentTrace, parseTraceparent, traceparentOf } from '../../telemetry/trace.js';
 import { defined } from '../../values/defined.js';
-import type { XtdbError } from '../../xtdb/errors.js';
+import { XtdbError } from '../../xtdb/errors.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { TIME_LIMITS } from '../time-limits.js';
@@ -19,7 +19,7 @@ import { LostSessions } from './lost-sessions.js';
 import { laneOf, mayShare, planAssembly, planWrite, standsAlone } from './plan-write.js';
 import { localVersions, type SessionWrite, type WriteResult, writeFacts } from './session-write.js';
 import { StepBridge } from './step-bridge.js';
-import type { PlannedWrite, Writer, WrittenOne } from './writers.js';
+import type { Delivered, PlannedWrite, Writer, WrittenOne } from './writers.js';
 
 /** A write that the database has. */
 export interface AppliedWrite extends WriteResult {
@@ -110,7 +110,7 @@ export class Outbox {
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
-    this.#lost = new LostSessions(parts.store);
+    this.#lost = new LostSessions(parts.store, (write, result, txId) => this.#take({ result, txId, together: [{ write, result }] }));
   }
 
   get status(): OutboxStatus {
@@ -278,7 +278,7 @@ export class Outbox {
   }
 
   async #bring(write: SessionWrite, how: Delivery, tell: Tell): Promise<AppliedWrite> {
-    const { store, metadata, versions, writer } = this.#parts;
+    const { metadata, versions, writer } = this.#parts;
     const own = how.persistent ? localVersions(write, metadata) : [];
     versions.acknowledge(own, how.journaled);
     let onItsWay = true;
@@ -290,21 +290,32 @@ export class Outbox {
       this.#outage = error;
     };
     try {
-      const { result, txId, together } = await writer.write(this.#planned(write, how), { persistent: how.persistent, onOutage });
-      this.#outage = undefined;
+      const delivered = await writer.write(this.#planned(write, how), { persistent: how.persistent, onOutage });
+      const { result, txId, together } = delivered;
       const writes = together.length === 0 ? undefined : together.length;
       tell(defined({ 'palimpsest.transaction.id': txId, 'palimpsest.transaction.writes': writes }));
       if (write.step !== undefined) this.#parts.telemetry.add('palimpsest.steps.delivered', 1);
-      store.markStored(result.ops);
       settle();
-      versions.committed(result, txId);
-      // Seen as the newest, whatever the clock of whoever wrote it said; own reads see it from now on.
-      for (const { validTime } of result.observed) store.noteTime(validTime.getTime());
-      if (together.length > 0) for (const listener of this.#listeners) listener(together, txId);
+      this.#take(delivered);
       return { ...result, txId };
+    } catch (error) {
+      // Refused is answered too; what is lost already was not asked for again.
+      if (!(error instanceof XtdbError) && this.#lost.failure(write.session) === undefined) this.#outage = undefined;
+      throw error;
     } finally {
       settle();
     }
+  }
+
+  /** Takes in what the database has of a write, or of those of its transaction. */
+  #take({ result, txId, together }: Delivered): void {
+    const { store, versions } = this.#parts;
+    this.#outage = undefined;
+    store.markStored(result.ops);
+    versions.committed(result, txId);
+    // Seen as the newest, whatever the clock of whoever wrote it said; own reads see it from now on.
+    for (const { validTime } of result.observed) store.noteTime(validTime.getTime());
+    if (together.length > 0) for (const listener of this.#listeners) listener(together, txId);
   }
 
   /** Delivers a write that its caller waits for. */

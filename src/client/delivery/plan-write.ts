@@ -141,7 +141,7 @@ async function isApplied(store: ObjectStore, snapshot: StoreSnapshot, { step, he
 
 /**
  * After an aborted or lost attempt: whether the write is there already.
- * @throws {SessionError} `taken-over` – another writer holds the session or has the call's id
+ * @throws {SessionError} `taken-over` – another writer holds the session, has written the step of this number, or has the call's id
  */
 export async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
   // Files alone are decided by their hashes: what is written already comes out as unchanged.
@@ -149,7 +149,8 @@ export async function alreadyApplied(store: ObjectStore, snapshot: StoreSnapshot
   if (await isApplied(store, snapshot, write)) return true;
   const id = sessionObjectId(write.session);
   const head: StoredDocument | null = (await snapshot.heads([id])).get(id)?.document ?? null;
-  if (!same(head, write.lease)) {
+  const isTaken = write.step !== undefined && (await snapshot.step(write.session, write.step.seq)) !== undefined;
+  if (isTaken || !same(head, write.lease)) {
     const what = write.lease === null ? 'exists already' : 'was continued by another writer';
     throw new SessionError('taken-over', `session ${write.session} ${what}; open it again to go on from where it stands`);
   }

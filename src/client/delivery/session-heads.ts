@@ -121,8 +121,8 @@ async function promptAfter(
   return (await snapshot.get(systemPromptObjectId(parent)))?.version.content ?? null;
 }
 
-/** The heads of a fork. Reads the parent, changes nothing of it. */
-async function forkHeads({ store, clock }: ForkEnvironment, parentId: SessionId, { id, at }: ForkOptions): Promise<ForkHeads> {
+/** The heads of a fork. Reads the parent, changes nothing of it. Throws as `forkSession`, apart from `session-exists`. */
+export async function forkHeads({ store, clock }: ForkEnvironment, parentId: SessionId, { id, at }: ForkOptions): Promise<ForkHeads> {
   const snapshot = await store.latest();
   const key = sessionObjectId(parentId);
   const [heads, isArriving] = await Promise.all([snapshot.heads([key]), snapshot.documents.isArriving(parentId)]);

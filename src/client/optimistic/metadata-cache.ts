@@ -3,6 +3,9 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { HeadMarks } from '../../store/head.js';
 
+/** The date of a version that may be an older one than the database has: it has come, so that the object is read again. */
+const UNSURE = new Date(0);
+
 /** How far the objects of a session are known: the first ones of its index, as of a transaction. */
 export interface KnownObjects {
   readonly txId: number;
@@ -49,7 +52,7 @@ export class MetadataCache {
 
   /** Whether nothing that is known of an object is younger than a transaction. */
   isAsOf(id: ObjectId, txId: number): boolean {
-    return !this.#acknowledged.has(id) && (this.#storedAt.get(id) ?? 0) <= txId;
+    return !this.#acknowledged.has(id) && this.#due.get(id) !== UNSURE && (this.#storedAt.get(id) ?? 0) <= txId;
   }
 
   /** Whether one of some objects is known and not shown here: a file outside the folders of this client. */
@@ -63,14 +66,16 @@ export class MetadataCache {
   }
 
   /**
-   * Takes in a version or head that is current as of a transaction; undefined where the database has it since a transaction that is not known. Returns false,
-   * and changes nothing, where a younger transaction said something of the object already.
+   * Takes in a version or head that is current as of a transaction; undefined where the database has it since a transaction that is not known: where something
+   * was known of the object, which may be younger, it is due to be read again. Returns false, and changes nothing, where a younger transaction said something of
+   * the object already.
    */
   learn(versionOrHead: object, marks: HeadMarks, txId: number | undefined): boolean {
     const metadata = this.#described(versionOrHead, marks);
     if (metadata === undefined) return true;
     const known = this.#storedAt.get(metadata.id) ?? 0;
     if (txId !== undefined && txId < known) return false;
+    if (txId === undefined && this.#stored.has(metadata.id)) this.#due.set(metadata.id, UNSURE);
     this.#stored.set(metadata.id, metadata);
     this.#storedAt.set(metadata.id, txId ?? known);
     return true;

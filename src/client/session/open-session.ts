@@ -7,6 +7,7 @@ import { SessionError } from '../../session/errors.js';
 import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import type { ForkPoint } from '../../store/head.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';
+import { stepId } from '../../store/step-part.js';
 import type { StoredSession, StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
@@ -131,17 +132,26 @@ async function loadMetadata(
 
 /**
  * Takes an existing session over: the epoch in its head rises by match and put, so that its writer before notices at its next step
- * (decision F5). The head then includes every step, and the record of roots this client's folders, unless a person opens it.
+ * (decision F5). The head then includes every step, and the record of roots this client's folders, unless a person opens it. A step inside a turn does not
+ * move the head, so where the session is to be whole, it is a guard of its own that none came since it was read.
  */
-async function takeOver(environment: SessionEnvironment, loaded: LoadedSession, asPerson: boolean): Promise<LoadedSession | undefined> {
+async function takeOver(
+  environment: SessionEnvironment,
+  loaded: LoadedSession,
+  { asPerson, isWhole }: { readonly asPerson: boolean; readonly isWhole: boolean },
+): Promise<LoadedSession | undefined> {
   const { store, clock, files } = environment;
   const { position: before } = loaded;
   const roots = asPerson && before.roots !== undefined ? before.roots : rootsWith(files, before.roots);
   const { puts, position } = headsAt(loaded.state, { before, at: clock(), epoch: before.epoch + 1, roots });
   const guarded = puts.map((put) => (put.head.type === 'session' ? { ...put, expect: loaded.lease } : put));
-  const { result } = await store.putMany(guarded);
+  const next = stepId(loaded.state.id, loaded.state.seq + 1);
+  const { result } = await store.putMany(guarded, isWhole ? [next] : []);
   return result ? { ...loaded, position, lease: leaseOf(puts, loaded.state.id) } : undefined;
 }
+
+/** After so many attempts, a session is taken over in the middle of its writer's steps and read again: a writer that is quick enough would come first for ever. */
+const MOST_WHOLE = 3;
 
 /**
  * Opens the session of an id: the existing one, with its chat, sets and metadata, or a new one. Needs the database. `onLearned` is called
@@ -161,8 +171,10 @@ export async function openSession(
     if (await snapshot.documents.isArriving(id))
       throw new SessionError('session-exists', `session ${id} is being imported; where that was cut short, import the same file again`);
     if (existing === undefined) return createSession(environment, id);
-    const loaded = await takeOver(environment, existing, asPerson);
-    if (loaded === undefined) continue;
+    const isWhole = attempt <= MOST_WHOLE;
+    const taken = await takeOver(environment, existing, { asPerson, isWhole });
+    if (taken === undefined) continue;
+    const loaded = isWhole ? taken : await reloadSession(environment, taken);
     await loadMetadata(environment, snapshot, { index: loaded.state.sets.index, onLearned });
     return loaded;
   }

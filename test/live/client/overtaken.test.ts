@@ -1,0 +1,243 @@
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { ContextClient, type ContextClientOptions } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
+import { filesystemId } from '../../../src/objects/ids.js';
+import { testAddress, wholeRead } from '../../support/context.js';
+import { GateProxy, moment } from '../../support/gate-proxy.js';
+import { callReport as call } from '../../support/tracked-project.js';
+
+describe('sessions and files that two clients write', () => {
+  let root: string;
+  let proxy: GateProxy;
+  /** Writes straight to the node. */
+  let elsewhere: ContextClient;
+  const clients: ContextClient[] = [];
+  const filesystem = filesystemId(`fs-overtaken-${Date.now()}`);
+
+  const open = async (options: Partial<ContextClientOptions> = {}): Promise<ContextClient> => {
+    const settings = { address: proxy.address, roots: [root], cwd: root, filesystemId: filesystem, track: false };
+    const client = await ContextClient.create({ ...settings, ...options });
+    clients.push(client);
+    return client;
+  };
+  let folders = 0;
+  const dataDir = (): string => join(root, `data-${folders++}`);
+
+  beforeAll(async () => {
+    root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-overtaken-')));
+    proxy = await new GateProxy(root).open();
+    elsewhere = await ContextClient.create({ address: testAddress(), roots: [root], cwd: root, filesystemId: filesystem, track: false });
+  });
+  afterEach(async () => {
+    proxy.onSubmit = () => 'pass';
+    proxy.onQuery = () => undefined;
+    await Promise.all(clients.splice(0).map((client) => client.close()));
+  });
+  afterAll(async () => {
+    await elsewhere.close();
+    await proxy.close();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  /** Acknowledges calls without waiting for the database, whose refusals are looked at elsewhere. */
+  async function acknowledge(session: ContextSession, ...contents: readonly string[]): Promise<readonly Promise<unknown>[]> {
+    const applied: Promise<unknown>[] = [];
+    for (const content of contents) {
+      const recorded = await session.recordCall(call({ content }));
+      recorded.applied.catch(() => undefined);
+      applied.push(recorded.applied);
+    }
+    return applied;
+  }
+
+  /** A session with one step in the database, in a client whose next submission waits until the session was taken over. */
+  async function overtaken(contents: readonly string[], then: GateProxy['onSubmit']) {
+    const folder = dataDir();
+    const first = await open({ dataDir: folder });
+    const session = await first.openSession();
+    await (await session.recordCall(call({ content: 'one' }))).applied;
+    const [released, release] = moment();
+    proxy.submits = 0;
+    proxy.onSubmit = (body, nth) => (nth === 0 ? released : then(body, nth));
+    const applied = await acknowledge(session, ...contents);
+    await elsewhere.openSession({ id: session.id });
+    release();
+    return { folder, first, session, applied };
+  }
+
+  const forksOf = async (id: string): Promise<readonly { readonly id: string; readonly steps: number }[]> =>
+    (await elsewhere.listSessions()).filter(({ parent }) => parent?.session === id).map(({ id, steps }) => ({ id, steps }));
+  const textOf = async (id: string): Promise<string> => (await (await elsewhere.openSession({ id })).assemble()).text;
+
+  /** A session's context as it is made now, which is the one at its basis. */
+  async function asRecorded(client: ContextClient, session: ContextSession): Promise<string> {
+    const { text, record } = await session.assemble();
+    const { validTime, txId } = record.basis ?? {};
+    if (validTime === undefined || txId === undefined) throw new Error('the context was made without the database');
+    expect(text).toBe((await client.contextAsOf(session.id, { validTime, txId }))?.text);
+    return text;
+  }
+
+  test('what was put into a fork only in part is completed by the next process', async () => {
+    const [caught, onCaught] = moment();
+    // The fork and its first step pass, and no more.
+    const { folder, first, session, applied } = await overtaken(['two', 'three', 'four'], (_body, nth) => {
+      if (nth <= 2) return 'pass';
+      onCaught();
+      return 'refuse';
+    });
+    await caught;
+    await first.store.close();
+    expect(await first.close()).toEqual({ unflushed: 2 });
+    await expect(applied[0]).rejects.toMatchObject({ code: 'taken-over', message: expect.stringContaining('.fork-') });
+    const next = await open({ address: testAddress(), dataDir: folder });
+    await next.delivered();
+    expect(await next.close()).toEqual({ unflushed: 0 });
+    expect(await forksOf(session.id)).toEqual([{ id: `${session.id}.fork-1-2`, steps: 4 }]);
+    const { state } = await elsewhere.openSession({ id: `${session.id}.fork-1-2` });
+    expect(state.sets.index.map((id) => id.endsWith('.fork-1-2'))).toEqual([false, true, true, true]);
+  });
+
+  test('what comes after somebody has opened the fork goes into a fork of that', async () => {
+    const [caught, onCaught] = moment();
+    const [released, release] = moment();
+    const { first, session, applied } = await overtaken(['two', 'three', 'four'], (_body, nth) => {
+      if (nth !== 3) return 'pass';
+      onCaught();
+      return released;
+    });
+    await caught;
+    const fork = `${session.id}.fork-1-2`;
+    const opened = await elsewhere.openSession({ id: fork });
+    await (await opened.recordCall(call({ content: 'by whoever opened the fork' }))).applied;
+    release();
+    await expect(applied[2]).rejects.toMatchObject({ message: expect.stringContaining(`${fork}.fork-1-3`) });
+    await expect(first.close()).resolves.toEqual({ unflushed: 0 });
+    expect([opened.state.seq, await forksOf(session.id), await forksOf(fork)]).toEqual([
+      3,
+      [{ id: fork, steps: 3 }],
+      [{ id: `${fork}.fork-1-3`, steps: 4 }],
+    ]);
+    expect(await textOf(`${fork}.fork-1-3`)).not.toContain('by whoever');
+  });
+
+  test('a fork is made when the database is back that went away while it was begun', async () => {
+    let refused = 0;
+    const { first, session, applied } = await overtaken(['two', 'three'], (body) => {
+      if (!body.includes('.fork-') || refused === 2) return 'pass';
+      refused += 1;
+      return 'refuse';
+    });
+    for (const one of applied) await expect(one).rejects.toMatchObject({ message: expect.stringContaining('.fork-1-2') });
+    expect([refused, (await forksOf(session.id)).map(({ steps }) => steps), await first.close()]).toEqual([2, [3], { unflushed: 0 }]);
+  });
+
+  test('an outage that ends with a refusal is over', async () => {
+    let refused = false;
+    const [caught, onCaught] = moment();
+    const [released, release] = moment();
+    // An attempt that gets no answer, and after it the refusal; the fork waits.
+    const { first, applied } = await overtaken(['two'], () => {
+      onCaught();
+      return released;
+    });
+    proxy.onQuery = () => {
+      if (refused) return undefined;
+      refused = true;
+      return Promise.reject(new Error('away'));
+    };
+    await caught;
+    expect([refused, first.status.outage]).toEqual([true, undefined]);
+    release();
+    await expect(applied[0]).rejects.toMatchObject({ code: 'taken-over' });
+  });
+
+  test('a step that comes while it is taken over is in what the other client holds', async () => {
+    const first = await open({ address: testAddress() });
+    for (const folder of [dataDir(), undefined]) {
+      const session = await first.openSession();
+      await session.recordCall(call({ content: 'one' }));
+      const [released, release] = moment();
+      const [caught, onCaught] = moment();
+      proxy.onSubmit = () => {
+        onCaught();
+        return released;
+      };
+      const second = await open(folder === undefined ? {} : { dataDir: folder });
+      const opening = second.openSession({ id: session.id });
+      await caught;
+      await session.recordCall(call({ content: 'two, by the first' }));
+      release();
+      proxy.onSubmit = () => 'pass';
+      const other = await opening;
+      expect(other.state.seq).toBe(2);
+      await (await other.recordCall(call({ content: 'three' }))).applied;
+      expect((await other.assemble()).text).toContain('two, by the first');
+      await expect(session.recordCall(call({ content: 'too late' }))).rejects.toMatchObject({ code: 'taken-over' });
+    }
+  });
+
+  test('what was put into its fork of a file is in the contexts of the other sessions of the client', async () => {
+    const first = await open({ dataDir: dataDir() });
+    const [one, two] = [await first.openSession(), await first.openSession()];
+    const path = join(root, 'f.ts');
+    await writeFile(path, 'first text');
+    for (const session of [one, two]) await (await session.recordCall(call({ readings: [await wholeRead(first, 'f.ts')] }))).applied;
+    const [released, release] = moment();
+    const [later, releaseLater] = moment();
+    const [caught, onCaught] = moment();
+    proxy.submits = 0;
+    proxy.onSubmit = (body, nth) => {
+      if (nth === 0) return released;
+      if (!body.includes('the second text')) return 'pass';
+      onCaught();
+      return later;
+    };
+    await acknowledge(one, 'plain');
+    await writeFile(path, 'the second text, which is longer');
+    const lost = await one.recordCall(call({ readings: [await wholeRead(first, 'f.ts')] }));
+    await elsewhere.openSession({ id: one.id });
+    release();
+    await caught;
+    await two.assemble();
+    releaseLater();
+    await expect(lost.applied).rejects.toMatchObject({ message: expect.stringContaining('.fork-') });
+    expect(await asRecorded(first, two)).toContain('the second text');
+  });
+
+  test('a write whose answer was lost does not stand over what another client wrote later', async () => {
+    const first = await open({ dataDir: dataDir() });
+    const [one, two] = [await first.openSession(), await first.openSession()];
+    const path = join(root, 'g.ts');
+    await writeFile(path, 'first text');
+    for (const session of [one, two]) await (await session.recordCall(call({ readings: [await wholeRead(first, 'g.ts')] }))).applied;
+    const foreign = await elsewhere.openSession();
+    const [released, release] = moment();
+    const [caught, onCaught] = moment();
+    let dropped = false;
+    proxy.onSubmit = (body) => {
+      if (dropped || !body.includes('the second text')) return 'pass';
+      dropped = true;
+      // The question what became of it waits.
+      proxy.onQuery = () => {
+        onCaught();
+        proxy.onQuery = () => undefined;
+        return released;
+      };
+      return 'drop';
+    };
+    await writeFile(path, 'the second text, which is longer');
+    const read = await one.recordCall(call({ readings: [await wholeRead(first, 'g.ts')] }));
+    await caught;
+    await writeFile(path, 'a third text, which is the longest of them all');
+    await (await foreign.recordCall(call({ readings: [await wholeRead(elsewhere, 'g.ts')] }))).applied;
+    await (await two.recordCall(call({ content: 'plain' }))).applied;
+    expect((await two.assemble()).record.basis).toBeDefined();
+    release();
+    expect(await read.applied).toMatchObject({ txId: undefined });
+    expect(await asRecorded(first, two)).toContain('a third text');
+  });
+});

@@ -1,0 +1,61 @@
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { ClientJournal } from '../../../../src/client/delivery/client-journal.js';
+import { encodeWrite } from '../../../../src/client/delivery/write-record.js';
+import { openJournal } from '../../../../src/journal/journals.js';
+import { encodePayload } from '../../../../src/journal/payload.js';
+import { sessionId } from '../../../../src/objects/ids.js';
+
+const ALL = ['s0', 's1', 's2', 's3'].map(sessionId);
+let dataDir: string;
+let journal: ClientJournal;
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-adopt-'));
+  const dead = await openJournal(dataDir, { segmentBytes: 200 });
+  for (const session of ALL) await dead.append(encodePayload(encodeWrite({ session, files: [], heads: [], at: 1 })));
+  await dead.close();
+  journal = await ClientJournal.open({ dataDir, durability: 'process', what: 'test', onNotice: () => undefined });
+});
+afterEach(async () => {
+  await journal.close();
+  await rm(dataDir, { recursive: true });
+});
+
+test('a journal that could not be read to its end is read on by whoever asks next', async () => {
+  const folder = join(dataDir, 'journal');
+  const last = join(
+    folder,
+    (await readdir(folder))
+      .filter((one) => one.endsWith('.wal'))
+      .sort()
+      .at(-2) ?? '',
+  );
+  const seen: string[] = [];
+  let moved: Promise<unknown> | undefined;
+  const adopting = journal.adoptAll(({ write }) => {
+    seen.push(write.session);
+    // What a disk does to the last file.
+    moved ??= rename(last, `${last}.x`).then(() => mkdir(last));
+  });
+  await expect(adopting).rejects.toThrow();
+  await moved;
+  expect(seen.length).toBeLessThan(ALL.length);
+  await rm(last, { recursive: true });
+  await rename(`${last}.x`, last);
+  await journal.adoptAll(({ write }) => void seen.push(write.session));
+  expect(seen).toEqual(ALL);
+});
+
+test('whoever adopts while another one does waits until all is handed over', async () => {
+  const seen: string[] = [];
+  const first = journal.adoptAll(({ write }) => void seen.push(write.session));
+  // By now the first one holds the journal's lock.
+  while (journal.waiting === 0) await new Promise((resolve) => setImmediate(resolve));
+  expect(seen).toEqual([]);
+  await journal.adoptAll(() => undefined);
+  expect(seen).toEqual(ALL);
+  await first;
+});
