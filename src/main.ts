@@ -12,7 +12,7 @@ import { importCommand } from './cli/import.js';
 import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
 import { noteCommand } from './cli/note.js';
-import { USAGE_EXIT_CODE } from './cli/output.js';
+import { endOnLostOutput, USAGE_EXIT_CODE } from './cli/output.js';
 import { packCommand } from './cli/pack.js';
 import { restoreCommand } from './cli/restore.js';
 import { reviewCommands, verifyCommand } from './cli/review/commands.js';
@@ -53,6 +53,7 @@ if (tooOld !== undefined) {
   process.exit(USAGE_EXIT_CODE);
 }
 refuseBeyondFileSizeLimit();
+endOnLostOutput();
 // A command's declaration is light and its work is imported when it runs: `palimpsest mcp` must answer at once.
 const version = packageVersion();
 /** The review page as it was built, beside the built program. */

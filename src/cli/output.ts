@@ -39,6 +39,19 @@ export function pagerCommand({ isTerminal, pager, env }: Target): string | undef
   return command === '' || command === 'cat' ? undefined : command;
 }
 
+/** Lets a program end with 1 and a line on stderr where its output could not be written, by whatever means; a reader who has gone is no failure. Only entries call it. */
+export function endOnLostOutput(): void {
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') return;
+    // Whoever waited for the write may say it first.
+    setImmediate(() => {
+      if ((process.exitCode ?? 0) !== 0) return;
+      process.exitCode = 1;
+      console.error(`palimpsest: ${escapedText(message)}`);
+    });
+  });
+}
+
 /** Writes text as it is: no line end is added and nothing is escaped. Resolves when it is written, or when the reader has gone; rejects where it could not be written, as on a full disk. */
 export function writeExactly(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -160,8 +173,10 @@ export async function reportFailure(flags: { readonly json?: boolean }, action: 
   } catch (error) {
     const message = messageOf(error);
     const code = codeOf(error) ?? 'error';
-    if (flags.json) console.log(escapedJson({ error: { code, message } }));
-    else console.error(`palimpsest: ${escapedText(message)}`);
+    const tell = (): void => console.error(`palimpsest: ${escapedText(message)}`);
+    // Where standard output cannot be written to, which may be the failure itself, the other one has it.
+    if (flags.json) await writeExactly(`${escapedJson({ error: { code, message } })}\n`).catch(tell);
+    else tell();
     process.exitCode = error instanceof CodedError && error.isUsage ? USAGE_EXIT_CODE : 1;
   }
 }

@@ -63,9 +63,14 @@ describe('what a failure says', () => {
   });
 
   test('with --json it reads back as it was', async () => {
-    const told = jest.spyOn(console, 'log').mockReturnValue(undefined);
+    let said = '';
+    jest.spyOn(process.stdout, 'write').mockImplementation((text: unknown, done?: unknown) => {
+      said += String(text);
+      if (typeof done === 'function') done();
+      return true;
+    });
     await failing(true);
-    const [line] = told.mock.calls[0] as [string];
+    const line = said.trimEnd();
     expect(line).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
     expect(JSON.parse(line)).toEqual({ error: { code: 'error', message: 'no such thing: \u001b]0;title\u0007 \u009b31m \u202e' } });
   });

@@ -37,8 +37,11 @@ describe('output for people', () => {
   test('what cannot be written is an error, and a reader who has gone is none', async () => {
     await withTemporaryFolder(async (dir) => {
       const outfile = join(dir, 'write.mjs');
-      const script = `import { reportFailure, writeExactly } from '../../../src/cli/output.js';
-        await reportFailure({}, () => writeExactly('x'.repeat(1_000_000)));`;
+      const script = `import { endOnLostOutput, reportFailure, writeExactly } from '../../../src/cli/output.js';
+        endOnLostOutput();
+        const way = process.argv[2];
+        if (way === 'log') console.log('x'.repeat(1_000_000));
+        else await reportFailure({ json: way === 'json' }, () => writeExactly('x'.repeat(1_000_000)));`;
       const stdin = { contents: script, resolveDir: import.meta.dirname };
       await build({ stdin, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });
       const ended = (command: string) =>
@@ -46,8 +49,11 @@ describe('output for people', () => {
           ({ stderr }) => ({ code: 0, stderr }),
           ({ code, stderr }: { readonly code: number; readonly stderr: string }) => ({ code, stderr }),
         );
-      expect(await ended('"$1" "$2" > /dev/full')).toEqual({ code: 1, stderr: expect.stringContaining('ENOSPC') });
-      expect(await ended('"$1" "$2" | head -c 1 > /dev/null')).toEqual({ code: 0, stderr: '' });
+      for (const way of ['text', 'json', 'log']) {
+        const lost = { code: 1, stderr: expect.stringMatching(/^palimpsest: ENOSPC.*\n$/) };
+        expect([way, await ended(`"$1" "$2" ${way} > /dev/full`)]).toEqual([way, lost]);
+        expect([way, await ended(`"$1" "$2" ${way} | head -c 1 > /dev/null`)]).toEqual([way, { code: 0, stderr: '' }]);
+      }
     });
   });
 
