@@ -113,7 +113,15 @@ export class ApiSessions {
     const client = await this.client();
     if (!(await sessionExists(client, id)))
       throw new HarnessError('no-such-session', `there is no session ${JSON.stringify(id)}; list the sessions`);
-    const { session, release } = await withTimeout(client.borrowSession({ id, asPerson: true }));
+    const borrowing = client.borrowSession({ id, asPerson: true });
+    const { session, release } = await withTimeout(borrowing).catch((error: unknown) => {
+      // Who asked has gone: what comes late is given back.
+      borrowing.then(
+        (late) => late.release(),
+        () => undefined,
+      );
+      throw error;
+    });
     try {
       return await work({ client, session });
     } finally {

@@ -197,7 +197,11 @@ export function harnessRoutes({
   const sessions = new ApiSessions(backend, { strict, shortIds });
   const person = { all: reviewsAll, copyRoots: copiesBelow === undefined ? settings.roots : [copiesBelow] };
   const events = new SessionEvents(log);
-  const questions = { short: new QuestionQueue(QUESTION_CAPACITY.short), long: new QuestionQueue(QUESTION_CAPACITY.long) };
+  const questions = {
+    short: new QuestionQueue(QUESTION_CAPACITY.short),
+    long: new QuestionQueue(QUESTION_CAPACITY.long),
+    stream: new QuestionQueue(QUESTION_CAPACITY.stream),
+  };
 
   const answer = async (request: IncomingMessage, response: ServerResponse, tell: Tell): Promise<void> => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');

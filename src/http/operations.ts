@@ -242,7 +242,7 @@ export const REVIEW_OPERATIONS = {
     summary: 'A session as one file for other databases, gzip of lines; one that ends before its end breaks the connection off',
     answer: null,
     media: 'application/gzip',
-    kind: 'long',
+    kind: 'stream',
   },
   notes: { path: '/v1/notes', summary: 'What reviewers said of a session, its steps and objects', answer: 'Notes' },
   strip: {

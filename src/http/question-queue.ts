@@ -9,15 +9,16 @@ export interface QueueCapacity {
 }
 
 /**
- * How costly a question is: a `short` one reads a moment, a `long` one rebuilds many contexts. Each kind has a queue of its own, so that a few long ones do
+ * How costly a question is: a `short` one reads a moment, a `long` one rebuilds many contexts, a `stream` sends as slowly as it is read. Each kind has a queue of its own, so that a few long ones do
  * not keep the short ones waiting. Together they use only a part of the queries that the node runs at a time; the rest is for the sessions.
  */
-export type QuestionKind = 'short' | 'long';
+export type QuestionKind = 'short' | 'long' | 'stream';
 
 /** The capacity of each kind. */
 export const QUESTION_CAPACITY: Readonly<Record<QuestionKind, QueueCapacity>> = {
   short: { running: 4, waiting: 64 },
   long: { running: 1, waiting: 8 },
+  stream: { running: 2, waiting: 4 },
 };
 
 /** Lets so many questions run at once and so many wait, first come, first served. */

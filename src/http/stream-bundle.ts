@@ -27,6 +27,9 @@ export async function bundleOf(timeline: Timeline, reference: string, withRedact
   return (await makeBundle(timeline, { session, upto })).lines();
 }
 
+/** How long a client may take nothing of what is sent to it, milliseconds. */
+const IDLE_MS = 120_000;
+
 /** What is sent, and as what. */
 interface Sent {
   readonly media: string;
@@ -35,7 +38,7 @@ interface Sent {
 }
 
 /**
- * Sends lines compressed, as fast as they are taken. What fails before the first line is thrown; what fails later breaks the connection off, so that nobody takes a part for the whole. Ends quietly where the client is gone.
+ * Sends lines compressed, as fast as they are taken. What fails before the first line is thrown; what fails later breaks the connection off, so that nobody takes a part for the whole, and so is a client that takes nothing for two minutes. Ends quietly where the client is gone.
  */
 export async function sendStream(response: ServerResponse, { media, lines, signal }: Sent): Promise<void> {
   const iterator = lines[Symbol.asyncIterator]();
@@ -49,6 +52,7 @@ export async function sendStream(response: ServerResponse, { media, lines, signa
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; sandbox",
   });
+  response.setTimeout(IDLE_MS, () => response.destroy());
   try {
     await pipeline(Readable.from(all()), createGzip({ level: 6 }), response, { signal });
   } catch (error) {

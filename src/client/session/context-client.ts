@@ -103,7 +103,11 @@ export class ContextClient {
   readonly store: ObjectStore;
   readonly #xtdb: XtdbClient;
   readonly #environment: SessionEnvironment;
-  readonly #sessions = new SessionRegistry((id: SessionId, options: OpenSessionOptions) => this.#open(id, options));
+  readonly #sessions = new SessionRegistry(
+    (id: SessionId, options: OpenSessionOptions) => this.#open(id, options),
+    // A person's session follows no files and leaves its roots as they are.
+    ({ asPerson = false }) => asPerson,
+  );
   readonly #assemble: AssembleSession;
   readonly #lease: LeaseSettings | undefined;
   readonly #journal: ClientJournal | undefined;

@@ -17,20 +17,37 @@ interface Entry<Session> {
   /** Undefined while it is being opened. */
   session?: Session;
   users: number;
+  /** Whether it was opened for less than others need of it. */
+  readonly isPartial: boolean;
+  /** Resolves when it is open no longer. */
+  readonly ended: Promise<void>;
+  readonly end: () => void;
+}
+
+/** A promise, and what resolves it. */
+function moment(): readonly [Promise<void>, () => void] {
+  let come = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    come = resolve;
+  });
+  return [promise, come];
 }
 
 /**
  * The open sessions of one client. A session is opened once, however many ask for its id at the same time; one that was lost to another process is
- * forgotten and opened anew by whoever names it next; one that is being closed is opened again only after that.
+ * forgotten and opened anew by whoever names it next; one that is being closed is opened again only after that. One that was opened for less than another user needs is
+ * shared with its like alone: the other one opens it anew once it is closed.
  */
 export class SessionRegistry<Id extends string, Session extends RegisteredSession, Options> {
   readonly #openSession: (id: Id, options: Options) => Promise<Session>;
+  readonly #isPartial: (options: Options) => boolean;
   readonly #entries = new Map<Id, Entry<Session>>();
   readonly #closing = new Map<Id, Promise<void>>();
 
-  /** `openSession` opens a session that this registry does not hold. */
-  constructor(openSession: (id: Id, options: Options) => Promise<Session>) {
+  /** `openSession` opens a session that this registry does not hold; `isPartial` says which options open it for less than all others do. */
+  constructor(openSession: (id: Id, options: Options) => Promise<Session>, isPartial: (options: Options) => boolean = () => false) {
     this.#openSession = openSession;
+    this.#isPartial = isPartial;
   }
 
   /** How many sessions are open or being opened. */
@@ -97,6 +114,10 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
       if (known === undefined) return this.#begin(id, options, users);
       const session = await known.opening;
       if (this.#entries.get(id) !== known) continue;
+      if (!session.isLost && known.isPartial && !this.#isPartial(options)) {
+        await known.ended;
+        continue;
+      }
       if (!session.isLost) {
         known.users += users;
         return known;
@@ -111,7 +132,8 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
     const closing = this.#closing.get(id);
     const open = (): Promise<Session> => this.#openSession(id, options);
     const opening = closing === undefined ? open() : closing.then(open, open);
-    const entry: Entry<Session> = { opening, users };
+    const [ended, end] = moment();
+    const entry: Entry<Session> = { opening, users, isPartial: this.#isPartial(options), ended, end };
     this.#entries.set(id, entry);
     opening.then(
       (session) => {
@@ -124,5 +146,6 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
 
   #forget(id: Id, entry: Entry<Session>): void {
     if (this.#entries.get(id) === entry) this.#entries.delete(id);
+    entry.end();
   }
 }

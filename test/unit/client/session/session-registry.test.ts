@@ -12,12 +12,15 @@ class Session {
 
 function registry(): { readonly sessions: SessionRegistry<string, Session, string>; readonly opened: (readonly [string, Session])[] } {
   const opened: (readonly [string, Session])[] = [];
-  const sessions = new SessionRegistry<string, Session, string>(async (id, options) => {
-    if (options === 'refused') throw new Error(`${id} is refused`);
-    const session = new Session();
-    opened.push([options, session]);
-    return session;
-  });
+  const sessions = new SessionRegistry<string, Session, string>(
+    async (id, options) => {
+      if (options === 'refused') throw new Error(`${id} is refused`);
+      const session = new Session();
+      opened.push([options, session]);
+      return session;
+    },
+    (options) => options === 'partial',
+  );
   return { sessions, opened };
 }
 
@@ -39,6 +42,25 @@ describe('open sessions of a client', () => {
     await b.release();
     expect(a.session.closed).toBe(1);
     expect(sessions.has('s')).toBe(false);
+  });
+
+  test('one that was opened for less is opened anew, once it is closed, by whoever needs all of it; it shares what was opened whole', async () => {
+    const { sessions, opened } = registry();
+    const [partial, like] = [await sessions.borrow('s', 'partial'), await sessions.borrow('s', 'partial')];
+    expect(like.session).toBe(partial.session);
+    let whole: Session | undefined;
+    const asked = sessions.borrow('s', 'whole').then((loan) => {
+      whole = loan.session;
+      return loan;
+    });
+    await partial.release();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(whole).toBeUndefined();
+    await like.release();
+    const loan = await asked;
+    expect([partial.session.closed, loan.session === partial.session]).toEqual([1, false]);
+    expect((await sessions.borrow('s', 'partial')).session).toBe(loan.session);
+    expect(opened.map(([options]) => options)).toEqual(['partial', 'whole']);
   });
 
   test('a lost session is forgotten and opened anew; releasing the lost one leaves the new one alone', async () => {
