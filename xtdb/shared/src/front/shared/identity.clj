@@ -65,8 +65,10 @@
                                                  (when known (str " (" known "; this one is " name ")")))))
       :else (db/store-index-meta index :front/log name))))
 
-(defn- time-of [{::xt/keys [tx-time submit-tx-opts]}]
-  (or (::xt/tx-time submit-tx-opts) tx-time))
+(defn- times-of
+  "The times that an index may have of a transaction: the log's own, also where XTDB aborted it for the time that whoever submitted it asked for."
+  [{::xt/keys [tx-time submit-tx-opts]}]
+  (set (remove nil? [tx-time (::xt/tx-time submit-tx-opts)])))
 
 (defn- check-tip!
   "A log that was set back, to a backup for instance, gives the ids of what it has lost to other transactions: an index that has seen the lost ones would take
@@ -76,7 +78,7 @@
     (let [end (::xt/tx-id (db/latest-submitted-tx log) -1)
           found (when (<= tx-id end)
                   (transaction-after log (when (pos? tx-id) (dec tx-id))))]
-      (when-not (and (= tx-id (::xt/tx-id found)) (= tx-time (time-of found)))
+      (when-not (and (= tx-id (::xt/tx-id found)) (contains? (times-of found) tx-time))
         (throw (trouble/trouble :log-mismatch (str "The log was set back: the index in this data folder has seen a transaction " tx-id " that is not in it"
                                                    (when (< end tx-id) (str ", for it ends at " end))
                                                    ". Remove the folder `index`, or restore a checkpoint that was made from what the log has now")))))))
