@@ -1,4 +1,5 @@
 import { Argument, Command, Option } from 'commander';
+import type { ValueMask } from '../http/mask-answers.js';
 import { defined } from '../values/defined.js';
 import type { ReviewFlags } from './review/answer.js';
 import { withMoment } from './review/commands.js';
@@ -12,7 +13,7 @@ export interface AskedExport extends ReviewedSession {
   /** Whether what was redacted may go with it. */
   readonly withRedacted: boolean;
   /** Hides what rules say in every text; undefined where nothing is to be hidden. */
-  readonly mask: ((text: string) => string) | undefined;
+  readonly mask: ValueMask | undefined;
   /** The folder of the page for files, as it was built. */
   readonly web: string;
 }
@@ -157,7 +158,7 @@ async function maskOf({ timeline, session }: ReviewedSession, redact: ExportFlag
     import('node:fs/promises'),
   ]);
   const { texts, patterns } = redact === true ? { texts: [], patterns: [] } : parseMaskRules(await readFile(redact, 'utf8'));
-  return new TextMask({ texts: [...texts, ...(await hiddenTexts(timeline, session))], patterns }).masked;
+  return new TextMask({ texts: [...texts, ...(await hiddenTexts(timeline, session))], patterns });
 }
 
 /** Formats that rules are applied to here; the others keep to their own. */

@@ -1,4 +1,5 @@
 import { BundleError } from '../bundle/bundle-error.js';
+import type { Json } from '../objects/canonical-json.js';
 import { hashText, metadataHash, objectHash } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
 import { FIELDS, isObjectType } from '../objects/object-type.js';
@@ -8,17 +9,34 @@ type Members = Readonly<Record<string, unknown>>;
 
 const isMembers = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** What hides texts, and values with their names. */
+export interface ValueMask {
+  masked(text: string): string;
+  maskedValue(value: Json): Json;
+}
+
+/** Fields with the hash of something, wherever they stand. */
+const HASHES: ReadonlySet<string> = new Set(['sha256', 'content_hash', 'file_hash', 'metadata_hash', 'object_hash']);
+/** Fields that say how long it is, beside its hash or within what stands there. */
+const SIZES: ReadonlySet<string> = new Set(['chars', 'bytes', 'tokens']);
+/** Sizes of what is hidden are told in steps of this many: the exact one would tell how long that is. */
+const SIZE_STEP = 100;
+/** Stands for the hash of what the page does not hold, so that nothing shows whether something of it is hidden. */
+const UNTOLD = hashText('');
+
 /**
  * Hides texts in the answers of a page. Contexts and versions in which something was hidden get the hash of what is left and say so; the hash of what stood there is nowhere in the page, since it would tell
- * whether somebody guessed right.
+ * whether somebody guessed right. A hash is told only where the page holds what it is the hash of, as it was.
  */
 export class MaskedAnswers {
-  readonly #mask: (text: string) => string;
+  readonly #mask: ValueMask;
   /** Hashes that are not told, and what stands for them. */
   readonly #hashes = new Map<string, string>();
+  /** Hashes of what the page holds as it was. */
+  readonly #told = new Set<string>();
   #count = 0;
 
-  constructor(mask: (text: string) => string) {
+  constructor(mask: ValueMask) {
     this.#mask = mask;
   }
 
@@ -27,44 +45,61 @@ export class MaskedAnswers {
     return this.#count;
   }
 
-  /** An answer without what is hidden. @throws {BundleError} `redacted` – it stands in a name that the answer is found by */
+  /** An answer without what is hidden; contexts and versions come before what repeats their hashes. @throws {BundleError} `redacted` – it stands in a name that the answer is found by */
   masked({ path, parameters, body }: PageAnswer): PageAnswer {
     for (const [name, value] of Object.entries(parameters))
-      if (typeof value === 'string' && this.#mask(value) !== value)
+      if (typeof value === 'string' && this.#mask.masked(value) !== value)
         throw new BundleError(
           'redacted',
-          `what is to be hidden stands in the ${name} ${this.#mask(value)}, by which everything is found: it cannot be taken out`,
+          `what is to be hidden stands in the ${name} ${this.#mask.masked(value)}, by which everything is found: it cannot be taken out`,
         );
     if (path === '/v1/show') return { path, parameters, body: this.#version(body as Members) };
+    if (path === '/v1/context') return { path, parameters, body: this.#context(body as Members) };
     const made = this.#value(body) as Members;
-    if (path === '/v1/context') return { path, parameters, body: this.#context(body as Members, made) };
     const { request } = body as { readonly request?: { readonly sha256: string } };
     const isRedacted = path === '/v1/request' && request !== undefined && this.#hashes.has(request.sha256);
     return { path, parameters, body: isRedacted ? { ...made, redacted: true } : made };
   }
 
-  #context(before: Members, made: Members): Members {
-    if (before.text === made.text) return made;
+  #context(before: Members): Members {
+    const { sha256: was, ...rest } = before;
+    const made = this.#value(rest) as Members;
+    if (before.text === made.text) {
+      if (!this.#hashes.has(String(was))) this.#told.add(String(was));
+      return { ...made, sha256: was };
+    }
     const sha256 = hashText(String(made.text).toWellFormed());
-    this.#hashes.set(String(before.sha256), sha256);
+    this.#withhold(String(was), sha256);
     return { ...made, sha256, redacted: true };
   }
 
   /** A version: its hashes are those of what is left of it. */
   #version(before: Members): Members {
-    const made = this.#value(before) as Members;
-    const [was, is] = [before.object, made.object];
-    if (!isMembers(was) || !isMembers(is) || !isObjectType(was.type)) return made;
-    const args = isMembers(was.args) ? this.#arguments(was.args) : is.args;
-    const isSame = was.content === is.content && before.text === made.text && JSON.stringify(args) === JSON.stringify(was.args);
-    if (isSame && was.args_display === is.args_display) return made;
+    const was = before.object;
+    if (!isMembers(was) || !isObjectType(was.type)) return this.#value(before) as Members;
+    const hashed = Object.entries(was).filter(([name]) => HASHES.has(name));
+    const plain = Object.fromEntries(Object.entries(was).filter(([name]) => !HASHES.has(name)));
+    const made = this.#value({ ...before, object: plain }) as Members;
+    const is = made.object as Members;
+    const isSame =
+      was.content === is.content &&
+      before.text === made.text &&
+      JSON.stringify(is.args) === JSON.stringify(was.args) &&
+      was.args_display === is.args_display;
+    if (isSame) {
+      // Of what has no text here, another version may hold the text, hidden.
+      const isWhole = typeof was.content === 'string' || (was.content_hash === null && was.file_hash === null);
+      const kept = hashed.filter(([, value]) => isWhole && typeof value === 'string' && !this.#hashes.has(value));
+      for (const [, value] of kept) this.#told.add(String(value));
+      return { ...made, object: { ...is, ...this.#hashesOf(Object.fromEntries(hashed)) } };
+    }
     const text = typeof is.content === 'string' ? is.content : undefined;
     const isOther = text !== undefined && was.content !== is.content;
     const content_hash = isOther ? hashText(text.toWellFormed()) : (was.content_hash as Sha256 | null);
     const file_hash = was.file_hash === null ? null : content_hash;
     const fields = Object.fromEntries(
       Object.keys(FIELDS[was.type]).flatMap((name) => {
-        const value = name === 'args' ? args : name === 'char_count' && isOther ? text.length : is[name];
+        const value = name === 'char_count' && isOther ? text.length : is[name];
         return value === undefined ? [] : [[name, value]];
       }),
     );
@@ -72,30 +107,52 @@ export class MaskedAnswers {
     const hashes = { file_hash, content_hash, metadata_hash };
     const now = { ...hashes, object_hash: objectHash(hashes) };
     for (const [name, value] of Object.entries(now))
-      if (typeof was[name] === 'string' && was[name] !== value && value !== null) this.#hashes.set(was[name], value);
-    return { ...made, version: this.#value(before.version), object: { ...is, ...fields, ...now }, redacted: true };
+      if (typeof was[name] === 'string' && was[name] !== value && value !== null) this.#withhold(was[name], value);
+    return { ...made, object: { ...is, ...fields, ...now }, redacted: true };
+  }
+
+  #withhold(hash: string, left: string): void {
+    this.#hashes.set(hash, left);
+    this.#told.delete(hash);
+    this.#told.add(left);
+  }
+
+  #hashOf(hash: string): string {
+    return this.#hashes.get(hash) ?? (this.#told.has(hash) ? hash : UNTOLD);
+  }
+
+  #hashesOf(members: Members): Members {
+    return Object.fromEntries(Object.entries(members).map(([name, one]) => [name, typeof one === 'string' ? this.#hashOf(one) : one]));
+  }
+
+  /** Something without what is hidden; `isLess`: of what stands around it something may be. */
+  #value(value: unknown, isLess = false): unknown {
+    if (typeof value === 'string') return this.#text(value);
+    if (Array.isArray(value)) return value.map((one) => this.#value(one, isLess));
+    if (!isMembers(value)) return value;
+    const isLessHere =
+      isLess || Object.entries(value).some(([name, one]) => HASHES.has(name) && typeof one === 'string' && this.#hashOf(one) !== one);
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => {
+        if (name === 'args' && isMembers(one)) return [name, this.#arguments(one)];
+        if (HASHES.has(name) && typeof one === 'string') return [name, this.#hashOf(one)];
+        if (SIZES.has(name) && typeof one === 'number' && isLessHere) return [name, Math.ceil(one / SIZE_STEP) * SIZE_STEP];
+        return [name, this.#value(one, isLessHere)];
+      }),
+    );
   }
 
   /** Arguments, whose names are the agent's own. */
-  #arguments(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map((one) => this.#arguments(one));
-    if (!isMembers(value)) return this.#value(value);
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [this.#text(name), this.#arguments(one)]));
-  }
-
-  #value(value: unknown): unknown {
-    if (typeof value === 'string') return this.#text(value);
-    if (Array.isArray(value)) return value.map((one) => this.#value(one));
-    if (!isMembers(value)) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, name === 'args' && isMembers(one) ? this.#arguments(one) : this.#value(one)]),
-    );
+  #arguments(args: Members): unknown {
+    const made = this.#mask.maskedValue(args as Json);
+    if (JSON.stringify(made) !== JSON.stringify(args)) this.#count += 1;
+    return made;
   }
 
   #text(text: string): string {
     const hash = this.#hashes.get(text);
     if (hash !== undefined) return hash;
-    const made = this.#mask(text);
+    const made = this.#mask.masked(text);
     if (made !== text) this.#count += 1;
     return made;
   }

@@ -31,6 +31,14 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   [/(:\/\/[^\s/:@[]{0,200}:)(?!\d{1,5}[/?#])(?:(?!:\/\/)[^\s"'<>@]){1,4096}(?:@(?:(?!:\/\/)[^\s"'<>@/?#]){0,256}){0,8}(@)/g, `$1${MASK}$2`],
 ];
 
+/** What follows the word in a header; any word may, so that only a name with a password is taken for one. */
+const BASIC = /\b(Basic\s{1,8})([\w+/-]{6,}={0,2})/gi;
+
+const withoutBasic = (text: string): string =>
+  text.replace(BASIC, (whole, word: string, said: string) =>
+    /^[\x20-\x7e]*:[\x20-\x7e]*$/.test(Buffer.from(said, 'base64').toString('latin1')) ? `${word}${MASK}` : whole,
+  );
+
 /** The name and the sign of `name=value` and `"name": "value"`. */
 const ASSIGNED = new RegExp(String.raw`(?<![\w.-])${SECRET_NAME}\\*["']?\s{0,8}[:=]{1,3}>?\s{0,8}`, 'gi');
 /** Texts in texts have backslashes before their quotes: 1, 3, 7 of them. */
@@ -101,7 +109,7 @@ function withoutAssigned(text: string): string {
  * closed to the end of its line, so that a text that was cut off shows nothing of it. What is masked once stays as it is. Mask before you cut: of half a key nobody can tell what it was.
  */
 export function withoutSecrets(text: string): string {
-  return withoutAssigned(FORMS.reduce((left, [form, replacement]) => left.replace(form, replacement), text));
+  return withoutAssigned(withoutBasic(FORMS.reduce((left, [form, replacement]) => left.replace(form, replacement), text)));
 }
 
 const WHOLE_NAME = new RegExp(`^[\\w.-]*(?:${SECRET_WORD}s?${WHICH}|${TOKEN})$`, 'i');

@@ -1,8 +1,9 @@
 import { RE2JS } from 're2js';
+import type { Json } from '../objects/canonical-json.js';
 import { CodedError } from '../values/coded-error.js';
 import { messageOf } from '../values/thrown.js';
 import { MASK } from './masking.js';
-import { withoutSecrets } from './secrets.js';
+import { withoutSecrets, withoutSecretValues } from './secrets.js';
 
 /** Thrown where rules of what is to be hidden cannot be used. */
 class MaskError extends CodedError<'malformed-rules'> {
@@ -48,6 +49,18 @@ export function parseMaskRules(text: string): MaskRules {
   }
   return { texts, patterns };
 }
+
+/** Where a text that was cut off ends: at the end, before what says so, or before the line that does. */
+const CUT = String.raw`(?=\s*(?:$|…|\.\.\.|\n|\\n|["'\[]))`;
+const CUT_HERE = new RegExp(`^${CUT}`);
+/** Where what is left behind a cut begins. */
+const LEFT_BEFORE = /(?:^|…|\.\.\.|\n|\\n|[\]"'])\s*$/;
+
+/** Beginnings of secrets of known forms of which the end was cut off. */
+const CUT_SECRETS = new RegExp(
+  String.raw`(?<![\w-])(?:(?:sk|gh[a-z]_|github_pat_|glpat|xox[a-z]|[sr]k_(?:live|test)_|whsec_|AIza)-?(?<=[-_]|AIza)(?=[\w-]*[A-Z\d])[\w-]{6,}|(?:AKIA|ASIA)[A-Z0-9]{4,}|eyJ[\w-]{8,}(?:\.[\w-]*)?)${CUT}`,
+  'g',
+);
 
 /** As JSON writes a text within another one. */
 const escapedOnce = (text: string): string => JSON.stringify(text).slice(1, -1);
@@ -99,28 +112,64 @@ export class TextMask {
     return made;
   };
 
+  /** A value without what is hidden: by the names in it, as in the text that it is written as, and in its numbers too. Where something is hidden across several fields, nothing of these is left. */
+  maskedValue(value: Json): Json {
+    return this.#maskedValue(withoutSecretValues(value));
+  }
+
+  #maskedValue(value: Json): Json {
+    if (typeof value === 'string') return this.masked(value);
+    if (typeof value === 'number') {
+      const text = String(value);
+      return this.masked(text) === text ? value : MASK;
+    }
+    if (typeof value !== 'object' || value === null) return value;
+    const made: Json = Array.isArray(value)
+      ? value.map((one) => this.#maskedValue(one))
+      : Object.fromEntries(Object.entries(value).map(([name, one]) => [this.masked(name), this.#entry(name, this.#maskedValue(one))]));
+    // What is escaped in JSON is looked for by itself alone: there its lines do not end any more.
+    const json = JSON.stringify(made);
+    if (json.includes('\\') || this.masked(json) === json) return made;
+    return Array.isArray(made) ? [MASK] : { [MASK]: MASK };
+  }
+
+  /** What a field holds, as the text of both shows it. */
+  #entry(name: string, held: Json): Json {
+    const first = typeof held === 'string' ? (/^[^\n"\\]*/.exec(held)?.[0] ?? '') : held;
+    return [`${JSON.stringify(name)}:`, `${JSON.stringify(name)}: `].some((before) => {
+      const text = `${before}${JSON.stringify(first)}`;
+      return !text.includes('\\') && this.masked(text) !== text && this.masked(before) === before;
+    })
+      ? MASK
+      : held;
+  }
+
   #without(text: string): string {
     // What stands between the masks: a mask is no text to look into.
     let between: readonly string[] = [text];
     for (const form of this.#forms) if (text.includes(form)) between = between.flatMap((part) => part.split(form));
     for (const pattern of this.#patterns) between = between.flatMap((part) => pattern.split(part, -1));
-    const joined = between.map((part, i) => this.#withoutEnds(part, { isLast: i === between.length - 1, isFirst: i === 0 })).join(MASK);
-    return withoutSecrets(joined);
+    const joined = between.map((part) => this.#withoutEnds(part)).join(MASK);
+    return withoutSecrets(joined).replace(CUT_SECRETS, MASK);
   }
 
-  /** What was cut off in the middle of something hidden shows nothing of it. */
-  #withoutEnds(text: string, { isFirst, isLast }: { readonly isFirst: boolean; readonly isLast: boolean }): string {
+  /** What was cut off in the middle of something hidden shows nothing of it, wherever the cut is. */
+  #withoutEnds(text: string): string {
     let shown = text;
     for (const form of this.#forms) {
       if (form.length <= LEAST_PART) continue;
-      if (isLast) {
-        const at = shown.lastIndexOf(form.slice(0, LEAST_PART));
-        if (at >= 0 && form.startsWith(shown.slice(at).replace(/…$/, ''))) shown = `${shown.slice(0, at)}${MASK}`;
+      const head = form.slice(0, LEAST_PART);
+      for (let at = shown.indexOf(head); at !== -1; at = shown.indexOf(head, at + 1)) {
+        let end = at + LEAST_PART;
+        while (end < shown.length && shown[end] === form[end - at]) end += 1;
+        if (CUT_HERE.test(shown.slice(end, end + 80))) shown = `${shown.slice(0, at)}${MASK}${shown.slice(end).replace(/^…$/, '')}`;
       }
-      if (isFirst) {
-        const tail = form.slice(-LEAST_PART);
-        const at = shown.indexOf(tail);
-        if (at >= 0 && form.endsWith(shown.slice(0, at + LEAST_PART))) shown = `${MASK}${shown.slice(at + LEAST_PART)}`;
+      const tail = form.slice(-LEAST_PART);
+      for (let at = shown.indexOf(tail); at !== -1; at = shown.indexOf(tail, at + 1)) {
+        const end = at + LEAST_PART;
+        let from = at;
+        while (from > 0 && shown[from - 1] === form[form.length - (end - from) - 1]) from -= 1;
+        if (LEFT_BEFORE.test(shown.slice(Math.max(0, from - 80), from))) shown = `${shown.slice(0, from)}${MASK}${shown.slice(end)}`;
       }
     }
     return shown;

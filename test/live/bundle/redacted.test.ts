@@ -5,6 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import type { Packed, PageManifest } from '../../../src/http/page-format.js';
+import type { Json } from '../../../src/objects/canonical-json.js';
 import { type SessionId, sessionId } from '../../../src/objects/ids.js';
 import { unpackedValue } from '../../../web/unpacked-value.js';
 import { askHere } from '../../support/ask-here.js';
@@ -57,12 +58,15 @@ describe('a session without what is to be hidden', () => {
     // Long enough for pieces, with the text over the border of two.
     const long = keep(`${'filler '.repeat(9_360)}${SECRET}${' filler'.repeat(9_000)}\n`);
     await writeFile(path('notes.txt'), long);
-    const call = async (args: Record<string, string>, content: string, more: object = {}) =>
+    const call = async (args: { readonly [name: string]: Json }, content: string, more: object = {}) =>
       (await opened.recordCall({ tool: 'bash', args, status: 'ok', content, answer: () => content, ...more })).applied;
     await call({ path: 'notes.txt' }, long, { readings: [await wholeRead(client, 'notes.txt')] });
     await call({ command: `echo '${SECRET}'` }, keep(`{"said": ${JSON.stringify(`x ${SECRET}`)}}`));
     await call({ command: 'base64 it' }, keep(Buffer.from(`ab${SECRET}`).toString('base64')));
+    await call({ password: 'correct-horse', pin: 47_110_815, headers: { Authorization: 'Basic dXNlcjpwYXNz' } }, 'ok');
+    // Two contexts of one step: the page has the later one's text alone.
     await opened.assemble({ deliver: 'library' });
+    await opened.assemble({ deliver: 'library', shortIds: true });
     await opened.reportMessage({ role: 'assistant', text: `It says ${JSON.stringify(SECRET)}` });
     await opened.assemble({ deliver: 'library' });
     await client.closeSession(opened);
@@ -70,7 +74,7 @@ describe('a session without what is to be hidden', () => {
     const body = { type: 'context.redaction.applied', subject: 'price', data: { redaction_state: 'masked', exact: [SECRET] } };
     await store.putRecords([{ kind: 'event', owner: { session }, turn: 1, seq: 1, at: Date.now(), basis: null, body }]);
     for (const proof of await (await store.latest()).assemblies(session as SessionId)) if (proof.step > 2) hashes.push(proof.sha256);
-    await writeFile(path('rules'), '# what else is to be hidden\nfiller filler\n');
+    await writeFile(path('rules'), '# what else is to be hidden\nfiller filler\n47110815\n');
   });
   afterAll(async () => {
     await client.close();
@@ -98,7 +102,8 @@ describe('a session without what is to be hidden', () => {
     const index = nodes[manifest.answers] as Readonly<Record<string, Packed>>;
     const answers = Object.fromEntries(Object.entries(index).map(([key, value]) => [key, unpackedValue(value, (node) => nodes[node])]));
     const whole = [html, ...raw, said(answers)].join('\n');
-    for (const form of ['Heron', 'costs twelve', 'filler filler', ...hashes]) expect([form, whole.includes(form)]).toEqual([form, false]);
+    for (const form of ['Heron', 'costs twelve', 'filler filler', 'correct-horse', '47110815', 'dXNlcjpwYXNz', ...hashes])
+      expect([form, whole.includes(form)]).toEqual([form, false]);
     const contexts = Object.entries(answers).filter(([key]) => key.startsWith('/v1/context'));
     const states = contexts.map(([, one]) => {
       const { text, sha256, redacted = false } = one as { readonly text: string; readonly sha256: string; readonly redacted?: boolean };

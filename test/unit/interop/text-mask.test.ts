@@ -36,6 +36,33 @@ describe('what is to be hidden', () => {
     expect(mask.masked('Blue sky')).toBe('Blue sky');
   });
 
+  test.each([
+    ['head: Blue "Heron" costs 12,5\n… 900 characters are not shown …\nend', /Heron/],
+    ['head\n… 900 characters are not shown …\nn" costs 12,50 €/kg and so on', /costs/],
+    ['the key is AKIAIOSFODNN7EXAMPL', /IOSF/],
+    ['sk-proj-a1b2c3d4e\n[cut off]', /a1b2/],
+    ['curl -H "X: Basic dXNlcjpwYXNz" here', /dXNl/],
+    ['Proxy: Basic dXNlcjpwYXNz', /dXNl/],
+  ])('what was cut off within a text, and passwords in headers: %j', (text, secret) => {
+    expect(mask.masked(text)).not.toMatch(secret);
+  });
+
+  test('a value loses by its names and in its numbers what its text loses', () => {
+    const value = {
+      password: 'correct-horse',
+      pin: 4711,
+      at: { Authorization: 'Basic dXNlcjpwYXNz', pins: [4711, 12] },
+      text: 'sk-learn',
+      n: 1,
+    };
+    const numbers = new TextMask({ texts: ['4711', '"n":1'], patterns: [] });
+    const made = numbers.maskedValue(value);
+    expect(made).toMatchObject({ password: MASK, pin: MASK, text: 'sk-learn', n: MASK });
+    expect(JSON.stringify(made)).not.toMatch(/horse|4711|dXNl/);
+    expect(new TextMask({ texts: ['"a":"b","c"'], patterns: [] }).maskedValue({ a: 'b', c: 1 })).toEqual({ [MASK]: MASK });
+    expect(mask.masked('Basic knowledge of sk-learn')).toBe('Basic knowledge of sk-learn');
+  });
+
   test('nothing else changes, and what is masked stays as it is', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
