@@ -60,7 +60,11 @@ export function writeExactly(text: string): Promise<void> {
       else reject(error);
     };
     process.stdout.once('error', ended);
-    process.stdout.write(text, ended);
+    process.stdout.write(text, (error) => {
+      // An error comes as an event too, which somebody has to take.
+      if (error === undefined || error === null) process.stdout.off('error', ended);
+      ended(error);
+    });
   });
 }
 
