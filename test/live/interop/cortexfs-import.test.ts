@@ -104,7 +104,7 @@ describe('a session directory that another program wrote', () => {
         expect(await given(session)).toEqual(files);
         expect(await bring(folder, session)).toMatchObject({ outcome: 'unchanged' });
       }),
-      { numRuns: effort(4, 100) },
+      { numRuns: effort(4, 200) },
     );
   });
 

@@ -91,7 +91,7 @@ test('random rules in a folder and its subfolders ignore what git ignores', asyn
       expect([rules, deeper, ours.sort()]).toEqual([rules, deeper, expected.sort()]);
     }),
     {
-      numRuns: effort(60, 1_000),
+      numRuns: effort(60, 3000),
       examples: [
         ['a/**/', null],
         ['a**/b', null],

@@ -66,8 +66,8 @@ async function repeat<T>(tries: number, look: () => Promise<readonly T[]>): Prom
 
 describe('while a folder and a link that leads outside take turns at one name', () => {
   test.each([
-    ['with ripgrep', undefined, effort(60, 500)],
-    ['in this process', null, effort(150, 1_500)],
+    ['with ripgrep', undefined, effort(60, 2_000)],
+    ['in this process', null, effort(150, 4_000)],
   ])('a search %s shows lines from inside only', async (_, ripgrep, tries) => {
     const inside = canonicalPath(folder.inside);
     const named = canonicalPath(join(folder.inside, 'files/a.txt'));
@@ -79,7 +79,7 @@ describe('while a folder and a link that leads outside take turns at one name', 
   });
 
   test('walks, listings and what they mention name files of the inside only', async () => {
-    const tries = effort(150, 3_000);
+    const tries = effort(150, 10_000);
     const walked = await repeat(tries, async () => (await walkFiles(roots, folder.inside)).paths);
     const found = await repeat(tries, async () => (await findFiles(roots, folder.inside, { pattern: '*.txt' })).paths);
     const listed = await repeat(tries, async () =>
