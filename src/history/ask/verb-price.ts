@@ -6,6 +6,7 @@ import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SessionState } from '../../session/session-state.js';
 import { type SetOutcome, type Verb, verbOutcome } from '../../session/verb-outcome.js';
+import { commonLength } from '../../values/common-length.js';
 import { ContextReader } from '../rebuild/context-reader.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
@@ -50,12 +51,7 @@ function withVerb({ input }: Next, verb: Verb, added: AssemblyInput['active'][nu
 }
 
 /** Tokens behind the common beginning of two texts. */
-function tokensBehind(before: string, after: string): number {
-  const most = Math.min(before.length, after.length);
-  let at = 0;
-  while (at < most && before.charCodeAt(at) === after.charCodeAt(at)) at += 1;
-  return countTokens(after.slice(at));
-}
+const tokensBehind = (before: string, after: string): number => countTokens(after.slice(commonLength(before, after)));
 
 /** A text as one request: each is compared with the last one that was handed out. */
 function ssotPrice(last: string, now: AssemblyInput, then: AssemblyInput): Pick<VerbPrice, 'written' | 'perCall'> {

@@ -5,6 +5,7 @@ import { chatObjectId, type SessionId, type Sha256, sessionObjectId, systemPromp
 import { StoreError } from '../../store/errors.js';
 import { END_OF_TIME } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { commonLength } from '../../values/common-length.js';
 import { defined } from '../../values/defined.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { HistoryError, type HistoryErrorCode } from '../rebuild/history-error.js';
@@ -83,8 +84,7 @@ function firstDifference(ours: Rendered, theirs: Rendered): Pick<Finding, 'secti
     const a = ours.sections.find((section) => section.name === name)?.text ?? '';
     const b = others.get(name) ?? '';
     if (a === b) continue;
-    let at = 0;
-    while (at < a.length && a[at] === b[at]) at += 1;
+    const at = commonLength(a, b);
     const upto = a.slice(0, at + 1 + Math.max(0, a.slice(at + 1).search(/\n|\\n|$/)));
     const object = [...upto.matchAll(/\bid=("(?:[^"\\]|\\.)*"|[^\s"\\]+)/g)].at(-1)?.[1];
     return { section: name, line: a.slice(0, at).split('\n').length, ...defined({ object }) };

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { SessionAssembly } from '../../client/session/assemble-session.js';
+import { commonLength } from '../../values/common-length.js';
 import { defined } from '../../values/defined.js';
 
 const count = z.int().nonnegative();
@@ -38,19 +39,6 @@ interface Counted {
 
 const NOTHING: Counted = { text: '', ends: [0], tokens: [0] };
 
-function sharedLength(a: string, b: string): number {
-  const most = Math.min(a.length, b.length);
-  if (b.startsWith(a)) return a.length;
-  // Halving finds the first difference with few comparisons of long texts.
-  let [same, differs] = [0, most];
-  while (same < differs) {
-    const middle = Math.ceil((same + differs) / 2);
-    if (a.startsWith(b.slice(same, middle), same)) same = middle;
-    else differs = middle - 1;
-  }
-  return same;
-}
-
 /**
  * Counts the tokens of texts that grow from one context to the next: the beginning that a text shares with the one before is not counted again. For that, texts
  * are cut at line ends, which changes a count by far less than one percent.
@@ -65,7 +53,7 @@ export class GrowingCount {
 
   of(text: string): number {
     const { ends, tokens, text: before } = this.#before;
-    const shared = sharedLength(before, text);
+    const shared = commonLength(before, text);
     let kept = ends.length - 1;
     while ((ends[kept] ?? 0) > shared) kept -= 1;
     const newEnds = ends.slice(0, kept + 1);

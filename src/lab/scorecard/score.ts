@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { commonLength } from '../../values/common-length.js';
 import { tokensOf } from '../../values/token-estimate.js';
 import type { PolicyRequest, Reach, RequestPart } from '../policies/policy.js';
 import { isCold, PRICE_TABLES, type PriceTable, requestCost } from '../prices/price-table.js';
@@ -73,10 +74,7 @@ function sharedChars(before: readonly RequestPart[], now: readonly RequestPart[]
       chars += part.text.length;
       continue;
     }
-    const most = Math.min(old.text.length, part.text.length);
-    let same = 0;
-    while (same < most && old.text.charCodeAt(same) === part.text.charCodeAt(same)) same += 1;
-    return chars + same;
+    return chars + commonLength(old.text, part.text);
   }
   return chars;
 }
