@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { VersionTimes } from '../../store/queries.js';
 import type { Timeline, TurnSpan } from '../rebuild/timeline.js';
-import { touches } from './session-log.js';
+import { fileRefsOf, touches } from './session-log.js';
 
 /** A version of an object, and when a session had it in full. */
 export interface SeenVersion {
@@ -140,7 +140,7 @@ async function versionsHeld(asked: Asked, session: SessionId, held: readonly Hel
 }
 
 /** The files of the calls from the step on at which an object became known: no call before names it. */
-async function fileRefsOf(
+async function refsOfCalls(
   timeline: Timeline,
   turns: readonly TurnSpan[],
   object: ObjectId,
@@ -149,13 +149,13 @@ async function fileRefsOf(
   const first = steps.findIndex(({ changes }) => changes.index?.includes(object));
   if (first < 0) return new Map();
   const heads = await timeline.present.heads(steps.slice(first).flatMap(({ call }) => call?.id ?? []));
-  return new Map([...heads].map(([id, { document }]) => [id, (document.file_refs as unknown as readonly ObjectId[] | undefined) ?? []]));
+  return new Map([...heads].map(([id, { document }]) => [id, fileRefsOf(document)]));
 }
 
 async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | undefined> {
   const { timeline, object } = asked;
   const turns = await timeline.turns(session);
-  const { held, known, ...activity } = activityOf(turns, object, await fileRefsOf(timeline, turns, object));
+  const { held, known, ...activity } = activityOf(turns, object, await refsOfCalls(timeline, turns, object));
   return known === undefined ? undefined : { session, known, ...activity, versions: await versionsHeld(asked, session, held) };
 }
 

@@ -4,7 +4,7 @@ import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/id
 import type { SetChanges } from '../../objects/sets.js';
 import type { ModelUsage, Step, TurnRule } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import type { Head, StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { begins, type Timeline, type TurnSpan, turnSpans } from '../rebuild/timeline.js';
 
@@ -97,6 +97,10 @@ function changesOf(steps: readonly Step[]): Required<SetChanges> {
 
 type Calls = ReadonlyMap<string, Omit<LoggedCall, 'seq' | 'notes'>>;
 
+/** The files that a stored call refers to. */
+export const fileRefsOf = ({ file_refs: refs }: Head['document']): readonly ObjectId[] =>
+  (refs as unknown as readonly ObjectId[] | undefined) ?? [];
+
 /** The calls of some turns by id; those that the database does not hold are absent. */
 async function callsOf({ present }: Timeline, spans: readonly TurnSpan[]): Promise<Calls> {
   const heads = await present.heads(spans.flatMap(({ steps }) => steps.flatMap(({ call }) => call?.id ?? [])));
@@ -109,7 +113,7 @@ async function callsOf({ present }: Timeline, spans: readonly TurnSpan[]): Promi
         status: String(document.status),
         args: typeof document.args_display === 'string' ? document.args_display : JSON.stringify(document.args),
         chars: marks.size ?? 0,
-        fileRefs: (document.file_refs as unknown as readonly ObjectId[] | undefined) ?? [],
+        fileRefs: fileRefsOf(document),
       },
     ]),
   );
@@ -169,8 +173,9 @@ function loggedTurn({ session, span }: FoundTurn, { calls, epochs, times }: Turn
     }),
     epochs: epochs.filter(({ seq }) => seq >= first && seq <= last),
     person: steps.flatMap((step) => {
+      if (step.by === undefined) return [];
       const { index: _, ...changes } = changesOf([step]);
-      return step.by === undefined ? [] : [{ seq: step.seq, at: new Date(step.at), changes, ...defined({ undoes: step.undoes }) }];
+      return [{ seq: step.seq, at: new Date(step.at), changes, ...defined({ undoes: step.undoes }) }];
     }),
     changes: changesOf(steps),
   };
