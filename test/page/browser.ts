@@ -61,3 +61,10 @@ export async function watchedPage(context: BrowserContext, origin: string): Prom
 export function expectQuiet({ troubles }: Pick<WatchedPage, 'troubles'>): void {
   expect(troubles).toEqual([]);
 }
+
+/** Expects that the hostile texts of a recorded session stand on a page as text. */
+export async function expectHostileTextsShown({ page }: Pick<WatchedPage, 'page'>): Promise<void> {
+  const told = await page.locator('main').innerText();
+  expect(told).toContain('<script>alert("ran")</script>');
+  expect(told).toContain('\\u202e');
+}
